@@ -12,10 +12,9 @@ import asyncio
 import json
 import math
 import operator
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache
-from hashlib import sha256
 from typing import Annotated, Any, cast
 
 from langgraph.graph import END, START, StateGraph
@@ -27,9 +26,9 @@ from typing_extensions import TypedDict
 from graphs.aggregate import aggregate
 from graphs.context import GraphContext
 from graphs.judging import DialogueResult, run_dialogue
-from graphs.records import Judge, Judgment, Response, Verdict, prompt_of
-from personas import Persona
-from rubrics import Comparison, Layout, Rubric, Usage, load_comparing
+from graphs.questions import ComparisonTask, by_id, comparison_tasks
+from graphs.records import Judge, Judgment, Response, Verdict
+from rubrics import Usage, load_comparing
 from rubrics.comparison import PREFERRED, Order, Places, Standing, labels_of, outcome, standings
 
 
@@ -46,59 +45,6 @@ class CompareInput(TypedDict):
 
     responses: tuple[str, ...]
     model: str
-
-
-@dataclass(frozen=True, slots=True)
-class ComparisonTask:
-    """Responses in the order in which they stand before a judge; the first is the one with
-    which the replies are kept."""
-
-    order: Order
-    responses: tuple[Response, ...]
-    comparison: Comparison
-
-
-def comparison_tasks(
-    rubric: Rubric,
-    persona: Persona,
-    judge: Judge,
-    responses: Sequence[Response],
-    layout: Layout,
-    seed: int,
-) -> Iterator[ComparisonTask]:
-    """What a judge is asked about the responses to a prompt: never who wrote them.
-
-    The order of `responses` makes no difference: an order numbers them by their ids, and
-    what is drawn by lot depends on the seed, the prompt and the judge.
-    """
-    ordered = by_id(responses)
-    for order in load_comparing(judge.elicitation).orders(
-        len(ordered), _drawn(seed, ordered[0].prompt, judge.id)
-    ):
-        shown = tuple(ordered[i] for i in order)
-        yield ComparisonTask(
-            order,
-            shown,
-            Comparison(
-                rubric=rubric,
-                persona_label=persona.label,
-                persona_description=persona.description,
-                prompt=prompt_of(shown[0], rubric),
-                texts=tuple(response.text for response in shown),
-                contexts=tuple(response.context for response in shown),
-                layout=layout,
-            ),
-        )
-
-
-def by_id(responses: Sequence[Response]) -> list[Response]:
-    """Responses in the order of their ids."""
-    return sorted(responses, key=lambda response: response.id)
-
-
-def _drawn(seed: int, prompt: str, judge: str) -> int:
-    document = json.dumps([seed, prompt, judge])
-    return int.from_bytes(sha256(document.encode()).digest()[:8])
 
 
 async def fan_out(state: ComparativeState, runtime: Runtime[GraphContext]) -> list[Send]:

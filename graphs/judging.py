@@ -34,17 +34,15 @@ from graphs.aggregate import aggregate
 from graphs.context import Abort, GraphContext, Unanswered
 from graphs.deliberation import Deliberation, StoppingRuleError, peers_of, should_continue
 from graphs.judgment_checks import check_own
-from graphs.records import Judge, Judgment, Response, Verdict, prompt_of, without_texts
+from graphs.questions import question_of
+from graphs.records import Judge, Judgment, Response, Verdict, without_texts
 from graphs.revisions import has_changed, latest_judgments, may_revise
-from personas import Persona
 from rubrics import (
     Dialogue,
-    Layout,
     ModelRequest,
     ModelResponse,
     ParsedJudgment,
     Question,
-    Rubric,
     Usage,
     dialogue_of,
     load_elicitation,
@@ -286,27 +284,6 @@ async def run_dialogue(
     if requests and reading.status not in ("scored", "abstained"):
         context.forget(judge, response, requests)
     return DialogueResult(reading, usage, latency, cached and bool(requests))
-
-
-def question_of(
-    rubric: Rubric,
-    persona: Persona,
-    response: Response,
-    layout: Layout,
-    *,
-    one_call_per_dimension: bool,
-) -> Question:
-    """What a persona is asked about a response: never who wrote it."""
-    return Question(
-        rubric,
-        persona.label,
-        persona.description,
-        prompt_of(response, rubric),
-        response.text,
-        response.context,
-        layout,
-        one_call_per_dimension=one_call_per_dimension,
-    )
 
 
 async def conclude(state: JudgingState, runtime: Runtime[GraphContext]) -> dict[str, Any]:

@@ -6,9 +6,10 @@ its lines, is the business of `panel.io`.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Any
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 
 class Persona(BaseModel):
@@ -61,9 +62,9 @@ class PersonaSet(BaseModel):
 
     id: str = Field(pattern=r"^[a-z0-9][a-z0-9_-]*$", max_length=64)
     label: str = Field(min_length=1)
-    personas: tuple[Annotated[Persona, BeforeValidator(_no_persona_by_name)], ...] = Field(
-        min_length=1
-    )
+    personas: Annotated[
+        Sequence[Annotated[Persona, BeforeValidator(_no_persona_by_name)]], AfterValidator(tuple)
+    ] = Field(min_length=1)
 
     @model_validator(mode="after")
     def _ids_are_unique(self) -> PersonaSet:

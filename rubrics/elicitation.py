@@ -190,21 +190,25 @@ class Calls(NamedTuple):
 class Elicitation(Protocol):
     """What a module of `rubrics.elicitations` offers."""
 
-    NEEDS_LOGPROBS: bool
-    GIVES_REASONS: bool
+    @property
+    def NEEDS_LOGPROBS(self) -> bool: ...
+
+    @property
+    def GIVES_REASONS(self) -> bool: ...
+
     __doc__: str | None
 
-    def serves(self, rubric: Rubric) -> str | None:
+    def serves(self, rubric: Rubric, /) -> str | None:
         """None where every dimension can be rated in this way, else why not."""
 
-    def output_rubric(self, rubric: Rubric) -> Rubric:
+    def output_rubric(self, rubric: Rubric, /) -> Rubric:
         """The rubric as its ratings come: which dimensions they are of, on which scales."""
 
-    def calls(self, rubric: Rubric, one_call_per_dimension: bool = False) -> Calls:
+    def calls(self, rubric: Rubric, /, one_call_per_dimension: bool = False) -> Calls:
         """What a judgment takes where every answer can be read. `one_call_per_dimension` as in
         `Question`."""
 
-    def dialogue(self, question: Question) -> Dialogue:
+    def dialogue(self, question: Question, /) -> Dialogue:
         """The whole exchange with one judge about one response."""
 
 
@@ -215,17 +219,25 @@ class Comparing(Protocol):
     response a dialogue about each of its orders.
     """
 
-    NEEDS_LOGPROBS: bool
-    GIVES_REASONS: bool
-    COMPARES: bool
-    DRAWN: bool
-    """Whether an order is drawn by lot for each judge, who then reads what no other does."""
+    @property
+    def NEEDS_LOGPROBS(self) -> bool: ...
+
+    @property
+    def GIVES_REASONS(self) -> bool: ...
+
+    @property
+    def COMPARES(self) -> bool: ...
+
+    @property
+    def DRAWN(self) -> bool:
+        """Return whether an order is drawn at random for each judge."""
+
     __doc__: str | None
 
-    def serves(self, rubric: Rubric) -> str | None:
+    def serves(self, rubric: Rubric, /) -> str | None:
         """None where responses can be compared by it, else why not."""
 
-    def output_rubric(self, rubric: Rubric) -> Rubric:
+    def output_rubric(self, rubric: Rubric, /) -> Rubric:
         """The rubric as its ratings come."""
 
     def orders(self, n: int, seed: int) -> Sequence[tuple[int, ...]]:
@@ -235,7 +247,7 @@ class Comparing(Protocol):
     def tokens(self, n: int) -> int:
         """About how many tokens an answer about n responses takes."""
 
-    def dialogue(self, comparison: Comparison) -> Dialogue:
+    def dialogue(self, comparison: Comparison, /) -> Dialogue:
         """The exchange with one judge about one order. The reading's `scores` are the places
         given, 1 the best, by label: A is what stands first."""
 

@@ -6,11 +6,11 @@ read is in `rubrics.elicitations`, and how a file becomes a rubric in `panel.io`
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from typing import Annotated, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
 from rubrics.composite import Composite
 from rubrics.scale import AnyScale, CategoryScale, RealScale, Scale
@@ -101,7 +101,7 @@ class Rubric(BaseModel):
     id: str = Field(pattern=r"^[a-z0-9][a-z0-9_-]*$", max_length=64)
     label: str = Field(min_length=1)
     question: str = Field(min_length=1)
-    dimensions: tuple[Dimension, ...] = Field(min_length=1)
+    dimensions: Annotated[Sequence[Dimension], AfterValidator(tuple)] = Field(min_length=1)
     abstention: Abstention | None = None
     not_assessable: bool = False
     composite: Composite | None = None

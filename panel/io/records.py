@@ -21,7 +21,7 @@ from panel.errors import Fault, InputError, Unit
 from panel.io.file_formats import FileRow, Header, file_rows, growing_rows, stream_rows
 from panel.io.file_sets import files_of
 from panel.io.tables import DataTable, is_table, table_rows
-from panel.io.wording import did_you_mean, nearest, printable, shown
+from panel.io.wording import did_you_mean, nearest, printable, shown, some
 
 _NAMES_SHOWN = 12
 _DIGEST = "_sha256"
@@ -268,7 +268,11 @@ def name_of(source: Source | DataTable) -> str:
         return "responses"
     if isinstance(source, str | Path):
         return "<stdin>" if str(source) == "-" else str(source)
-    return str(getattr(source, "name", "<stream>"))
+    return str(getattr(source, "name", "<stream>")) if _is_stream(source) else "responses"
+
+
+def _is_stream(source: object) -> bool:
+    return callable(getattr(source, "read", None))
 
 
 def read_records(source: Source | DataTable, fields: Fields, report: Report) -> Iterator[Record]:
@@ -317,5 +321,18 @@ def _parts(
             report.file = name
             yield from file_rows(path, fields.columns, report.add)
         report.file = given
-    else:
+    elif _is_stream(source):
         yield from stream_rows(source, report.add)
+    else:
+        report.add(_kind_of(source), "a path, an open stream of JSONL, or a table in memory")
+
+
+def _kind_of(source: object) -> str:
+    """Return what an object is that holds no rows, and what to take of it where that is known."""
+    kind = type(source).__name__
+    if isinstance(source, Mapping):
+        # A DatasetDict of Hugging Face.
+        return f"a {kind} with the keys {some(source)}, each of which may be a table"
+    if isinstance(source, Iterable):
+        return f"a {kind}, which has no length: make a list of it"
+    return f"a {kind}"

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from graphs import Response, Verdict
-from graphs.comparative import ComparisonTask, comparative_graph
+from graphs.comparative import comparative_graph
 from graphs.context import GraphContext
 from graphs.judging import run_dialogue
+from graphs.questions import ComparisonTask
 from panel.calls.token_counts import estimated_tokens, tokens_in
 from panel.errors import ConfigurationError, Fault, InputError
 from panel.io.response_batch import Batch, as_async

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from graphs import Judge, Judgment, Response
 from graphs.deliberation import Deliberation, StoppingRuleError, peer_name, should_continue
-from graphs.judging import judge_one, question_of, revise_one
+from graphs.judging import judge_one, revise_one
+from graphs.questions import question_of
 from graphs.revisions import latest_judgments, may_revise
 from panel.calls.token_counts import tokens_in
 from panel.errors import ConfigurationError

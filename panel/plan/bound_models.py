@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import rubrics as rubric_library
 from graphs import Judge, Response
-from graphs.comparative import ComparisonTask, comparison_tasks
-from graphs.judging import question_of
+from graphs.questions import ComparisonTask, comparison_tasks, question_of
 from panel.calls.answer_limit import AnswerLimit
 from panel.errors import ConfigurationError
 from panel.models.catalogue import FREE, Price, context_window_of, facts_of, price_of

@@ -6,7 +6,7 @@ from collections.abc import Generator, Mapping, Sequence
 from dataclasses import replace
 
 from graphs import Response
-from graphs.judging import question_of
+from graphs.questions import question_of
 from panel.errors import ConfigurationError
 from panel.prompt_sets.candidates import CandidatePrompt, DroppedPrompt
 from panel.prompt_sets.spec import QualityFilter

@@ -7,13 +7,15 @@ are opened and read in a thread.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, cast
 
+from langchain_core.runnables import RunnableLambda
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
-from langgraph.runtime import Runtime
+from langgraph.runtime import Runtime, get_runtime
+from pydantic import ValidationError
 from typing_extensions import TypedDict
 
 from graphs import Judgment, Response, Verdict
@@ -21,10 +23,12 @@ from graphs.comparative import comparative_graph
 from graphs.context import Abort, GraphContext
 from graphs.judging import judging_graph
 from panel.calls.budget import NO_CAPS
-from panel.errors import ConfigurationError, RunStopped
+from panel.errors import ConfigurationError, Fault, InputError, RunStopped
 from panel.io.response_batch import Batch
+from panel.io.wording import explain
 from panel.judging.mode import mode_of
 from panel.judging.model_access import graph_context
+from panel.models.event_loops import run_in_loop
 from panel.plan.panel_plan import PanelPlan
 from panel.runs.executor import prepared
 
@@ -59,54 +63,78 @@ class ComparingPanelState(ComparingPanelInput):
 
 
 PanelGraph = CompiledStateGraph[Any, None, Any, Any]
+_InnerGraph = CompiledStateGraph[Any, GraphContext, Any, Any]
 
 
 def panel_graph(
     plan: PanelPlan, checkpointer: BaseCheckpointSaver[Any] | None = None
 ) -> PanelGraph:
-    """A panel as a compiled graph; see `panel.panel.Panel.graph`."""
-    return _comparing(plan, checkpointer) if plan.is_comparative else _judging(plan, checkpointer)
+    """Return a panel as a compiled graph; see `panel.panel.Panel.graph`."""
+    # LangGraph finds it in the functions below, and draws it.
+    inner: _InnerGraph
+    schemas: tuple[Any, Any]
+    if plan.is_comparative:
+        name, judged, schemas = "compare", _compared, (ComparingPanelState, ComparingPanelInput)
+        inner = cast(_InnerGraph, comparative_graph())
+    else:
+        name, judged, schemas = "judge", _judged, (PanelState, PanelInput)
+        deliberates = plan.deliberation is not None
+        own = plan.graph and plan.graph.compile(name="judging")
+        inner = cast(_InnerGraph, own or judging_graph(deliberates))
+
+    def judge(state: Any) -> dict[str, Any]:
+        return run_in_loop(judged(plan, inner, state, get_runtime()))
+
+    async def ajudge(state: Any) -> dict[str, Any]:
+        return await judged(plan, inner, state, get_runtime())
+
+    builder = StateGraph(schemas[0], input_schema=schemas[1])
+    builder.add_node(name, RunnableLambda(judge, ajudge, name=name))
+    builder.add_edge(START, name)
+    builder.add_edge(name, END)
+    return builder.compile(checkpointer, name="panel")
 
 
-def _judging(plan: PanelPlan, checkpointer: BaseCheckpointSaver[Any] | None) -> PanelGraph:
-    # LangGraph finds it in the function below, and draws it.
-    inner = judging_graph(plan.deliberation is not None)
-    if plan.graph is not None:
-        inner = plan.graph.compile(name="judging")
-
-    async def judge(state: PanelState, runtime: Runtime[None]) -> dict[str, Any]:
-        if "response" not in state:
-            raise ConfigurationError("the panel's graph needs the input `response`; found none")
-        responses = [Response.model_validate(state["response"])]
-        async with _context_of(plan, responses, runtime) as context:
-            [key] = context.responses
-            done = await inner.ainvoke(cast(Any, {"response": key}), context=context)
-        return {name: done[name] for name in ("judgments", "verdict") if name in done}
-
-    builder = StateGraph(PanelState, input_schema=PanelInput)
-    builder.add_node("judge", judge)
-    builder.add_edge(START, "judge")
-    builder.add_edge("judge", END)
-    return cast(PanelGraph, builder.compile(checkpointer, name="panel"))
+async def _judged(
+    plan: PanelPlan, inner: _InnerGraph, state: Any, runtime: Runtime[None]
+) -> dict[str, Any]:
+    responses = [_response(_required(state, "response"))]
+    async with _context_of(plan, responses, runtime) as context:
+        [key] = context.responses
+        done = await inner.ainvoke({"response": key}, context=context)
+    return {name: done[name] for name in ("judgments", "verdict") if name in done}
 
 
-def _comparing(plan: PanelPlan, checkpointer: BaseCheckpointSaver[Any] | None) -> PanelGraph:
-    inner = comparative_graph()
+async def _compared(
+    plan: PanelPlan, inner: _InnerGraph, state: Any, runtime: Runtime[None]
+) -> dict[str, Any]:
+    responses = [_response(each) for each in _required(state, "responses")]
+    async with _context_of(plan, responses, runtime) as context:
+        done = await inner.ainvoke({"responses": tuple(context.responses)}, context=context)
+    return {"judgments": done["judgments"], "verdicts": done["verdicts"]}
 
-    async def compare(state: ComparingPanelState, runtime: Runtime[None]) -> dict[str, Any]:
-        if "responses" not in state:
-            raise ConfigurationError("the panel's graph needs the input `responses`; found none")
-        responses = [Response.model_validate(one) for one in state["responses"]]
-        async with _context_of(plan, responses, runtime) as context:
-            keys = tuple(context.responses)
-            done = await inner.ainvoke(cast(Any, {"responses": keys}), context=context)
-        return {"judgments": done["judgments"], "verdicts": done["verdicts"]}
 
-    builder = StateGraph(ComparingPanelState, input_schema=ComparingPanelInput)
-    builder.add_node("compare", compare)
-    builder.add_edge(START, "compare")
-    builder.add_edge("compare", END)
-    return cast(PanelGraph, builder.compile(checkpointer, name="panel"))
+def _required(state: Mapping[str, Any], name: str) -> Any:
+    if name not in state:
+        raise ConfigurationError(f"the panel's graph needs the input `{name}`; found none")
+    return state[name]
+
+
+def _response(value: Any) -> Response:
+    """Return a response of a graph's input, which may be JSON's.
+
+    Raises:
+        InputError: it is none; lists every fault.
+    """
+    try:
+        return Response.model_validate(value)
+    except ValidationError as error:
+        faults = []
+        for detail in error.errors(include_url=False):
+            found, expected = explain(detail)
+            field = ".".join(map(str, detail["loc"])) or None
+            faults.append(Fault("response", found, expected, field=field))
+        raise InputError(faults) from None
 
 
 @asynccontextmanager

@@ -12,8 +12,9 @@ from dataclasses import dataclass, field, replace
 import pytest
 
 from graphs import Judge, Judgment, Response, Verdict
-from graphs.comparative import comparative_graph, comparison_tasks
+from graphs.comparative import comparative_graph
 from graphs.context import Abort, GraphContext, Unanswered
+from graphs.questions import comparison_tasks
 from personas import Persona
 from rubrics import Dimension, ModelRequest, ModelResponse, Rubric, Scale, Usage
 
