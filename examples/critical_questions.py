@@ -135,7 +135,7 @@ def label_directly(document: Mapping[str, Any], model: str, limit: int) -> None:
 
 def main() -> None:
     """Print a table: for each measure and threshold, what is not evaluable, and kappa."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("path", type=Path, metavar="PATH")
     parser.add_argument("--by", choices=list(THRESHOLDS), action="append", help="repeatable")
     parser.add_argument("--judge", metavar="MODEL", help="label directly by this model instead")

@@ -123,11 +123,11 @@ if embedded is not None:
 Console().print(table)
 if len(judges) >= LEAST_JUDGES:
     topics = [one["topic"] for one in speeches]
-    scores = np.stack(list(judges.values()), axis=1)
+    by_judge = np.stack(list(judges.values()), axis=1)
     table = Table(
         "ensemble", "τ_c", "τ_c of its\nmembers", box=SIMPLE_HEAD, title="Chosen on other topics"
     )
-    for one in ensembles_on_other_items(scores, row_means(humans), topics):
+    for one in ensembles_on_other_items(by_judge, row_means(humans), topics):
         table.add_row(one.half, f"{one.tau_c.value:.3f}", f"{one.members:.3f}")
     Console().print(table)
 print(f"Pairs of people share {SHARED} speeches or more, in the sample {SHARED_IN_SAMPLE}.")
@@ -142,17 +142,17 @@ found = score_distributions(*sides.values())
 table = Table(
     "who", "score", "share", "mean", box=SIMPLE_HEAD, title="How often each score is given"
 )
-for place, (name, scores) in enumerate(sides.items()):
+for place, (name, own) in enumerate(sides.items()):
     for value, share in zip(found.values, found.shares[place], strict=True):
         first = value == found.values[0]
-        mean = f"{np.nanmean(scores):.2f}" if first else ""
+        mean = f"{np.nanmean(own):.2f}" if first else ""
         table.add_row(name if first else "", f"{value:g}", f"{share:.2f}", mean)
 Console().print(table)
 table = Table("source", "people", *judges, box=SIMPLE_HEAD, title="Mean score by source")
-by_judge = [source_means(judge, humans, sources) for judge in judges.values()]
-for place, source in enumerate(by_judge[0].sources if by_judge else ()):
-    theirs = by_judge[0].humans[place]
-    table.add_row(str(source), f"{theirs:.2f}", *(f"{one.panel[place]:.2f}" for one in by_judge))
+by_source = [source_means(judge, humans, sources) for judge in judges.values()]
+for place, source in enumerate(by_source[0].sources if by_source else ()):
+    theirs = by_source[0].humans[place]
+    table.add_row(str(source), f"{theirs:.2f}", *(f"{one.panel[place]:.2f}" for one in by_source))
 Console().print(table)
 width = 0.8 / len(sides)
 for place, name in enumerate(sides):

@@ -95,15 +95,16 @@ for (dimension, variant), scores in sorted(samples.items()):
         correlation(mean, row_means(theirs), "pearson"),
         human_ceiling(theirs[rated], "tau_b").mean,
     )
-    row = [f"{one.value:.3f}" if one.reason is None else one.reason for one in figures]
+    cells = [one.reason or f"{one.value:.3f}" for one in figures]
     gaps = f"{np.isnan(scores[rated]).mean():.1%}"
-    table.add_row(dimension, variant, str(rated.sum()), gaps, *row)
+    table.add_row(dimension, variant, str(rated.sum()), gaps, *cells)
 Console().print(table)
 print("Independent samples: how many there would be if what they say beyond people's mean")
 print(f"were unrelated; {SAMPLES} if they were {SAMPLES} raters, 1 if all said the same.")
 
 figure = Figure(figsize=(11, 7), layout="constrained")
-for axes, dimension in zip(figure.subplots(2, 2, sharex=True).flat, ASKED_OF_PEOPLE, strict=True):
+charts = figure.subplots(2, 2, sharex=True).flat
+for axes, dimension in zip(charts, ASKED_OF_PEOPLE, strict=True):
     target = row_means(humans[dimension])
     for variant in sorted({variant for name, variant in samples if name == dimension}):
         scores = samples[dimension, variant]
@@ -115,7 +116,7 @@ for axes, dimension in zip(figure.subplots(2, 2, sharex=True).flat, ASKED_OF_PEO
     ceiling = human_ceiling(humans[dimension], "tau_b").mean.value
     axes.axhline(ceiling, color="black", linestyle=":", label="a person")
     axes.set(title=dimension, xlabel="samples in the mean", ylabel="τ_b with people's mean")
-axes.set_xticks(range(2, SAMPLES + 1, 2))
-figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=4)
+charts[0].set_xticks(range(2, SAMPLES + 1, 2))
+figure.legend(*charts[0].get_legend_handles_labels(), loc="outside lower center", ncols=4)
 figure.savefig(PICTURE, dpi=150)
 print(f"The plot is in {PICTURE}")

@@ -17,6 +17,7 @@ import csv
 import random
 import sys
 from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from math import isnan
 from pathlib import Path
 from statistics import mean
@@ -41,7 +42,7 @@ controls:
 draw = random.Random(1)
 
 
-def write(name: str, rows: list[dict[str, object]]) -> Path:
+def write(name: str, rows: Sequence[Mapping[str, object]]) -> Path:
     """A table as a CSV file."""
     with (OUT / name).open("w", newline="", encoding="utf-8") as file:
         table = csv.DictWriter(file, rows[0])
@@ -72,8 +73,8 @@ def made_up() -> tuple[Path, Path, Path]:
             shift = -0.25 if int(str(one["political_ideology"])) < 0 else 0.25
             opinion = min(max(round(level + shift + draw.gauss(0, 0.4)), 0), 2)
             given.append({"item": item["item"], "rater": one["rater"], "opinion": opinion})
-    ratings, raters = write("ratings.csv", given), write("raters.csv", list(people))
-    return ratings, raters, write("sentences.csv", list(items))
+    ratings, raters = write("ratings.csv", given), write("raters.csv", people)
+    return ratings, raters, write("sentences.csv", items)
 
 
 arguments = sys.argv[1:]

@@ -65,8 +65,9 @@ def rated_by_the_person(panel: Panel, name: str, response: Response) -> Mapping[
     if sys.stdin is None:  # a process that was started without any
         raise EOFError
     scores = {}
+    scales = panel.output_rubric.numeric_scales
     for dimension in panel.output_rubric.numeric:
-        low, high = dimension.scale.min, dimension.scale.max
+        low, high = scales[dimension.id].min, scales[dimension.id].max
         while True:
             said = input(f"{name}, {dimension.label} ({low:g} to {high:g}): ")
             try:
@@ -122,7 +123,7 @@ def main(model: str, above: float) -> int:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--model", default="local:smollm2-135m", help="provider:name")
     parser.add_argument("--above", type=float, default=0.25, help="points on the scale")
     options = parser.parse_args()

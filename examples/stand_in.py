@@ -204,9 +204,11 @@ for name, panel in panels.items():
         sys.exit("\n".join(run.conclusion()))
 
 notes: dict[str, None] = {}
+n_people = 0
 compared, votes, differences = [], [], []
 for name in panels:
     ours, people = load_aligned_ratings(out / name, people_csv)
+    n_people = len(people.raters)
     plain = [rater for rater in ours.raters if rater in ours.controls]
     sides = {"judge without a persona": plain[:1]}
     if len(plain) > 1:
@@ -237,7 +239,7 @@ for name in panels:
             )
         )  # fmt: skip
 
-print(f"{options.model} on {len(batch)} texts, {date.today()}; people: {len(people.raters)}\n")
+print(f"{options.model} on {len(batch)} texts, {date.today()}; people: {n_people}\n")
 table(("panel", "texts", "dimension", "judges", "τ_b", "ω", "ρ"), *compared)
 table(("panel", "dimension", "judges", "votes"), *votes)
 table(("panel", "contrast", "dimension", "people", "personas", "ratio", "verdict"), *differences)

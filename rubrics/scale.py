@@ -133,7 +133,14 @@ class CategoryScale(BaseModel):
 
 
 def _integer_unless_said(value: Any) -> Any:
-    return {"kind": "integer", **value} if isinstance(value, Mapping) else value
+    if isinstance(value, Mapping):
+        return {"kind": "integer", **value}
+    if isinstance(value, BaseModel):
+        return value
+    raise ValueError(
+        f"{value!r}, which is no scale; a Scale, RealScale or CategoryScale, or in a file a "
+        "mapping such as {min: 1, max: 5, low: what 1 means, high: what 5 means}"
+    )
 
 
 AnyScale = Annotated[

@@ -329,10 +329,10 @@ def _parts(
 
 def _kind_of(source: object) -> str:
     """Return what an object is that holds no rows, and what to take of it where that is known."""
-    kind = type(source).__name__
+    kind = f"an object of the type {type(source).__name__}"
     if isinstance(source, Mapping):
         # A DatasetDict of Hugging Face.
-        return f"a {kind} with the keys {some(source)}, each of which may be a table"
+        return f"{kind} with the keys {some(source)}, each of which may be a table"
     if isinstance(source, Iterable):
-        return f"a {kind}, which has no length: make a list of it"
-    return f"a {kind}"
+        return f"{kind}, which has no length: make a list of it"
+    return kind

@@ -37,6 +37,7 @@ _EXPECTED = {
     "less_than_equal": "a number of {le} or less",
     "list_type": "a list",
     "tuple_type": "a list",
+    "sequence_str": "a list",
     "too_short": "{min_length} or more",
     "too_long": "at most {max_length}",
     "dict_type": "a mapping, key: value",
@@ -75,6 +76,8 @@ def explain(detail: ErrorDetails) -> tuple[str, str]:
 
 def _expected(detail: ErrorDetails) -> str:
     template = _EXPECTED.get(detail["type"])
+    if detail["type"] == "is_instance_of" and detail["ctx"]["class"] == "Sequence":
+        return "a list"
     if template is None:
         return detail["msg"].removeprefix("Input should be ")
     return template.format(**detail.get("ctx", {}))

@@ -24,11 +24,11 @@ DEFAULT_MODEL = "local:smollm2-135m"
 def resolve_personas(given: str | Path | PersonaSet | Sequence[Persona]) -> tuple[Persona, ...]:
     if isinstance(given, str | Path):
         path = resolve(str(given), persona_library.shipped(), "persona set")
-        return load_definition(path, PersonaSet).personas
+        return tuple(load_definition(path, PersonaSet).personas)
     if isinstance(given, PersonaSet):
-        return given.personas
+        return tuple(given.personas)
     try:
-        return PersonaSet(id="given", label="given", personas=tuple(given)).personas
+        return tuple(PersonaSet(id="given", label="given", personas=given).personas)
     except ValidationError as error:
         wrong = "; ".join(", expected ".join(explain(fault)) for fault in error.errors())
         raise ConfigurationError(f"the personas cannot be combined: {wrong}") from None

@@ -639,3 +639,12 @@ def test_the_import_is_light() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-500:]
+
+
+def test_reading_a_run_imports_no_langgraph() -> None:
+    """`load_run` loads neither LangGraph nor LangChain, which take longer than all else."""
+    code = (
+        "import sys; from panel import load_run\n"
+        "assert not {'langgraph', 'langchain_core', 'langsmith'} & set(sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)

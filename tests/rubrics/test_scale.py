@@ -147,3 +147,17 @@ def test_a_composite_of_each_kind_is_accepted() -> None:
     ):
         rubric = Rubric.model_validate(a_rubric(composite=rule))
         assert rubric.composite == Composite.model_validate(rule)
+
+
+@pytest.mark.parametrize("scale", [(1, 5), 7, [1, 5], "1-5", None])
+def test_what_is_no_scale_is_refused_with_what_is(scale: Any) -> None:
+    """A pair, a number or a text in place of a scale is refused with the classes and the keys."""
+    with pytest.raises(ValidationError, match=r"no scale; a Scale, RealScale or .*min"):
+        Dimension.model_validate(a_dimension("w", scale))
+
+
+def test_lists_are_kept_as_tuples() -> None:
+    """A rubric made with a list of dimensions has a tuple, and can be hashed as before."""
+    dimension = Dimension.model_validate(a_dimension("w", WHOLE))
+    made = Rubric(id="x", label="X", question="Q?", dimensions=[dimension])
+    assert made.dimensions == (dimension,)

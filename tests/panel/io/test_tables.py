@@ -207,3 +207,24 @@ def test_rows_of_a_data_set_that_were_selected_are_those_that_are_judged() -> No
     """A selection of a data set of Hugging Face is read in its order, not in that of its file."""
     given = of_hugging_face().select([2, 0])
     assert [response.text for response in load_responses(given)] == ["It is.", "No."]
+
+
+@needs_extra("test", "datasets")
+def test_data_sets_that_are_no_table_are_refused_with_what_to_take() -> None:
+    """A DatasetDict is refused with the names of its splits, a stream with how to read it."""
+    datasets = import_module("datasets")
+    splits = datasets.DatasetDict(train=of_hugging_face(), test=of_hugging_face())
+    with pytest.raises(InputError, match="type DatasetDict with the keys 'train', 'test'"):
+        load_responses(splits)
+    with pytest.raises(InputError, match="which has no length: make a list of it"):
+        load_responses(of_hugging_face().to_iterable_dataset())
+
+
+def test_what_is_neither_file_nor_table_is_refused() -> None:
+    """An object of another kind is named, with what is expected in its place."""
+    source: Any = 5
+    with pytest.raises(
+        InputError,
+        match="found an object of the type int; expected a path, an open stream of JSONL",
+    ):
+        load_responses(source)

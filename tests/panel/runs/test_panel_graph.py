@@ -95,6 +95,42 @@ async def test_it_judges_as_a_run_does() -> None:
     assert {one.raw for one in done["judgments"]} == {""}
 
 
+def test_it_is_invoked_and_streamed_without_an_event_loop() -> None:
+    """`invoke` and `stream` give what `ainvoke` and `astream` do, judgment by judgment."""
+    graph = panel_of(ScriptedModel()).graph()
+    done = graph.invoke({"response": ONE})
+    assert done["verdict"].n_judges == len(READERS)
+    streamed = list(graph.stream({"response": TWO}, stream_mode="custom", subgraphs=True))
+    assert {type(part[-1]) for part in streamed} == {Judgment}
+    assert len(streamed) == len(READERS)
+
+
+def test_without_an_event_loop_it_is_interrupted_and_resumed() -> None:
+    """`invoke` with a checkpointer stops where a person is asked and goes on with the answer."""
+    serializer = JsonPlusSerializer(allowed_msgpack_modules=CHECKPOINTED)
+    graph = panel_of(ScriptedModel(), graph=with_person()).graph(InMemorySaver(serde=serializer))
+    waiting = graph.invoke({"response": ONE}, CONFIG)
+    assert [each.value for each in waiting["__interrupt__"]] == [len(READERS)]
+    done = graph.invoke(Command(resume=dict.fromkeys(("clarity", "depth"), 7)), CONFIG)
+    assert done["verdict"].composite == 7
+
+
+@pytest.mark.parametrize(
+    ("response", "fault"),
+    [
+        ("abc", "response: found 'abc'; expected a mapping"),
+        (None, "response: found null; expected a mapping"),
+        ({"id": "a", "prompt": "p", "text": ""}, "response: text: found is empty"),
+    ],
+)
+async def test_an_input_that_is_no_response_is_refused(response: Any, fault: str) -> None:
+    """What is no response is refused in the words that files are, before anything is asked."""
+    model = ScriptedModel()
+    with pytest.raises(InputError, match=fault):
+        await panel_of(model).graph().ainvoke({"response": response})
+    assert not model.requests
+
+
 async def test_a_second_time_calls_nothing() -> None:
     """What a graph asked is in the cache for the graph's next run, and for a judge in it that asks
     the same."""

@@ -1,0 +1,62 @@
+"""The types of what the pages and the examples have a reader write."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.documents import PAGES, ROOT, blocks_of
+
+SCRIPTS = Path(sys.executable).parent
+
+
+@pytest.fixture(scope="module")
+def typed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with every Python block of the pages and every example, each a module."""
+    folder = tmp_path_factory.mktemp("typed")
+    for page in PAGES:
+        for block in blocks_of(page):
+            if block.language == "python":
+                path = folder / (block.title or f"{page.stem}_{block.first}.py".replace("-", "_"))
+                assert not path.exists(), f"{block.place}: another page has a file of this name"
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_text(block.text, "utf-8")
+    for example in (ROOT / "examples").glob("*.py"):
+        shutil.copy(example, folder / f"example_{example.name}")
+    return folder
+
+
+def checked(typed: Path, *command: str) -> None:
+    """Run a type checker over the folder; fails with all that it prints where it finds a fault."""
+    # The packages are found here even where they are not installed from this folder.
+    surroundings = os.environ | {"MYPYPATH": os.pathsep.join([str(typed), str(ROOT)])}
+    done = subprocess.run(
+        [SCRIPTS / command[0], *command[1:]], cwd=typed, env=surroundings, capture_output=True,
+        text=True, timeout=280, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
+
+
+def test_pages_and_examples_pass_mypy_strict(typed: Path) -> None:
+    """Every Python block of the documentation and every example is right by mypy's strict rules."""
+    options = ("--namespace-packages", "--explicit-package-bases", "--ignore-missing-imports")
+    checked(typed, "mypy", "--strict", "--no-pretty", *options, "--config-file=", ".")
+
+
+def test_pages_and_examples_pass_pyright(typed: Path) -> None:
+    """Every Python block of the documentation and every example is right by pyright's rules."""
+    settings = {
+        "include": ["."],
+        "extraPaths": [str(ROOT)],
+        "venvPath": str(SCRIPTS.parent.parent),
+        "venv": SCRIPTS.parent.name,
+        "reportMissingModuleSource": False,
+    }
+    (typed / "pyrightconfig.json").write_text(json.dumps(settings))
+    checked(typed, "pyright", "--warnings")
