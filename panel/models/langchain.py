@@ -27,6 +27,7 @@ from panel.models.langchain_logprobs import (
     positions_in,
     request_for_logprobs,
 )
+from panel.models.langchain_sending import Sending, sending
 from panel.models.options import options_document
 from panel.models.usage import completion_usage, odd_usage, usage_from
 from panel.secrets import SECRETS
@@ -109,10 +110,12 @@ class LangChainClient:
         started = time.monotonic()
         timer = asyncio.timeout(self._timeout_s)
         try:
-            async with timer:
-                answer = self._answer(request)
-                lasting = self._own or is_passing(asyncio.get_running_loop())
-                message = await (in_lasting_loop(answer, lasting_context()) if lasting else answer)
+            with sending() as call:
+                async with timer:
+                    answer = self._answer(request, call)
+                    lasting = self._own or is_passing(asyncio.get_running_loop())
+                    in_loop = in_lasting_loop(answer, lasting_context()) if lasting else answer
+                    message = await in_loop
         # Every provider's package raises its own.
         except Exception as error:
             if timer.expired():
@@ -120,13 +123,14 @@ class LangChainClient:
             latency_s = time.monotonic() - started
             if reply := answer_in(error, latency_s):
                 return reply
-            raise call_error_of(error) from None
+            raise call_error_of(error, unsent=call.surely_not) from None
         return not_too_long(as_reply(message, time.monotonic() - started))
 
     async def aclose(self) -> None:
         """The chat model's connections stay for the next run."""
 
-    async def _answer(self, request: ModelRequest) -> BaseMessage:
+    async def _answer(self, request: ModelRequest, call: Sending) -> BaseMessage:
+        call.watch(self._chat)
         messages = self._messages(request)
         if (structured := self._structured_output(request)) is not None:
             answer = cast(dict[str, BaseMessage], await structured.ainvoke(messages))

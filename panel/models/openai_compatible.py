@@ -340,7 +340,9 @@ class OpenAICompatible(BaseChatModel):
         try:
             return orjson.dumps(payload, default=dict)
         except orjson.JSONEncodeError as error:
-            fault = CallError(self._one_line(f"cannot be sent: {error}"), kind="rejected")
+            fault = CallError(
+                self._one_line(f"cannot be sent: {error}"), kind="rejected", unsent=True
+            )
         raise fault
 
     async def _reached(self, exchange: Awaitable[HttpResponse]) -> HttpResponse:
@@ -374,10 +376,12 @@ class OpenAICompatible(BaseChatModel):
         )
 
     def _unreachable(self, error: Exception) -> CallError:
+        unsent = getattr(error, "is_unsent", False)
         return CallError(
             self._one_line(f"{self.base_url}: {error}"),
             kind="permanent" if getattr(error, "is_final", False) else "transient",
-            used=NOTHING if getattr(error, "is_unsent", False) else None,
+            used=NOTHING if unsent else None,
+            unsent=unsent,
             no_descriptor=is_lack_of_descriptors(error),
         )
 
