@@ -670,7 +670,6 @@ async def test_a_refused_connection_is_no_call(tmp_path: Path) -> None:
     assert error.status == "failed"
     assert (at.caller.counts.made, at.caller.budget.spending.calls) == (0, 0)
     assert at.caller.counts.unsent > 2
-    assert "not repeated: the cap of 2 calls is reached" in str(error)
     assert at.server.calls == []
 
 
