@@ -97,8 +97,9 @@ class RateLimiter:
     async def _let_through(self, tokens: int, queued: bool) -> None:
         while True:
             # A call that is held back for long is no longer of the minute that it was counted in.
-            while (pause := self._pause_s) > 0:
+            if (pause := self._pause_s) > 0:
                 await asyncio.sleep(pause)
+                continue
             if self._tokens is not None:
                 await self._tokens.take(tokens, queued)
             if self._requests is not None:
@@ -219,7 +220,10 @@ class _Tokens:
 
     async def take(self, tokens: int, queued: bool) -> None:
         await self._spacing.take(tokens, queued)
-        while (now := self._forget()) and self._calls and self._taken + tokens > self._most:
+        while True:
+            now = self._forget()
+            if not self._calls or self._taken + tokens <= self._most:
+                break
             await asyncio.sleep(min(_LOOK_S, self._calls[0][0] + _PERIOD_S - now))
         self._calls.append((now, tokens))
         self._taken += tokens

@@ -71,9 +71,8 @@ def test_an_option_that_the_package_does_not_take_costs_nothing(
 
 
 async def fault_at(wire: Wire, url: str, request: ModelRequest = ASK) -> CallError:
-    with surroundings(wire, url) as config:
-        with pytest.raises(CallError) as caught:
-            await client_for(config).complete(request)
+    with surroundings(wire, url) as config, pytest.raises(CallError) as caught:
+        await client_for(config).complete(request)
     return caught.value
 
 
