@@ -158,8 +158,11 @@ class Caller:
             try:
                 reply = await self._attempt(call)
             except CallError as error:
-                has_room = call.request.max_tokens > plain.max_tokens and not error.unsent
-                if error.kind != "rejected" or not has_room or endpoint.answer_limit.fixed:
+                has_room = call.request.max_tokens > plain.max_tokens
+                was_paid = error.used != NOTHING
+                if error.kind != "rejected" or was_paid or error.unsent:
+                    raise
+                if not has_room or endpoint.answer_limit.fixed:
                     raise
                 # The server's context may be too small for so high a limit.
                 call = call._replace(request=plain)

@@ -86,7 +86,7 @@ def test_a_moderated_text_fails_alone(forbidden: Answer) -> None:
     with serving(script) as server:
         heard = judged(model_at(server.base_url))
     failed = [one for one in heard if one.status != "scored"]
-    assert {(one.response.id, one.status) for one in failed} == {("r90", "failed")}
+    assert {(one.id, one.status) for one in failed} == {("r90", "failed")}
 
 
 def test_moderation_of_every_text_leaves_the_model_alive() -> None:
