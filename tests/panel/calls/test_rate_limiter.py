@@ -12,7 +12,7 @@ from random import Random
 import pytest
 
 from panel.calls.rate_limiter import RateLimiter, shared_rate_limiter
-from tests.helpers.simulated_time import in_simulated_time
+from tests.helpers.simulated_time import SimulatedLoop, in_simulated_time
 
 
 @asynccontextmanager
@@ -183,6 +183,23 @@ def test_no_minute_has_more_requests_than_the_limit(per_minute: int, spread_s: f
     assert came.in_a_minute() <= per_minute
     used = len(came.times) / (per_minute * minutes)
     assert used > (0.95 if per_minute > 2 else 0.9)
+
+
+def test_what_a_busy_loop_has_delayed_is_made_up_for_within_the_limit() -> None:
+    """A loop that does nothing for a second falls behind, and catches up; even so no minute and a
+    half second has more than the limit, which leaves room for the way to the server."""
+
+    async def with_a_stall() -> list[float]:
+        limiter = RateLimiter(256, requests_per_minute=1200)
+        calls = asyncio.create_task(under_load(limiter, 120, 200, 0.0))
+        await asyncio.sleep(1)
+        loop = asyncio.get_running_loop()
+        assert isinstance(loop, SimulatedLoop)
+        loop.now += 1.0
+        return (await calls).times
+
+    times = [at * 60 / 61.4 for at in in_simulated_time(with_a_stall())]
+    assert Arrivals(times).in_a_minute() <= 1200
 
 
 def test_there_is_no_burst_at_first_nor_after_a_rest() -> None:
