@@ -88,10 +88,12 @@ class ModelRequest:
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """The log-probabilities (natural log) that a model gave at one token of its answer."""
+    """The log-probabilities (natural log) that a model gave at one token of its answer: those of
+    the most probable tokens, and `logprob`, that of the token itself; None where it is not said."""
 
     token: str
     top: tuple[tuple[str, float], ...]
+    logprob: float | None = None
 
 
 # Not frozen, for the same reason as `Question`; hashable all the same.

@@ -26,8 +26,10 @@ _TOP = 512
 # The start of a longer answer is followed up only where it could move a score: a share
 # below this, of what is on the scale, is left to the probability off it.
 _NEGLIGIBLE = 0.01
-# A log-probability is a little above 0 where a server rounds.
+# A log-probability is a little above 0 where a server rounds, and two of the same token differ.
 _ROUNDING = 0.01
+# Log-probabilities with a single decimal, the coarsest that may be written, are 0.05 too high.
+_MOST_IN_ALL = math.exp(0.05)
 # What stands behind a value in a JSON object, be it the end of everything.
 _END = re.compile(r"[\s,}\]\"'”/<]|\.(?!\d)|$")
 # Tokenizers' own signs for a space and a line's end, of the same length.
@@ -108,25 +110,53 @@ def _shares(mass: Mapping[str, float]) -> Weights:
     return {answer: p / total for answer, p in mass.items()}, max(0.0, 1.0 - total)
 
 
-def _alternatives(position: Position) -> Iterator[tuple[str, float]]:
-    """The tokens that could have stood at a position, each with its probability.
+def _alternatives(position: Position) -> list[tuple[str, float]]:
+    """The tokens that could have stood at a position, each with its probability. Two with the same
+    text may be two tokens: some tokenizers read one with a space before it alike.
 
     Raises:
-        NoAnswer: a token is no text, or a log-probability no number up to 0.
+        NoAnswer: a token is no text, a log-probability no number up to 0, or they contradict each
+            other.
     """
-    for token in (position.token, *(token for token, _ in position.top)):
+    written = position.token
+    for token in (written, *(token for token, _ in position.top)):
         # A number may be the token's place in the vocabulary.
         if not isinstance(token, str):
             raise NoAnswer(f"a token in its log-probabilities is {shown(token)}, not text")
-    for token, logprob in position.top:
-        # Some servers write null for a probability too small to be told.
-        if logprob is None:
-            continue
-        sound = isinstance(logprob, int | float) and not isinstance(logprob, bool)
-        if not sound or math.isnan(logprob) or logprob > _ROUNDING:
-            said = f"the log-probability of {shown(token)} is {shown(logprob)}"
-            raise NoAnswer(f"{said}, not a number up to 0")
-        yield token, math.exp(min(logprob, 0.0))
+    # A pair that comes twice is the same token.
+    top = [(token, _probability(token, said)) for token, said in dict.fromkeys(position.top)]
+    own = _probability(written, position.logprob)
+    if top and own is not None:
+        listed = [p for token, p in top if token == written and p is not None]
+        if listed:
+            if min(abs(p - own) for p in listed) > _ROUNDING:
+                raise NoAnswer(
+                    f"{shown(written)} has two probabilities, {own:.3g} and {listed[0]:.3g}"
+                )
+        elif own > min((p for _, p in top if p is not None), default=1.0) + _ROUNDING:
+            raise NoAnswer(
+                f"{shown(written)}, which it wrote, is not among its most probable tokens"
+            )
+        else:
+            top.append((written, own))
+    if (total := math.fsum(p for _, p in top if p is not None)) > _MOST_IN_ALL:
+        raise NoAnswer(f"the probabilities of the tokens at one place sum to {total:.2f}, not to 1")
+    return [(token, p) for token, p in top if p is not None]
+
+
+def _probability(token: str, logprob: float | None) -> float | None:
+    """The probability of a token; None where a server wrote null, as for one too small to be told.
+
+    Raises:
+        NoAnswer: the log-probability is no number up to 0.
+    """
+    if logprob is None:
+        return None
+    sound = isinstance(logprob, int | float) and not isinstance(logprob, bool)
+    if not sound or math.isnan(logprob) or logprob > _ROUNDING:
+        said = f"the log-probability of {shown(token)} is {shown(logprob)}"
+        raise NoAnswer(f"{said}, not a number up to 0")
+    return math.exp(min(logprob, 0.0))
 
 
 # An answer by itself

@@ -185,9 +185,10 @@ class Budget:
             and self._passed(self._in_flight + need) is None
         )
 
-    def settle(self, model: str, reserved: Usage | None, used: Usage) -> None:
+    def settle(self, model: str, reserved: Usage | None, used: Usage, *, calls: int = 1) -> None:
         """Count what a call really came to, in counts that are sound (`panel.models.usage`);
-        `reserved` is None where nothing was set aside, as there is no cap.
+        `reserved` is None where nothing was set aside, as there is no cap. `calls` is 0 of one that
+        failed before it was sent.
 
         Raises:
             OSError: what is spent cannot be written down.
@@ -195,8 +196,9 @@ class Budget:
         total = self._used.get(model, NOTHING) + used
         self._used[model] = total if reserved is None else _less(total, reserved)
         if reserved is None:
-            self._calls += 1
+            self._calls += calls
         else:
+            self._calls += calls - 1
             self._spent += self._amount(model, used)
             self._calls_in_flight -= 1
             self._in_flight -= self._amount(model, reserved)

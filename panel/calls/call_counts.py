@@ -22,12 +22,14 @@ class Estimated:
 class CallCounts:
     """What the calls of one run have come to.
 
+    `made` are those that were sent, `unsent` those that failed before. `faults` are of both.
     `spent` is what each model used in the calls made, what is `estimated` included. `odd` has,
     by model, the first usage reported that cannot be. `before` is what earlier runs into the same
     folder spent.
     """
 
     made: int = 0
+    unsent: int = 0
     cached: int = 0
     spent: dict[str, Usage] = field(default_factory=dict)
     estimated: Estimated = field(default_factory=Estimated)

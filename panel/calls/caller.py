@@ -159,7 +159,10 @@ class Caller:
                 reply = await self._attempt(call)
             except CallError as error:
                 has_room = call.request.max_tokens > plain.max_tokens
-                if error.kind != "rejected" or not has_room or endpoint.answer_limit.fixed:
+                was_paid = error.used != NOTHING
+                if error.kind != "rejected" or was_paid or error.unsent:
+                    raise
+                if not has_room or endpoint.answer_limit.fixed:
                     raise
                 # The server's context may be too small for so high a limit.
                 call = call._replace(request=plain)
@@ -321,8 +324,8 @@ class Caller:
         reserved: Usage | None,
     ) -> ModelResponse:
         """One attempt, counted; `tokens` are estimated, `reserved` is what was set aside for it."""
-        self.counts.made += 1
         began = time.monotonic()
+        is_sent = True
         # What the call took, as far as is said; None where nothing is: it may have been all.
         said: Usage | None = None
         try:
@@ -335,7 +338,7 @@ class Caller:
             endpoint.faulted(error, began, time.monotonic())
             raise error from None
         except CallError as error:
-            said = error.used
+            said, is_sent = error.used, not error.unsent
             self.counts.faults[_fault_name(error)] += 1
             if error.no_descriptor:
                 endpoint.limiter.no_descriptor(began)
@@ -344,12 +347,16 @@ class Caller:
             self._hold_back(endpoint, error, began)
             raise
         finally:
+            if is_sent:
+                self.counts.made += 1
+            else:
+                self.counts.unsent += 1
             # Also of a call that is cancelled: it may have been answered already.
             used, is_estimate = counted_usage(request, said, tokens, reserved)
             if used is not NOTHING:
                 self._note(model, used, is_estimate=is_estimate)
             try:
-                self.budget.settle(model, reserved, used)
+                self.budget.settle(model, reserved, used, calls=int(is_sent))
             except OSError as error:
                 raise unrecorded(error) from None
         if not is_estimate:

@@ -28,6 +28,10 @@ _NOT_THERE = frozenset({None, 503, 504})
 """What comes of a call to a server that is about to start: no connection, or a proxy's word."""
 _GIVE_UP_AFTER = 5
 """Calls in a row, each tried to the end, after which a model counts as dead."""
+_FORBIDDEN = 403
+_FORBIDDEN_AFTER = 3
+"""Calls in a row that a model which has answered forbids, until it counts as dead: not every
+firewall or moderation that objects to one text says so in words that are known."""
 
 
 @dataclass(slots=True)
@@ -108,7 +112,10 @@ class Endpoint:
         """A call was tried to the end in vain."""
         self.given_up += 1
         if error.kind == "permanent":
-            self.give_up(str(error))
+            self.lost_in_a_row += 1
+            may_be_the_text = error.status == _FORBIDDEN and self.answered
+            if not may_be_the_text or self.lost_in_a_row >= _FORBIDDEN_AFTER:
+                self.give_up(str(error))
         elif error.kind == "transient":
             self.lost_in_a_row += 1
             if self.lost_in_a_row >= _GIVE_UP_AFTER:

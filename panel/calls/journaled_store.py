@@ -347,4 +347,5 @@ def decoded(stored: bytes) -> ModelResponse | None:
 
 
 def _position(stored: dict[str, Any]) -> Position:
-    return Position(stored["token"], tuple((token, p) for token, p in stored["top"]))
+    top = tuple((token, p) for token, p in stored["top"])
+    return Position(stored["token"], top, stored.get("logprob"))

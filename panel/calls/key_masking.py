@@ -20,14 +20,14 @@ def without_keys(reply: ModelResponse, model: str) -> ModelResponse:
 
 def _masked(positions: tuple[Position, ...]) -> tuple[Position, ...]:
     """The tokens of an answer, those that a key is made of as one, without probabilities."""
-    spans = SECRETS.spans("".join(position.token for position in positions))
+    spans = SECRETS.spans("".join(map(_text, positions)))
     if not spans:
         return positions
     kept: list[Position] = []
     at = 0
     inside = False
     for position in positions:
-        start, at = at, at + len(position.token)
+        start, at = at, at + len(_text(position))
         if any(start < end and begin < at for begin, end in spans):
             if not inside:
                 kept.append(Position("[secret]", ()))
@@ -36,3 +36,8 @@ def _masked(positions: tuple[Position, ...]) -> tuple[Position, ...]:
             kept.append(position)
             inside = False
     return tuple(kept)
+
+
+def _text(position: Position) -> str:
+    # Some servers have a token's place in the vocabulary: what that means is for others to say.
+    return str(position.token)

@@ -1,13 +1,15 @@
 """One model's limits: how many calls may be in flight, how fast, and when to hold back.
 
-Requests per minute are asyncio-throttle's work; tokens per minute, concurrency and
-a provider's Retry-After stand beside it.
+That no minute has more requests than it may is asyncio-throttle's work; tokens per minute,
+even spacing, concurrency and a provider's Retry-After stand beside it.
 """
 
 from __future__ import annotations
 
 import asyncio
+import math
 import time
+from collections import deque
 from collections.abc import Hashable
 from weakref import WeakKeyDictionary
 
@@ -19,6 +21,17 @@ from panel.calls.adaptive_concurrency import (
     AdaptiveConcurrency,
 )
 from panel.calls.state import LimiterState
+
+_SPREAD_S = 1.5
+"""By how much the ways of two calls to the server may differ: that of a call that opens a
+connection, on a busy machine, and that of one on an open connection."""
+_PERIOD_S = 60 + _SPREAD_S
+"""What goes out within this arrives within more than a minute."""
+_LATE_S = 1.0
+_LATE_TOKENS_S = 10.0
+"""How far behind an even spacing calls that wait may fall and still make up for it."""
+_LOOK_S = 0.05
+"""How soon whoever waits looks again: the answers of other calls may let it go earlier."""
 
 
 class RateLimiter:
@@ -43,17 +56,10 @@ class RateLimiter:
         self._slots = asyncio.Semaphore(self._open)
         self._taken_away = 0
         # Throttler wakes every waiter at each poll and lets late comers overtake: so
-        # only one waits at a time. A short period spreads a minute's quota.
+        # only one waits at a time.
         self._turn = asyncio.Lock()
-        self._throttle: Throttler | None = None
-        self._period_s = 0.0
-        self._let_through_at = 0.0
-        if requests_per_minute is not None:
-            burst = max(1, int(requests_per_minute / 60))
-            period = burst * 60 / requests_per_minute
-            self._period_s = period
-            self._throttle = Throttler(burst, period, retry_interval=min(0.05, period / 4))
-        self._tokens = None if tokens_per_minute is None else _Bucket(tokens_per_minute)
+        self._requests = None if requests_per_minute is None else _Requests(requests_per_minute)
+        self._tokens = None if tokens_per_minute is None else _Tokens(tokens_per_minute)
         self._paused_until = 0.0
         self._waiting = 0
 
@@ -75,27 +81,35 @@ class RateLimiter:
         """Wait until a call of about `tokens` tokens may go, and count it from then on."""
         await self._slots.acquire()
         try:
-            if (
-                self._tokens is None
-                and self._throttle is None
-                and not self._turn.locked()
-                and time.monotonic() >= self._paused_until
-            ):
+            queued = self._turn.locked()
+            if not (queued or self._tokens or self._requests or self._pause_s > 0):
                 return
             self._waiting += 1
             try:
                 async with self._turn:
-                    if self._tokens is not None:
-                        await self._tokens.take(tokens)
-                    if self._throttle is not None:
-                        await self._throttle.acquire()  # type: ignore[no-untyped-call]
-                        self._let_through_at = time.monotonic()
-                    await self._until_open()
+                    await self._let_through(tokens, queued)
             finally:
                 self._waiting -= 1
         except BaseException:
             self.leave()
             raise
+
+    async def _let_through(self, tokens: int, queued: bool) -> None:
+        while True:
+            # A call that is held back for long is no longer of the minute that it was counted in.
+            if (pause := self._pause_s) > 0:
+                await asyncio.sleep(pause)
+                continue
+            if self._tokens is not None:
+                await self._tokens.take(tokens, queued)
+            if self._requests is not None:
+                await self._requests.take(queued)
+            if self._pause_s <= 0:
+                return
+
+    @property
+    def _pause_s(self) -> float:
+        return self._paused_until - time.monotonic()
 
     def leave(self) -> None:
         """A call that was let through has ended."""
@@ -128,13 +142,6 @@ class RateLimiter:
         self._taken_away += self._open - calls
         self._open = calls
 
-    async def _until_open(self) -> None:
-        # Another call may have prolonged the pause while this one slept.
-        pause = self._paused_until - time.monotonic()
-        if pause > 0:
-            await asyncio.sleep(pause)
-            await self._until_open()
-
     def state(self, now: float) -> LimiterState:
         """What is let through now."""
         # What the semaphore counts anyway: a count of our own would cost every call.
@@ -142,46 +149,102 @@ class RateLimiter:
         paused_s = max(0.0, self._paused_until - now)
         opens_in_s = 0.0
         if self._waiting:
-            quota_at = self._let_through_at + self._period_s if self._throttle else 0.0
-            tokens_at = self._tokens.enough_at if self._tokens else 0.0
-            opens_in_s = max(paused_s, quota_at - now, tokens_at - now)
+            opens_at = (limit.opens_at for limit in (self._requests, self._tokens) if limit)
+            opens_in_s = max(paused_s, max(opens_at, default=0.0) - now)
         return LimiterState(taken - self._waiting, self._waiting, opens_in_s, paused_s)
 
     def settle(self, estimated: int, actual: int) -> None:
         """Correct the tokens counted for a call by what the provider reported."""
         if self._tokens is not None:
-            self._tokens.give(estimated - actual)
+            self._tokens.correct(estimated, actual)
 
 
-class _Bucket:
-    """Fills at `per_minute` / 60 a second, holds ten seconds' worth, starts full."""
+class _Spacing:
+    """An even stream: so many units every `_PERIOD_S`. Nothing is saved up while nobody waits, so
+    that there is no burst, neither at first nor after a rest."""
+
+    def __init__(self, per_period: float, late_s: float) -> None:
+        self._each_s = _PERIOD_S / per_period
+        self._late_s = late_s
+        self.next_at = -math.inf
+
+    async def take(self, units: float, queued: bool) -> None:
+        """Wait until the units before are through, and take some; `queued`: after waiting behind
+        others."""
+        while (now := time.monotonic()) < self.next_at:
+            queued = True
+            await asyncio.sleep(min(_LOOK_S, self.next_at - now))
+        began = max(self.next_at, now - self._late_s) if queued else now
+        self.next_at = began + units * self._each_s
+
+    def give(self, units: float) -> None:
+        self.next_at -= units * self._each_s
+
+
+class _Requests:
+    """Lets `per_minute` requests through in any minute, evenly spaced."""
 
     def __init__(self, per_minute: float) -> None:
-        self._rate = per_minute / 60
-        self._size = self._rate * 10
-        self._level = self._size
-        self._seen = time.monotonic()
-        self.enough_at = 0.0
-        """When whoever waits is to look again."""
+        most = max(1, int(per_minute))
+        # Of less than one a minute, one in as many minutes as it takes.
+        period = _PERIOD_S * max(1.0, 1 / per_minute)
+        self._throttle = Throttler(most, period, retry_interval=0.01)
+        self._spacing = _Spacing(most * _PERIOD_S / period, _LATE_S)
 
-    def _refill(self) -> None:
+    @property
+    def opens_at(self) -> float:
+        """When whoever waits may go, as far as that is known."""
+        return self._spacing.next_at
+
+    async def take(self, queued: bool) -> None:
+        await self._spacing.take(1, queued)
+        await self._throttle.acquire()  # type: ignore[no-untyped-call]
+
+
+class _Tokens:
+    """Lets calls of `per_minute` tokens through in any minute, evenly spaced. A call of more than
+    that goes alone, and the next ones wait for the minutes that it takes."""
+
+    def __init__(self, per_minute: float) -> None:
+        self._most = per_minute
+        self._spacing = _Spacing(per_minute, _LATE_TOKENS_S)
+        self._taken = 0
+        # The calls of the last period, each with its moment and tokens.
+        self._calls: deque[tuple[float, int]] = deque()
+
+    @property
+    def opens_at(self) -> float:
+        """As that of requests."""
+        full = self._calls and self._taken >= self._most
+        return max(self._spacing.next_at, self._calls[0][0] + _PERIOD_S if full else 0.0)
+
+    async def take(self, tokens: int, queued: bool) -> None:
+        await self._spacing.take(tokens, queued)
+        while True:
+            now = self._forget()
+            if not self._calls or self._taken + tokens <= self._most:
+                break
+            await asyncio.sleep(min(_LOOK_S, self._calls[0][0] + _PERIOD_S - now))
+        self._calls.append((now, tokens))
+        self._taken += tokens
+
+    def correct(self, estimated: int, actual: int) -> None:
+        """A call that was counted as so many tokens took so many."""
+        self._spacing.give(estimated - actual)
+        # Of calls of one size in flight at once, any stands for any other.
+        for place in range(len(self._calls) - 1, -1, -1):
+            at, tokens = self._calls[place]
+            if tokens == estimated:
+                self._calls[place] = at, actual
+                self._taken += actual - estimated
+                return
+
+    def _forget(self) -> float:
+        """Drop the calls that are older than the period; what is the time."""
         now = time.monotonic()
-        self._level = min(self._size, self._level + (now - self._seen) * self._rate)
-        self._seen = now
-
-    async def take(self, tokens: int) -> None:
-        # A call larger than the bucket goes when it is full, and leaves a debt.
-        needed = min(float(tokens), self._size)
-        self._refill()
-        while self._level < needed:
-            wait_s = (needed - self._level) / self._rate
-            self.enough_at = self._seen + wait_s
-            await asyncio.sleep(wait_s)
-            self._refill()
-        self._level -= tokens
-
-    def give(self, tokens: int) -> None:
-        self._level += tokens
+        while self._calls and now - self._calls[0][0] >= _PERIOD_S:
+            self._taken -= self._calls.popleft()[1]
+        return now
 
 
 _limiters: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[Hashable, RateLimiter]] = (

@@ -182,8 +182,8 @@ class LeasedBudget(Budget):
         """Whether nothing is known against it: the driver decides when it is reserved."""
         return self.reached is None
 
-    def settle(self, model: str, reserved: Usage | None, used: Usage) -> None:
-        self._client.tell(Settle(model, reserved, used))
+    def settle(self, model: str, reserved: Usage | None, used: Usage, *, calls: int = 1) -> None:
+        self._client.tell(Settle(model, reserved, used, calls))
 
 
 class LogToDriver(logging.Handler):

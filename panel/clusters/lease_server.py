@@ -234,9 +234,9 @@ class LeaseServer:
         self._settling.add(task)
         task.add_done_callback(self._settling.discard)
 
-    def _settle(self, model: str, reserved: Usage | None, used: Usage) -> None:
+    def _settle(self, model: str, reserved: Usage | None, used: Usage, calls: int = 1) -> None:
         try:
-            self._caller.budget.settle(model, reserved, used)
+            self._caller.budget.settle(model, reserved, used, calls=calls)
         except OSError as error:
             self._fail(unrecorded(error))
 
@@ -344,6 +344,7 @@ def _silent() -> TakenForLost:
 def add_counts(counts: CallCounts, more: CallCounts) -> None:
     """Add to the counts of a run what came to it elsewhere."""
     counts.made += more.made
+    counts.unsent += more.unsent
     counts.cached += more.cached
     counts.faults.update(more.faults)
     counts.estimated.calls += more.estimated.calls

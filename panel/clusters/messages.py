@@ -120,11 +120,13 @@ class CountTokens(NamedTuple):
 
 
 class Settle(NamedTuple):
-    """A call was made and took this, of what was set aside for it (None: nothing was)."""
+    """A call was made and took this, of what was set aside for it (None: nothing was). `calls` is 0
+    where it failed before it was sent."""
 
     model: str
     reserved: Usage | None
     used: Usage
+    calls: int = 1
 
 
 class Alive(NamedTuple):

@@ -32,7 +32,8 @@ class CallError(Exception):
     `retry_after` is the provider's own word, in seconds, on when to ask again.
     `status` is the HTTP status where there was one. `used` is what the call took all the same,
     as far as was reported; None where nobody knows, as of an answer that broke off.
-    `no_descriptor`: this process could not open a connection, and the server knows nothing of it.
+    `unsent`: it did not get as far as the server, which knows nothing of it. `no_descriptor`: that
+    is because this process could not open a connection.
     The message never holds a key that the process knows (`panel.secrets`).
     """
 
@@ -44,6 +45,7 @@ class CallError(Exception):
         status: int | None = None,
         retry_after: float | None = None,
         used: Usage | None = NOTHING,
+        unsent: bool = False,
         no_descriptor: bool = False,
     ) -> None:
         super().__init__(SECRETS.scrub(message))
@@ -51,6 +53,7 @@ class CallError(Exception):
         self.status = status
         self.retry_after = retry_after
         self.used = used
+        self.unsent = unsent or no_descriptor
         self.no_descriptor = no_descriptor
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -50,13 +50,20 @@ def messages_of(request: ModelRequest) -> list[dict[str, str]]:
     return messages
 
 
+class SeveralChoices(ValueError):
+    """An answer of more than one choice, where one was asked for."""
+
+
 def read_completion(completion: Mapping[str, Any], latency_s: float) -> ModelResponse:
     """What an answer's body says, tolerantly in form: only the answer itself must be there.
 
     Raises:
+        SeveralChoices: it is more than one answer.
         AttributeError, LookupError, TypeError, ValueError: it is no chat completion.
     """
     choice = completion["choices"][0]
+    if (n := len(completion["choices"])) > 1:
+        raise SeveralChoices(several(n))
     # The older protocol has a text in the choice, and no message.
     message = choice["message"] if "message" in choice else {"content": choice["text"]}
     finish_reason = short(choice.get("finish_reason")) or "stop"
@@ -72,6 +79,11 @@ def read_completion(completion: Mapping[str, Any], latency_s: float) -> ModelRes
     )
 
 
+def several(n: int) -> str:
+    """What is wrong with an answer of `n` choices."""
+    return f"the answer holds {n} choices, and one was asked for"
+
+
 def positions_of(logprobs: Any) -> tuple[Position, ...]:
     """The log-probabilities of an answer, token by token; none where they are in no such form,
     which says nothing against the answer itself."""
@@ -80,6 +92,7 @@ def positions_of(logprobs: Any) -> tuple[Position, ...]:
             Position(
                 position["token"],
                 tuple((top["token"], top["logprob"]) for top in position.get("top_logprobs") or ()),
+                position.get("logprob"),
             )
             for position in logprobs.get("content") or ()
         )

@@ -107,7 +107,10 @@ _HOPELESS_WORDS = re.compile(
     r"|user location is not supported",
     re.IGNORECASE,
 )
-_MODERATED = re.compile(r"\bflagged\b|\bmoderation\b", re.IGNORECASE)
+# OpenRouter's words, and xAI's.
+_MODERATED = re.compile(
+    r"\bflagged\b|\bmoderation\b|violates usage guidelines|\bSAFETY_CHECK_", re.IGNORECASE
+)
 _FILTERED_WORDS = re.compile(r"blocked by content filtering policy", re.IGNORECASE)
 _TOO_LONG = re.compile(
     r"context[_ ](length|window)|maximum number of tokens allowed|(prompt|input) is too long",

@@ -277,7 +277,9 @@ def _last_head(heads: bytes | bytearray) -> bytes | bytearray:
 def _fault(curl: pycurl.Curl, code: int, said: str) -> Exception:
     """Why a transfer brought no answer, from libcurl's number and words for it."""
     if code == pycurl.E_OPERATION_TIMEDOUT:
-        return TimeoutError(said)
+        if curl.getinfo(pycurl.REQUEST_SIZE):
+            return TimeoutError(said)
+        return NoHttpResponse(f"not connected in time: {said}", is_unsent=True)
     # libcurl does not say why it could not open a socket; a connection that fails has a number.
     if code in _UNOPENED and not curl.getinfo(pycurl.OS_ERRNO) and (lack := no_descriptor()):
         return lack

@@ -11,13 +11,15 @@ from contextvars import Context, copy_context
 from typing import Any, cast
 from weakref import finalize
 
+from langchain_core.callbacks import AsyncCallbackHandler
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
+from langchain_core.outputs import LLMResult
 from langchain_core.runnables import Runnable
-from langchain_core.runnables.config import var_child_runnable_config
+from langchain_core.runnables.config import merge_configs, var_child_runnable_config
 
-from panel.models.client import Capabilities, not_too_long
-from panel.models.completions import short
+from panel.models.client import CallError, Capabilities, not_too_long
+from panel.models.completions import several, short
 from panel.models.event_loops import close_later, in_lasting_loop, is_passing
 from panel.models.identity import identity_of, secrets_of
 from panel.models.langchain_errors import answer_in, call_error_of
@@ -27,6 +29,7 @@ from panel.models.langchain_logprobs import (
     positions_in,
     request_for_logprobs,
 )
+from panel.models.langchain_sending import Sending, sending
 from panel.models.options import options_document
 from panel.models.usage import completion_usage, odd_usage, usage_from
 from panel.secrets import SECRETS
@@ -109,10 +112,14 @@ class LangChainClient:
         started = time.monotonic()
         timer = asyncio.timeout(self._timeout_s)
         try:
-            async with timer:
-                answer = self._answer(request)
-                lasting = self._own or is_passing(asyncio.get_running_loop())
-                message = await (in_lasting_loop(answer, lasting_context()) if lasting else answer)
+            with sending() as call:
+                async with timer:
+                    answer = self._answer(request, call)
+                    lasting = self._own or is_passing(asyncio.get_running_loop())
+                    in_loop = in_lasting_loop(answer, lasting_context()) if lasting else answer
+                    message = await in_loop
+        except CallError:
+            raise
         # Every provider's package raises its own.
         except Exception as error:
             if timer.expired():
@@ -120,24 +127,28 @@ class LangChainClient:
             latency_s = time.monotonic() - started
             if reply := answer_in(error, latency_s):
                 return reply
-            raise call_error_of(error) from None
+            raise call_error_of(error, unsent=call.surely_not) from None
         return not_too_long(as_reply(message, time.monotonic() - started))
 
     async def aclose(self) -> None:
         """The chat model's connections stay for the next run."""
 
-    async def _answer(self, request: ModelRequest) -> BaseMessage:
-        messages = self._messages(request)
-        if (structured := self._structured_output(request)) is not None:
-            answer = cast(dict[str, BaseMessage], await structured.ainvoke(messages))
-            return answer["raw"]
+    async def _answer(self, request: ModelRequest, call: Sending) -> BaseMessage:
+        call.watch(self._chat)
+        messages, choices = self._messages(request), _Choices()
+        config = merge_configs(var_child_runnable_config.get(), {"callbacks": [choices]})
         options = request_for_logprobs(self._chat, request.top_logprobs)
-        if not options:
-            return await self._chat.ainvoke(messages)
-        with overheard(self._chat) as said:
-            message = await self._chat.ainvoke(messages, **options)
-        message.response_metadata.setdefault("logprobs", next(iter(said), None))
-        return message
+        message: BaseMessage
+        if (structured := self._structured_output(request)) is not None:
+            answer = cast(dict[str, BaseMessage], await structured.ainvoke(messages, config))
+            message = answer["raw"]
+        elif not options:
+            message = await self._chat.ainvoke(messages, config)
+        else:
+            with overheard(self._chat) as said:
+                message = await self._chat.ainvoke(messages, config, **options)
+            message.response_metadata.setdefault("logprobs", next(iter(said), None))
+        return only(message, choices.n)
 
     def _structured_output(self, request: ModelRequest) -> Runnable[Any, Any] | None:
         if request.schema is None or self._structured is False:
@@ -163,6 +174,26 @@ class LangChainClient:
             return "".join(blocks)
         kept = {"type": "text", "text": blocks[0], "cache_control": {"type": "ephemeral"}}
         return [kept, {"type": "text", "text": "".join(blocks[1:])}]
+
+
+class _Choices(AsyncCallbackHandler):
+    """Counts the answers to a call, of which LangChain hands on the first."""
+
+    n = 1
+
+    async def on_llm_end(self, response: LLMResult, **more: Any) -> None:
+        self.n = max(map(len, response.generations), default=1)
+
+
+def only(message: BaseMessage, n: int) -> BaseMessage:
+    """The same message, the first of `n` answers.
+
+    Raises:
+        CallError: there are several; asked again, they would be paid for again.
+    """
+    if n > 1:
+        raise CallError(several(n), kind="rejected", used=as_reply(message, 0.0).usage or None)
+    return message
 
 
 def lasting_context() -> Context:

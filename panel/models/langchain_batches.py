@@ -15,12 +15,14 @@ from typing import Any, TypeVar, cast
 
 import orjson
 from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import HumanMessage
+from langchain_core.outputs import ChatGeneration
 from langsmith.run_helpers import tracing_context
 
 from panel.models.batches import BatchApi
 from panel.models.client import NOTHING, CallError, not_too_long
 from panel.models.event_loops import in_lasting_loop
-from panel.models.langchain import LangChainClient, as_reply, lasting_context
+from panel.models.langchain import LangChainClient, as_reply, lasting_context, only
 from panel.models.langchain_errors import answer_in, call_error_of
 from panel.models.langchain_logprobs import request_for_logprobs
 from panel.models.options import header_names, without_headers
@@ -146,7 +148,8 @@ class OfflineClient(LangChainClient):
         self._line.answer = (status, orjson.dumps(body))
         try:
             with tracing_context(enabled=False):
-                message = self._chat.invoke("-")
+                (answers,) = self._chat.generate([[HumanMessage("-")]]).generations
+            message = only(cast(ChatGeneration, answers[0]).message, len(answers))
             return not_too_long(as_reply(message, 0.0))
         except CallError as error:
             return error

@@ -37,6 +37,7 @@ _CODES = ("code", "type", "status", "reason", "Code")
 _NOT_CONNECTED = frozenset(
     {
         ("aiohttp", "ClientConnectorError"),
+        ("aiohttp", "ConnectionTimeoutError"),
         ("botocore", "ConnectTimeoutError"),
         ("botocore", "EndpointConnectionError"),
         ("botocore", "ProxyConnectionError"),
@@ -44,8 +45,10 @@ _NOT_CONNECTED = frozenset(
         ("httpcore", "ConnectError"),
         ("httpx", "ConnectError"),
         ("httpx", "ConnectTimeout"),
+        ("httpx", "PoolTimeout"),
         ("httpx2", "ConnectError"),
         ("httpx2", "ConnectTimeout"),
+        ("httpx2", "PoolTimeout"),
     }
 )
 _NO_CREDENTIALS = frozenset(
@@ -103,21 +106,26 @@ def answer_in(error: Exception, latency_s: float) -> ModelResponse | None:
     return None
 
 
-def call_error_of(error: Exception) -> CallError:
-    """The same as a `CallError`, without the key that the error may quote."""
+def call_error_of(error: Exception, *, unsent: bool = False) -> CallError:
+    """The same as a `CallError`, without the key that the error may quote. `unsent`: it is known to
+    have come before anything was sent."""
     # Scrubbed before it is shortened: half a key would not be recognised.
     text = well_formed(scrub(" ".join(str(error)[:20_000].split()))[:300])
     complaint = _complaint(error, list(_bodies(error)))
     status = complaint.status or None
+    if status is None and (why := _not_connected(error)) and why not in text:
+        text += f" ({why})"
     no_descriptor = status is None and is_lack_of_descriptors(error)
     kind = "transient" if no_descriptor else _kind(error, complaint)
     answered = status is not None and status != BROKEN
+    unsent = unsent or (status is None and _has_class(error, _NOT_CONNECTED))
     return CallError(
         f"{type(error).__name__}: {text}",
         kind=kind,
         status=status,
         retry_after=_retry_after(error) if kind == "transient" else None,
-        used=NOTHING if answered or _has_class(error, _NOT_CONNECTED) else None,
+        used=NOTHING if answered or unsent else None,
+        unsent=unsent,
         no_descriptor=no_descriptor,
     )
 
@@ -130,6 +138,15 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
         seen.add(id(one))
         yield one
         one = one.__cause__ or one.__context__
+
+
+def _not_connected(error: Exception) -> str:
+    """Why there was no connection, in the words of who tried; packages put their own before it."""
+    if not _has_class(error, _NOT_CONNECTED):
+        return ""
+    said = [str(one) for one in _causes(error) if isinstance(one, OSError)]
+    said += [str(one) for one in _causes(error)]
+    return well_formed(scrub(" ".join(next(filter(None, said), "").split()))[:200])
 
 
 def _has_class(error: BaseException, classes: frozenset[tuple[str, str]]) -> bool:

@@ -75,7 +75,8 @@ def positions_in(metadata: Mapping[str, Any]) -> tuple[Position, ...]:
             case {"top_candidates": tops, "chosen_candidates": chosen}:
                 return tuple(_of_google(chosen or (), tops or ()))
             case {"tokens": [*tokens], "top_logprobs": [*tops]}:
-                return tuple(_of_older_protocol(tokens, tops))
+                own = said.get("token_logprobs") or [None] * len(tokens)
+                return tuple(_of_older_protocol(tokens, tops, own))
     except (AttributeError, LookupError, TypeError, ValueError):
         pass
     return ()
@@ -99,13 +100,17 @@ def _of_google(
     for one, top in zip(chosen, tops, strict=True):
         alternatives = top.get("candidates") or ()
         yield Position(
-            one["token"], tuple((each["token"], each["log_probability"]) for each in alternatives)
+            one["token"],
+            tuple((each["token"], each["log_probability"]) for each in alternatives),
+            one.get("log_probability"),
         )
 
 
 def _of_older_protocol(
-    tokens: Sequence[str], tops: Sequence[Mapping[str, float] | None]
+    tokens: Sequence[str],
+    tops: Sequence[Mapping[str, float] | None],
+    own: Sequence[float | None],
 ) -> Iterator[Position]:
     """The form of OpenAI's first completions, which Together and Fireworks keep."""
-    for token, top in zip(tokens, tops, strict=True):
-        yield Position(token, tuple((top or {}).items()))
+    for token, top, logprob in zip(tokens, tops, own, strict=True):
+        yield Position(token, tuple((top or {}).items()), logprob)

@@ -29,7 +29,7 @@ from yarl import URL
 from panel.io.descriptors import is_lack_of_descriptors
 from panel.models.batches import BatchApi
 from panel.models.client import NOTHING, CallError, Capabilities, not_too_long
-from panel.models.completions import as_message, body_of, read_completion
+from panel.models.completions import SeveralChoices, as_message, body_of, read_completion
 from panel.models.error_responses import (
     BROKEN,
     MOST_BYTES,
@@ -216,6 +216,10 @@ class OpenAICompatible(BaseChatModel):
         """What `read_answer` reads. Raises a CallError where that is nothing, or too long."""
         try:
             reply = self.read_answer(completion, latency_s)
+        except SeveralChoices as error:
+            said, used = f"{self.base_url}: {error}", usage_in(completion)
+            # Asked again, it would be paid for again and be as odd.
+            raise CallError(said, kind="rejected", used=used or None) from None
         except (AttributeError, LookupError, TypeError, ValueError):
             said = f"{self.base_url}: the answer is not a chat completion"
             fault = CallError(said, kind="transient", status=BROKEN, used=usage_in(completion))
@@ -340,7 +344,9 @@ class OpenAICompatible(BaseChatModel):
         try:
             return orjson.dumps(payload, default=dict)
         except orjson.JSONEncodeError as error:
-            fault = CallError(self._one_line(f"cannot be sent: {error}"), kind="rejected")
+            fault = CallError(
+                self._one_line(f"cannot be sent: {error}"), kind="rejected", unsent=True
+            )
         raise fault
 
     async def _reached(self, exchange: Awaitable[HttpResponse]) -> HttpResponse:
@@ -374,10 +380,12 @@ class OpenAICompatible(BaseChatModel):
         )
 
     def _unreachable(self, error: Exception) -> CallError:
+        unsent = getattr(error, "is_unsent", False)
         return CallError(
             self._one_line(f"{self.base_url}: {error}"),
             kind="permanent" if getattr(error, "is_final", False) else "transient",
-            used=NOTHING if getattr(error, "is_unsent", False) else None,
+            used=NOTHING if unsent else None,
+            unsent=unsent,
             no_descriptor=is_lack_of_descriptors(error),
         )
 

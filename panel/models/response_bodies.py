@@ -118,6 +118,7 @@ def _added_up(pieces: list[dict[str, Any]], ended: bool) -> dict[str, Any] | Non
     whole: dict[str, Any] = {"finish_reason": None, "message": message}
     completion: dict[str, Any] = {"choices": [whole]}
     positions: list[Any] = []
+    places = set[str]()
     for piece in pieces:
         completion |= {name: piece[name] for name in ("model", "usage") if piece.get(name)}
         match piece.get("choices"):
@@ -125,6 +126,7 @@ def _added_up(pieces: list[dict[str, Any]], ended: bool) -> dict[str, Any] | Non
                 pass
             case _:
                 continue
+        places.add(str(choice.get("index", 0)))
         whole["finish_reason"] = choice.get("finish_reason") or whole["finish_reason"]
         for name, said in (choice.get("delta") or {}).items():
             if isinstance(said, str) and name != "role":
@@ -132,6 +134,8 @@ def _added_up(pieces: list[dict[str, Any]], ended: bool) -> dict[str, Any] | Non
         match choice.get("logprobs"):
             case {"content": [*more]}:
                 positions += more
+    # How many there are is for the reader to judge.
+    completion["choices"] = [whole] * max(1, len(places))
     if positions:
         whole["logprobs"] = {"content": positions}
     return completion if message and (ended or whole["finish_reason"]) else None

@@ -20,6 +20,7 @@ def calls_document(counts: CallCounts, prices: Prices) -> dict[str, Any]:
     estimated = Spending(counts.estimated.calls, counts.estimated.usage)
     return {
         "made": counts.made,
+        "unsent": counts.unsent,
         "cached": counts.cached,
         "usd": _cost(counts.spent, prices),
         "usage": _usages(counts.spent),

@@ -201,6 +201,7 @@ def _restore_calls(run: Run, path: Path) -> None:
         calls = summary["calls"]
         run.calls = CallCounts(
             made=calls["made"],
+            unsent=calls.get("unsent", 0),
             cached=calls["cached"],
             spent=_usages(calls["usage"]),
             estimated=Estimated(calls["estimated"]["calls"], _usages(calls["estimated"]["usage"])),

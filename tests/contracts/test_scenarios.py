@@ -108,7 +108,7 @@ def test_log_probabilities(wire: Wire) -> None:
     elif "logprobs" in wire.other:
         assert heard is not None
         assert isinstance(heard.came, ModelResponse)
-        assert heard.came.logprobs == (Position("7", (("7", -0.5), ("8", -1.5))),)
+        assert heard.came.logprobs == (Position("7", (("7", -0.5), ("8", -1.5)), -0.5),)
 
 
 @pytest.mark.parametrize(

@@ -162,8 +162,10 @@ def show_counts(run: Run, console: Console) -> None:
     made = f"{calls.made:,} calls made"
     # Of batches, requests without an answer are no calls.
     by_batches = any(name.endswith(batched_name("")) for name in calls.spent)
-    if 0 < (failed := calls.faults.total()) <= calls.made and not by_batches:
+    if 0 < (failed := calls.faults.total() - calls.unsent) <= calls.made and not by_batches:
         made += f" ({failed:,} of them failed)"
+    if calls.unsent:
+        made += f", {calls.unsent:,} failed before they were sent"
     console.print(
         Text(
             f"{coverage.scored:,} of {coverage.expected:,} judgments scored, "

@@ -661,14 +661,15 @@ async def test_a_call_of_which_nobody_knows_what_it_took_counts_as_its_estimate(
     assert at.caller.counts.spent[MODEL].output == 500 * n
 
 
-async def test_a_refused_connection_counts_towards_the_cap_on_calls(tmp_path: Path) -> None:
-    """Each attempt at a server that refuses to connect is a call, as a retry is."""
+async def test_a_refused_connection_is_no_call(tmp_path: Path) -> None:
+    """Attempts at a server that refuses to connect use up no cap on calls."""
     async with caller_at(always(ok("7")), tmp_path, caps=Caps(calls=2)) as at:
         at.line.client = OpenAICompatible(model="stub", base_url="http://127.0.0.1:1/v1")
         error = await at.outcome()
         await at.line.client.aclose()
-    assert (error.status, at.caller.counts.made) == ("failed", 2)
-    assert "not repeated: the cap of 2 calls is reached" in str(error)
+    assert error.status == "failed"
+    assert (at.caller.counts.made, at.caller.budget.spending.calls) == (0, 0)
+    assert at.caller.counts.unsent > 2
     assert at.server.calls == []
 
 
@@ -680,6 +681,7 @@ async def test_a_call_that_was_refused_or_never_sent_costs_nothing(tmp_path: Pat
         at.line.client = gone
         assert (await at.outcome(ask(2))).status == "failed"
         await gone.aclose()
-    assert at.caller.counts.made > 3
+    assert at.caller.counts.made == 2
+    assert at.caller.counts.unsent > 1
     assert at.caller.counts.spent == {}
     assert at.caller.counts.estimated.calls == 0

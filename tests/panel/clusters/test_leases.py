@@ -74,25 +74,23 @@ async def judged(
 
 
 def test_requests_per_minute_are_those_of_all_workers_together() -> None:
-    """120 calls at 2,400 a minute take 3 s, less what may go at once at the beginning (40), by
-    four workers as by one: the rate after that is within 2 %."""
+    """120 calls at 2,400 a minute take 3 s by four workers as by one, without a burst at first; the
+    way of the first to the server may be half a second longer than that of the last."""
     with serving() as server:
         asyncio.run(judged(plan_of(server.base_url, requests_per_minute=2400)))
         times = sorted(call.at for call in server.calls)
     assert len(times) == 120
-    rate = 60 * (len(times) - 40) / (times[-1] - times[0])
-    assert rate <= 2400 * 1.02
+    assert 60 * (len(times) - 1) / (times[-1] - times[0] + 0.5) <= 2400
 
 
 def test_tokens_per_minute_are_those_of_all_workers_together() -> None:
-    """What is beyond a bucket of ten seconds' worth goes at the limit, within 2 %."""
+    """Calls go at the limit, without a burst at first."""
     limit = 130_000
     with serving() as server:
         caller, _ = asyncio.run(judged(plan_of(server.base_url, tokens_per_minute=limit)))
         times = sorted(call.at for call in server.calls)
     [used] = caller.counts.spent.values()
-    rate = 60 * (used.input + used.output - limit / 6) / (times[-1] - times[0])
-    assert 0 < rate <= limit * 1.02
+    assert 0 < 60 * (used.input + used.output) * 119 / 120 / (times[-1] - times[0] + 0.5) <= limit
 
 
 def test_concurrency_is_that_of_all_workers_together() -> None:

@@ -179,8 +179,8 @@ async def test_log_probabilities() -> None:
     ask = ModelRequest("", ("Rate it.",), top_logprobs=512)
     reply, server = await reply_of(ok("7.", logprobs=top), ask)
     assert reply.logprobs == (
-        Position("7", (("7", -0.5), ("8", -1.5))),
-        Position(".", ((".", -0.25),)),
+        Position("7", (("7", -0.5), ("8", -1.5)), -0.5),
+        Position(".", ((".", -0.25),), -0.25),
     )
     assert server.calls[0].payload["top_logprobs"] == 20
 

@@ -10,7 +10,7 @@ from pydantic import BaseModel
 from panel.models.langchain_logprobs import positions_in
 from rubrics import Position
 
-SEVEN = (Position("7", (("7", -0.5), ("8", -1.5))),)
+SEVEN = (Position("7", (("7", -0.5), ("8", -1.5)), -0.5),)
 TOPS = [{"token": "7", "logprob": -0.5}, {"token": "8", "logprob": -1.5}]
 ONE = {"token": "7", "logprob": -0.5, "top_logprobs": TOPS}
 CHOSEN = [{"token": "7", "log_probability": -0.5}]

@@ -251,7 +251,7 @@ async def test_logprobs_are_read_token_by_token() -> None:
         model = model_at(server)
         reply = await model.complete(ModelRequest(system="", blocks=("x",), top_logprobs=2))
         await model.aclose()
-    assert reply.logprobs == (Position("7", (("7", -0.1), ("6", -2.4))),)
+    assert reply.logprobs == (Position("7", (("7", -0.1), ("6", -2.4)), -0.1),)
 
 
 @pytest.mark.parametrize(
