@@ -28,10 +28,12 @@ _SHEETS = frozenset({".xlsx", ".xls", ".ods", ".numbers"})
 
 
 class Header(NamedTuple):
-    """The names of a table's columns; `line` is None where the format has no header line."""
+    """The names of a table's columns; `line` is None where the format has no header line, and
+    `delimiter` empty where cells are not separated by a character."""
 
     line: int | None
     names: tuple[str, ...]
+    delimiter: str = ""
 
 
 class FileRow(NamedTuple):
@@ -236,14 +238,27 @@ def _csv(
     reader = csv.reader(chain(first, lines), delimiter=delimiter, strict=True)
     rows = _csv_rows(reader, add)
     line, header = next(rows, (0, []))
+    # A spreadsheet pads names, and writes columns and rows that hold nothing.
+    header = _without_empty_end([name.strip() for name in header], 0)
     if not header:
         return
-    yield Header(line, tuple(header))
+    yield Header(line, tuple(header), delimiter)
     for line, cells in rows:
+        cells = _without_empty_end(cells, len(header))
+        if len(cells) == len(header) > 1 and not any(map(str.strip, cells)):
+            continue
         if len(cells) == len(header):
             yield FileRow(line, dict(zip(header, cells, strict=True)))
         elif cells:
             add(f"{len(cells)} cells", f"{len(header)}, as in the header", line=line)
+
+
+def _without_empty_end(cells: list[str], least: int) -> list[str]:
+    """A row without blank cells at its end, but with `least` cells if it has so many."""
+    n = len(cells)
+    while n > least and not cells[n - 1].strip():
+        n -= 1
+    return cells[:n]
 
 
 def _delimiter_of(header: str, known: Collection[str], usual: str) -> str:
@@ -255,7 +270,8 @@ def _delimiter_of(header: str, known: Collection[str], usual: str) -> str:
             cells = next(csv.reader([header], delimiter=delimiter))
         except csv.Error:
             cells = []
-        return len(set(cells) & set(known)), len(cells), delimiter == usual
+        names = {cell.strip() for cell in cells}
+        return len(names & set(known)), len(cells), delimiter == usual
 
     return max(_DELIMITERS, key=fit)
 

@@ -14,6 +14,7 @@ from panel.statistics.core.coverage import Coverage
 from panel.statistics.core.display import Facts, counted
 from panel.statistics.core.frames import FrameMethod, rating_columns
 from panel.statistics.core.options import Random
+from panel.statistics.core.origin import RatingsOrigin
 from panel.statistics.core.statistic import Reason
 from panel.statistics.figures.ratings import RatingsPlots
 
@@ -47,6 +48,7 @@ class Ratings:
         coverage: of the run that these are the ratings of, how many judgments it has and lacks;
             None of a file, and of a folder that does not say how many there should be.
         labels: of dimensions, what people read in place of their names; none of a file.
+        origin: how the file was read that these are the ratings of; None of a run.
     """
 
     scores: Array
@@ -64,6 +66,7 @@ class Ratings:
     composite_of: tuple[str, ...] | None = None
     coverage: Coverage | None = None
     labels: Mapping[str, str] = field(default_factory=dict)
+    origin: RatingsOrigin | None = None
 
     def __post_init__(self) -> None:
         shape = (len(self.items), len(self.raters), len(self.dimensions))
