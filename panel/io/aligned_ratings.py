@@ -40,9 +40,9 @@ def load_aligned_ratings(
     `allow_unmatched` be set; how many are is `origin.match` of people's ratings.
 
     Items are the same that have the same name, spaces apart. An item that one side calls
-    `prompt/id`, as a run does, may be `id` on the other, where ids come once. Ratings that name no dimension
-    are of the whole: they are compared with the other side's mean over its dimensions, and where
-    that is the composite both are on the dimension `composite`, else on `all`; labels, with the one
+    `prompt/id`, as a run does, may be `id` on the other, where ids come once. Ratings that name no
+    dimension are of the whole: they are compared with the other side's mean over its dimensions,
+    and where that is the composite both are on the dimension `composite`, else on `all`; labels, with the one
     dimension that has these categories. Both sides then have the same categories.
 
     Raises:
@@ -51,12 +51,16 @@ def load_aligned_ratings(
     """
     faults: list[Fault] = []
     sides: list[Ratings] = []
-    for read in (
-        lambda: load_ratings(panel, mapping=mapping),
-        lambda: load_human_ratings(
+
+    def panel_ratings() -> Ratings:
+        return load_ratings(panel, mapping=mapping)
+
+    def human_ratings() -> Ratings:
+        return load_human_ratings(
             humans, human_mapping, human_scale=human_scale, allow_unmatched=allow_unmatched
-        ),
-    ):
+        )
+
+    for read in (panel_ratings, human_ratings):
         try:
             sides.append(read())
         except InputError as error:
@@ -104,8 +108,10 @@ def align_ratings(
     match = _match(ours, theirs, given, panel_name)
     origin = theirs.origin or RatingsOrigin(humans_name, "")
     theirs = replace(theirs, origin=replace(origin, match=match))
-    if match.share < LEAST_SHARE and not (origin.allow_unmatched and match.n_matched):
-        faults.append(_few_items(match, panel, humans_name))
+    if not _n_shared((ours, theirs)) or (
+        match.share < LEAST_SHARE and not (origin.allow_unmatched and match.n_matched)
+    ):
+        faults.append(_few_items(match, panel, humans_name, given))
     theirs = _of_the_dimension(theirs, ours)
     ours = _of_the_dimension(ours, theirs)
     shared = [name for name in theirs.dimensions if name in ours.dimensions]
@@ -130,10 +136,11 @@ def align_ratings(
                     field="score" if is_label else "label",
                 )
             )
-    scales = dict(ours.scales) if shared else {}
-    if not shared and set(ours.dimensions) == set(theirs.dimensions):
-        scales = dict(ours.scales)
-    unsaid = {name: ends for name, ends in scales.items() if name not in theirs.scales}
+    unsaid = {
+        name: ends
+        for name, ends in ours.scales.items()
+        if name in theirs.dimensions and name not in theirs.scales
+    }
     if not theirs.lower_is_better and not ours.lower_is_better:
         which = (
             f"the scale of {panel_name}; if people's is another, say which: --human-scale LOW-HIGH"
@@ -151,24 +158,22 @@ def align_ratings(
 def _match(ours: Ratings, theirs: Ratings, given: tuple[str, ...], panel_name: str) -> ItemMatch:
     """How many of the items that people rated the panel has, by the names they have in the file."""
     known = set(ours.items)
-    rated = (~np.isnan(theirs.scores)).any(axis=(1, 2))
+    rated: list[bool] = (~np.isnan(theirs.scores)).any(axis=(1, 2)).tolist()
     unmatched = [
         name
         for name, own, is_rated in zip(given, theirs.items, rated, strict=True)
         if is_rated and own not in known
     ]
-    return ItemMatch(int(rated.sum()), tuple(unmatched), panel_name)
+    return ItemMatch(sum(rated), tuple(unmatched), panel_name)
 
 
-def _few_items(match: ItemMatch, panel: Ratings, humans_name: str) -> Fault:
-    n, first = len(match.unmatched), match.unmatched[0]
-    guess = did_you_mean(
-        first, panel.items if _ids(panel) is None else (*panel.items, *_ids(panel))
-    )
+def _few_items(match: ItemMatch, panel: Ratings, humans_name: str, given: tuple[str, ...]) -> Fault:
+    names, n = match.unmatched or given, len(match.unmatched)
+    guess = did_you_mean(names[0], (*panel.items, *(_ids(panel) or ())))
     what = "all" if n == match.n_rated else f"{n:,}"
     found = (
         f"{what} of the {counted(match.n_rated, 'item')} that people rated under names that "
-        f"{match.panel} does not have: {some(match.unmatched)}; {100 * match.share:.1f} % match"
+        f"{match.panel} does not have: {some(names)}; {100 * match.share:.1f} % match"
     )
     expected = f"items of {match.panel}: {some(panel.items)}{_short_names(panel)}{guess}"
     if match.n_matched:

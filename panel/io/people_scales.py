@@ -11,7 +11,7 @@ import numpy as np
 from panel.errors import Fault, InputError
 from panel.io.wording import did_you_mean, shown, some
 from panel.statistics.core.display import counted, general
-from panel.statistics.core.table import ALL, Ratings
+from panel.statistics.core.table import ALL, COMPOSITE, Ratings
 
 Ends = tuple[float, float]
 GivenScale = Ends | Mapping[str, Ends]
@@ -64,7 +64,7 @@ def off_scale(
     lines = ratings.origin.lines if ratings.origin is not None else {}
     names = tuple(items or ratings.items)
     numeric = [name for name in ratings.dimensions if name not in ratings.categories]
-    faults = []
+    faults: list[Fault] = []
     n = 0
     for dimension, (low, high) in scales.items():
         if dimension not in numeric:
@@ -76,7 +76,7 @@ def off_scale(
                 continue
             who = names[item], ratings.raters[rater]
             line = lines.get((*who, dimension), lines.get((*who, ALL)))
-            on = "" if dimension == ALL else f" on {shown(dimension)}"
+            on = "" if dimension in (ALL, COMPOSITE) else f" on {shown(dimension)}"
             found = f"{general(scores[item, rater])} by {shown(who[1])} of {shown(who[0])}{on}"
             expected = f"{general(low)} to {general(high)}, {which}"
             faults.append(Fault(file, found, expected, line, "score"))

@@ -19,12 +19,11 @@ from rubrics.scale import folded
 
 SCORE = ("score", "rank", "label")
 _LABELS = ("item", "rater", "dimension", "group", "prompt", "source")
+_ORDER = ("item", "rater", "score", *_LABELS[2:])
 _NEEDED = frozenset({"item", "rater"})
 
 RATING_FIELDS = Fields(
-    tuple((name, (name,)) for name in _LABELS[:2])
-    + (("score", SCORE),)
-    + tuple((name, (name,)) for name in _LABELS[2:]),
+    tuple((name, SCORE if name == "score" else (name,)) for name in _ORDER),
     frozenset(_LABELS) - _NEEDED,
     wide=frozenset({"rater", "score"}),
     never_wide=frozenset(

@@ -31,8 +31,8 @@ def _alike(raters: tuple[str, ...]) -> Iterator[str]:
         other = first.setdefault(" ".join(name.casefold().split()), name)
         if other != name:
             yield (
-                f"{shown(other)} and {shown(name)} differ in case or spaces alone, and count as two "
-                "raters."
+                f"{shown(other)} and {shown(name)} differ in case or spaces alone, and count as "
+                "two raters."
             )
 
 

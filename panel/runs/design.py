@@ -13,8 +13,9 @@ import numpy as np
 
 from graphs.aggregate import composite_rule
 from panel.errors import Fault, InputError
-from panel.io.aligned_ratings import align_ratings
+from panel.io.aligned_ratings import align_ratings, load_human_ratings
 from panel.io.documents import json_number
+from panel.io.people_scales import GivenScale
 from panel.io.ratings import load_ratings
 from panel.io.records import ColumnMapping
 from panel.models.catalogue import cost
@@ -24,6 +25,7 @@ from panel.runs.run import Run
 from panel.runs.scale_limits import in_points
 from panel.statistics.core.arrays import Array
 from panel.statistics.core.coverage import Coverage
+from panel.statistics.core.origin import RatingsOrigin
 from panel.statistics.core.table import Ratings
 from panel.statistics.quality.d_study import Goal
 from panel.statistics.quality.design_study import (
@@ -80,6 +82,7 @@ class DesignReport:
         people: the same of people's ratings of these responses; None without any.
         coverage: how many judgments the run has, and lacks; None of a file of ratings.
         in_points: whether means are points of a scale, and no shares.
+        origin: how the ratings were read, where they are of a file.
     """
 
     studies: tuple[DesignStudy, ...]
@@ -93,6 +96,7 @@ class DesignReport:
     people: DesignReport | None = None
     coverage: Coverage | None = None
     in_points: bool = True
+    origin: RatingsOrigin | None = None
 
     @property
     def composite(self) -> bool:
@@ -229,12 +233,17 @@ def design_report(
     target: PrecisionTarget | None = None,
     human: str | None = None,
     human_mapping: ColumnMapping | None = None,
+    *,
+    human_scale: GivenScale | None = None,
+    allow_unmatched: bool = False,
 ) -> DesignReport:
     """The report on a run's folder, or a file of ratings as `load_ratings` reads it.
 
     Args:
         target: what a design is to reach.
         human: people's ratings of the same responses, of which the same is said.
+        human_mapping, human_scale, allow_unmatched: of people's ratings; see
+            `load_aligned_ratings`.
 
     Raises:
         InputError: anything is wrong with it, nothing is rated by numbers, or a target is given and
@@ -246,6 +255,7 @@ def design_report(
     span = inf if run is None else composite_span(run.rubric, ratings.scales)
     studies = tuple(design_studies(ratings, composites, span))
     found = _reaching(source, studies, ratings, target, None if run is None else _cost(run))
+    found = replace(found, origin=ratings.origin)
     if run is not None:
         found = replace(
             found,
@@ -255,12 +265,13 @@ def design_report(
         )
     if human is None:
         return found
-    ours, people = align_ratings(
-        ratings, load_ratings(human, min_raters=2, mapping=human_mapping), source, human
+    theirs = load_human_ratings(
+        human, human_mapping, min_raters=2, human_scale=human_scale, allow_unmatched=allow_unmatched
     )
+    ours, people = align_ratings(ratings, theirs, source, human)
     people = _of_the_same_systems(people, ours)
     of_people = _reaching(human, tuple(design_studies(people)), people, target, None)
-    return replace(found, people=of_people)
+    return replace(found, people=replace(of_people, origin=people.origin))
 
 
 def _reaching(
