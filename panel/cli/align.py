@@ -111,7 +111,7 @@ def align(
     ours, theirs = load_aligned_ratings(
         panel, human, mapping=mapping, human_mapping=human_mapping, **reading
     )
-    say_reading(ours.origin, theirs.origin)
+    say_reading(theirs.origin)
     try:
         found = alignment(ours, theirs, methods=methods, folds=folds, seed=seed)
     except ValueError as error:

@@ -77,7 +77,7 @@ def calibrate(
     ours, theirs = load_aligned_ratings(
         panel, human, mapping=mapping, human_mapping=human_mapping, **reading
     )
-    say_reading(ours.origin, theirs.origin)
+    say_reading(theirs.origin)
     check_calibration(ours, theirs, panel, human)
     known = given_inclusion(human, selected, human_mapping)
     chances = None if known is None else inclusion_of(known, ours, theirs, selected or human)

@@ -97,7 +97,7 @@ def correlate(
     ours, theirs = load_aligned_ratings(
         panel, human, mapping=mapping, human_mapping=human_mapping, **reading
     )
-    say_reading(ours.origin, theirs.origin)
+    say_reading(theirs.origin)
     check_groups(panel, ours, HUMANS)
     strata: Literal["dimension"] | Strata = "dimension"
     if by is not None:

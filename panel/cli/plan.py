@@ -90,7 +90,7 @@ def plan(
     elif difference is not None:
         target = PrecisionTarget("difference", difference)
     report = design_report(source, target, human, human_mapping, **reading)
-    say_reading(report.origin, None if report.people is None else report.people.origin)
+    say_reading(None if report.people is None else report.people.origin)
     with standard_output() as to:
         renderer.render_design(report, to)
     say_what_is_missing(source, report.coverage)

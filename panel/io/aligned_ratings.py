@@ -42,8 +42,8 @@ def load_aligned_ratings(
     Items are the same that have the same name, spaces apart. An item that one side calls
     `prompt/id`, as a run does, may be `id` on the other, where ids come once. Ratings that name no
     dimension are of the whole: they are compared with the other side's mean over its dimensions,
-    and where that is the composite both are on the dimension `composite`, else on `all`; labels, with the one
-    dimension that has these categories. Both sides then have the same categories.
+    and where that is the composite both are on the dimension `composite`, else on `all`; labels,
+    with the one dimension that has these categories. Both sides then have the same categories.
 
     Raises:
         InputError: anything is wrong with either, they share no dimension or too few items, or
@@ -170,13 +170,14 @@ def _match(ours: Ratings, theirs: Ratings, given: tuple[str, ...], panel_name: s
 def _few_items(match: ItemMatch, panel: Ratings, humans_name: str, given: tuple[str, ...]) -> Fault:
     names, n = match.unmatched or given, len(match.unmatched)
     guess = did_you_mean(names[0], (*panel.items, *(_ids(panel) or ())))
-    what = "all" if n == match.n_rated else f"{n:,}"
     found = (
-        f"{what} of the {counted(match.n_rated, 'item')} that people rated under names that "
+        f"{n:,} of the {counted(match.n_rated, 'item')} that people rated under names that "
         f"{match.panel} does not have: {some(names)}; {100 * match.share:.1f} % match"
     )
     expected = f"items of {match.panel}: {some(panel.items)}{_short_names(panel)}{guess}"
-    if match.n_matched:
+    if not match.n_matched:
+        found = f"only items that {match.panel} does not have: {some(names)}"
+    else:
         expected += (
             f"; {100 * LEAST_SHARE:.0f} % or more have to match, unless --allow-unmatched "
             "(allow_unmatched=True) says that the others are no mistake"

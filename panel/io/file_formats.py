@@ -239,26 +239,19 @@ def _csv(
     rows = _csv_rows(reader, add)
     line, header = next(rows, (0, []))
     # A spreadsheet pads names, and writes columns and rows that hold nothing.
-    header = _without_empty_end([name.strip() for name in header], 0)
+    header = [name.strip() if name.strip() in known else name for name in header]
+    while header and not header[-1]:
+        header.pop()
     if not header:
         return
     yield Header(line, tuple(header), delimiter)
     for line, cells in rows:
-        cells = _without_empty_end(cells, len(header))
-        if len(cells) == len(header) > 1 and not any(map(str.strip, cells)):
-            continue
+        while len(cells) > len(header) and not cells[-1]:
+            cells.pop()
         if len(cells) == len(header):
             yield FileRow(line, dict(zip(header, cells, strict=True)))
         elif cells:
             add(f"{len(cells)} cells", f"{len(header)}, as in the header", line=line)
-
-
-def _without_empty_end(cells: list[str], least: int) -> list[str]:
-    """A row without blank cells at its end, but with `least` cells if it has so many."""
-    n = len(cells)
-    while n > least and not cells[n - 1].strip():
-        n -= 1
-    return cells[:n]
 
 
 def _delimiter_of(header: str, known: Collection[str], usual: str) -> str:

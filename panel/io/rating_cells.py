@@ -64,6 +64,9 @@ def long_cells(
     """The ratings of a file with a line for each."""
     found = []
     for record in records:
+        if is_csv and not any(map(str.strip, record.cells.values())):
+            # A spreadsheet writes rows that hold nothing.
+            continue
         column = record.names.get("score")
         kind = None if column is None else fields.name_of("score", column)
         value = None if column is None else record.cells[column]
@@ -85,6 +88,8 @@ def wide_cells(
     columns: dict[str, list[Any]] = {}
     first: dict[tuple[str | None, str | None], int] = {}
     for record in records:
+        if is_csv and not any(map(str.strip, record.cells.values())):
+            continue
         labels = _labels(record, report, is_csv, without="rater")
         key = labels["item"], labels["dimension"]
         if first.setdefault(key, record.line) != record.line:
@@ -102,7 +107,9 @@ def wide_cells(
                 columns.setdefault(name, []).append(value)
     left_out = tuple(name for name in columns if _no_rater(name, raters))
     kept = {name: values for name, values in columns.items() if name not in left_out}
-    if raters is not None and (unknown := [name for name in raters if name not in kept]):
+    if raters is not None and (
+        unknown := [name for name in raters if name not in map(str.strip, kept)]
+    ):
         expected = f"columns of the file: {some(columns, 12)}"
         report.add(f"no such column: {some(unknown)}", expected, field="raters")
     kind = "score"
@@ -120,7 +127,7 @@ def wide_cells(
     cells = [
         RatingCell(
             record.line,
-            {**labels, "rater": text_of(name) if is_csv else name},
+            {**labels, "rater": (text_of(name) if is_csv else name).strip()},
             kind,
             text_of(value) if is_csv and isinstance(value, str) and kind == "label" else value,
         )
@@ -179,7 +186,9 @@ def with_point(value: Any) -> Any:
 
 
 def _no_rater(name: str, raters: Sequence[str] | None) -> bool:
-    return name not in raters if raters is not None else name.strip().lower() in _NO_RATER
+    if raters is not None:
+        return name.strip() not in raters
+    return name.strip().lower() in _NO_RATER
 
 
 def _is_score(value: Any) -> bool:

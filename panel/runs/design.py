@@ -82,7 +82,7 @@ class DesignReport:
         people: the same of people's ratings of these responses; None without any.
         coverage: how many judgments the run has, and lacks; None of a file of ratings.
         in_points: whether means are points of a scale, and no shares.
-        origin: how the ratings were read, where they are of a file.
+        origin: of people, how their ratings were read, and how many of their items the run has.
     """
 
     studies: tuple[DesignStudy, ...]
@@ -255,7 +255,6 @@ def design_report(
     span = inf if run is None else composite_span(run.rubric, ratings.scales)
     studies = tuple(design_studies(ratings, composites, span))
     found = _reaching(source, studies, ratings, target, None if run is None else _cost(run))
-    found = replace(found, origin=ratings.origin)
     if run is not None:
         found = replace(
             found,
