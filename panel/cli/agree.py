@@ -10,7 +10,7 @@ import click
 from panel.cli.column_mapping import ratings_argument
 from panel.cli.failures import refusals_without_calls
 from panel.cli.gate import Gate, gate_options
-from panel.cli.incomplete import say_what_is_missing
+from panel.cli.incomplete import say_rescaled, say_what_is_missing
 from panel.cli.options import analysis_options, by_option, full_option, output_format, random_option
 from panel.cli.people_options import say_reading, scale_option
 from panel.secrets.visible import standard_output
@@ -96,6 +96,7 @@ def agree(
         ratings, min_raters=2, mapping=mapping, scale=scale, scale_option="--scale"
     )
     say_reading(found.origin)
+    say_rescaled(found)
     check_groups(ratings, found)
     strata: Breakdown | Strata = "group"
     if by != "group":

@@ -10,7 +10,7 @@ import click
 
 from panel.cli.column_mapping import COLUMNS_OF_RATINGS, ratings_argument
 from panel.cli.failures import refusals_without_calls
-from panel.cli.incomplete import say_what_is_missing
+from panel.cli.incomplete import say_rescaled, say_what_is_missing
 from panel.cli.options import full_option, output_format
 from panel.cli.people_options import HumanReading, human_options, say_reading
 from panel.secrets.visible import say, standard_output, visible
@@ -112,6 +112,7 @@ def align(
         panel, human, mapping=mapping, human_mapping=human_mapping, **reading
     )
     say_reading(theirs.origin)
+    say_rescaled(ours)
     try:
         found = alignment(ours, theirs, methods=methods, folds=folds, seed=seed)
     except ValueError as error:

@@ -12,7 +12,7 @@ import click
 from panel.cli.column_mapping import COLUMNS_OF_RATINGS, ratings_argument
 from panel.cli.failures import refusals_without_calls
 from panel.cli.gate import Gate, gate_options
-from panel.cli.incomplete import say_what_is_missing
+from panel.cli.incomplete import say_rescaled, say_what_is_missing
 from panel.cli.options import full_option, output_format
 from panel.cli.people_options import HumanReading, human_options, say_reading, selected_option
 from panel.secrets.visible import standard_output
@@ -78,6 +78,7 @@ def calibrate(
         panel, human, mapping=mapping, human_mapping=human_mapping, **reading
     )
     say_reading(theirs.origin)
+    say_rescaled(ours)
     check_calibration(ours, theirs, panel, human)
     known = given_inclusion(human, selected, human_mapping)
     chances = None if known is None else inclusion_of(known, ours, theirs, selected or human)

@@ -12,6 +12,7 @@ from panel.io.people_scales import GivenScale, off_scale
 from panel.io.ratings import load_ratings
 from panel.io.records import ColumnMapping, Source, name_of
 from panel.io.wording import did_you_mean, shown, some
+from panel.statistics.core.composite import ranges_differ
 from panel.statistics.core.display import counted, general
 from panel.statistics.core.origin import ItemMatch, RatingsOrigin
 from panel.statistics.core.table import ALL, COMPOSITE, Ratings
@@ -117,8 +118,10 @@ def align_ratings(
     shared = [name for name in theirs.dimensions if name in ours.dimensions]
     if not shared:
         if ours.dimensions == (ALL,) and not ours.categories and theirs.numeric().dimensions:
+            faults += _two_ranges(theirs, humans_name)
             theirs = _whole(theirs)
         elif theirs.dimensions == (ALL,) and not theirs.categories and ours.numeric().dimensions:
+            faults += _two_ranges(ours, panel_name)
             ours = _whole(ours)
         else:
             faults.append(_no_dimension(ours, theirs, panel_name, humans_name))
@@ -152,7 +155,11 @@ def align_ratings(
     for name in shared:
         if name in ours.categories:
             ours, theirs = _with_categories(ours, theirs, name)
-    return ours, _with_remark(theirs, unsaid)
+    theirs = _with_remark(theirs, unsaid)
+    # What is on the panel's scale, as nobody said otherwise, is.
+    if not theirs.lower_is_better:
+        theirs = replace(theirs, scales={**unsaid, **theirs.scales})
+    return ours, theirs
 
 
 def _match(ours: Ratings, theirs: Ratings, given: tuple[str, ...], panel_name: str) -> ItemMatch:
@@ -223,6 +230,15 @@ def _with_remark(theirs: Ratings, scales: Mapping[str, tuple[float, float]]) -> 
     return replace(
         theirs, origin=replace(theirs.origin, remarks=(*theirs.origin.remarks, *remarks))
     )
+
+
+def _two_ranges(ratings: Ratings, file: str) -> Iterator[Fault]:
+    """Dimensions whose mean would be of ratings on scales that plainly differ."""
+    names = ratings.numeric().dimensions
+    if ranges_differ([ratings], names):
+        found = f"dimensions on scales that plainly differ: {some(names)}"
+        expected = "one of them, as a dimension on both sides, or the scale of each"
+        yield Fault(file, found, expected, field="dimension")
 
 
 def _whole(ratings: Ratings) -> Ratings:

@@ -165,7 +165,7 @@ def deliberation_of(
         steps=np.array([step(dimension) for dimension in rubric.numeric], dtype=np.float64),
     )
     wholes: tuple[ArrayLike, ArrayLike] = _mean_of_means(first), _mean_of_means(last)
-    if rubric.composite is not None:
+    if rubric.composite is not None or rubric.rescaled:
         wholes = _composites(revised, revised.before), _composites(revised, revised.ratings)
     toward, people = None, None
     if humans is not None:

@@ -82,6 +82,7 @@ class DesignReport:
         people: the same of people's ratings of these responses; None without any.
         coverage: how many judgments the run has, and lacks; None of a file of ratings.
         in_points: whether means are points of a scale, and no shares.
+        rescaled: whether the composite is of dimensions on different scales.
         origin: of people, how their ratings were read, and how many of their items the run has.
     """
 
@@ -96,6 +97,7 @@ class DesignReport:
     people: DesignReport | None = None
     coverage: Coverage | None = None
     in_points: bool = True
+    rescaled: bool = False
     origin: RatingsOrigin | None = None
 
     @property
@@ -117,6 +119,11 @@ class DesignReport:
     def warnings(self) -> list[str]:
         """What keeps the figures from being taken at their word."""
         found = []
+        if self.rescaled:
+            found.append(
+                "Dimensions are on different scales: in the composite each rating counts as the "
+                "share of its scale's width, from 0 to 1."
+            )
         if self.grouped:
             found.append(
                 f"Raters are of {self.grouped} groups, whose raters may have something in common "
@@ -261,6 +268,7 @@ def design_report(
             deliberated=run.before is not None,
             coverage=ratings.coverage,
             in_points=in_points(run.rubric),
+            rescaled=bool(run.rubric.rescaled),
         )
     if human is None:
         return found
@@ -336,7 +344,7 @@ def composite_span(rubric: Rubric, scales: Mapping[str, tuple[float, float]]) ->
     rule = composite_rule(rubric)
     if rule is None:
         return inf
-    if rule.share_of is not None:
+    if rule.share_of is not None or rubric.rescaled:
         return 1.0
     ends = [scales.get(name, (-inf, inf)) for name in rule.mean_of or rule.product_of or ()]
     if rule.mean_of:

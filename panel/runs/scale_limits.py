@@ -40,7 +40,7 @@ def in_points(rubric: Rubric, name: str = COMPOSITE) -> bool:
     if name != COMPOSITE:
         return name in rubric.numeric_scales
     rule = composite_rule(rubric)
-    return rule is None or rule.share_of is None
+    return rule is None or (rule.share_of is None and not rubric.rescaled)
 
 
 def on_one_scale(rubric: Rubric) -> bool:
@@ -57,7 +57,7 @@ def composite_limits(rubric: Rubric) -> Limits:
     rule = composite_rule(rubric)
     if rule is None:
         return UNLIMITED
-    if rule.share_of is not None:
+    if rule.share_of is not None or rubric.rescaled:
         return SHARE
     if rule.product_of is not None:
         corners = [prod(ends) for ends in product(*(_ends(rubric, one) for one in rule.product_of))]

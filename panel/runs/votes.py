@@ -17,7 +17,7 @@ from panel.io.records import ColumnMapping
 from panel.runs.design import judge_composites
 from panel.runs.load import load_run
 from panel.runs.run import Run
-from panel.runs.scale_limits import are_preferences, mean_limits, on_limits
+from panel.runs.scale_limits import SHARE, are_preferences, mean_limits, on_limits
 from panel.statistics.core.arrays import Array, row_means, rows_of
 from panel.statistics.core.coverage import Coverage
 from panel.statistics.core.origin import RatingsOrigin
@@ -231,6 +231,9 @@ def _limits(name: str, ratings: Ratings, people: Ratings, rubric: Rubric) -> Lim
     every = [one.id for one in rubric.numeric]
     shared = [each for each in every if each in people.dimensions] or every
     ends = mean_limits(rubric, [name] if name in every else shared)
+    if len(set(ends)) > 1:
+        # Their mean is of shares of these scales.
+        return SHARE
     return sum(low for low, _ in ends) / len(ends), sum(high for _, high in ends) / len(ends)
 
 
@@ -282,6 +285,7 @@ def _on_shared(ratings: Ratings, other: Ratings) -> Ratings:
         numeric.raters,
         tuple(numeric.dimensions[d] for d in kept),
         numeric.groups,
+        scales={name: ends for name, ends in numeric.scales.items() if name in known},
     )
 
 
