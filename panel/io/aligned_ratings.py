@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -119,9 +119,10 @@ def align_ratings(
     if not shared:
         if ours.dimensions == (ALL,) and not ours.categories and theirs.numeric().dimensions:
             faults += _two_ranges(theirs, humans_name)
-            theirs = _whole(theirs)
+            theirs = _with_remarks(_whole(theirs), _rescaled(theirs, humans_name))
         elif theirs.dimensions == (ALL,) and not theirs.categories and ours.numeric().dimensions:
             faults += _two_ranges(ours, panel_name)
+            theirs = _with_remarks(theirs, _rescaled(ours, panel_name))
             ours = _whole(ours)
         else:
             faults.append(_no_dimension(ours, theirs, panel_name, humans_name))
@@ -165,7 +166,7 @@ def align_ratings(
 def _match(ours: Ratings, theirs: Ratings, given: tuple[str, ...], panel_name: str) -> ItemMatch:
     """How many of the items that people rated the panel has, by the names they have in the file."""
     known = set(ours.items)
-    rated: list[bool] = (~np.isnan(theirs.scores)).any(axis=(1, 2)).tolist()
+    rated = [bool(one.any()) for one in ~np.isnan(theirs.scores)]
     unmatched = [
         name
         for name, own, is_rated in zip(given, theirs.items, rated, strict=True)
@@ -225,11 +226,25 @@ def _with_remark(theirs: Ratings, scales: Mapping[str, tuple[float, float]]) -> 
             f"No rating{on} is above {general(there.max())} on a scale from {general(low)} to "
             f"{general(high)}: if people's scale is another, say which: --human-scale LOW-HIGH."
         )
+    return _with_remarks(theirs, remarks)
+
+
+def _with_remarks(theirs: Ratings, remarks: Sequence[str]) -> Ratings:
     if not remarks or theirs.origin is None:
         return theirs
     return replace(
         theirs, origin=replace(theirs.origin, remarks=(*theirs.origin.remarks, *remarks))
     )
+
+
+def _rescaled(ratings: Ratings, file: str) -> list[str]:
+    """How dimensions on different scales are put together, where they are."""
+    if ratings.comparable_dimensions().scales == ratings.numeric().scales:
+        return []
+    return [
+        f"The dimensions of {file} are on different scales: in their mean each rating counts as "
+        "the share of its scale's width, from 0 to 1."
+    ]
 
 
 def _two_ranges(ratings: Ratings, file: str) -> Iterator[Fault]:

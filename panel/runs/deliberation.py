@@ -253,7 +253,7 @@ def _toward(
         revisions.deliberated,
         revisions.prompts,
         same_scale=not humans.lower_is_better
-        and all(humans.scales.get(name, scales.get(name)) == scales.get(name) for name in shared),
+        and all(humans.scales.get(name) in (None, first.scales.get(name)) for name in shared),
         seed=seed,
     )
     return dict(zip(shared, found, strict=True)), humans.origin
