@@ -20,7 +20,7 @@ def on_composite(ratings: Ratings, *others: Ratings) -> tuple[Ratings, ...] | No
 
     A rater who left one of its dimensions out of an item has no composite of it. Of dimensions that
     are known to be on different scales it is the mean of shares of their widths; see
-    `Ratings.composite`. There is none of one dimension or of ranks, where only some of such scales are
+    `Ratings.composite`. There is none of one dimension or of ranks, where only some scales are
     known or, where none is, ratings on one dimension spread over more than eight times the range of
     those on another; where no rater of a side rated all of them together, the others lack one of
     them, or the rubric has another rule.
