@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from operator import attrgetter
 
 from graphs.records import Judgment, LabelSummary, Summary, Verdict, controls_among
@@ -36,7 +36,7 @@ def aggregate(judgments: Sequence[Judgment], rubric: Rubric) -> Verdict:
         prompt_id=first.prompt_id,
         id=first.id,
         system=first.system,
-        composite=math.nan if rule is None else composite(reliable, rule),
+        composite=math.nan if rule is None else composite(reliable, rule, _rescaled(rubric)),
         dimensions={name: summarise(_scores(scored, name)) for name in numeric},
         n_judges=len(scored),
         n_asked=len(judgments),
@@ -53,8 +53,13 @@ def aggregate(judgments: Sequence[Judgment], rubric: Rubric) -> Verdict:
     )
 
 
-def composite(judgments: Sequence[Judgment], rule: Composite) -> float:
-    """What a rule makes of judgments that count; NaN where it has nothing to go by.
+def composite(
+    judgments: Sequence[Judgment],
+    rule: Composite,
+    rescaled: Mapping[str, tuple[float, float]] | None = None,
+) -> float:
+    """What a rule makes of judgments that count; NaN where it has nothing to go by. A mean of
+    dimensions on different scales is of shares of these; `rescaled` as `Rubric` has it.
 
     A product is each judge's own, as how a judge splits a verdict over the factors is
     arbitrary (conceptual-critiques.txt, Appendix B and F), and then averaged over judges.
@@ -72,7 +77,11 @@ def composite(judgments: Sequence[Judgment], rule: Composite) -> float:
             ]
         )
     names = rule.mean_of or ()
-    return math.fsum(_mean(_scores(judgments, name)) for name in names) / len(names)
+    means = [_mean(_scores(judgments, name)) for name in names]
+    if rescaled:
+        ends = [rescaled[name] for name in names]
+        means = [(mean - low) / width for mean, (low, width) in zip(means, ends, strict=True)]
+    return math.fsum(means) / len(names)
 
 
 def summarise(ratings: Sequence[float]) -> Summary:
@@ -105,6 +114,11 @@ def count(labels: Sequence[str], categories: Sequence[str]) -> LabelSummary:
 @once_a_rubric
 def _numeric(rubric: Rubric) -> tuple[str, ...]:
     return tuple(dimension.id for dimension in rubric.numeric)
+
+
+@once_a_rubric
+def _rescaled(rubric: Rubric) -> dict[str, tuple[float, float]]:
+    return rubric.rescaled
 
 
 @once_a_rubric

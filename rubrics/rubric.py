@@ -189,6 +189,18 @@ class Rubric(BaseModel):
         return {d.id: d.scale for d in self.dimensions if not isinstance(d.scale, CategoryScale)}
 
     @property
+    def rescaled(self) -> dict[str, tuple[float, float]]:
+        """The dimensions whose mean the composite is, where they are on different scales, each with
+        the lowest value and the width of its scale: what is averaged is then the share of the width
+        at which a rating lies, from 0 to 1. Empty where there is one scale, or another rule."""
+        names = self.composite.mean_of if self.composite else tuple(d.id for d in self.numeric)
+        scales = self.numeric_scales
+        found = {name: (float(scales[name].min), float(scales[name].max)) for name in names or ()}
+        if len(set(found.values())) < 2:
+            return {}
+        return {name: (low, high - low) for name, (low, high) in found.items()}
+
+    @property
     def categories(self) -> dict[str, tuple[str, ...]]:
         """The names of the categories, by the id of each dimension that has them."""
         return {d.id: d.scale.names for d in self.dimensions if isinstance(d.scale, CategoryScale)}

@@ -10,12 +10,14 @@ import click
 from panel.cli.column_mapping import ratings_argument
 from panel.cli.failures import refusals_without_calls
 from panel.cli.gate import Gate, gate_options
-from panel.cli.incomplete import say_what_is_missing
+from panel.cli.incomplete import say_rescaled, say_what_is_missing
 from panel.cli.options import analysis_options, by_option, full_option, output_format, random_option
+from panel.cli.people_options import say_reading, scale_option
 from panel.secrets.visible import standard_output
 
 if TYPE_CHECKING:
     from panel.gate.figures import Figure
+    from panel.io.people_scales import GivenScale
     from panel.reports import Renderer
     from panel.statistics import Breakdown, Random, Strata
 
@@ -38,12 +40,14 @@ if TYPE_CHECKING:
 @random_option("What intervals take as a sample")
 @analysis_options
 @full_option
+@scale_option("--scale", "RATINGS")
 @output_format
 @gate_options("krippendorff_alpha >= 0.667", "icc2k[clarity] >= 0.8")
 @refusals_without_calls
 def agree(
     ratings: str,
     mapping: Mapping[str, str],
+    scale: GivenScale | None,
     by: str | None,
     level: Literal["ordinal", "interval", "nominal"],
     random: Random,
@@ -88,7 +92,11 @@ def agree(
     )
     from panel.statistics import agree as agreement
 
-    found = load_ratings(ratings, min_raters=2, mapping=mapping)
+    found = load_ratings(
+        ratings, min_raters=2, mapping=mapping, scale=scale, scale_option="--scale"
+    )
+    say_reading(found.origin)
+    say_rescaled(found)
     check_groups(ratings, found)
     strata: Breakdown | Strata = "group"
     if by != "group":

@@ -10,9 +10,9 @@ import click
 
 from panel.cli.column_mapping import COLUMNS_OF_RATINGS, ratings_argument
 from panel.cli.failures import refusals_without_calls
-from panel.cli.incomplete import say_what_is_missing
+from panel.cli.incomplete import say_rescaled, say_what_is_missing
 from panel.cli.options import full_option, output_format
-from panel.cli.people_options import human_options
+from panel.cli.people_options import HumanReading, human_options, say_reading
 from panel.secrets.visible import say, standard_output, visible
 
 if TYPE_CHECKING:
@@ -58,6 +58,7 @@ def align(
     mapping: Mapping[str, str],
     human: str,
     human_mapping: Mapping[str, str],
+    reading: HumanReading,
     methods: tuple[AlignmentMethod, ...],
     folds: int,
     seed: int,
@@ -107,7 +108,11 @@ def align(
         )
     if out is not None:
         require_csv(Path(out))
-    ours, theirs = load_aligned_ratings(panel, human, mapping=mapping, human_mapping=human_mapping)
+    ours, theirs = load_aligned_ratings(
+        panel, human, mapping=mapping, human_mapping=human_mapping, **reading
+    )
+    say_reading(theirs.origin)
+    say_rescaled(ours)
     try:
         found = alignment(ours, theirs, methods=methods, folds=folds, seed=seed)
     except ValueError as error:

@@ -12,9 +12,9 @@ import click
 from panel.cli.column_mapping import COLUMNS_OF_RATINGS, ratings_argument
 from panel.cli.failures import refusals_without_calls
 from panel.cli.gate import Gate, gate_options
-from panel.cli.incomplete import say_what_is_missing
+from panel.cli.incomplete import say_rescaled, say_what_is_missing
 from panel.cli.options import full_option, output_format
-from panel.cli.people_options import human_options, selected_option
+from panel.cli.people_options import HumanReading, human_options, say_reading, selected_option
 from panel.secrets.visible import standard_output
 
 if TYPE_CHECKING:
@@ -34,6 +34,7 @@ def calibrate(
     mapping: Mapping[str, str],
     human: str,
     human_mapping: Mapping[str, str],
+    reading: HumanReading,
     selected: str | None,
     full: bool,
     renderer: Renderer,
@@ -73,7 +74,11 @@ def calibrate(
     from panel.runs.run import composite_name
     from panel.statistics import calibrate as calibration
 
-    ours, theirs = load_aligned_ratings(panel, human, mapping=mapping, human_mapping=human_mapping)
+    ours, theirs = load_aligned_ratings(
+        panel, human, mapping=mapping, human_mapping=human_mapping, **reading
+    )
+    say_reading(theirs.origin)
+    say_rescaled(ours)
     check_calibration(ours, theirs, panel, human)
     known = given_inclusion(human, selected, human_mapping)
     chances = None if known is None else inclusion_of(known, ours, theirs, selected or human)

@@ -12,7 +12,7 @@ from panel.cli.column_mapping import COLUMNS_OF_RATINGS
 from panel.cli.failures import refusals_without_calls
 from panel.cli.gate import Gate, gate_options
 from panel.cli.options import by_option, output_format, random_option
-from panel.cli.people_options import epsilon_option, human_options, refuse_mapping_alone
+from panel.cli.people_options import HumanReading, epsilon_option, human_options, say_reading
 from panel.secrets.visible import say, standard_output
 
 if TYPE_CHECKING:
@@ -48,6 +48,7 @@ def compare(
     more: tuple[str, ...],
     human: str | None,
     human_mapping: Mapping[str, str],
+    reading: HumanReading,
     epsilon: float | None,
     html: str | None,
     by: str | None,
@@ -87,7 +88,6 @@ def compare(
 
     if epsilon is not None and human is None:
         raise click.UsageError("--epsilon is of people's ratings; give them as --human RATINGS.")
-    refuse_mapping_alone(human, human_mapping)
     found = compared(
         run_a,
         run_b,
@@ -97,8 +97,10 @@ def compare(
         by=by,
         epsilon=epsilon,
         human_mapping=human_mapping,
+        **reading,
     )
     gate.refuse_unknown(lambda: comparison_figures(found))
+    say_reading(found.people)
     if html is not None:
         from panel.comparison.page.writing import write_page
 

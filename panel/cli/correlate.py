@@ -10,9 +10,9 @@ import click
 from panel.cli.column_mapping import COLUMNS_OF_RATINGS, ratings_argument
 from panel.cli.failures import refusals_without_calls
 from panel.cli.gate import Gate, gate_options
-from panel.cli.incomplete import say_what_is_missing
+from panel.cli.incomplete import say_rescaled, say_what_is_missing
 from panel.cli.options import analysis_options, by_option, full_option, output_format
-from panel.cli.people_options import epsilon_option, human_options
+from panel.cli.people_options import HumanReading, epsilon_option, human_options, say_reading
 from panel.secrets.visible import standard_output
 
 if TYPE_CHECKING:
@@ -39,6 +39,7 @@ def correlate(
     mapping: Mapping[str, str],
     human: str,
     human_mapping: Mapping[str, str],
+    reading: HumanReading,
     epsilon: float | None,
     by: str | None,
     resamples: int,
@@ -93,7 +94,11 @@ def correlate(
     from panel.statistics import correlate as correlation
     from panel.statistics.humans.correlate import HUMANS
 
-    ours, theirs = load_aligned_ratings(panel, human, mapping=mapping, human_mapping=human_mapping)
+    ours, theirs = load_aligned_ratings(
+        panel, human, mapping=mapping, human_mapping=human_mapping, **reading
+    )
+    say_reading(theirs.origin)
+    say_rescaled(ours)
     check_groups(panel, ours, HUMANS)
     strata: Literal["dimension"] | Strata = "dimension"
     if by is not None:

@@ -12,7 +12,7 @@ from panel.cli.failures import refusals_without_calls
 from panel.cli.gate import Gate, gate_options
 from panel.cli.incomplete import say_what_is_missing
 from panel.cli.options import output_format
-from panel.cli.people_options import group_options, human_options
+from panel.cli.people_options import HumanReading, group_options, human_options, say_reading
 from panel.secrets.visible import standard_output
 
 if TYPE_CHECKING:
@@ -42,6 +42,7 @@ def fidelity(
     mapping: Mapping[str, str],
     human: str,
     human_mapping: Mapping[str, str],
+    reading: HumanReading,
     raters: str,
     groups: str,
     items: str | None,
@@ -91,8 +92,10 @@ def fidelity(
         dimension=dimension,
         mapping=mapping,
         human_mapping=human_mapping,
+        **reading,
     )
     gate.refuse_unknown(lambda: fidelity_figures(found.rows))
+    say_reading(found.people)
     with standard_output() as to:
         renderer.render_fidelity(found, to)
     say_what_is_missing(panel, found.coverage)

@@ -8,6 +8,18 @@ from panel.secrets.visible import say_sentences, visible
 
 if TYPE_CHECKING:
     from panel.statistics.core.coverage import Coverage
+    from panel.statistics.core.table import Ratings
+
+
+def say_rescaled(ratings: Ratings) -> None:
+    """A sentence where figures put dimensions on different scales together, saying how."""
+    numeric = ratings.numeric()
+    if ratings.comparable_dimensions().scales != numeric.scales and len(numeric.dimensions) > 1:
+        say_sentences(
+            "Dimensions are on different scales: where they are put together, as in the composite, "
+            "each rating counts as the share of its scale's width, from 0 to 1.",
+            err=True,
+        )
 
 
 def say_what_is_missing(source: str, coverage: Coverage | None) -> None:

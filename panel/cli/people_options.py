@@ -3,13 +3,29 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
-from typing import Any
+import re
+from collections.abc import Callable, Sequence
+from functools import wraps
+from typing import TYPE_CHECKING, Any, TypedDict
 
 import click
 
 from panel.cli.column_mapping import column_mapping
 from panel.cli.options import Command, option
+
+if TYPE_CHECKING:
+    from panel.io.people_scales import GivenScale
+    from panel.statistics.core.origin import RatingsOrigin
+
+_ENDS = re.compile(r"(-?\d+(?:\.\d+)?)\s*(?:-|–|to|\.\.)\s*(-?\d+(?:\.\d+)?)", re.ASCII)
+
+
+class HumanReading(TypedDict):
+    """How people's ratings are to be read: what `panel.io.aligned_ratings.load_human_ratings`
+    takes."""
+
+    human_scale: GivenScale | None
+    allow_unmatched: bool
 
 
 class _Epsilon(click.FloatRange):
@@ -25,8 +41,8 @@ class _Epsilon(click.FloatRange):
 def human_options(
     text: str, example: str = "score=value", *, required: bool = False
 ) -> Callable[[Command], Command]:
-    """People's ratings, and their columns; the command is given `human`, None where it is left out,
-    and `human_mapping`.
+    """People's ratings, their columns and how they are to be read; the command is given `human`,
+    None where it is left out, `human_mapping` and `reading`.
 
     Args:
         text: what they are, for the command's help.
@@ -34,21 +50,80 @@ def human_options(
     """
 
     def with_ratings(command: Command) -> Command:
+        @wraps(command)
+        def with_reading(*args: Any, **given: Any) -> Any:
+            reading = HumanReading(
+                human_scale=given.pop("human_scale"), allow_unmatched=given.pop("allow_unmatched")
+            )
+            if given["human"] is None:
+                refuse_alone("--map-human", given["human_mapping"])
+                refuse_alone("--human-scale", reading["human_scale"])
+                refuse_alone("--allow-unmatched", reading["allow_unmatched"])
+            return command(*args, reading=reading, **given)
+
         ratings = option("--human", required=required, metavar="RATINGS", help=text)
         columns = column_mapping("--human", example, "--map-human", parameter="human_mapping")
-        return ratings(columns(command))
+        unmatched = option(
+            "--allow-unmatched",
+            is_flag=True,
+            help="Go on where fewer than 80 % of the items that people rated match.",
+        )
+        return ratings(columns(scale_option("--human-scale", "--human")(unmatched(with_reading))))
 
     return with_ratings
 
 
-def refuse_mapping_alone(human: str | None, mapping: Mapping[str, str]) -> None:
-    """--map-human says what columns of --human are.
+def scale_option(name: str, of: str) -> Callable[[Command], Command]:
+    """The scale of ratings; the command is given it as `scale` or `human_scale`, None where it is
+    left out.
+
+    Args:
+        of: what the ratings are called in the command's help.
+    """
+    where = ", where it is not the panel's" if of == "--human" else ""
+    return option(
+        name,
+        metavar="[DIMENSION=]LOW-HIGH",
+        multiple=True,
+        callback=_scale,
+        help=f"The scale of {of}, such as 1-5{where}; repeatable, for each dimension. What lies "
+        "outside is refused.",
+    )
+
+
+def _scale(ctx: click.Context, param: click.Parameter, value: Sequence[str]) -> GivenScale | None:
+    found: dict[str, tuple[float, float]] = {}
+    for text in value:
+        name, _, ends = text.rpartition("=")
+        match = _ENDS.fullmatch(ends.strip())
+        if match is None:
+            raise click.BadParameter(f"found {text!r}; expected LOW-HIGH or DIMENSION=LOW-HIGH")
+        if name.strip() in found or ("" in found or (found and not name)):
+            raise click.BadParameter(f"{text} is given beside another; one for each dimension")
+        found[name.strip()] = float(match[1]), float(match[2])
+    return found.get("", found) or None
+
+
+def say_reading(*origins: RatingsOrigin | None) -> None:
+    """How files of ratings were read, and which of their items match nothing, on standard error and
+    before any figure."""
+    from panel.conclusions.readings import origin_sentences
+    from panel.secrets.visible import say_sentences
+
+    for origin in origins:
+        if origin is not None:
+            for sentence in origin_sentences(origin):
+                say_sentences(sentence, err=True)
+
+
+def refuse_alone(name: str, value: object) -> None:
+    """Refuse an option that says what --human is, where that is not there.
 
     Raises:
-        click.UsageError: it is there without --human.
+        click.UsageError: it has a value.
     """
-    if mapping and human is None:
-        raise click.UsageError("--map-human works only with --human; leave it out.")
+    if value:
+        raise click.UsageError(f"{name} works only with --human; leave it out.")
 
 
 def epsilon_option(effect: str) -> Callable[[Command], Command]:

@@ -11,7 +11,7 @@ import click
 from panel.cli.failures import refusals_without_calls
 from panel.cli.incomplete import say_what_is_missing
 from panel.cli.options import output_format
-from panel.cli.people_options import human_options, refuse_mapping_alone
+from panel.cli.people_options import HumanReading, human_options, say_reading
 from panel.secrets.visible import standard_output
 
 if TYPE_CHECKING:
@@ -63,6 +63,7 @@ def plan(
     difference: float | None,
     human: str | None,
     human_mapping: Mapping[str, str],
+    reading: HumanReading,
     renderer: Renderer,
 ) -> None:
     """Plan a study: how many prompts, personas, models, replicates and human raters it takes.
@@ -83,13 +84,13 @@ def plan(
 
     if half_width is not None and difference is not None:
         raise click.UsageError("--half-width and --difference exclude each other; leave one out.")
-    refuse_mapping_alone(human, human_mapping)
     target = None
     if half_width is not None:
         target = PrecisionTarget("half_width", half_width)
     elif difference is not None:
         target = PrecisionTarget("difference", difference)
-    report = design_report(source, target, human, human_mapping)
+    report = design_report(source, target, human, human_mapping, **reading)
+    say_reading(None if report.people is None else report.people.origin)
     with standard_output() as to:
         renderer.render_design(report, to)
     say_what_is_missing(source, report.coverage)

@@ -12,10 +12,11 @@ from panel.cli.failures import refusals_without_calls
 from panel.cli.gate import Gate, gate_options
 from panel.cli.options import by_option
 from panel.cli.people_options import (
+    HumanReading,
     epsilon_option,
     group_options,
     human_options,
-    refuse_mapping_alone,
+    say_reading,
     selected_option,
 )
 from panel.cli.report_page import write_report
@@ -47,6 +48,7 @@ def report(
     run: str,
     human: str | None,
     human_mapping: Mapping[str, str],
+    reading: HumanReading,
     epsilon: float | None,
     selected: str | None,
     raters: str | None,
@@ -70,26 +72,25 @@ def report(
 
     Exit status: 0; 2 for bad input; 3 where a requirement is not met.
     """
-    from panel.io.ratings import load_ratings
+    from panel.io.aligned_ratings import load_human_ratings
     from panel.io.selections import given_inclusion
     from panel.report_page.report import EPSILON, NAME, report_of
     from panel.runs.load import load_run
 
-    refuse_mapping_alone(human, human_mapping)
     _refuse_without_people(
         human,
         {"--epsilon": epsilon, "--selected": selected, "--raters": raters, "--groups": groups},
     )
     humans = inclusion = None
     if human is not None:
-        humans = load_ratings(human, mapping=human_mapping)
+        humans = load_human_ratings(human, human_mapping, **reading)
         inclusion = given_inclusion(human, selected, human_mapping)
     loaded = load_run(run)
     contrasts: Sequence[FidelityContrast] = ()
     if human is not None and raters is not None and groups is not None:
         from panel.fidelity.measure import persona_fidelity
 
-        found = persona_fidelity(run, human, raters, groups, human_mapping=human_mapping)
+        found = persona_fidelity(run, human, raters, groups, human_mapping=human_mapping, **reading)
         contrasts = found.rows
     page = report_of(
         loaded,
@@ -105,6 +106,7 @@ def report(
         return _figures(loaded, page, contrasts)
 
     gate.refuse_unknown(figures)
+    say_reading(None if page.people is None else page.people.origin)
     write_report(page, Path(out) if out is not None else Path(run) / NAME)
     gate.finish(
         figures,

@@ -18,7 +18,7 @@ from panel.cli.failures import refusals
 from panel.cli.gate import Gate, gate_options
 from panel.cli.options import by_option, random_option
 from panel.cli.panel_options import PanelOptions, deliberation_options, panel_options
-from panel.cli.people_options import human_options, refuse_mapping_alone
+from panel.cli.people_options import HumanReading, human_options, say_reading
 from panel.cli.report_page import report_at_the_end, report_option
 from panel.cli.run_options import RunOptions, run_options
 from panel.secrets.visible import say, standard_output
@@ -67,6 +67,7 @@ def score(
     deliberation: Deliberation | None,
     human: str | None,
     human_mapping: Mapping[str, str],
+    reading: HumanReading,
     plain_judge: bool | None,
     by: str | None,
     random: Random,
@@ -102,7 +103,6 @@ def score(
             "--human works only with --deliberate; to compare scores without a deliberation with "
             "human ratings, use `persona-panel correlate`."
         )
-    refuse_mapping_alone(human, human_mapping)
     gate.refuse_unknown(lambda: _planned(panel, batch))
     if options.dry_run:
         from panel.runs.executor import held_run
@@ -121,9 +121,9 @@ def score(
         humans = None
         if human:
             # It reads Parquet, too.
-            from panel.io.ratings import load_ratings
+            from panel.io.aligned_ratings import load_human_ratings
 
-            humans = load_ratings(human, mapping=human_mapping)
+            humans = load_human_ratings(human, human_mapping, **reading)
         _score(
             panel, responses, batch, humans, random, by, report, options, answering, engine, gate
         )
@@ -188,6 +188,7 @@ def _score(
             ),
         )
     labels = {dimension.id: dimension.label for dimension in panel.output_rubric.dimensions}
+    say_reading(None if run.humans is None else run.humans.origin)
     with standard_output() as to:
         if by is None:
             options.renderer.render_run(run, labels, to)

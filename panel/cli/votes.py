@@ -10,7 +10,7 @@ import click
 from panel.cli.failures import refusals_without_calls
 from panel.cli.incomplete import say_what_is_missing
 from panel.cli.options import output_format
-from panel.cli.people_options import human_options, refuse_mapping_alone
+from panel.cli.people_options import HumanReading, human_options, say_reading
 from panel.secrets.visible import standard_output
 
 if TYPE_CHECKING:
@@ -23,7 +23,11 @@ if TYPE_CHECKING:
 @output_format
 @refusals_without_calls
 def votes(
-    run: str, human: str | None, human_mapping: Mapping[str, str], renderer: Renderer
+    run: str,
+    human: str | None,
+    human_mapping: Mapping[str, str],
+    reading: HumanReading,
+    renderer: Renderer,
 ) -> None:
     """Estimate the effective number of votes of the judges of RUN, a run's folder.
 
@@ -39,8 +43,8 @@ def votes(
     """
     from panel.runs.votes import votes_report
 
-    refuse_mapping_alone(human, human_mapping)
-    report = votes_report(run, human, human_mapping)
+    report = votes_report(run, human, human_mapping, **reading)
+    say_reading(report.people)
     with standard_output() as to:
         renderer.render_votes(report, to)
     say_what_is_missing(run, report.coverage)

@@ -10,7 +10,6 @@ from typing import Any, TypeVar
 
 from panel.cli.progress import ScoreProgress
 from panel.cli.signals import run_to_end
-from panel.conclusions.wording import counted
 from panel.io.run_copies import shown_folder
 from panel.panel import Panel
 
@@ -36,7 +35,9 @@ def run_with_progress(
         folder: where the run is written.
         start: makes the run, which is to begin the progress and to pass each judgment on to it.
     """
-    heading = f"{what} × {counted(len(panel.judges), 'judge')} ({', '.join(panel.models)})"
+    from panel.plan.judge_counts import counted_judges
+
+    heading = f"{what} × {counted_judges(panel.judges)} ({', '.join(panel.models)})"
     n_judges = Counter(judge.model for judge in panel.judges)
     progress = ScoreProgress(heading, total, n_judges)
     return with_progress(

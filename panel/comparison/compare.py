@@ -28,7 +28,8 @@ from panel.conclusions.compare import TwoRuns, compare_conclusion
 from panel.conclusions.labels import Called, called_by
 from panel.conclusions.strata import runs_by_strata
 from panel.errors import Fault, InputError
-from panel.io.ratings import load_ratings
+from panel.io.aligned_ratings import load_human_ratings
+from panel.io.people_scales import GivenScale
 from panel.io.records import ColumnMapping
 from panel.runs.run import Run
 from panel.runs.scale_limits import are_preferences
@@ -36,6 +37,7 @@ from panel.runs.units import unit_of
 from panel.statistics.core.arrays import Labels
 from panel.statistics.core.holm import holm
 from panel.statistics.core.options import Random, check_choice
+from panel.statistics.core.origin import RatingsOrigin
 from panel.statistics.core.table import COMPOSITE, Ratings
 from panel.statistics.paired.differences import (
     PairedDifference,
@@ -65,6 +67,8 @@ def compare(
     by: str | None = None,
     epsilon: float | None = None,
     human_mapping: ColumnMapping | None = None,
+    human_scale: GivenScale | None = None,
+    allow_unmatched: bool = False,
 ) -> RunComparison:
     """Compare runs with the first of them: other texts rated by the same panel, or the same texts
     rated by another panel.
@@ -85,6 +89,7 @@ def compare(
         epsilon: by how much a person may be ahead, in [0, 1): with it, the winning rate of each
             panel over these people is given, too (see `annotator_test`).
         human_mapping: of the columns of a file of ratings that have other names.
+        human_scale, allow_unmatched: of a file of ratings; see `load_aligned_ratings`.
 
     Raises:
         InputError: a run cannot be read or compared with the first; names what was found and what
@@ -94,7 +99,11 @@ def compare(
     check_choice("random", random, Random)
     opened = _opened([run_a, run_b, *more])
     first, *others = opened
-    ratings = load_ratings(human, mapping=human_mapping) if isinstance(human, str | Path) else human
+    ratings = human if isinstance(human, Ratings) else None
+    if isinstance(human, str | Path):
+        ratings = load_human_ratings(
+            human, human_mapping, human_scale=human_scale, allow_unmatched=allow_unmatched
+        )
     pairs = [_RunPair(first, one, match_runs(first, one), random, by) for one in others]
     people_name = str(human) if isinstance(human, str | Path) else "human ratings"
     for pair in pairs:
@@ -109,8 +118,9 @@ def compare(
         apart = [row for one in found for row in one.apart]
         conclusion = [*conclusion, *runs_by_strata(by, labelled_strata(by, apart, called))]
     return RunComparison(
-        tuple(one.name for one in opened), found, random, tuple(conclusion), by, epsilon, labels
-    )
+        tuple(one.name for one in opened), found, random, tuple(conclusion), by, epsilon, labels,
+        pairs[0].origin,
+    )  # fmt: skip
 
 
 def _opened(given: Sequence[Run | str | Path]) -> list[OpenedRun]:
@@ -151,6 +161,7 @@ class _RunPair:
     strata: list[tuple[StratumTerms, PairedDifference]] = field(init=False, default_factory=list)
     apart: list[StratumApart] = field(init=False, default_factory=list)
     people: dict[str, NearerToPeople] = field(init=False, default_factory=dict)
+    origin: RatingsOrigin | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
         self.terms = scored_terms(self.a, self.b, self.matched)
@@ -198,7 +209,9 @@ class _RunPair:
 
     def compare_with(self, people: Ratings, name: str, epsilon: float | None) -> None:
         """Take in which of the panels is nearer to people."""
-        self.people = nearer_of(self.a, self.b, self.matched, self.terms, people, name, epsilon)
+        self.people, self.origin = nearer_of(
+            self.a, self.b, self.matched, self.terms, people, name, epsilon
+        )
 
     @property
     def same_tests(self) -> list[str]:

@@ -12,8 +12,9 @@ from panel.comparison.opened_run import OpenedRun
 from panel.comparison.scored_terms import ScoredTerms
 from panel.errors import Fault, InputError
 from panel.io.aligned_ratings import align_ratings
-from panel.runs.scale_limits import lie_in
+from panel.runs.scale_limits import on_limits
 from panel.statistics.core.arrays import Array, row_means, rows_of
+from panel.statistics.core.origin import RatingsOrigin
 from panel.statistics.core.table import ALL, COMPOSITE, Ratings
 from panel.statistics.paired.advantages import compared_advantages
 from panel.statistics.paired.panels import NearerToPeople, nearer_to_people
@@ -27,8 +28,9 @@ def nearer_of(
     people: Ratings,
     people_name: str,
     epsilon: float | None,
-) -> dict[str, NearerToPeople]:
-    """By dimension, which of two panels is nearer to people's ratings.
+) -> tuple[dict[str, NearerToPeople], RatingsOrigin | None]:
+    """By dimension, which of two panels is nearer to people's ratings; and how these were read, and
+    how many of their items the runs have.
 
     Items and dimensions have the names that `align_ratings` takes; ratings that name no dimension
     are compared with the composite, and so is the mean over dimensions of people who rated them
@@ -57,7 +59,9 @@ def nearer_of(
         paired = terms.paired[name]
         raters = rows_of(theirs.sign * rated, theirs.items, ours.items)
         sides = paired.a, paired.b
-        same_scale = lie_in(rated, terms.limits[name]) and not theirs.lower_is_better
+        called = name if name in theirs.dimensions else ALL
+        same_scale = on_limits(theirs, called, rated, terms.limits[name])
+        same_scale = same_scale and not theirs.lower_is_better
         found[name] = replace(
             nearer_to_people(*sides, row_means(raters), prompts, same_scale=same_scale),
             advantages=compared_advantages(
@@ -65,7 +69,7 @@ def nearer_of(
             ),
             n_people=theirs.n_raters_of(ours),
         )
-    return found
+    return found, theirs.origin
 
 
 def _scores(a: OpenedRun, matched: Matched, terms: ScoredTerms) -> Ratings:
@@ -80,6 +84,7 @@ def _scores(a: OpenedRun, matched: Matched, terms: ScoredTerms) -> Ratings:
         ("panel",),
         prompts=tuple(item.prompt_id for item in items),
         sources=tuple(item.system for item in items),
+        scales={ALL if name == COMPOSITE else name: terms.limits[name] for name in numeric},
     )
 
 

@@ -9,6 +9,7 @@ from panel.comparison.matching import WhatDiffers
 from panel.statistics.core.display import Facts, counted, ends, signed
 from panel.statistics.core.frames import FrameColumn, FrameMethod, field_columns
 from panel.statistics.core.options import Random
+from panel.statistics.core.origin import RatingsOrigin
 from panel.statistics.core.statistic import Reason
 from panel.statistics.core.table import COMPOSITE
 from panel.statistics.core.tested import Tested
@@ -171,6 +172,7 @@ class RunComparison:
         conclusion: what is established, what is not, and what would settle it.
         epsilon: by how much a person may be ahead of a panel that wins; None without winning rates.
         labels: of dimensions, and of the shares of categories, by their ids.
+        people: how people's ratings were read, and how many of their items the first two runs have.
     """
 
     runs: tuple[str, ...]
@@ -180,6 +182,7 @@ class RunComparison:
     by: str | None = None
     epsilon: float | None = None
     labels: Mapping[str, str] = field(default_factory=dict)
+    people: RatingsOrigin | None = None
 
     to_frame = FrameMethod(comparison_columns)
     """See `panel.comparison.result.comparison_columns`."""

@@ -54,17 +54,13 @@ def comparable_ratings(
 
 
 def _refuse_other_scales(ours: Ratings, theirs: Ratings, names: tuple[str, str]) -> None:
-    """Refuse people's ratings that are not on the scale of the run: a ratio of differences on two
-    scales says nothing."""
+    """Refuse people's ratings whose scale is said to be another than that of the run: a ratio of
+    differences on two scales says nothing."""
     faults = []
     for name, (low, high) in ours.scales.items():
-        if name not in ours.dimensions or name not in theirs.dimensions:
-            continue
-        scores = theirs.scores[:, :, theirs.dimensions.index(name)]
-        outside = scores[(scores < low) | (scores > high)]
-        if outside.size:
-            found = f"a rating of {general(outside[0])} on {shown(name)}"
-            expected = f"ratings on the scale of {names[0]}, {general(low)} to {general(high)}"
+        if name in theirs.dimensions and theirs.scales.get(name, (low, high)) != (low, high):
+            found = f"the scale {' to '.join(map(general, theirs.scales[name]))} on {shown(name)}"
+            expected = f"the scale of {names[0]}, {general(low)} to {general(high)}"
             faults.append(Fault(names[1], found, expected, field="score"))
     if faults:
         raise InputError(faults)

@@ -22,6 +22,8 @@ from panel.fidelity.comparable_ratings import comparable_ratings
 from panel.fidelity.groups import GroupContrast, GroupFile, load_groups
 from panel.fidelity.notes import RATERS_NAMED, of_prompts, of_the_same_people, themselves
 from panel.fidelity.result import FidelityReport
+from panel.io.aligned_ratings import load_human_ratings
+from panel.io.people_scales import GivenScale
 from panel.io.ratings import load_ratings
 from panel.io.records import ColumnMapping, Source, name_of
 from panel.io.wording import did_you_mean, shown, some
@@ -53,6 +55,8 @@ def persona_fidelity(
     dimension: str | None = None,
     mapping: ColumnMapping | None = None,
     human_mapping: ColumnMapping | None = None,
+    human_scale: GivenScale | None = None,
+    allow_unmatched: bool = False,
 ) -> FidelityReport:
     """How far personas differ, compared with how far the people they stand for do.
 
@@ -69,6 +73,7 @@ def persona_fidelity(
         dimension: which one is compared; people's ratings that name none are of it. Without it, all
             that both have.
         mapping, human_mapping: of columns of `panel` and `human` that have other names.
+        human_scale, allow_unmatched: of people's ratings; see `load_aligned_ratings`.
 
     Raises:
         InputError: anything is wrong with a file, a condition names an attribute that there is not,
@@ -77,7 +82,12 @@ def persona_fidelity(
     file = "groups" if isinstance(groups, GroupFile) else str(groups)
     faults: list[Fault] = []
     ours = _read(lambda: load_ratings(panel, mapping=mapping), faults)
-    theirs = _read(lambda: load_ratings(human, mapping=human_mapping), faults)
+    theirs = _read(
+        lambda: load_human_ratings(
+            human, human_mapping, human_scale=human_scale, allow_unmatched=allow_unmatched
+        ),
+        faults,
+    )
     table = _read(lambda: rater_attributes(raters), faults)
     grouped = groups
     if not isinstance(grouped, GroupFile):
@@ -103,7 +113,7 @@ def persona_fidelity(
         for n_tests in [len(contrasts) * len(dimensions)]
         for row in [sides.contrast(one, name, signs[one.stratum], control, n_tests)]
     ]
-    return FidelityReport(tuple(rows), tuple(sides.notes), coverage)
+    return FidelityReport(tuple(rows), tuple(sides.notes), coverage, theirs.origin)
 
 
 def _read(reader: Callable[[], T], faults: list[Fault]) -> T:

@@ -8,6 +8,7 @@ from panel.conclusions.fidelity import contrast_label, fidelity_conclusion
 from panel.statistics.core.coverage import Coverage
 from panel.statistics.core.display import Facts, ends
 from panel.statistics.core.frames import FrameColumn, FrameMethod, field_columns
+from panel.statistics.core.origin import RatingsOrigin
 from panel.statistics.fidelity.contrast import FidelityContrast
 
 
@@ -42,11 +43,13 @@ class FidelityReport:
         rows: one for each contrast, stratum and dimension, null controls last.
         notes: what was left out.
         coverage: how many judgments the panel's run has, and lacks; see `Ratings`.
+        people: how people's ratings were read, and how many of their items the panel has.
     """
 
     rows: tuple[FidelityContrast, ...]
     notes: tuple[str, ...] = ()
     coverage: Coverage | None = None
+    people: RatingsOrigin | None = None
 
     to_frame = FrameMethod(fidelity_columns)
     """See `panel.fidelity.result.fidelity_columns`."""

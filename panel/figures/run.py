@@ -9,6 +9,7 @@ from math import isnan, nan
 from typing import TYPE_CHECKING, Literal
 
 from panel.figures.units import composite_unit, dimension_labels, least_shown, units_of
+from panel.plan.judge_counts import counted_judges
 from panel.runs.units import unit_of, unit_of_ratings
 from panel.secrets import SECRETS
 from panel.statistics.core.display import counted
@@ -334,7 +335,7 @@ class RunPlots:
             prompts = f"{n_prompts[0]:,} to {prompts}"
         return (
             f"{counted(len(systems), 'system')} over {prompts} by "
-            f"{counted(len(self._run.judges), 'judge')}"
+            f"{counted_judges(self._run.judges)}"
         )
 
 

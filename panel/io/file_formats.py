@@ -28,10 +28,12 @@ _SHEETS = frozenset({".xlsx", ".xls", ".ods", ".numbers"})
 
 
 class Header(NamedTuple):
-    """The names of a table's columns; `line` is None where the format has no header line."""
+    """The names of a table's columns; `line` is None where the format has no header line, and
+    `delimiter` empty where cells are not separated by a character."""
 
     line: int | None
     names: tuple[str, ...]
+    delimiter: str = ""
 
 
 class FileRow(NamedTuple):
@@ -236,10 +238,16 @@ def _csv(
     reader = csv.reader(chain(first, lines), delimiter=delimiter, strict=True)
     rows = _csv_rows(reader, add)
     line, header = next(rows, (0, []))
+    # A spreadsheet pads names, and writes columns and rows that hold nothing.
+    header = [name.strip() if name.strip() in known else name for name in header]
+    while header and not header[-1]:
+        header.pop()
     if not header:
         return
-    yield Header(line, tuple(header))
+    yield Header(line, tuple(header), delimiter)
     for line, cells in rows:
+        while len(cells) > len(header) and not cells[-1]:
+            cells.pop()
         if len(cells) == len(header):
             yield FileRow(line, dict(zip(header, cells, strict=True)))
         elif cells:
@@ -255,7 +263,8 @@ def _delimiter_of(header: str, known: Collection[str], usual: str) -> str:
             cells = next(csv.reader([header], delimiter=delimiter))
         except csv.Error:
             cells = []
-        return len(set(cells) & set(known)), len(cells), delimiter == usual
+        names = {cell.strip() for cell in cells}
+        return len(names & set(known)), len(cells), delimiter == usual
 
     return max(_DELIMITERS, key=fit)
 

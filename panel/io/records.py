@@ -54,6 +54,10 @@ class Report:
         file: the file's name.
         columns: what fields are called in the file, for faults that are given by fields' names.
         unit: what is numbered in it.
+
+    Attributes:
+        delimiter: what separates the cells of a table of text, once it is read.
+        is_wide: whether the file turned out to be wide; see `Fields`.
     """
 
     def __init__(
@@ -62,6 +66,8 @@ class Report:
         self.file = file
         self.unit = unit
         self.faults: list[Fault] = []
+        self.delimiter = ""
+        self.is_wide = False
         self._columns = columns or {}
 
     def add(
@@ -90,6 +96,7 @@ class ColumnLayout:
 
     names: Mapping[str, str]
     faults: tuple[tuple[str, str, str], ...]
+    is_wide: bool = False
 
     def tell(self, report: Report, line: int | None) -> None:
         for field_, found, expected in self.faults:
@@ -108,6 +115,8 @@ class Fields:
         mapping: of the names that were mapped to columns, the column.
         map_option: the option of the command by which columns of this file are mapped.
         grows: whether it is a JSONL file to which a run appends.
+        wide: required fields that a wide file lacks, all of them: it has a column for each rater.
+        never_wide: what no column of a wide file is called, in letters and digits alone.
     """
 
     names: tuple[tuple[str, tuple[str, ...]], ...]
@@ -117,6 +126,8 @@ class Fields:
     mapping: tuple[tuple[str, str], ...] = ()
     map_option: str = "--map"
     grows: bool = False
+    wide: frozenset[str] = frozenset()
+    never_wide: frozenset[str] = frozenset()
 
     def mapped(self, mapping: ColumnMapping | None, source: Source | DataTable) -> Fields:
         """The same fields, read from the columns that a mapping names.
@@ -181,11 +192,16 @@ def _column_layout(fields: Fields, present: tuple[str, ...]) -> ColumnLayout:
     ]
     names = {}
     taken = set(dict(fields.mapping).values())
+    is_wide = _is_wide(fields, present)
     for field_, accepted in fields.names:
         given = fields.given(field_)
+        if is_wide and field_ in fields.wide:
+            continue
         if given is not None:
-            if given[1] in present:
-                names[field_] = given[1]
+            # The header of a table of text is without spaces around its names.
+            column = given[1] if given[1] in present else given[1].strip()
+            if column in present:
+                names[field_] = column
             elif field_ not in fields.optional:
                 faults.append(_no_such_column(given, present))
             continue
@@ -201,7 +217,32 @@ def _column_layout(fields: Fields, present: tuple[str, ...]) -> ColumnLayout:
                 faults.append((accepted[0], f"no such field, but {shown(similar)}", expected))
         elif field_ not in fields.optional:
             faults.append((accepted[0], _absent(present), _wanted(fields, accepted, present)))
-    return ColumnLayout(names, tuple(faults))
+    return ColumnLayout(names, tuple(faults), is_wide)
+
+
+def _is_wide(fields: Fields, present: tuple[str, ...]) -> bool:
+    """Whether a file has a column for each rater: the required fields but those of a wide file,
+    two columns or more besides, and none that is called as one of a long file usually is."""
+    if not fields.wide or any(fields.given(name) for name in fields.wide):
+        return False
+    known = set(fields.columns)
+    needed = [
+        (fields.given(name) or ("", accepted[0]))[1]
+        for name, accepted in fields.names
+        if name not in fields.wide | fields.optional
+    ]
+    others = [name for name in present if name not in known]
+    return (
+        set(needed) <= set(present)
+        and not any(
+            name in accepted
+            for field_, accepted in fields.names
+            if field_ in fields.wide
+            for name in present
+        )
+        and not any(_letters(name) in fields.never_wide for name in others)
+        and len(others) > 1
+    )
 
 
 def _no_such_column(given: tuple[str, str], present: tuple[str, ...]) -> tuple[str, str, str]:
@@ -283,6 +324,7 @@ def read_records(source: Source | DataTable, fields: Fields, report: Report) -> 
     for part in _parts(source, fields, report):
         if isinstance(part, Header):
             first, layout = part.names, _column_layout(fields, part.names)
+            report.delimiter, report.is_wide = part.delimiter, layout.is_wide
             seen.update(layout.names)
             layout.tell(report, part.line)
             continue
@@ -290,8 +332,12 @@ def read_records(source: Source | DataTable, fields: Fields, report: Report) -> 
         if own is None:
             present = tuple(part.cells)
             own = _column_layout(fields, present)
+            if first is None:
+                first, report.is_wide = present, own.is_wide
+                # What the first object is, all are.
+                lacking = fields.wide if own.is_wide else frozenset()
+                fields = replace(fields, optional=fields.optional | lacking, wide=frozenset())
             own.tell(report, part.line)
-            first = first or present
             seen.update(own.names)
         yield Record(part.line, part.cells, own.names)
     if first is not None:

@@ -35,6 +35,8 @@ _MOST_SCORE = 1e12
 """The largest absolute value of a score: sums of squares of larger ones lose all precision, and of
 far larger ones overflow."""
 
+_DATE = re.compile(r"\d{1,4}[-./]\s?(\d{1,2}|[^\W\d]{3,4})\.?([-./ ]\s?\d{2,4})?")
+"""What a spreadsheet makes of 3.5 or 1-2 where it takes them for days."""
 _INFINITE = re.compile(r"[+-]?inf(inity)?", re.IGNORECASE)
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", re.ASCII | re.IGNORECASE)
 
@@ -66,9 +68,34 @@ def score_of(value: Any, field: str, line: int, report: Report) -> float:
         )
         return math.nan
     if not math.isfinite(number):
-        report.add(found, "a finite number, or a gap (empty, ?, NA)", line=line, field=field)
+        report.add(found, _expected_of(value), line=line, field=field)
         return math.nan
     return number
+
+
+def is_number(value: Any) -> bool:
+    """Whether a cell is a number, with a decimal point."""
+    if isinstance(value, str):
+        return _NUMBER.fullmatch(value.strip()) is not None
+    return isinstance(value, int | float) and not isinstance(value, bool) and value == value
+
+
+def is_gap(value: Any) -> bool:
+    """Whether a cell holds no score."""
+    if isinstance(value, float):
+        return math.isnan(value)
+    return value is None or (isinstance(value, str) and value.strip().lower() in _GAPS)
+
+
+def _expected_of(value: Any) -> str:
+    text = value.strip() if isinstance(value, str) else ""
+    if text.endswith("%"):
+        return "a number on the scale of the ratings, without a percent sign"
+    if _DATE.fullmatch(text):
+        return "a number; a spreadsheet may have made a date of it: format the column as text"
+    if re.fullmatch(r"[+-]?\d{1,3}([., '’\u00a0\u202f]\d{3})+([.,]\d+)?", text):
+        return "a number without signs between thousands"
+    return "a finite number, or a gap (empty, ?, NA)"
 
 
 class Categories:
@@ -108,7 +135,8 @@ class Categories:
 
 
 class Given(NamedTuple):
-    """One rating as it was read, NaN for a gap; what names nothing is None."""
+    """One rating as it was read, NaN for a gap; what names nothing is None. Of labels, `label` is
+    the one whose code the score is."""
 
     line: int
     item: str
@@ -119,12 +147,29 @@ class Given(NamedTuple):
     prompt: str | None = None
     source: str | None = None
     persona: str | None = None
+    label: str | None = None
+
+
+def _as_text(given: Given) -> str:
+    """What a rating says, for a person to read."""
+    if math.isnan(given.score):
+        return "a gap"
+    return f"{given.score!r}".removesuffix(".0") if given.label is None else shown(given.label)
 
 
 class Tabulation:
-    """Takes ratings in any order, and reports those that cannot stand beside the others."""
+    """Takes ratings in any order, and reports those that cannot stand beside the others.
 
-    def __init__(self, report: Report) -> None:
+    Args:
+        merges: whether a rating that is there twice counts once, as an export of rows twice has it.
+
+    Attributes:
+        n_repeated: how many ratings were there already, and counted once.
+    """
+
+    def __init__(self, report: Report, *, merges: bool = False) -> None:
+        self.n_repeated = 0
+        self._merges = merges
         self._report = report
         self._cells: dict[tuple[str, str, str], Given] = {}
         self._items: dict[str, int] = {}
@@ -150,14 +195,23 @@ class Tabulation:
         self._groups.take(given.rater, given.group, line)
         self._personas.take(given.rater, given.persona, line)
         first = self._cells.setdefault((given.item, given.rater, dimension), given)
-        if first is not given:
-            of = "" if given.dimension is None else f" on {shown(dimension)}"
-            self._report.add(
-                f"{shown(given.item)} rated again{of}, first on line {first.line}",
-                f"one rating of it by {shown(given.rater)}",
-                line=line,
-                field="item",
-            )
+        if first is given:
+            return
+        if self._merges and _as_text(first) == _as_text(given):
+            self.n_repeated += 1
+            return
+        of = "" if given.dimension is None else f" on {shown(dimension)}"
+        again = f"{shown(given.item)} rated again{of}, first on line {first.line}"
+        if _as_text(first) != _as_text(given):
+            again += f" ({_as_text(given)}, first {_as_text(first)})"
+        self._report.add(
+            again, f"one rating of it by {shown(given.rater)}", line=line, field="item"
+        )
+
+    @property
+    def lines(self) -> dict[tuple[str, str, str], int]:
+        """The line of each rating, by item, rater and dimension."""
+        return {key: given.line for key, given in self._cells.items()}
 
     def finish(
         self,

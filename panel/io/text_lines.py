@@ -6,8 +6,9 @@ from __future__ import annotations
 
 import codecs
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, cast
 
 from panel.errors import Fault, InputError, first_lines
 from panel.io.wording import undecodable, unreadable
@@ -27,10 +28,15 @@ def text_lines(stream: Iterable[bytes | str], add: AddFault) -> Iterator[str]:
     """A text's physical lines, without a byte order mark, and made whole where they are not, so
     that reading goes on; the faults come at the end."""
     decoding, nul = _Decoding(), _Nul()
+    lines = iter(stream)
+    first = next(lines, b"")
+    stream = chain([first], lines) if first else ()
+    if isinstance(first, bytes) and first.startswith(_UTF_16):
+        stream = _utf_16_lines(stream, add)
     for number, raw in enumerate(stream, 1):
         if isinstance(raw, bytes):
             if number == 1 and _is_utf_16(raw):
-                add("UTF-16 text", "UTF-8 text", line=1)
+                add("UTF-16 text without a byte order mark", "UTF-8 text", line=1)
                 return
             text = decoding.text_of(raw, number)
         else:
@@ -40,6 +46,25 @@ def text_lines(stream: Iterable[bytes | str], add: AddFault) -> Iterator[str]:
         yield nul.removed(text, number) if "\0" in text else text
     decoding.report(add)
     nul.report(add)
+
+
+def _utf_16_lines(stream: Iterable[bytes | str], add: AddFault) -> Iterator[str]:
+    """The lines of UTF-16 text with a byte order mark, as Excel's Unicode Text is."""
+    decoder = codecs.getincrementaldecoder("utf-16")()
+    rest, number = "", 0
+    try:
+        for raw in stream:
+            # A line of bytes ends at 0x0a, which may be half of another character.
+            *whole, rest = (rest + decoder.decode(cast("bytes", raw))).split("\n")
+            for line in whole:
+                number += 1
+                yield f"{line}\n"
+        decoder.decode(b"", final=True)
+    except UnicodeDecodeError as error:
+        add(f"bytes that are no UTF-16 ({error.reason})", "UTF-16 or UTF-8 text", line=number + 1)
+        return
+    if rest:
+        yield rest
 
 
 def text_of_file(path: Path) -> str:
@@ -57,8 +82,8 @@ def text_of_file(path: Path) -> str:
 
 
 def _is_utf_16(line: bytes) -> bool:
-    # Without a mark, every other byte of Western text is a NUL.
-    return line.startswith(_UTF_16) or line.count(0) * 3 > len(line)
+    # Every other byte of Western text is a NUL.
+    return line.count(0) * 3 > len(line)
 
 
 class _Decoding:

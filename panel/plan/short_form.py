@@ -3,6 +3,7 @@ addresses."""
 
 from __future__ import annotations
 
+from panel.plan.judge_counts import counted_judges
 from panel.plan.panel_plan import PanelPlan
 from panel.secrets import SECRETS
 from panel.statistics.core.display import Facts, counted
@@ -15,7 +16,7 @@ def plan_facts(plan: PanelPlan) -> Facts:
     return Facts(
         "Panel",
         [
-            counted(len(plan.judges), "judge"),
+            counted_judges(plan.judges),
             counted(len(plan.personas), "persona"),
             f"models {' and '.join(models)}" if len(models) > 1 else f"model {models[0]}",
             f"rubric {':'.join(filter(None, (rubric.id, rubric.variant)))}",

@@ -11,6 +11,7 @@ from panel.conclusions.correlate import correlate_conclusion, n_claimed
 from panel.conclusions.fidelity import contrast_label, fidelity_conclusion
 from panel.conclusions.labels import labelled_calibration
 from panel.conclusions.leads import established_leads, leads_conclusion
+from panel.conclusions.readings import origin_sentences
 from panel.errors import InputError
 from panel.io.aligned_ratings import align_ratings
 from panel.io.rating_checks import check_calibration
@@ -22,6 +23,7 @@ from panel.runs.run import Run, composite_name
 from panel.runs.votes import VotesReport, votes_of
 from panel.runs.votes_conclusion import votes_conclusion
 from panel.statistics.core.options import AnalysisOptions
+from panel.statistics.core.origin import RatingsOrigin
 from panel.statistics.core.table import ALL, COMPOSITE, Ratings, Row
 from panel.statistics.fidelity.contrast import FidelityContrast
 from panel.statistics.humans.calibration import Calibration, calibrate
@@ -133,6 +135,7 @@ class PeopleSection:
         votes: None of a single judge.
         fidelity: None where no groups are given.
         dimensions: what dimensions are called, by their ids.
+        origin: how people's ratings were read, and how many of their items the run has.
     """
 
     beside: FiguresBeside
@@ -142,6 +145,12 @@ class PeopleSection:
     votes: CountedVotes | None
     fidelity: GroupContrasts | None
     dimensions: Mapping[str, str]
+    origin: RatingsOrigin | None = None
+
+    @property
+    def reading(self) -> Sequence[str]:
+        """How people's ratings were read, what of them matches nothing and what may be wrong."""
+        return [] if self.origin is None else origin_sentences(self.origin)
 
     @property
     def on_leads(self) -> Sequence[str]:
@@ -174,7 +183,7 @@ def people_section(
         InputError: they share no response or no dimension with the run, or an item that people
             rated has no inclusion probability.
     """
-    names = str(folder), "human ratings"
+    names = str(folder), "human ratings" if humans.origin is None else humans.origin.file
     own = load_ratings(str(folder))
     panel, people = align_ratings(own, humans, *names)
     rows = correlate(panel, people, AnalysisOptions(epsilon=epsilon), only=_NEEDED.union(required))
@@ -209,6 +218,7 @@ def people_section(
         votes=_votes(run, own, humans, names),
         fidelity=_contrasts(fidelity, dimensions),
         dimensions=dimensions,
+        origin=people.origin,
     )
 
 

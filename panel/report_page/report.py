@@ -11,6 +11,7 @@ from markupsafe import Markup
 
 from panel.errors import InputError, RunFolderError
 from panel.io.private_files import replace_file
+from panel.plan.judge_counts import counted_judges
 from panel.report_page.contested import contested_section
 from panel.report_page.differences import differences_section
 from panel.report_page.embedded import embedded
@@ -25,6 +26,7 @@ from panel.runs.run import Run
 from panel.secrets import SECRETS
 from panel.statistics.core.table import Ratings
 from panel.statistics.fidelity.contrast import FidelityContrast
+from personas import NO_PERSONA
 
 if TYPE_CHECKING:
     from panel.report_page.people import PeopleSection
@@ -141,6 +143,8 @@ def report_of(
             units=page_units(run),
             personas=personas,
             judges=judges,
+            n_judges=counted_judges(run.judges),
+            n_personas=sum(name != NO_PERSONA.id for name in personas) or len(personas),
             titles=titles,
             axes=list(dict.fromkeys(axis for _, axis in personas.values())),
             established=established(run, said, on_leads),

@@ -34,6 +34,8 @@ def composite_told(rubric: Rubric) -> str:
         if len(names) == len(rubric.numeric) > 1:
             of = all_dimensions(len(names))
         what = f"the mean of {of}" if len(names) > 1 else of
+        if rubric.rescaled:
+            what += ", which are on different scales: each as a share of the width of its own"
     told = f"Composite: {what}, {_scale(rubric)}"
     if rule.reliable_where is not None:
         least = general(rule.reliable_where.at_least)
@@ -52,7 +54,7 @@ def _scale(rubric: Rubric) -> str:
         and one.id in (rule.mean_of or ())
         and not isinstance(one.scale, CategoryScale)
     }
-    if len(ends) == 1:
+    if len(ends) == 1 and not rubric.rescaled:
         [(least, most)] = ends
         return f"from {low} ({least}) to {high} ({most})"
     return f"from {low} to {high}"

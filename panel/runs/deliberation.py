@@ -7,7 +7,7 @@ responses and dimensions.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -27,6 +27,7 @@ from panel.runs.deliberation_document import (
     rankings_document,
 )
 from panel.statistics.core.arrays import Array, divide, row_means, rows_of
+from panel.statistics.core.origin import RatingsOrigin
 from panel.statistics.core.table import Ratings
 from panel.statistics.deliberation.conformity import (
     Conformities,
@@ -44,7 +45,7 @@ from panel.statistics.deliberation.revisions import (
     spread,
 )
 from panel.statistics.deliberation.toward_humans import TowardHumans, toward_humans
-from rubrics import CategoryScale, Dimension, Rubric
+from rubrics import Rubric
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +62,7 @@ class DeliberationReport:
         rankings: what changed in the order of responses and systems.
         humans: by dimension (`all` for the mean of several), whether the panel came nearer
             to people; None where no human ratings were given.
+        people: how their ratings were read, and how many of their items the run has.
     """
 
     n_responses: int
@@ -72,6 +74,7 @@ class DeliberationReport:
     influence: Influence
     rankings: Reordering
     humans: dict[str, TowardHumans] | None
+    people: RatingsOrigin | None = None
 
     def summary(self) -> dict[str, Any]:
         """What summary.json holds under `deliberation`: null for what is undefined, with
@@ -162,8 +165,12 @@ def deliberation_of(
         steps=np.array([step(dimension) for dimension in rubric.numeric], dtype=np.float64),
     )
     wholes: tuple[ArrayLike, ArrayLike] = _mean_of_means(first), _mean_of_means(last)
-    if rubric.composite is not None:
+    if rubric.composite is not None or rubric.rescaled:
         wholes = _composites(revised, revised.before), _composites(revised, revised.ratings)
+    toward, people = None, None
+    if humans is not None:
+        sides = tuple(_ratings(side, judges, items, names) for side in (first, last))
+        toward, people = _toward(sides, humans, revisions, rubric=rubric, seed=seed)
     return DeliberationReport(
         n_responses=len(items),
         n_deliberated=int(revised.deliberated.sum()),
@@ -175,15 +182,8 @@ def deliberation_of(
         rankings=reordering(
             *wholes, [item.prompt_id for item in items], [item.system for item in items]
         ),
-        humans=None
-        if humans is None
-        else _toward(
-            tuple(_ratings(side, judges, items, names) for side in (first, last)),
-            humans,
-            revisions,
-            same_scale=_on_scales(humans, rubric.numeric),
-            seed=seed,
-        ),
+        humans=toward,
+        people=people,
     )
 
 
@@ -199,17 +199,6 @@ def _composites(revised: RevisedRatings, ratings: NDArray[np.float64]) -> list[f
         ).composite
         for item, rows in zip(revised.items, ratings.tolist(), strict=True)
     ]
-
-
-def _on_scales(humans: Ratings, dimensions: Sequence[Dimension]) -> bool:
-    """Whether people's scores lie on the scales of the dimensions that they share, so that
-    distances mean something."""
-    for dimension in dimensions:
-        if dimension.id in humans.dimensions and not isinstance(dimension.scale, CategoryScale):
-            scores = humans.scores[:, :, humans.dimensions.index(dimension.id)]
-            if np.nanmin(scores) < dimension.scale.min or np.nanmax(scores) > dimension.scale.max:
-                return False
-    return True
 
 
 def _mean_of_means(scores: Array) -> Array:
@@ -239,14 +228,17 @@ def _toward(
     human: Ratings,
     revisions: Revisions,
     *,
-    same_scale: bool,
+    rubric: Rubric,
     seed: int,
-) -> dict[str, TowardHumans]:
+) -> tuple[dict[str, TowardHumans], RatingsOrigin | None]:
     # It reads files, and with them pyarrow.
     from panel.io.aligned_ratings import align_ratings
 
+    file = "human ratings" if human.origin is None else human.origin.file
+    ends = {name: (one.min, one.max) for name, one in rubric.numeric_scales.items()}
+    scales = {name: (float(low), float(high)) for name, (low, high) in ends.items()}
     (first, humans), (last, _) = (
-        align_ratings(side, human, "the run", "human ratings") for side in sides
+        align_ratings(replace(side, scales=scales), human, "the run", file) for side in sides
     )
     shared = [name for name in first.dimensions if name in humans.dimensions]
     columns = [first.dimensions.index(name) for name in shared]
@@ -260,7 +252,8 @@ def _toward(
         rows_of(np.stack(means, axis=1), humans.items, first.items),
         revisions.deliberated,
         revisions.prompts,
-        same_scale=same_scale and not humans.lower_is_better,
+        same_scale=not humans.lower_is_better
+        and all(humans.scales.get(name) in (None, first.scales.get(name)) for name in shared),
         seed=seed,
     )
-    return dict(zip(shared, found, strict=True))
+    return dict(zip(shared, found, strict=True)), humans.origin

@@ -13,8 +13,9 @@ import numpy as np
 
 from graphs.aggregate import composite_rule
 from panel.errors import Fault, InputError
-from panel.io.aligned_ratings import align_ratings
+from panel.io.aligned_ratings import align_ratings, load_human_ratings
 from panel.io.documents import json_number
+from panel.io.people_scales import GivenScale
 from panel.io.ratings import load_ratings
 from panel.io.records import ColumnMapping
 from panel.models.catalogue import cost
@@ -24,6 +25,7 @@ from panel.runs.run import Run
 from panel.runs.scale_limits import in_points
 from panel.statistics.core.arrays import Array
 from panel.statistics.core.coverage import Coverage
+from panel.statistics.core.origin import RatingsOrigin
 from panel.statistics.core.table import Ratings
 from panel.statistics.quality.d_study import Goal
 from panel.statistics.quality.design_study import (
@@ -80,6 +82,8 @@ class DesignReport:
         people: the same of people's ratings of these responses; None without any.
         coverage: how many judgments the run has, and lacks; None of a file of ratings.
         in_points: whether means are points of a scale, and no shares.
+        rescaled: whether the composite is of dimensions on different scales.
+        origin: of people, how their ratings were read, and how many of their items the run has.
     """
 
     studies: tuple[DesignStudy, ...]
@@ -93,6 +97,8 @@ class DesignReport:
     people: DesignReport | None = None
     coverage: Coverage | None = None
     in_points: bool = True
+    rescaled: bool = False
+    origin: RatingsOrigin | None = None
 
     @property
     def composite(self) -> bool:
@@ -113,6 +119,11 @@ class DesignReport:
     def warnings(self) -> list[str]:
         """What keeps the figures from being taken at their word."""
         found = []
+        if self.rescaled:
+            found.append(
+                "Dimensions are on different scales: in the composite each rating counts as the "
+                "share of its scale's width, from 0 to 1."
+            )
         if self.grouped:
             found.append(
                 f"Raters are of {self.grouped} groups, whose raters may have something in common "
@@ -229,12 +240,17 @@ def design_report(
     target: PrecisionTarget | None = None,
     human: str | None = None,
     human_mapping: ColumnMapping | None = None,
+    *,
+    human_scale: GivenScale | None = None,
+    allow_unmatched: bool = False,
 ) -> DesignReport:
     """The report on a run's folder, or a file of ratings as `load_ratings` reads it.
 
     Args:
         target: what a design is to reach.
         human: people's ratings of the same responses, of which the same is said.
+        human_mapping, human_scale, allow_unmatched: of people's ratings; see
+            `load_aligned_ratings`.
 
     Raises:
         InputError: anything is wrong with it, nothing is rated by numbers, or a target is given and
@@ -252,15 +268,17 @@ def design_report(
             deliberated=run.before is not None,
             coverage=ratings.coverage,
             in_points=in_points(run.rubric),
+            rescaled=bool(run.rubric.rescaled),
         )
     if human is None:
         return found
-    ours, people = align_ratings(
-        ratings, load_ratings(human, min_raters=2, mapping=human_mapping), source, human
+    theirs = load_human_ratings(
+        human, human_mapping, min_raters=2, human_scale=human_scale, allow_unmatched=allow_unmatched
     )
+    ours, people = align_ratings(ratings, theirs, source, human)
     people = _of_the_same_systems(people, ours)
     of_people = _reaching(human, tuple(design_studies(people)), people, target, None)
-    return replace(found, people=of_people)
+    return replace(found, people=replace(of_people, origin=people.origin))
 
 
 def _reaching(
@@ -326,7 +344,7 @@ def composite_span(rubric: Rubric, scales: Mapping[str, tuple[float, float]]) ->
     rule = composite_rule(rubric)
     if rule is None:
         return inf
-    if rule.share_of is not None:
+    if rule.share_of is not None or rubric.rescaled:
         return 1.0
     ends = [scales.get(name, (-inf, inf)) for name in rule.mean_of or rule.product_of or ()]
     if rule.mean_of:

@@ -305,7 +305,9 @@ def _compare_with(humans: Ratings, run: Run, plan: PanelPlan) -> None:
             f"{plan.rubric.id!r} has only categories; leave out the human ratings"
         )
     run.humans = humans
-    run.deliberation()
+    # What matches nothing is said beside the run's figures.
+    if (found := run.deliberation()) is not None:
+        run.humans = replace(humans, origin=found.people)
 
 
 @dataclass(frozen=True, slots=True)

@@ -56,6 +56,9 @@ def composite_terms(
         return None
     place = {name: d for d, name in enumerate(dimensions)}
     terms = _terms(ratings, rule, place, categories)
+    if rescaled := rubric.rescaled:
+        lows, widths = np.array(list(rescaled.values())).T
+        terms = (terms - lows) / widths
     if (required := rule.reliable_where) is not None:
         unreliable = ratings[:, :, place[required.dimension]] < required.at_least
         terms = np.where(unreliable[:, :, None], np.nan, terms)

@@ -11,7 +11,7 @@ import numpy as np
 from graphs.aggregate import composite_rule
 from panel.statistics.core.arrays import Array
 from panel.statistics.core.ranking import UNLIMITED, Limits
-from panel.statistics.core.table import COMPOSITE
+from panel.statistics.core.table import COMPOSITE, Ratings
 from rubrics import Rubric
 from rubrics.comparison import PREFERRED
 
@@ -40,7 +40,7 @@ def in_points(rubric: Rubric, name: str = COMPOSITE) -> bool:
     if name != COMPOSITE:
         return name in rubric.numeric_scales
     rule = composite_rule(rubric)
-    return rule is None or rule.share_of is None
+    return rule is None or (rule.share_of is None and not rubric.rescaled)
 
 
 def on_one_scale(rubric: Rubric) -> bool:
@@ -57,7 +57,7 @@ def composite_limits(rubric: Rubric) -> Limits:
     rule = composite_rule(rubric)
     if rule is None:
         return UNLIMITED
-    if rule.share_of is not None:
+    if rule.share_of is not None or rubric.rescaled:
         return SHARE
     if rule.product_of is not None:
         corners = [prod(ends) for ends in product(*(_ends(rubric, one) for one in rule.product_of))]
@@ -76,6 +76,13 @@ def lie_in(scores: Array, limits: Limits) -> bool:
     """Whether there are scores, and all lie between these limits; NaN is no score."""
     there = scores[~np.isnan(scores)]
     return bool(len(there) and there.min() >= limits[0] and there.max() <= limits[1])
+
+
+def on_limits(people: Ratings, name: str, scores: Array, limits: Limits) -> bool:
+    """Whether people's scores on a dimension of theirs are on the scale between these limits: as
+    far as their scale is given it is this one, else all scores lie in it."""
+    known = people.scales.get(name)
+    return lie_in(scores, limits) if known is None else known == limits
 
 
 def _ends(rubric: Rubric, name: str) -> Limits:

@@ -35,6 +35,8 @@ def unit_of(rubric: Rubric, name: str = COMPOSITE) -> FigureUnit:
     """
     if are_preferences(rubric):
         return SHARES_OF_RESPONSES
+    if name == COMPOSITE and rubric.rescaled:
+        return SHARES_OF_WIDTH
     return POINTS if in_points(rubric, name) else SHARES_OF_JUDGES
 
 

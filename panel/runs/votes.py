@@ -10,15 +10,17 @@ from typing import Any
 
 from graphs import Judge
 from panel.errors import Fault, InputError
-from panel.io.aligned_ratings import align_ratings
+from panel.io.aligned_ratings import align_ratings, load_human_ratings
+from panel.io.people_scales import GivenScale
 from panel.io.ratings import load_ratings
 from panel.io.records import ColumnMapping
 from panel.runs.design import judge_composites
 from panel.runs.load import load_run
 from panel.runs.run import Run
-from panel.runs.scale_limits import are_preferences, lie_in, mean_limits
+from panel.runs.scale_limits import SHARE, are_preferences, mean_limits, on_limits
 from panel.statistics.core.arrays import Array, row_means, rows_of
 from panel.statistics.core.coverage import Coverage
+from panel.statistics.core.origin import RatingsOrigin
 from panel.statistics.core.ranking import Limits
 from panel.statistics.core.table import ALL, COMPOSITE, Ratings
 from panel.statistics.humans.mean_reliability import mean_reliability
@@ -71,6 +73,7 @@ class VotesReport:
         n_judges: of the panel.
         deliberated: whether judges saw each other's ratings, and so were no longer independent.
         coverage: how many judgments the run has, and lacks; see `Ratings`.
+        people: how people's ratings were read, and how many of their items the run has.
     """
 
     dimensions: tuple[DimensionVotes, ...]
@@ -78,6 +81,7 @@ class VotesReport:
     n_judges: int
     deliberated: bool
     coverage: Coverage | None
+    people: RatingsOrigin | None = None
 
     @property
     def main(self) -> DimensionVotes:
@@ -114,9 +118,18 @@ class VotesReport:
 
 
 def votes_report(
-    folder: str, human: str | None = None, human_mapping: ColumnMapping | None = None
+    folder: str,
+    human: str | None = None,
+    human_mapping: ColumnMapping | None = None,
+    *,
+    human_scale: GivenScale | None = None,
+    allow_unmatched: bool = False,
 ) -> VotesReport:
     """The report on a run's folder and, where there are any, people's ratings of its responses.
+
+    Args:
+        human_mapping, human_scale, allow_unmatched: of people's ratings; see
+            `load_aligned_ratings`.
 
     Raises:
         InputError: anything is wrong with either, nothing is rated by numbers, or no two judges of
@@ -125,7 +138,11 @@ def votes_report(
     if not Path(folder).is_dir():
         raise InputError([Fault(folder, "no folder of a run", "what `score --out` has written")])
     run, ratings = load_run(folder), load_ratings(folder)
-    theirs = None if human is None else load_ratings(human, mapping=human_mapping)
+    theirs = None
+    if human is not None:
+        theirs = load_human_ratings(
+            human, human_mapping, human_scale=human_scale, allow_unmatched=allow_unmatched
+        )
     return votes_of(run, ratings, theirs, (folder, human or ""))
 
 
@@ -168,6 +185,7 @@ def votes_of(
         len(judges),
         run.before is not None,
         ratings.coverage,
+        None if people is None else people.origin,
     )
 
 
@@ -190,7 +208,7 @@ def _of_dimension(
     reference = _people_on(name, ratings, people)
     found, differences = effective_votes(scores, sources, reference, ratings.prompts)
     panel = scores[:, judges]
-    same_scale = lie_in(reference, _limits(name, ratings, people, rubric))
+    same_scale = on_limits(people, name, reference, _limits(name, ratings, people, rubric))
     distance = ensemble_distance(
         panel,
         row_means(reference),
@@ -213,6 +231,9 @@ def _limits(name: str, ratings: Ratings, people: Ratings, rubric: Rubric) -> Lim
     every = [one.id for one in rubric.numeric]
     shared = [each for each in every if each in people.dimensions] or every
     ends = mean_limits(rubric, [name] if name in every else shared)
+    if len(set(ends)) > 1:
+        # Their mean is of shares of these scales.
+        return SHARE
     return sum(low for low, _ in ends) / len(ends), sum(high for _, high in ends) / len(ends)
 
 
@@ -264,6 +285,7 @@ def _on_shared(ratings: Ratings, other: Ratings) -> Ratings:
         numeric.raters,
         tuple(numeric.dimensions[d] for d in kept),
         numeric.groups,
+        scales={name: ends for name, ends in numeric.scales.items() if name in known},
     )
 
 

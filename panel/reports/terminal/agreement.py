@@ -10,7 +10,7 @@ from rich.console import Console
 from panel.conclusions.agree import agree_conclusion
 from panel.conclusions.judge_names import rater_word
 from panel.conclusions.labels import labelled_rows
-from panel.conclusions.wording import WITHOUT_PEOPLE, counted
+from panel.conclusions.wording import WITHOUT_PEOPLE
 from panel.reports.terminal.judge_names import in_short, names_on, what_is_left_out
 from panel.reports.terminal.rows import remark, show_conclusion
 from panel.reports.terminal.statistics import show_statistics, show_stratum_differences
@@ -61,7 +61,7 @@ def show_agreement(
         else f"over {sampled} and {word}s, as a sample of such {word}s"
     )
     said = [
-        f"{len(ratings.items):,} items, {counted(len(ratings.raters), word)}.",
+        f"{len(ratings.items):,} items, {ratings.counted_raters(word)}.",
     ]
     if any(not isnan(row.ci_low) for row in rows):
         said.append(f"In brackets: 95 % confidence intervals, {over}.")

@@ -247,7 +247,7 @@ def _blocks(
 ) -> Iterator[tuple[str, AgreementBlock]]:
     """Each dimension, or all `together`, and the block to measure."""
     if together:
-        ratings = ratings.numeric()
+        ratings = ratings.comparable_dimensions()
     # Raters of several models differ by their models, too.
     controls = ratings.controls_of(group) if group in ratings.groups else []
     scores, others = (ratings.scores[:, columns] for columns in (raters, controls))

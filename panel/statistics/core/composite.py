@@ -18,11 +18,12 @@ def on_composite(ratings: Ratings, *others: Ratings) -> tuple[Ratings, ...] | No
     """These ratings, and others of the same dimensions, on the composite alone, which is then
     their one dimension.
 
-    A rater who left one of its dimensions out of an item has no composite of it. There is none of
-    one dimension or of ranks, where dimensions are known to be on different scales or, where scales
-    are not known, ratings on one spread over more than eight times the range of those on another;
-    where no rater of a side rated all of them together, the others lack one of them, or the rubric
-    has another rule.
+    A rater who left one of its dimensions out of an item has no composite of it. Of dimensions that
+    are known to be on different scales it is the mean of shares of their widths; see
+    `Ratings.composite`. There is none of one dimension or of ranks, where only some scales are
+    known or, where none is, ratings on one dimension spread over more than eight times the range of
+    those on another; where no rater of a side rated all of them together, the others lack one of
+    them, or the rubric has another rule.
 
     >>> import numpy as np
     >>> given = Ratings(np.array([[[1.0, 4.0]]]), ("a",), ("r",), ("clear", "sound"), ("all",))
@@ -37,17 +38,20 @@ def on_composite(ratings: Ratings, *others: Ratings) -> tuple[Ratings, ...] | No
     if any(
         side.lower_is_better
         or not set(names) <= set(side.numeric().dimensions)
-        or len({side.scales.get(name) for name in names}) > 1
+        or len({name in side.scales for name in names}) > 1
         for side in sides
     ):
         return None
-    if _ranges_differ(sides, names):
+    several = any(len({side.scales.get(name) for name in names}) > 1 for side in sides)
+    if several and not all(name in side.scales for side in sides for name in names):
+        return None
+    if ranges_differ(sides, names):
         return None
     whole = tuple(_on(side, names).composite().called(COMPOSITE) for side in sides)
     return None if any(np.isnan(side.scores).all() for side in whole) else whole
 
 
-def _ranges_differ(sides: Sequence[Ratings], names: Sequence[str]) -> bool:
+def ranges_differ(sides: Sequence[Ratings], names: Sequence[str]) -> bool:
     """Whether ratings on scales that are not known plainly lie on different ones."""
     widths = []
     for name in names:

@@ -66,6 +66,15 @@ def counted(n: int, what: str) -> str:
     return f"{n:,} {what}" if n == 1 else f"{n:,} {what}s"
 
 
+def counted_beside(n: int, n_controls: int, what: str) -> str:
+    """A number of raters, and of those without a persona who are compared with them.
+
+    >>> counted_beside(10, 5, "judge"), counted_beside(3, 0, "rater")
+    ('10 judges, and 5 without a persona', '3 raters')
+    """
+    return counted(n, what) + (f", and {n_controls:,} without a persona" if n_controls else "")
+
+
 def percent(share: float) -> str:
     """A share as a whole number of per cent.
 

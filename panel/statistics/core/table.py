@@ -11,9 +11,10 @@ import numpy as np
 
 from panel.statistics.core.arrays import Array, Labels, Mask, encode_labels
 from panel.statistics.core.coverage import Coverage
-from panel.statistics.core.display import Facts, counted
+from panel.statistics.core.display import Facts, counted, counted_beside
 from panel.statistics.core.frames import FrameMethod, rating_columns
 from panel.statistics.core.options import Random
+from panel.statistics.core.origin import RatingsOrigin
 from panel.statistics.core.statistic import Reason
 from panel.statistics.figures.ratings import RatingsPlots
 
@@ -47,6 +48,7 @@ class Ratings:
         coverage: of the run that these are the ratings of, how many judgments it has and lacks;
             None of a file, and of a folder that does not say how many there should be.
         labels: of dimensions, what people read in place of their names; none of a file.
+        origin: how the file was read that these are the ratings of; None of a run.
     """
 
     scores: Array
@@ -64,6 +66,7 @@ class Ratings:
     composite_of: tuple[str, ...] | None = None
     coverage: Coverage | None = None
     labels: Mapping[str, str] = field(default_factory=dict)
+    origin: RatingsOrigin | None = None
 
     def __post_init__(self) -> None:
         shape = (len(self.items), len(self.raters), len(self.dimensions))
@@ -121,6 +124,11 @@ class Ratings:
         """What the scores are to be multiplied by so that higher is better."""
         return -1 if self.lower_is_better else 1
 
+    def counted_raters(self, what: str = "rater") -> str:
+        """How many raters there are, and how many are compared with them, in words."""
+        n = len(self.controls)
+        return counted_beside(len(self.raters) - n, n, what)
+
     def numeric(self) -> Ratings:
         """These ratings without the dimensions that are rated by categories."""
         if not self.categories:
@@ -133,12 +141,29 @@ class Ratings:
             categories={},
         )
 
+    def comparable_dimensions(self) -> Ratings:
+        """The dimensions that are numbers, as they may be put together: where they are known to be
+        on different scales, each rating as the share of its scale's width at which it lies, from 0
+        to 1; as they are on one scale, and where a scale is not known."""
+        numeric = self.numeric()
+        known = [self.scales.get(name) for name in numeric.dimensions]
+        ends = [one for one in known if one is not None]
+        if len(ends) < len(known) or len(set(ends)) < 2:
+            return numeric
+        lows, highs = np.array(ends).T
+        return replace(
+            numeric,
+            scores=(numeric.scores - lows) / (highs - lows),
+            scales=dict.fromkeys(numeric.dimensions, (0.0, 1.0)),
+        )
+
     def composite(self) -> Ratings:
         """These ratings on one dimension, `all`: each rater's mean over the dimensions that are
-        numbers, NaN where one of them is missing."""
-        numeric = self.numeric()
+        numbers, NaN where one of them is missing. Where they are known to be on different scales,
+        it is the mean of the shares of each scale's width at which ratings lie, from 0 to 1."""
+        numeric = self.comparable_dimensions()
         means = numeric.scores.mean(axis=2, keepdims=True)
-        known = {self.scales.get(name) for name in numeric.dimensions}
+        known = {numeric.scales.get(name) for name in numeric.dimensions}
         scale = known.pop() if len(known) == 1 else None
         scales = {} if scale is None else {ALL: scale}
         return replace(

@@ -167,7 +167,7 @@ def _by_dimension(
             reasons.setdefault(f"No {what} for {{}}: {why}.", []).append(
                 f"{names[row.group, row.statistic]} ({row.dimension})"
             )
-    sizes = f"{len(ratings.items):,} items, {len(ratings.raters):,} raters"
+    sizes = f"{len(ratings.items):,} items, {ratings.counted_raters()}"
     figure.caption = " ".join(
         [f"{axis} by dimension; {sizes}{f'; lines: {mark}' if mark else ''}."]
         + [told.replace("{}", "; ".join(those)) for told, those in reasons.items()]

@@ -15,6 +15,7 @@ from math import inf, isnan, nan, prod
 import numpy as np
 
 from panel.statistics.core.arrays import Array, Labels, divide, encode_labels, row_means
+from panel.statistics.core.composite import ranges_differ
 from panel.statistics.core.statistic import Reason
 from panel.statistics.core.table import COMPOSITE, Ratings
 from panel.statistics.quality.components import (
@@ -229,7 +230,11 @@ def design_studies(
     if composites is not None:
         scored = {COMPOSITE: composites[:, raters]} | scored
         spans[COMPOSITE] = composite_span
-    elif len(scored) > 1 and COMPOSITE not in scored:
+    elif (
+        len(scored) > 1
+        and COMPOSITE not in scored
+        and not ranges_differ([numeric], numeric.dimensions)
+    ):
         composite = numeric.composite().called(COMPOSITE)
         scored = {COMPOSITE: composite.scores[:, raters, 0]} | scored
         spans |= {name: high - low for name, (low, high) in composite.scales.items()}

@@ -100,7 +100,7 @@ def test_the_terminal_begins_with_what_follows(
     monkeypatch.setenv("COLUMNS", "80")
     done = run(files[0], "--human", files[1])
     assert done.exit_code == 0, done.output
-    text = " ".join(done.output.split())
+    text = " ".join(done.stdout.split())
     assert text.startswith("Isotonic recalibration lowers the error on held-out prompts by ")
     [row] = json.loads(run(files[0], "--human", files[1], "--json").stdout)["rows"][:1]
     shown = [f"{row[name]:.2f}".replace("-", "−") for name in ("difference", "ci_low", "ci_high")]
@@ -112,7 +112,7 @@ def test_the_terminal_begins_with_what_follows(
     assert "mean absolute error" in full.output
     assert "No gain is established by judge weighting" in text or "raises the error" in text
     assert "Weights learnt" not in full.output
-    assert max(map(len, done.output.splitlines())) <= 80
+    assert max(map(len, done.stdout.splitlines())) <= 80
     table = run(files[0], "--human", files[1], "--full", "--csv")
     cells = list(csv.DictReader(table.stdout.splitlines()))
     [cell] = [
@@ -184,7 +184,9 @@ def test_bad_input_is_refused_in_words(files: tuple[str, str], tmp_path: Path) -
     given = (files[0], "--human", files[1], "--method", "weights", "--out")
     nowhere = run(*given, str(tmp_path / "no" / "out.csv"))
     assert (nowhere.exit_code, "no such folder" in nowhere.stderr) == (2, True)
-    ranks = written(tmp_path / "r.csv", ["item", "rater", "rank"], [["t0", "a", 1], ["t1", "a", 2]])
+    ranks = written(
+        tmp_path / "r.csv", ["item", "rater", "rank"], [[f"t{n}", "a", n + 1] for n in range(60)]
+    )
     refused = run(ranks, "--human", files[1])
     assert (refused.exit_code, "scores are needed" in refused.stderr) == (2, True)
     assert run(files[0], "--human", "nothing.csv").exit_code == 2
@@ -198,8 +200,8 @@ def test_people_who_do_not_agree_teach_nothing(files: tuple[str, str], tmp_path:
     people = written(tmp_path / "people.csv", ["item", "rater", "score"], rows)
     done = run(files[0], "--human", people)
     assert done.exit_code == 0, done.output
-    assert done.output.startswith("Nothing is learnt from people: the reliability")
-    assert "RMSE" not in done.output
+    assert done.stdout.startswith("Nothing is learnt from people: the reliability")
+    assert "RMSE" not in done.stdout
     assert json.loads(run(files[0], "--human", people, "--json").stdout)["rows"] == []
     out = tmp_path / "out.csv"
     refused = run(files[0], "--human", people, "--method", "weights", "--out", str(out))
@@ -217,7 +219,7 @@ def test_missing_judgments_of_a_run_are_said(tmp_path: Path) -> None:
     Panel(personas, ScriptedModel()).score(texts, out=tmp_path / "run")
     judgments = tmp_path / "run" / "judgments.jsonl"
     judgments.write_text("".join(judgments.read_text().splitlines(keepends=True)[:-1]))
-    rows = [[f"r{n}", name, n, f"p{n}"] for n in range(4) for name in ("x", "y")]
+    rows = [[f"r{n}", name, n + 1, f"p{n}"] for n in range(4) for name in ("x", "y")]
     people = written(tmp_path / "people.csv", ["item", "rater", "score", "prompt"], rows)
     done = run(str(tmp_path / "run"), "--human", people)
     assert done.exit_code == 0, done.output

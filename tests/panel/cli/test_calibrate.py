@@ -100,13 +100,13 @@ def test_the_terminal_begins_with_what_follows(files: tuple[str, str]) -> None:
     line each, and with --full every table, which CSV has, too."""
     short = run(files[0], "--human", files[1])
     assert short.exit_code == 0, short.output
-    text = " ".join(short.output.split())
+    text = " ".join(short.stdout.split())
     assert text.endswith("--full has every table, --json every statistic.")
     assert "alder − birch" not in text
-    lines = [line.split() for line in short.output.splitlines() if line.endswith(f"{RATED}/{N} ")]
+    lines = [line.split() for line in short.stdout.splitlines() if line.endswith(f"{RATED}/{N} ")]
     assert [line[0] for line in lines] == list(QUALITY)
     done = run(files[0], "--human", files[1], "--full")
-    text = " ".join(done.output.split())
+    text = " ".join(done.stdout.split())
     assert text.startswith("By the corrected means alder is ahead of birch: ")
     assert "times as wide as with people's ratings alone." in text
     assert "To halve the widest interval" in text or "would halve the widest interval" in text
@@ -127,7 +127,7 @@ def test_the_terminal_says_how_what_people_rated_was_drawn(
     def text(panel: str, human: str) -> str:
         done = run(panel, "--human", human)
         assert done.exit_code == 0, done.output
-        return " ".join(done.output.split())
+        return " ".join(done.stdout.split())
 
     assert "drawn at random: where `select` drew it, give its file as --selected" in text(*files)
     with Path(files[1]).open() as file:

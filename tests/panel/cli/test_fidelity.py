@@ -240,7 +240,7 @@ def test_a_run_of_the_political_set(files: Path, tmp_path: Path) -> None:
         human=str(tmp_path / "plain.csv"),
     )  # fmt: skip
     assert other.exit_code == 2
-    assert "on 'offensiveness'; expected ratings on the scale of" in other.stderr
+    assert "on 'offensiveness'; expected 1 to 5, the scale of" in other.stderr
 
 
 BAD = {

@@ -62,7 +62,9 @@ def scored(tmp_path: Path, command: Command) -> Path:
         for row in rows:
             for human in "abc":
                 quality = 2 + str(row["response"]).count("good ") / 2 + rng.gauss(0, 0.7)
-                writer.writerow([f"{row['prompt_id']}/{row['id']}", human, round(quality, 2)])
+                writer.writerow(
+                    [f"{row['prompt_id']}/{row['id']}", human, round(min(max(quality, 1), 5), 2)]
+                )
     return tmp_path
 
 

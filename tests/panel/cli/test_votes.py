@@ -80,21 +80,21 @@ def test_a_number_of_votes_has_the_digits_of_its_interval() -> None:
 
 def document(*arguments: str) -> dict[str, list[dict[str, object]]]:
     result = CliRunner().invoke(votes, [*arguments, "--json"])
-    assert result.exit_code == 0, result.output
-    found: dict[str, list[dict[str, object]]] = json.loads(result.output)
+    assert result.exit_code == 0, result.stdout
+    found: dict[str, list[dict[str, object]]] = json.loads(result.stdout)
     return found
 
 
 def test_personas_with_views_of_their_own_add_votes(folder: Path) -> None:
     """They have more than replicates of the judge without a persona, and more than models."""
     result = CliRunner().invoke(votes, [str(folder)])
-    assert re.search(r"Personas have \d\.\d\d effective votes more", result.output)
+    assert re.search(r"Personas have \d\.\d\d effective votes more", result.stdout)
     assert re.search(
         r"At the same number of judges, personas have \d\.\d\d effective votes more than models \(",
-        " ".join(result.output.split()),
+        " ".join(result.stdout.split()),
     )
     found = document(str(folder))
-    assert LIKE_WITH_LIKE in " ".join(result.output.split())
+    assert LIKE_WITH_LIKE in " ".join(result.stdout.split())
     by_source = {one["source"]: one for one in found["sources"]}
     assert list(by_source) == [
         "personas", "replicates without a persona", "replicates of a persona", "models"
@@ -113,9 +113,9 @@ def test_personas_with_views_of_their_own_add_votes(folder: Path) -> None:
 def test_personas_without_views_are_said_to_add_nothing(tmp_path: Path) -> None:
     """Where personas vary as replicates do, no sentence says that they add votes."""
     result = CliRunner().invoke(votes, [str(scored(tmp_path / "run", 0.0))])
-    assert result.exit_code == 0, result.output
-    assert "Personas add nothing here" in result.output or "It is not established" in result.output
-    assert not re.search(r"Personas have \d\.\d\d effective votes more", result.output)
+    assert result.exit_code == 0, result.stdout
+    assert "Personas add nothing here" in result.stdout or "It is not established" in result.stdout
+    assert not re.search(r"Personas have \d\.\d\d effective votes more", result.stdout)
 
 
 def test_of_personas_alone_there_is_no_difference(tmp_path: Path) -> None:
@@ -145,9 +145,9 @@ def test_people_show_whether_the_panel_is_nearer_than_its_best_judge(
     people.write_text("\n".join(["item,rater,value", *lines]) + "\n")
     given = [str(folder), "--human", str(people), "--map-human", "score=value"]
     result = CliRunner().invoke(votes, given)
-    assert "The panel is nearer to people than its best judge" in result.output
+    assert "The panel is nearer to people than its best judge" in result.stdout
     half = "10 prompts; the best judge was chosen on the other prompts, every second one)"
-    assert half in " ".join(result.output.split())
+    assert half in " ".join(result.stdout.split())
     (beside,) = document(*given)["people"]
     assert beside["n_items"] == N // 2
     assert str(beside["best_judge"]).count("|") == 3
@@ -156,7 +156,7 @@ def test_people_show_whether_the_panel_is_nearer_than_its_best_judge(
 def test_without_a_plain_judge_it_says_how_to_get_one(tmp_path: Path) -> None:
     """And a run of one judge, or a file, is refused with the remedy."""
     result = CliRunner().invoke(votes, [str(scored(tmp_path / "run", 0.8, plain_judge=False))])
-    assert "--plain-judge" in result.output
+    assert "--plain-judge" in result.stdout
     (tmp_path / "some.csv").write_text("item,rater,score\na,b,1\n")
     refused = CliRunner().invoke(votes, [str(tmp_path / "some.csv")])
     assert refused.exit_code == 2
@@ -181,8 +181,8 @@ def test_the_reliability_is_that_of_the_composite(folder: Path, tmp_path: Path) 
     (of_mean,) = (one["reliability"] for one in document(*given)["people"])
     result = CliRunner().invoke(votes, given)
     assert isinstance(of_mean, float)
-    assert f"corrected for its noise (reliability {of_mean:.2f})" in " ".join(result.output.split())
-    assert ONE_PERSON not in result.output
+    assert f"corrected for its noise (reliability {of_mean:.2f})" in " ".join(result.stdout.split())
+    assert ONE_PERSON not in result.stdout
     people.write_text("\n".join(["item,rater,score", *lines[::3]]) + "\n")
     assert document(*given)["conclusion"][-1] == ONE_PERSON
     people.write_text("\n".join(["item,rater,score", *lines[::3], "elsewhere,1,3"]) + "\n")
@@ -197,7 +197,8 @@ def test_people_on_another_scale_are_at_no_distance(folder: Path, tmp_path: Path
     for times in (1, 10):
         lines = [f"r{i},{k},{times * (1 + (i + k) % 5)}" for i in range(N) for k in range(3)]
         people.write_text("\n".join(["item,rater,score", *lines]) + "\n")
-        found = document(str(folder), "--human", str(people))
+        scale = f"{times}-{5 * times}"
+        found = document(str(folder), "--human", str(people), "--human-scale", scale)
         votes_on.append(found["sources"][0]["votes"])
         (beside,) = found["people"]
     assert votes_on[0] == pytest.approx(votes_on[1])
@@ -224,7 +225,7 @@ def test_a_run_that_was_stopped_is_said_to_be(folder: Path, tmp_path: Path) -> N
         ["calibrate", "--human", str(people)],
     ):
         result = CliRunner().invoke(command, [*of, str(stopped)])
-        assert result.exit_code == 0, result.output
+        assert result.exit_code == 0, result.stdout
         told = f"17 of {len(lines)} judgments of {stopped} are missing (17 skipped): figures are of"
         assert told in " ".join(result.stderr.split())
         assert "are missing" not in result.stdout

@@ -7,7 +7,7 @@ import io
 import json
 import re
 import shutil
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -369,7 +369,7 @@ def test_people_who_rated_dimensions_are_compared_with_them(panels: dict[str, Pa
     alone = Ratings(scores[:, :, :1], tuple(items), ("x", "y"), ("clarity",), ("all", "all"))
     found = compare(panels["ann"], panels["bob"], human=alone)
     assert [name for name, _ in found.compared[0].people] == ["clarity"]
-    far = Ratings(scores[:, :, :1] * 10, tuple(items), ("x", "y"), ("clarity",), ("all", "all"))
+    far = replace(alone, scores=scores[:, :, :1] * 10, scales={"clarity": (10, 100)})
     ((_, one),) = compare(panels["ann"], panels["bob"], human=far).compared[0].people
     assert np.isnan(one.b_distance)
 

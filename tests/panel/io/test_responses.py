@@ -386,10 +386,11 @@ def test_another_encoding_is_not_called_cp1252(table: Path) -> None:
 
 @pytest.mark.parametrize("name", ["in.jsonl", "in.csv"])
 def test_utf_16(tmp_path: Path, name: str) -> None:
-    """UTF-16 is one fault, not one a line."""
+    """UTF-16 without a byte order mark is one fault, not one a line."""
     path = tmp_path / name
-    path.write_text(f"{HEADER}r1,q,a,s\n", encoding="utf-16")
-    assert fault_of(path) == Fault(str(path), "UTF-16 text", "UTF-8 text", line=1)
+    path.write_text(f"{HEADER}r1,q,a,s\n", encoding="utf-16-le")
+    found = "UTF-16 text without a byte order mark"
+    assert fault_of(path) == Fault(str(path), found, "UTF-8 text", line=1)
 
 
 def test_a_text_stream_that_cannot_be_decoded() -> None:

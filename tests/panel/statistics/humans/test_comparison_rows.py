@@ -123,10 +123,14 @@ def test_scores_on_other_scales_are_not_pooled(
 
 
 def test_a_composite_has_the_scale_that_its_dimensions_share() -> None:
-    """It has none where they have several, or one is not known."""
+    """It is of shares of them, from 0 to 1, where they have several, and has none where one is not
+    known."""
     both = {"clarity": (1.0, 5.0), "depth": (1.0, 5.0)}
     assert replace(PANEL, scales=both).composite().scales == {"all": (1.0, 5.0)}
-    assert not replace(PANEL, scales=both | {"depth": (0.0, 1.0)}).composite().scales
+    several = replace(PANEL, scales=both | {"depth": (0.0, 1.0)}).composite()
+    assert several.scales == {"all": (0.0, 1.0)}
+    shares = (PANEL.scores - [1.0, 0.0]) / [4.0, 1.0]
+    np.testing.assert_allclose(several.scores, shares.mean(axis=2, keepdims=True))
     assert not replace(PANEL, scales={"depth": (0.0, 1.0)}).composite().scales
 
 
