@@ -69,6 +69,8 @@ PERSONAS = 5
 JUDGMENTS = 100_000
 TIMEOUT_S = 20
 CONCURRENCY = 256
+EXAMPLES = 5
+"""How many are printed of each kind."""
 MOST_STARTS = 12
 """Of a command with batches, which ends where a provider brings nothing but faults."""
 COMMAND = [
@@ -220,8 +222,9 @@ class History:
         self._read_to = 0
         self._paid: Counter[Judgment] = Counter()
         self._whole: set[Judgment] = set()
+        self._fates: dict[Judgment, list[str]] = {}
         self._requests = 0
-        self._bad: dict[str, dict[object, str]] = {kind: {} for kind in KINDS}
+        self._bad: dict[str, dict[tuple[int, Judgment], str]] = {kind: {} for kind in KINDS}
 
     def counted(self) -> Counted:
         """Run it all."""
@@ -249,9 +252,11 @@ class History:
         kinds = {kind: len(found) for kind, found in self._bad.items()} | {"paid twice": twice}
         for judgment, n in self._paid.items():
             if n > 1:
-                self._bad["paid twice"][judgment] = f"{judgment}: {n} times"
+                self._bad["paid twice"][0, judgment] = f"{judgment}: {n} times"
         examples = [
-            f"{kind}: {text}" for kind, found in self._bad.items() for text in [*found.values()][:3]
+            f"{kind}: {text}; fates: {', '.join(self._fates.get(judgment, ()))}"
+            for kind, found in self._bad.items()
+            for (_, judgment), text in [*found.items()][:EXAMPLES]
         ]
         n = self._responses * PERSONAS * len(self._part.models)
         wall_s = time.monotonic() - started
@@ -361,9 +366,10 @@ class History:
         with self._log.open() as lines:
             lines.seek(self._read_to)
             for line in lines:
-                *place, fate = json.loads(line)
+                *place, fate, how = json.loads(line)
                 judgment = Judgment(*place)
                 self._requests += 1
+                self._fates.setdefault(judgment, []).append(f"{fate} {how}".strip())
                 if fate == "paid":
                     self._paid[judgment] += 1
                 if fate in ("paid", "unsure"):
@@ -381,7 +387,7 @@ class History:
             persona = int(row["persona"].removeprefix("p"))
             judgment = Judgment(int(row["id"][1:]), persona, models[address], address)
             if judgment in rows:
-                self._bad["answered wrongly"][folder.name, judgment] = f"{judgment}: two rows"
+                self._bad["answered wrongly"][0, judgment] = f"{judgment}: two rows"
             rows[judgment] = row
         return rows
 

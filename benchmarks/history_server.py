@@ -16,7 +16,7 @@ nobody asked for, at once or a moment later. What becomes of a request follows f
 from how often they came before.
 
 The log has a line of JSON for each request about a judgment once its fate is known:
-`[response, persona, model, address, fate]`. The fates are in `benchmarks.histories`. What is asked
+`[response, persona, model, address, fate, how]`. The fates are in `benchmarks.histories`. What is asked
 of `/control` is obeyed and never spoilt: `/control?errors=0&odd=0` ends the faults.
 """
 
@@ -30,6 +30,7 @@ import re
 import socket
 import struct
 import sys
+import zlib
 from collections import Counter
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -58,14 +59,14 @@ ERRORS = (
     "429", "429 with Retry-After", "500", "502 as HTML", "503", "503 with Retry-After", "529",
     "529 with Retry-After", "an error with 200", "HTML with 200", "no scores", "empty",
     "reset when read", "reset amid the head", "reset amid the body", "half a head", "half a body",
-    "gzip by its label alone", "gzip without a label", "half of its gzip", "chunks without an end",
+    "gzip without a label", "half of its gzip", "chunks without an end",
 )  # fmt: skip
 ODDITIES = (
     "in segments", "late", "late in segments", "chunked", "gzip", "gzip in chunks", "deflate",
     "continue first", "closed behind it", "twice at once", "another's behind it",
     "bytes behind it", "twice, a moment later", "a timeout's 408 a moment later",
+    "gzip by its label alone",
 )  # fmt: skip
-STRAYS = frozenset(ODDITIES[-5:])
 
 Reply = tuple[int, Mapping[str, str], bytes]
 
@@ -92,12 +93,12 @@ class History:
             GeminiBatchWire(script(), usual=partial(self._row, self._gemini)),
         )
 
-    def note(self, judgment: Judgment | None, fate: str) -> None:
-        """Write down what became of a request."""
+    def note(self, judgment: Judgment | None, fate: str, how: str = "") -> None:
+        """Write down what became of a request, and in which odd way."""
         self.fates[fate] += 1
         if judgment is not None:
             place = (judgment.response, judgment.persona, judgment.model, judgment.address)
-            self._log.write(json.dumps([*place, fate]) + "\n")
+            self._log.write(json.dumps([*place, fate, how]) + "\n")
 
     def drawn(self, *asked: object) -> tuple[str | None, str | None]:
         """The error and the oddity that a request meets, by its words and their repetition."""
@@ -148,7 +149,7 @@ class History:
         model = body.get("model") or GeminiBatchWire.spec.partition(":")[2]
         judgment = judgment_in(orjson.dumps(body), model)
         assert judgment is not None, "a row that is not about one text and one persona"
-        self.note(judgment, "paid")
+        self.note(judgment, "paid", "in a batch")
         return made(body, judgment)
 
     def _openai_row(self, body: Mapping[str, Any]) -> tuple[int, bytes]:
@@ -281,9 +282,11 @@ class Connection(asyncio.Protocol):
             return
         was_stray = self._stray
         whole = await self._write(odd, reply) and not self._lost
-        # A client may drop whatever comes behind a response that nobody asked for.
-        fate = "paid" if whole and not was_stray and reply[0] == 200 else "unsure"
-        history.note(judgment, fate if reply[0] == 200 else f"refused: {reply[0]}")
+        # A client may drop what comes behind a response that nobody asked for, and what is not in
+        # the encoding that it names.
+        is_sure = whole and not was_stray and odd != "gzip by its label alone"
+        fate = "paid" if is_sure else "unsure"
+        history.note(judgment, fate if reply[0] == 200 else f"refused: {reply[0]}", odd or "")
         if odd is not None:
             history.fates[f"odd: {odd}"] += 1
 
@@ -302,10 +305,10 @@ class Connection(asyncio.Protocol):
             case "chunked":
                 self._send(_chunked(status, headers, body))
             case "gzip" | "deflate":
-                import zlib
-
                 packed = gzip.compress(body, 1) if odd == "gzip" else zlib.compress(body)
                 self._send(_message(status, {**headers, "Content-Encoding": odd}, packed))
+            case "gzip by its label alone":
+                self._send(_message(status, {**headers, "Content-Encoding": "gzip"}, body))
             case "gzip in chunks":
                 packed = gzip.compress(body, 1)
                 self._send(
@@ -384,8 +387,6 @@ class Connection(asyncio.Protocol):
             case "half a head" | "half a body":
                 write(whole[: 20 if "head" in error else -9])
                 self._transport.close()
-            case "gzip by its label alone":
-                write(_message(200, {**headers, "Content-Encoding": "gzip"}, body))
             case "gzip without a label":
                 write(_message(200, headers, gzip.compress(body, 1)))
             case "half of its gzip":
