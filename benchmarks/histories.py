@@ -309,10 +309,9 @@ class History:
         """Have the command read the batch, as often as there are processes, and check."""
         before, started = Counter(self._paid), time.monotonic()
         folders = [self._folder / f"run-{n}" for n in range(self._part.processes)]
-        starts = MOST_STARTS if self._part.batches else 1
-        for start in range(starts):
-            statuses = self._start(env, folders)
-            if not any(statuses):
+        for _ in range(MOST_STARTS if self._part.batches else 1):
+            statuses = self._start(env, folders, batches=self._part.batches and number < 2)
+            if all(status in (0, 1) for status in statuses):
                 break
         self._read_log()
         rows = [self._judgments(folder) for folder in folders]
@@ -326,9 +325,11 @@ class History:
             wall = f"{time.monotonic() - started:.1f} s"
             print(f"  pass {number + 1}: {wall}, exit {statuses}, there {there}", file=sys.stderr)
 
-    def _start(self, env: Mapping[str, str], folders: Sequence[Path]) -> list[int]:
+    def _start(
+        self, env: Mapping[str, str], folders: Sequence[Path], *, batches: bool
+    ) -> list[int]:
         command = [*COMMAND, "score", "responses.jsonl", "--panel", "panel.yaml", "--no-report"]
-        command += [*self._part.options, *(["--batch"] if self._part.batches else [])]
+        command += [*self._part.options, *(["--batch"] if batches else [])]
         processes = []
         for folder in folders:
             with folder.with_suffix(".output").open("ab") as output:

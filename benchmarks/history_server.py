@@ -113,8 +113,11 @@ class History:
 
     # Live calls
 
-    def reply(self, path: str, body: bytes, address: int) -> tuple[Reply | None, Judgment | None]:
-        """The answer to a live call, and what it is about; None, the path is another's."""
+    def reply(
+        self, path: str, body: bytes, address: int, in_words: bool = False
+    ) -> tuple[Reply | None, Judgment | None]:
+        """The answer to a live call, and what it is about; None, the path is another's. `in_words`:
+        where scores belong are words."""
         if path.endswith("/chat/completions"):
             made, model = self._openai, None
         elif path == "/v1/messages":
@@ -129,28 +132,30 @@ class History:
         if judgment is None:
             error = {"error": {"message": "not a request about one text and one persona"}}
             return (400, {}, orjson.dumps(error)), None
-        return (200, {}, orjson.dumps(made(payload, judgment))), judgment
+        text = answer_text(self._key, judgment)
+        text = re.sub(r": \d+", ': "rather high"', text) if in_words else text
+        return (200, {}, orjson.dumps(made(payload, judgment, text))), judgment
 
-    def _openai(self, payload: Mapping[str, Any], judgment: Judgment) -> Any:
-        said = chat_completions.judged(payload, answer_text(self._key, judgment)).body
+    def _openai(self, payload: Mapping[str, Any], judgment: Judgment, text: str) -> Any:
+        said = chat_completions.judged(payload, text).body
         return said | {"id": f"chatcmpl-{next(self.ids):024}", "model": judgment.model}
 
-    def _anthropic(self, payload: Mapping[str, Any], judgment: Judgment) -> Any:
-        said = anthropic.WIRE.judged(payload, answer_text(self._key, judgment)).body
+    def _anthropic(self, payload: Mapping[str, Any], judgment: Judgment, text: str) -> Any:
+        said = anthropic.WIRE.judged(payload, text).body
         return said | {"id": f"msg_{next(self.ids):024}", "model": judgment.model}
 
-    def _gemini(self, payload: Mapping[str, Any], judgment: Judgment) -> Any:
-        said = google_genai.WIRE.judged(payload, answer_text(self._key, judgment)).body
+    def _gemini(self, payload: Mapping[str, Any], judgment: Judgment, text: str) -> Any:
+        said = google_genai.WIRE.judged(payload, text).body
         return said | {"responseId": f"r{next(self.ids):022}", "modelVersion": judgment.model}
 
     # Batches: an answered row is paid for, whatever becomes of its download.
 
-    def _row(self, made: Callable[[Any, Judgment], Any], body: Mapping[str, Any]) -> Any:
+    def _row(self, made: Callable[[Any, Judgment, str], Any], body: Mapping[str, Any]) -> Any:
         model = body.get("model") or GeminiBatchWire.spec.partition(":")[2]
         judgment = judgment_in(orjson.dumps(body), model)
         assert judgment is not None, "a row that is not about one text and one persona"
         self.note(judgment, "paid", "in a batch")
-        return made(body, judgment)
+        return made(body, judgment, answer_text(self._key, judgment))
 
     def _openai_row(self, body: Mapping[str, Any]) -> tuple[int, bytes]:
         if self.errors and drawn_bytes(self.seed, "row", repr(body))[0] % 7 == 0:
@@ -278,6 +283,8 @@ class Connection(asyncio.Protocol):
                 return
         if error is not None:
             history.note(judgment, f"error: {error}")
+            if error == "no scores":
+                reply = history.reply(path, body, self._address, in_words=True)[0] or reply
             await self._spoil(error, reply)
             return
         was_stray = self._stray
@@ -375,7 +382,7 @@ class Connection(asyncio.Protocol):
             case "502 as HTML":
                 write(_message(502, {"Content-Type": "text/html"}, page))
             case "no scores":
-                write(_message(200, headers, re.sub(rb'\\":\s*\d+', rb'\\": \\"rather high\\"', body)))
+                write(whole)
             case "empty":
                 write(_message(200, headers, b""))
             case "reset when read":

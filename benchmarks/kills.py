@@ -51,6 +51,7 @@ from panel.testing.batches import BatchScript
 from panel.testing.server import ScriptedServer, serving
 from tests.helpers import forked
 from tests.helpers.command import COMMAND
+from tests.helpers.ports import free_port
 from tests.helpers.study import answer
 from tests.sycophant import questions, world
 
@@ -152,7 +153,7 @@ def _judged(folder: Path) -> Any:
     judgments = sorted(json.dumps([row[name] for name in told]) for row in rows)
     tables = {path.name: path.read_text() for path in sorted(run.glob("*.csv"))}
     framings = [run / name for name in ("framings.jsonl", "responses.jsonl", "prompts.jsonl")]
-    texts = {path.name: sorted(path.read_text().splitlines()) for path in framings if path.exists()}
+    texts = {path.name: _texts(path) for path in framings if path.exists()}
     summary = json.loads((run / "summary.json").read_text())
     # What it cost this run, and what a reply took.
     for name in ("calls", "elapsed_s"):
@@ -160,8 +161,17 @@ def _judged(folder: Path) -> Any:
     return judgments, tables, texts, summary
 
 
+def _texts(file: Path) -> list[str]:
+    """Lines, less how long a reply took and where it was from."""
+    rows = [json.loads(line) for line in file.read_text().splitlines()]
+    for row in rows:
+        for name in ("latency_s", "cached"):
+            row.pop(name, None)
+    return sorted(map(json.dumps, rows))
+
+
 def _generated(folder: Path) -> Any:
-    return sorted((folder / "texts.jsonl").read_text().splitlines())
+    return _texts(folder / "texts.jsonl")
 
 
 def _collected(folder: Path) -> Any:
@@ -274,9 +284,13 @@ def tally(name: str, kills: int, options: argparse.Namespace) -> Tally:
     """Kill a job so often, and count."""
     found, chance = Tally(), random.Random(f"{options.seed} {name}")
     expected, wall_s = None, 0.0
+    # Keys of answers have the address in them.
+    port = free_port()
     while found.kills < kills:
         with scratch("kills") as folder, ExitStack() as stack:
-            server = stack.enter_context(serving(world(sycophantic=True), latency_s=LATENCY_S))
+            server = stack.enter_context(
+                serving(world(sycophantic=True), latency_s=LATENCY_S, port=port)
+            )
             server.batches.script = BatchScript(looks=2)
             trial = Trial(JOBS[name], folder, server, found, chance, options.power_cut)
             if expected is None:
@@ -480,7 +494,9 @@ def _difference(made: Any, expected: Any) -> str:
                 return f"{len(made)} in place of {len(expected)}"
             pairs = zip(made, expected, strict=True)
             return next(_difference(a, b) for a, b in pairs if a != b)
-    return f"{str(made)[:200]} in place of {str(expected)[:200]}"
+    a, b = str(made), str(expected)
+    at = max(0, len(os.path.commonprefix([a, b])) - 40)
+    return f"{a[at : at + 160]} in place of {b[at : at + 160]}"
 
 
 def show(tallies: Mapping[str, Tally]) -> None:
