@@ -71,8 +71,8 @@ TIMEOUT_S = 20
 CONCURRENCY = 256
 EXAMPLES = 5
 """How many are printed of each kind."""
-MOST_STARTS = 12
-"""Of a command with batches, which ends where a provider brings nothing but faults."""
+BATCH_STARTS = 4
+"""A command with batches ends where a provider brings nothing but faults."""
 COMMAND = [
     sys.executable,
     "-c",
@@ -309,9 +309,9 @@ class History:
         """Have the command read the batch, as often as there are processes, and check."""
         before, started = Counter(self._paid), time.monotonic()
         folders = [self._folder / f"run-{n}" for n in range(self._part.processes)]
-        for _ in range(MOST_STARTS if self._part.batches else 1):
-            statuses = self._start(env, folders, batches=self._part.batches and number < 2)
-            if all(status in (0, 1) for status in statuses):
+        for _ in range(BATCH_STARTS if self._part.batches else 1):
+            statuses = self._start(env, folders, batches=self._part.batches and number < 3)
+            if not any(statuses):
                 break
         self._read_log()
         rows = [self._judgments(folder) for folder in folders]
@@ -323,6 +323,9 @@ class History:
         if self._options.verbose:
             there = [len(one) for one in found]
             wall = f"{time.monotonic() - started:.1f} s"
+            for folder in folders if any(status > 1 for status in statuses) else ():
+                output = folder.with_suffix(".output").read_text(errors="replace")
+                print(f"  {folder.name}: {output[-600:].strip()}", file=sys.stderr)
             print(f"  pass {number + 1}: {wall}, exit {statuses}, there {there}", file=sys.stderr)
 
     def _start(
@@ -417,7 +420,7 @@ class History:
                 bad("kept though failed", "scored, and no whole answer was written")
             return
         why = "not in the run" if row is None else f"{row['status']}: {row['error']}"
-        is_last = number >= 2
+        is_last = number >= (3 if self._part.batches else 2)
         if row is None and not is_last:
             return
         if self._part.batches and not is_last:

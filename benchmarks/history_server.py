@@ -52,7 +52,7 @@ STRAY_DELAY_S = 0.02
 RETRY_AFTER = "0.05"
 UNREAD_CONNECTIONS = 200
 """Of how many connections one is reset before anything is read from it."""
-BATCHES_WITH_FAULTS = 3
+BATCHES_WITH_FAULTS = 2
 """The first batches of each provider, some rows of which come back with an error."""
 
 ERRORS = (
@@ -177,6 +177,11 @@ class History:
             spoilt = self.errors and len(wire.made) <= BATCHES_WITH_FAULTS
             rows = range(0, 100_000, 7) if spoilt else ()
             wire.faults = dict.fromkeys(rows, (500, "api_error"))
+            if (method, parts.path) == ("GET", "/v1/messages/batches"):
+                # Time goes by also for a batch of which nobody knows the id.
+                for batch in wire.made:
+                    place = f"{parts.path}/{batch['id']}"
+                    wire.carried_out(_Request(method, place, {}, headers, b""), b"")  # type: ignore[arg-type]
             response = wire.carried_out(request, body)  # type: ignore[arg-type]
         if response is None or request.transport.aborted:
             return None

@@ -184,7 +184,8 @@ def _imported(folder: Path) -> Any:
     """The answers in the cache."""
     done = forked.run([COMMAND, "cache", "export", "again.jsonl"], folder, _environment(folder))
     assert done.returncode == 0, done.stderr
-    answers = sorted((folder / "again.jsonl").read_text().splitlines())
+    rows = [json.loads(line) for line in (folder / "again.jsonl").read_text().splitlines()]
+    answers = sorted(f"{row['page']} {row['key']} {row['reply']['text']}" for row in rows)
     (folder / "again.jsonl").unlink()
     return answers
 
@@ -398,8 +399,9 @@ class Trial:
                 while not over.wait(0.05):
                     wall_s = chance.choice((-1, 1)) * 10 ** chance.uniform(1, 7.5)
                     if chance.random() < 0.02:
-                        # As a machine that slept.
+                        # As a machine that slept: calls in flight may have timed out.
                         forward_s += chance.uniform(1, 100)
+                        self._kills.append(time.monotonic())
                     clock.seek(0)
                     clock.write(struct.pack("qq", int(wall_s * 1e9), int(forward_s * 1e9)))
                     clock.flush()
