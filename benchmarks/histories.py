@@ -25,8 +25,8 @@ kept though failed
 however odd a way, to a connection that the client had not closed. A row of a batch is paid for when
 the provider has answered it, whatever becomes of its download. Not paid, as a client cannot have
 it: an answer that was cut off, reset or in another encoding than it says; one without scores; and
-one written where an earlier response on the same connection was followed by one that nobody asked
-for, since a client does right to drop that connection (`unsure`: it may be used, and asked again).
+one on a connection on which the server has written a response that nobody asked for, be it before
+or behind it, as a client cannot tell which is which (`unsure`: it may be used, and asked again).
 
 Parts: our client on libcurl, by one, two and four processes on one cache; `azure_openai:`,
 `anthropic:` and `google_genai:`, by the providers' packages and LangChain's; two processes that

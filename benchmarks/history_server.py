@@ -292,11 +292,10 @@ class Connection(asyncio.Protocol):
                 reply = history.reply(path, body, self._address, in_words=True)[0] or reply
             await self._spoil(error, reply)
             return
-        was_stray = self._stray
         whole = await self._write(odd, reply) and not self._lost
-        # A client may drop what comes behind a response that nobody asked for, and what is not in
-        # the encoding that it names.
-        is_sure = whole and not was_stray and odd != "gzip by its label alone"
+        # A client may drop what has a response that nobody asked for before it or behind it, as it
+        # cannot tell which is which, and what is not in the encoding that it names.
+        is_sure = whole and not self._stray and odd != "gzip by its label alone"
         fate = "paid" if is_sure else "unsure"
         history.note(judgment, fate if reply[0] == 200 else f"refused: {reply[0]}", odd or "")
         if odd is not None:
