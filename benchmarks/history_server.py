@@ -84,7 +84,8 @@ class History:
         self.fates: Counter[str] = Counter()
         self._asked: Counter[object] = Counter()
         self.ids = count(1)
-        self.last_answer = b""
+        self.last_answer: tuple[bytes, Judgment | None] = b"", None
+        """What was last written as a whole, and what it is about where that counts as paid."""
         self.connections = count(1)
         script = partial(BatchScript, looks=1, twice=True, backwards=True, lost=1, unlisted=1)
         self.openai = ScriptedBatches(script(busy=1, unprocessed=1))
@@ -297,6 +298,7 @@ class Connection(asyncio.Protocol):
         # cannot tell which is which, and what is not in the encoding that it names.
         is_sure = whole and not self._stray and odd != "gzip by its label alone"
         fate = "paid" if is_sure else "unsure"
+        history.last_answer = _message(*reply), judgment if is_sure else None
         history.note(judgment, fate if reply[0] == 200 else f"refused: {reply[0]}", odd or "")
         if odd is not None:
             history.fates[f"odd: {odd}"] += 1
@@ -336,7 +338,11 @@ class Connection(asyncio.Protocol):
                 self._send(message + message)
             case "another's behind it":
                 self._stray = True
-                self._send(message + (history.last_answer or message))
+                other, about = history.last_answer
+                if about is not None:
+                    # The same answer a second time: a client may doubt both.
+                    history.note(about, "sent twice")
+                self._send(message + (other or message))
             case "bytes behind it":
                 self._stray = True
                 self._send(message + b"\r\n0\r\n\r\n")
@@ -344,7 +350,6 @@ class Connection(asyncio.Protocol):
                 self._later(message, message)
             case "a timeout's 408 a moment later":
                 self._later(message, _message(408, {"Connection": "close"}, b"{}"))
-        history.last_answer = message
         return not self._lost
 
     def _later(self, message: bytes, stray: bytes) -> None:
