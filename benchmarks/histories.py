@@ -26,8 +26,8 @@ however odd a way, to a connection that the client had not closed. A row of a ba
 the provider has answered it, whatever becomes of its download. Not paid, as a client cannot have
 it: an answer that was cut off, reset or in another encoding than it says; one without scores; and
 one on a connection on which the server has written a response that nobody asked for, be it before
-or behind it, as a client cannot tell which is which (`unsure`: it may be used, and asked again); and
-one that the server has sent a second time on another connection (`sent twice`).
+or behind it, as a client cannot tell which is which (`unsure`: it may be used, and asked again);
+and one that the server has sent a second time on another connection (`sent twice`).
 
 Parts: our client on libcurl, by one, two and four processes on one cache; `azure_openai:`,
 `anthropic:` and `google_genai:`, by the providers' packages and LangChain's; two processes that
@@ -64,6 +64,7 @@ from benchmarks.expected_scores import (
     response_marker,
 )
 from benchmarks.harness import ROOT, add_parts, environment, scratch
+from tests.helpers import forked
 from tests.helpers.batch_wires import AnthropicBatchWire, GeminiBatchWire
 
 PERSONAS = 5
@@ -74,15 +75,14 @@ EXAMPLES = 5
 """How many are printed of each kind."""
 BATCH_STARTS = 4
 """A command with batches ends where a provider brings nothing but faults."""
-COMMAND = [
-    sys.executable,
-    "-c",
-    # Batches are looked at in fractions of a second, not in minutes.
-    "from panel.calls.batch_rounds import PACE\n"
-    "for name, seconds in {'first_look': 0.05, 'longest_look': 0.2, 'listed': 1.0}.items():\n"
-    "    object.__setattr__(PACE, name, seconds)\n"
-    "from persona_panel import main; main()",
-]
+PACED = """
+from panel.calls.batch_rounds import PACE
+for name, seconds in {"first_look": 0.05, "longest_look": 0.1, "listed": 1.0}.items():
+    object.__setattr__(PACE, name, seconds)
+from panel._launch import main
+main()
+"""
+"""The command, which looks at batches in fractions of a second, not in minutes."""
 KINDS = ("answered wrongly", "lost though paid", "paid twice", "kept though failed")
 
 
@@ -172,6 +172,9 @@ def main() -> int:
     parser.add_argument("--judgments", type=int, default=JUDGMENTS, help="of all parts together")
     parser.add_argument("--errors", type=float, default=0.3, help="share of the requests")
     parser.add_argument("--odd", type=float, default=0.5, help="share of the other requests")
+    parser.add_argument(
+        "--kind", action="append", help="of the errors, this one alone; repeatable (default: all)"
+    )
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--verbose", action="store_true", help="print the fates and the faults")
     options = parser.parse_args()
@@ -187,7 +190,9 @@ def main() -> int:
                 counts[name] = History(part, judgments, options, folder).counted()
         print(_line(name, counts[name]), file=sys.stderr, flush=True)
     show(counts)
-    bad = sum(sum(counted.kinds.values()) for counted in counts.values() if not isinstance(counted, str))
+    bad = sum(
+        sum(counted.kinds.values()) for counted in counts.values() if not isinstance(counted, str)
+    )
     return 1 if bad else 0
 
 
@@ -267,6 +272,7 @@ class History:
     def _server(self) -> Iterator[list[int]]:
         command = [sys.executable, "-m", "benchmarks.history_server", "--log", str(self._log)]
         command += ["--key", self._key, "--seed", str(self._options.seed)]
+        command += [word for kind in self._options.kind or () for word in ("--kind", kind)]
         command += ["--errors", str(self._options.errors), "--odd", str(self._options.odd)]
         process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
         try:
@@ -332,25 +338,26 @@ class History:
     def _start(
         self, env: Mapping[str, str], folders: Sequence[Path], *, batches: bool
     ) -> list[int]:
-        command = [*COMMAND, "score", "responses.jsonl", "--panel", "panel.yaml", "--no-report"]
+        command = [
+            "python",
+            "-c",
+            PACED,
+            "score",
+            "responses.jsonl",
+            "--panel",
+            "panel.yaml",
+            "--no-report",
+        ]
         command += [*self._part.options, *(["--batch"] if batches else [])]
         processes = []
         for folder in folders:
             with folder.with_suffix(".output").open("ab") as output:
-                processes.append(
-                    subprocess.Popen(
-                        [*command, "--out", str(folder)],
-                        cwd=self._folder,
-                        env=dict(env),
-                        stdin=subprocess.DEVNULL,
-                        stdout=output,
-                        stderr=output,
-                    )
-                )
+                words = [*command, "--out", str(folder)]
+                processes.append(forked.begun(words, self._folder, env, output))
         statuses = [process.wait() for process in processes]
         for folder, status in zip(folders, statuses, strict=True):
             output = folder.with_suffix(".output").read_text(errors="replace")
-            if status not in (0, 1) and not self._part.batches or "Traceback (most" in output:
+            if (status not in (0, 1) and not self._part.batches) or "Traceback (most" in output:
                 raise RuntimeError(f"ended with {status}: {output[-3000:]}")
         return statuses
 
@@ -467,15 +474,21 @@ def show(counts: Mapping[str, Counted | str]) -> None:
         figures = (one.judgments, one.requests, one.paid, round(one.wall_s), *one.kinds.values())
         rows.append((name, *(f"{figure:,}" for figure in figures)))
     if len(done) > 1:
-        sums = [sum(column) for column in zip(*(
-            (one.judgments, one.requests, one.paid, round(one.wall_s), *one.kinds.values())
-            for one in done.values()
-        ), strict=True)]
+        sums = [
+            sum(column)
+            for column in zip(
+                *(
+                    (one.judgments, one.requests, one.paid, round(one.wall_s), *one.kinds.values())
+                    for one in done.values()
+                ),
+                strict=True,
+            )
+        ]
         rows.append(("all", *(f"{figure:,}" for figure in sums)))
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
-        first, *others = (cell.rjust(width) for cell, width in zip(row, widths, strict=True))
-        print(f"{row[0]:<{widths[0]}}  {'  '.join(others)}")
+        cells = (cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True))
+        print(f"{row[0]:<{widths[0]}}  {'  '.join(cells)}")
     for name, counted in counts.items():
         if isinstance(counted, str):
             print(f"{name}: {counted}")

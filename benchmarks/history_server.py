@@ -16,8 +16,8 @@ nobody asked for, at once or a moment later. What becomes of a request follows f
 from how often they came before.
 
 The log has a line of JSON for each request about a judgment once its fate is known:
-`[response, persona, model, address, fate, how]`. The fates are in `benchmarks.histories`. What is asked
-of `/control` is obeyed and never spoilt: `/control?errors=0&odd=0` ends the faults.
+`[response, persona, model, address, fate, how]`. The fates are in `benchmarks.histories`. What is
+asked of `/control` is obeyed and never spoilt: `/control?errors=0&odd=0` ends the faults.
 """
 
 from __future__ import annotations
@@ -39,7 +39,6 @@ from typing import IO, Any, cast
 from urllib.parse import parse_qsl, urlsplit
 
 import orjson
-from aiohttp import web
 
 from benchmarks.expected_scores import Judgment, answer_text, drawn_bytes, judgment_in
 from panel.models.event_loops import new_loop
@@ -79,6 +78,7 @@ class History:
         self.odd: float = options.odd
         self.seed: int = options.seed
         self._key: str = options.key
+        self._kinds: list[str] = options.kind or [*ERRORS]
         self._log = log
         self.received = 0
         self.fates: Counter[str] = Counter()
@@ -107,7 +107,7 @@ class History:
         bytes_ = drawn_bytes(self.seed, *asked, self._asked[asked])
         share, odd, which = struct.unpack("<III", bytes_[:12])
         if share / 2**32 < self.errors:
-            return ERRORS[which % len(ERRORS)], None
+            return self._kinds[which % len(self._kinds)], None
         if odd / 2**32 < self.odd:
             return None, ODDITIES[which % len(ODDITIES)]
         return None, None
@@ -159,9 +159,9 @@ class History:
         return made(body, judgment, answer_text(self._key, judgment))
 
     def _openai_row(self, body: Mapping[str, Any]) -> tuple[int, bytes]:
-        if self.errors and drawn_bytes(self.seed, "row", repr(body))[0] % 7 == 0:
-            if len(self.openai.made) <= BATCHES_WITH_FAULTS:
-                return 500, b'{"error": {"message": "scripted", "type": "server_error"}}'
+        is_spoilt = self.errors and len(self.openai.made) <= BATCHES_WITH_FAULTS
+        if is_spoilt and drawn_bytes(self.seed, "row", repr(body))[0] % 7 == 0:
+            return 500, b'{"error": {"message": "scripted", "type": "server_error"}}'
         return 200, orjson.dumps(self._row(self._openai, body))
 
     async def batch_reply(
@@ -242,7 +242,9 @@ class Connection(asyncio.Protocol):
         if self._busy or (end := self._buffer.find(b"\r\n\r\n")) < 0:
             return
         first, *lines = bytes(self._buffer[:end]).decode("latin-1").split("\r\n")
-        headers = {name.lower(): value.strip() for name, _, value in (s.partition(":") for s in lines)}
+        headers = {
+            name.lower(): value.strip() for name, _, value in (s.partition(":") for s in lines)
+        }
         size = int(headers.get("content-length", 0))
         if headers.pop("expect", "") and len(self._buffer) == end + 4:
             self._send(b"HTTP/1.1 100 Continue\r\n\r\n")
@@ -314,7 +316,7 @@ class Connection(asyncio.Protocol):
             case "in segments" | "late in segments" | "late":
                 if odd != "in segments":
                     await asyncio.sleep(LONGEST_DELAY_S * drawn_bytes(body)[0] / 255)
-                await self._in_segments(message if "segments" in odd else message, odd)
+                await self._in_segments(message, odd)
             case "chunked":
                 self._send(_chunked(status, headers, body))
             case "gzip" | "deflate":
@@ -324,9 +326,7 @@ class Connection(asyncio.Protocol):
                 self._send(_message(status, {**headers, "Content-Encoding": "gzip"}, body))
             case "gzip in chunks":
                 packed = gzip.compress(body, 1)
-                self._send(
-                    _chunked(status, {**headers, "Content-Encoding": "gzip"}, packed)
-                )
+                self._send(_chunked(status, {**headers, "Content-Encoding": "gzip"}, packed))
             case "continue first":
                 self._send(b"HTTP/1.1 100 Continue\r\n\r\n" + message)
             case "closed behind it":
@@ -435,7 +435,9 @@ def _message(status: int, headers: Mapping[str, str], body: bytes) -> bytes:
 
 def _chunked(status: int, headers: Mapping[str, str], body: bytes) -> bytes:
     middle = len(body) // 2
-    chunks = (b"%x\r\n%b\r\n" % (len(part), part) for part in (body[:middle], body[middle:]) if part)
+    chunks = (
+        b"%x\r\n%b\r\n" % (len(part), part) for part in (body[:middle], body[middle:]) if part
+    )
     head = _head(status, {**headers, "Transfer-Encoding": "chunked"})
     return head + b"".join(chunks) + b"0\r\n\r\n"
 
@@ -469,6 +471,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--key", required=True)
     parser.add_argument("--errors", type=float, default=0.3)
     parser.add_argument("--odd", type=float, default=0.5)
+    parser.add_argument("--kind", action="append", choices=ERRORS, help="of errors, these alone")
     parser.add_argument("--seed", type=int, default=1)
     return parser.parse_args()
 

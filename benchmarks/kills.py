@@ -1,4 +1,4 @@
-"""What is left of a command that is killed at a random instant, and what the same command makes of it?
+"""What is left of a command that is killed at a random instant, and what does it make of that?
 
     python -m benchmarks.kills                          300 kills, through all jobs
     python -m benchmarks.kills --kills 30 score batch   a look at some of them
@@ -47,6 +47,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.harness import ROOT, add_parts, environment, scratch
+from benchmarks.histories import PACED
 from panel.testing.batches import BatchScript
 from panel.testing.server import ScriptedServer, serving
 from tests.helpers import forked
@@ -63,14 +64,6 @@ SETTLED_S = 0.5
 WAIT_S = 120.0
 SOURCE = Path(__file__).with_name("power_and_clock.c")
 KINDS = ("unreadable", "lost", "paid twice", "failed")
-_PACED = (
-    "from panel.calls.batch_rounds import PACE\n"
-    "for name, seconds in {'first_look': 0.05, 'longest_look': 0.1, 'listed': 1.0}.items():\n"
-    "    object.__setattr__(PACE, name, seconds)\n"
-    "import panel._launch\n"
-    "panel._launch.main()"
-)
-"""The command, which looks at batches in fractions of a second, not in minutes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +83,15 @@ def _score(*options: str) -> Callable[[Path, str], list[str]]:
             for i in range(24)
         ]
         _write_lines(folder / "responses.jsonl", rows)
-        return ["score", "responses.jsonl", "--panel", _panel(folder, url), *options, "--out", "run"]
+        return [
+            "score",
+            "responses.jsonl",
+            "--panel",
+            _panel(folder, url),
+            *options,
+            "--out",
+            "run",
+        ]
 
     return words
 
@@ -252,10 +253,9 @@ def main() -> int:
     parser.add_argument("--clock", action="store_true", help="set the clock meanwhile")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="kills-") as built:
-        if options.power_cut or options.clock:
-            if why := preloaded(Path(built)):
-                print(f"left out: {why}")
-                return 0
+        if (options.power_cut or options.clock) and (why := preloaded(Path(built))):
+            print(f"left out: {why}")
+            return 0
         tallies = {
             name: tally(name, -(-options.kills // len(options.parts)), options)
             for name in options.parts
@@ -301,7 +301,9 @@ def tally(name: str, kills: int, options: argparse.Namespace) -> Tally:
                     folder.mkdir()
                     began = time.monotonic()
                     if (status := trial.finish()) != 0:
-                        raise RuntimeError(f"{name}, undisturbed: {status}: {trial.output()[-2000:]}")
+                        raise RuntimeError(
+                            f"{name}, undisturbed: {status}: {trial.output()[-2000:]}"
+                        )
                     wall_s = time.monotonic() - began
                 expected = JOBS[name].made(folder)
                 continue
@@ -366,7 +368,7 @@ class Trial:
         words = self._job.words(self._folder, self._server.base_url)
         env = _environment(self._folder, **self._more)
         with (self._folder / "output").open("ab") as output:
-            return forked.begun(["python", "-c", _PACED, *words], self._folder, env, output)
+            return forked.begun(["python", "-c", PACED, *words], self._folder, env, output)
 
     def finish(self) -> int:
         """Let it end."""
@@ -497,7 +499,8 @@ def _difference(made: Any, expected: Any) -> str:
             pairs = zip(made, expected, strict=True)
             return next(_difference(a, b) for a, b in pairs if a != b)
     a, b = str(made), str(expected)
-    at = max(0, len(os.path.commonprefix([a, b])) - 40)
+    same = next((n for n, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), 0)
+    at = max(0, same - 40)
     return f"{a[at : at + 160]} in place of {b[at : at + 160]}"
 
 
