@@ -43,7 +43,8 @@ def test_every_judgment_has_the_answer_to_its_own_request() -> None:
             "lost though paid",
             "panel/calls/caller.py",
             "            if call.before is not None:\n",
-            "            if self.counts.made == 7:\n"
+            "            if not hasattr(Caller, 'planted'):\n"
+            "                Caller.planted = True\n"
             "                raise Unanswered('failed', 'planted')\n"
             "            if call.before is not None:\n",
             id="a reply that is dropped",
@@ -67,7 +68,7 @@ def test_every_judgment_has_the_answer_to_its_own_request() -> None:
 def test_a_planted_fault_is_seen(kind: str, file: str, old: str, new: str, tmp_path: Path) -> None:
     """A fault of each kind that is put into a copy of the code is counted as of that kind."""
     for part in PARTS:
-        shutil.copytree(ROOT / part, tmp_path / part, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(ROOT / part, tmp_path / part)
     path = tmp_path / file
     text = path.read_text()
     assert text.count(old) == 1
