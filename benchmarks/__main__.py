@@ -5,8 +5,8 @@
     python -m benchmarks overhead --scale 0.1   a tenth of the size: a look, not a figure
 
 Needs the extras `test` and `local`; `peers` installs two packages more, in environments of
-their own. `alpha`, `faults`, `humans`, `rankings`, `soak` and `strengths` take options of their
-own when they are run by themselves: `python -m benchmarks.soak --help`.
+their own. `alpha`, `faults`, `histories`, `humans`, `kills`, `rankings`, `soak` and `strengths`
+take options of their own when they are run by themselves: `python -m benchmarks.soak --help`.
 """
 
 from __future__ import annotations
@@ -28,6 +28,8 @@ CHECKED = {
     "alpha": "alpha_bootstrap",
     "faults": "faults",
     "soak": "soak",
+    "histories": "histories",
+    "kills": "kills",
     "strengths": "strengths",
     "null_added_raters": "null_added_raters",
     "null_subset": "null_subset",

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import IO, NamedTuple
 from uuid import uuid4
 
-from panel.io.private_files import open_private
+from panel.io.private_files import open_private, sync
 
 _HEADER = struct.Struct(">H32sI")  # how long the page's name is, the key, how long the reply is
 _SUFFIX = ".journal"
@@ -58,6 +58,14 @@ class Journal:
             self._file.seek(-written, os.SEEK_CUR)
             self._file.truncate()
             raise OSError(f"only {written} of {len(line)} bytes went into {self.path}")
+
+    def sync(self) -> None:
+        """Return once a power cut does not undo what was added, either.
+
+        Raises:
+            OSError: it cannot be written to the disk.
+        """
+        sync(self._file)
 
     def close(self) -> None:
         """Leave the file for whoever comes next."""

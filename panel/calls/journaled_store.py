@@ -35,6 +35,8 @@ from rubrics import ModelResponse, Position, Usage
 logger = logging.getLogger(__name__)
 
 _PAGES_IN_MEMORY = 128
+_SYNC_S = 0.05
+"""A power cut takes away what came later than so long before it, and what was in flight."""
 _AGAIN_S = 0.25
 _TRIES_WITHOUT_DESCRIPTORS = 240
 """How often the move is tried while no file can be opened, four times a second."""
@@ -179,7 +181,11 @@ class JournaledStore(ABC):
 
     def _move(self, journal: Journal) -> None:
         """In the writer's thread: what the journal holds goes into the database."""
-        self._closing.wait(self.batch_s)
+        until = time.monotonic() + self.batch_s
+        while (rest := until - time.monotonic()) > 0 and not self._closing.wait(min(rest, _SYNC_S)):
+            # A disk that fails shows in the move.
+            with suppress(OSError):
+                journal.sync()
         with self._lock:
             self._journal = None
             self._waiting, self._being_written = {}, self._waiting

@@ -40,14 +40,25 @@ def open_private(
     return open(path, mode, buffering=-1 if buffered else 0, opener=opener)
 
 
+def sync(file: IO[bytes]) -> None:
+    """Return once what was written is on the disk, where a power cut leaves it.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    file.flush()
+    os.fsync(file.fileno())
+
+
 @contextmanager
 def replacing(path: Path, *, permissions: int = PRIVATE_FILE) -> Iterator[IO[bytes]]:
-    """A file to write in place of another: what is at `path` is the old one, or the whole new
-    one."""
+    """A file to write in place of another: what is at `path` is the old one, or the whole new one,
+    after a power cut, too."""
     new = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         with open_private(new, "wb", permissions=permissions) as file:
             yield file
+            sync(file)
         new.replace(path)
     except BaseException:
         new.unlink(missing_ok=True)

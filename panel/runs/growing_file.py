@@ -18,7 +18,7 @@ import orjson
 
 from panel.errors import RunFolderError
 from panel.io.documents import as_json
-from panel.io.private_files import open_private
+from panel.io.private_files import open_private, sync
 from panel.secrets import SECRETS
 
 try:
@@ -122,6 +122,7 @@ class AppendedFile:
         """
         try:
             self.flush()
+            sync(self._file)
         finally:
             self._file.close()
             self._held.close()
@@ -135,6 +136,7 @@ class AppendedFile:
     def _take_place(self) -> None:
         if self._new is not None:
             self.flush()
+            sync(self._file)
             self._new.replace(self._path)
             self._new = None
 

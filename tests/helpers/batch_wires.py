@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -13,6 +13,7 @@ import orjson
 from aiohttp import web
 
 from panel.testing.batches import BatchScript
+from tests.contracts.wire import Wire
 from tests.contracts.wires import anthropic, google_genai
 from tests.helpers.threaded_server import listening
 
@@ -24,6 +25,7 @@ class BatchWire:
     number in place of an answer."""
 
     spec: ClassVar[str]
+    wire: ClassVar[Wire]
 
     script: BatchScript = field(default_factory=BatchScript)
     made: list[dict[str, Any]] = field(default_factory=list)
@@ -36,6 +38,11 @@ class BatchWire:
     url: str = ""
     heard: list[tuple[str, Mapping[str, str]]] = field(default_factory=list)
     """The path and the headers of each call."""
+    usual: Callable[[Any], Any] | None = None
+    """From a row's request to the body of its answer; the wire's own where it is None."""
+
+    def said(self, request: Any) -> Any:
+        return (self.usual or (lambda asked: self.wire.usual(asked).body))(request)
 
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
         self.heard.append((request.path, request.headers))
@@ -75,6 +82,7 @@ def _error(status: int, message: str) -> web.Response:
 
 class AnthropicBatchWire(BatchWire):
     spec = "anthropic:claude-sonnet-4-6"
+    wire = anthropic.WIRE
 
     def carried_out(self, request: web.BaseRequest, body: bytes) -> web.Response | None:
         if request.path == "/v1/messages":
@@ -145,8 +153,7 @@ class AnthropicBatchWire(BatchWire):
                 result = {"type": "errored", "error": error}
             else:
                 self.asked.append(row["custom_id"])
-                said = anthropic.WIRE.usual(row["params"])
-                result = {"type": "succeeded", "message": said.body}
+                result = {"type": "succeeded", "message": self.said(row["params"])}
             lines.append({"custom_id": row["custom_id"], "result": result})
         counts = dict.fromkeys(("succeeded", "errored", "canceled", "expired", "processing"), 0)
         for line in lines:
@@ -159,6 +166,7 @@ class AnthropicBatchWire(BatchWire):
 
 class GeminiBatchWire(BatchWire):
     spec = "google_genai:gemini-2.5-flash"
+    wire = google_genai.WIRE
 
     def carried_out(self, request: web.BaseRequest, body: bytes) -> web.Response | None:
         path = request.path.replace("/v1alpha/", "/v1beta/")
@@ -213,8 +221,7 @@ class GeminiBatchWire(BatchWire):
                 lines.append({"key": row["key"], "error": {"code": code, "message": kind}})
                 continue
             self.asked.append(row["key"])
-            said = google_genai.WIRE.usual(row["request"])
-            lines.append({"key": row["key"], "response": said.body})
+            lines.append({"key": row["key"], "response": self.said(row["request"])})
         file = f"files/out{len(self.answers) + 1}"
         self.answers[file] = self.in_order(lines)
         about |= {"state": "BATCH_STATE_SUCCEEDED", "output": {"responsesFile": file}}

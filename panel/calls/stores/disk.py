@@ -80,6 +80,8 @@ class DiskReplyStore(JournaledStore):
                 disk_min_file_size=1 << 30,
                 # Mapped and cached pages of a long run's database would count as its memory.
                 sqlite_mmap_size=0,
+                # A transaction is on the disk before the journal goes that it was made from (FULL).
+                sqlite_synchronous=2,
                 sqlite_cache_size=1 << 10,
             )
             super().__init__(folder)

@@ -1,0 +1,37 @@
+"""The kills of `benchmarks.kills`, a few, with the power cut, too; and what it is to notice."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from benchmarks.kills import unparsed
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.mark.parametrize("words", [("score", "batch"), ("score", "--power-cut")])
+def test_nothing_is_lost_by_kills(words: tuple[str, ...]) -> None:
+    """Commands that are killed at random instants, or with the power, lose nothing and pay for
+    nothing twice; their files can be read."""
+    command = [sys.executable, "-m", "benchmarks.kills", *words, "--kills", "4"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=200)
+    assert done.returncode == 0, done.stdout + done.stderr
+    if done.stdout.startswith("left out"):
+        pytest.skip(done.stdout)
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [("a.json", "{"), ("a.jsonl", '{}\n{"a"'), ("a.csv", "a,b\n1\n"), ("a.csv", "")],
+)
+def test_a_file_that_cannot_be_parsed_is_noticed(name: str, content: str, tmp_path: Path) -> None:
+    """Files that were cut off are said to be so, and whole ones are not."""
+    file = tmp_path / name
+    file.write_text(content)
+    assert unparsed(file) is not None
+    file.write_text({".json": "{}", ".jsonl": "{}\n{}\n", ".csv": "a,b\n1,2\n"}[file.suffix])
+    assert unparsed(file) is None
