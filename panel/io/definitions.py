@@ -21,6 +21,7 @@ from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 from yaml.reader import ReaderError
 
 from panel.errors import Fault, InputError
+from panel.io.file_limits import content_of
 from panel.io.wording import (
     did_you_mean,
     explain,
@@ -127,13 +128,10 @@ class _Loader(yaml.SafeLoader):
 def _text(source: Path) -> str:
     file = str(source)
     try:
-        with source.open("rb") as stream:
-            raw = stream.read(_MOST_BYTES + 1)
+        raw = content_of(source, _MOST_BYTES)
     except OSError:
         fault = Fault(file=file, found=unreadable(source), expected="a YAML file")
         raise InputError([fault]) from None
-    if len(raw) > _MOST_BYTES:
-        raise InputError([Fault(file, f"more than {_MOST_BYTES:,} bytes", "a smaller file")])
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import orjson
-
+from panel.io.file_limits import json_of
 from panel.report_page.axis import Axis
 
 _NAME = "injection.json"
@@ -33,7 +32,7 @@ class AuditSection:
 def audit_section(folder: Path) -> AuditSection | None:
     """The audit in a run's folder, None where its file cannot be read."""
     try:
-        found: dict[str, Any] = orjson.loads((folder / _NAME).read_bytes())
+        found: dict[str, Any] = json_of(folder / _NAME)
         kinds = {
             "attacks": "Attacks",
             "families": "Families",

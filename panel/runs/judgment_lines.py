@@ -11,6 +11,7 @@ import orjson
 
 from graphs import Judge, Judgment
 from panel.errors import Fault, InputError
+from panel.io.file_limits import json_in, lines_of
 from panel.io.wording import shown, unreadable
 from rubrics import Status, Usage
 
@@ -182,18 +183,17 @@ class JudgmentFile:
         """Each whole line: where it begins, its number from 1, its text."""
         offset = 0
         try:
-            with self.path.open("rb") as file:
-                for number, text in enumerate(file, start=1):
-                    if text.endswith(b"\n"):
-                        yield offset, number, text
-                    offset += len(text)
+            for number, text in enumerate(lines_of(self.path), start=1):
+                if text.endswith(b"\n"):
+                    yield offset, number, text
+                offset += len(text)
         except OSError:
             fault = Fault(str(self.path), unreadable(self.path), "the judgments of a run")
             raise InputError([fault]) from None
 
     def _judgment(self, number: int, text: bytes) -> Judgment:
         try:
-            line = orjson.loads(text)
+            line = json_in(text)
             judgment, judge = judgment_in(line), line["judge"]
         except (ValueError, LookupError, TypeError, AttributeError) as error:
             known = isinstance(error, ValueError | LookupError) and error.args

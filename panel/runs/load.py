@@ -18,7 +18,7 @@ from graphs.judgment_checks import Misfit, RatingCheck
 from panel.calls.budget import Spending
 from panel.calls.call_counts import CallCounts, Estimated
 from panel.errors import Fault, InputError
-from panel.io.csv_cells import text_of
+from panel.io.csv_cells import own_rows, text_of
 from panel.io.judges import judges_in
 from panel.io.response_batch import Item, title_of
 from panel.io.run_copies import local_run
@@ -185,8 +185,7 @@ def _verdict(run: Run, row: int, statuses: Sequence[Status], abstained: Sequence
 def _concluded(path: Path) -> set[tuple[str, str]] | None:
     """The responses that have verdicts by verdicts.csv; None where there is no such file."""
     try:
-        with path.open(encoding="utf-8", newline="") as file:
-            return {(text_of(row["prompt_id"]), text_of(row["id"])) for row in csv.DictReader(file)}
+        return {(text_of(row["prompt_id"]), text_of(row["id"])) for row in own_rows(path)}
     except FileNotFoundError:
         return None
     except (OSError, *_OTHER, csv.Error):

@@ -536,5 +536,3 @@ def requirements(data: bytes) -> None:
     again = parse_requirement(str(found))
     assert (again.name, again.keys, again.word) == (found.name, found.keys, found.word), found
     found.holds_for(0.5)
-
-
