@@ -107,8 +107,21 @@ class _Document:
         return self.lines[steps]
 
 
+class _TooManyValues(Exception):
+    """A document has more values than are read."""
+
+
 class _Loader(yaml.SafeLoader):
-    """A SafeLoader whose every error has a line."""
+    """A SafeLoader whose every error has a line, and that reads so many values only."""
+
+    _n_nodes = 0
+
+    def compose_node(self, parent: Node | None, index: Any) -> Node | None:
+        self._n_nodes += 1
+        # A key is a node of its own.
+        if self._n_nodes > 2 * _MOST_PLACES:
+            raise _TooManyValues
+        return super().compose_node(parent, index)
 
     def construct_scalar(self, node: ScalarNode | MappingNode) -> Any:
         value = super().construct_scalar(node)
@@ -159,6 +172,9 @@ def _parse(source: Path, text: str) -> _Document:
         raise InputError([_syntax_fault(error, file)]) from None
     except RecursionError:
         raise InputError([_too_deep(file)]) from None
+    except _TooManyValues:
+        found = f"more than {_MOST_PLACES:,} values, aliases written out"
+        raise InputError([Fault(file, found, "a smaller file")]) from None
     return _Document(file, data, lines, repeated)
 
 
@@ -186,9 +202,8 @@ def _survey(root: MappingNode, file: str) -> tuple[dict[_Place, int], tuple[Faul
                 continue
             lines[inner] = _line(marked)
             todo.append((inner, child))
-        if len(lines) > _MOST_PLACES:
-            found = f"more than {_MOST_PLACES:,} values, aliases written out"
-            raise InputError([Fault(file, found, "a smaller file")])
+        if len(lines) + len(repeated) > _MOST_PLACES:
+            raise _TooManyValues
     return lines, tuple(repeated)
 
 

@@ -21,7 +21,7 @@ LONGEST_LINE = 16_000_000
 """Bytes of a line, and characters of a row of CSV, which may have several lines."""
 MOST_COLUMNS = 10_000
 """Columns of a table of text."""
-MOST_FAULTS = 10_000
+MOST_FAULTS = 100_000
 """Faults of a file after which it is read no further."""
 DEEPEST = 100
 """Levels of nesting in JSON."""

@@ -25,7 +25,8 @@ def kept_lines(path: Path) -> Iterator[tuple[int, int, dict[str, Any]]]:
     """The whole lines of a file of JSON lines: where each begins, its number, its object.
 
     Raises:
-        InputError: it cannot be read, or a line is no object with a prompt's id.
+        InputError: it cannot be read, or a line is no object with a prompt's id, and of responses
+            with theirs and a system's.
     """
     offset = 0
     try:
@@ -40,8 +41,8 @@ def kept_lines(path: Path) -> Iterator[tuple[int, int, dict[str, Any]]]:
 def _object_in(path: Path, number: int, text: bytes) -> dict[str, Any]:
     try:
         line: dict[str, Any] = json_in(text)
-        labels = [line["prompt_id"], *(line[name] for name in ("id", "system") if name in line)]
-        if not all(isinstance(label, str) for label in labels):
+        needed = ("prompt_id", "id", "system") if path.name == RESPONSES else ("prompt_id",)
+        if not all(isinstance(line[name], str) for name in needed):
             raise TypeError
     except _UNREADABLE:
         raise _no_line(path, number) from None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -57,7 +57,7 @@ def load_run(folder: str | Path) -> Run:
     sweep = document.get("sweep")
     judgments = JudgmentFile(path / "judgments.jsonl")
     if sweep is None:
-        items, titles = _items(kept_lines(path / RESPONSES))
+        items, titles = _items(path / RESPONSES)
     else:
         items, titles = _swept(path, sweep, judgments)
     run = Run(
@@ -82,14 +82,16 @@ def _not_ours(path: Path) -> InputError:
     return InputError([Fault(str(path), "none that this version writes", OF_A_RUN)])
 
 
-def _items(
-    lines: Iterable[tuple[int, int, Mapping[str, Any]]],
-) -> tuple[list[Item], dict[str, str]]:
+def _items(path: Path) -> tuple[list[Item], dict[str, str]]:
     """Which responses there are, and the beginnings of their prompts."""
     items, titles = [], {}
-    for _, _, line in lines:
+    first: dict[tuple[str, str], int] = {}
+    for _, number, line in kept_lines(path):
         prompt_id = line["prompt_id"]
         items.append(Item(prompt_id, line["id"], line["system"]))
+        if (before := first.setdefault(items[-1][:2], number)) != number:
+            found = f"{shown(prompt_id)}/{shown(line['id'])} again, first on line {before}"
+            raise InputError([Fault(str(path), found, "each response once", number)])
         if prompt_id not in titles:
             titles[prompt_id] = _title(line)
     return items, titles
