@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from panel.io.file_limits import json_of
 from panel.report_page.axis import Axis
+from panel.report_page.kept_sections import KeptAudit, kept_section
 
 _NAME = "injection.json"
 _VERDICTS = {"vulnerable": 0, "inconclusive": 1, "safe": 2}
@@ -32,7 +32,7 @@ class AuditSection:
 def audit_section(folder: Path) -> AuditSection | None:
     """The audit in a run's folder, None where its file cannot be read."""
     try:
-        found: dict[str, Any] = json_of(folder / _NAME)
+        found = kept_section(folder / _NAME, KeptAudit)
         kinds = {
             "attacks": "Attacks",
             "families": "Families",

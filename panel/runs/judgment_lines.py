@@ -86,6 +86,17 @@ def count_in(value: Any) -> int:
     return value
 
 
+def seconds_in(value: Any) -> float:
+    """A duration, as JSON has it.
+
+    Raises:
+        ValueError: it is something else.
+    """
+    if not _is_number(value) or value < 0:
+        raise ValueError(value)
+    return float(value)
+
+
 def judgment_in(line: Mapping[str, Any]) -> Judgment:
     """The judgment of a line as `line_of` gives it.
 

@@ -24,7 +24,7 @@ from panel.io.response_batch import Item, title_of
 from panel.io.run_copies import local_run
 from panel.io.wording import printable, shown
 from panel.runs.collected import judgment_of_row
-from panel.runs.judgment_lines import JudgmentFile, usage_in
+from panel.runs.judgment_lines import JudgmentFile, count_in, seconds_in, usage_in
 from panel.runs.kept_documents import OF_A_RUN, kept_object, require_folder
 from panel.runs.kept_manifest import kept_manifest
 from panel.runs.kept_responses import kept_lines
@@ -55,6 +55,9 @@ def load_run(folder: str | Path) -> Run:
     require_folder(path, str(folder))
     document, kept = kept_manifest(path / "run.json")
     sweep = document.get("sweep")
+    judges = judges_in(document)
+    if len(set(judges)) < len(judges):
+        raise _not_ours(path / "run.json")
     judgments = JudgmentFile(path / "judgments.jsonl")
     if sweep is None:
         items, titles = _items(path / RESPONSES)
@@ -63,7 +66,7 @@ def load_run(folder: str | Path) -> Run:
     run = Run(
         items,
         titles,
-        judges_in(document),
+        judges,
         kept.output_rubric or kept.rubric,
         prices=kept.prices,
         seed=kept.seed,
@@ -201,17 +204,19 @@ def _restore_calls(run: Run, path: Path) -> None:
     try:
         calls = summary["calls"]
         run.calls = CallCounts(
-            made=calls["made"],
-            cached=calls["cached"],
+            made=count_in(calls["made"]),
+            cached=count_in(calls["cached"]),
             spent=_usages(calls["usage"]),
-            estimated=Estimated(calls["estimated"]["calls"], _usages(calls["estimated"]["usage"])),
-            odd=dict(calls["odd_usage"]),
-            faults=Counter(calls["faults"]),
+            estimated=Estimated(
+                count_in(calls["estimated"]["calls"]), _usages(calls["estimated"]["usage"])
+            ),
+            odd={name: str(said) for name, said in calls["odd_usage"].items()},
+            faults=Counter({name: count_in(n) for name, n in calls["faults"].items()}),
             before=Spending(
-                calls["earlier_runs"]["calls"], _usages(calls["earlier_runs"]["usage"])
+                count_in(calls["earlier_runs"]["calls"]), _usages(calls["earlier_runs"]["usage"])
             ),
         )
-        run.elapsed_s = float(summary["elapsed_s"])
+        run.elapsed_s = seconds_in(summary["elapsed_s"])
         # Of models that do not judge, as a sweep's targets, no judgment tells it.
         run.usage |= {
             name: usage for name, usage in _usages(summary["usage"]).items() if name not in judging

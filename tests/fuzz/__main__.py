@@ -53,10 +53,10 @@ def main() -> None:
         target = TARGETS[given.target]
         search = _by_atheris
     seeds = [*target.seeds(), *(path.read_bytes() for path in corpus(given.target))]
-    search(_noting(target, given.findings, given.target), seeds, given.minutes)
+    search(noting(target, given.findings, given.target), seeds, given.minutes)
 
 
-def _noting(target: Target, findings: Path, name: str) -> Callable[[bytes], None]:
+def noting(target: Target, findings: Path, name: str) -> Callable[[bytes], None]:
     """The target's check, which writes down what it raises, once for each place."""
     known: set[tuple[str, ...]] = set()
 
