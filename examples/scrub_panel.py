@@ -14,6 +14,7 @@ HUMAN is a long file (.csv, .jsonl, .parquet) with a line for each rank that a p
 from __future__ import annotations
 
 import sys
+from math import isnan
 from pathlib import Path
 
 import numpy as np
@@ -22,7 +23,13 @@ from rich.console import Console
 from rich.table import Table
 
 from panel import InputError, load_aligned_ratings
-from panel.statistics import correlation_test, kendall_w, pairwise_by_prompt, row_means
+from panel.statistics import (
+    Statistic,
+    correlation_test,
+    kendall_w,
+    pairwise_by_prompt,
+    row_means,
+)
 
 try:
     from matplotlib.figure import Figure
@@ -68,36 +75,51 @@ table = Table(
     title="Against the mean human rank",
     box=SIMPLE_HEAD,
 )
+
+
+def w_of(scores: np.ndarray, n_permutations: int = 0) -> tuple[Statistic, dict[str, Statistic]]:
+    """Kendall's W as the SCRuB paper has it, without a correction for ties: its mean, and that of
+    each prompt. Where all raters tie everything there is none, and its 0 is in no mean: it would
+    not mean that they disagree."""
+    tied = kendall_w(scores, prompts, correct_ties=True)
+    found = dict(zip(tied.prompts, tied.values, strict=True))
+    rows = [row for row, prompt in enumerate(prompts) if found[prompt].reason is None]
+    if not rows:
+        return tied.mean, found
+    own = [prompts[row] for row in rows]
+    plain = kendall_w(scores[rows], own, n_permutations=n_permutations)
+    return plain.mean, found | dict(zip(plain.prompts, plain.values, strict=True))
+
+
+def shown(found: Statistic) -> str:
+    """A value, or why there is none."""
+    return f"{found.value:.3f}" if found.reason is None else f"undefined: {found.reason}"
+
+
+def shown_p(found: Statistic) -> str:
+    """A p-value, nothing where there is none."""
+    return "" if isnan(found.p_value) else f"{found.p_value:.3f}"
+
+
 taus = {}
 for name, scores in ensembles.items():
     tau = correlation_test(row_means(scores), target, "tau_b", prompts)
-    w = kendall_w(scores, prompts, n_permutations=PERMUTATIONS).mean
+    w, _ = w_of(scores, PERMUTATIONS)
     taus[name] = tau.value
-    figures = (tau.value, tau.p_value, w.value, w.p_value)
-    table.add_row(name, str(scores.shape[1]), *(f"{figure:.3f}" for figure in figures))
+    table.add_row(name, str(scores.shape[1]), shown(tau), shown_p(tau), shown(w), shown_p(w))
 among = pairwise_by_prompt(-ranks, prompts, "tau_b").mean
-concordance = kendall_w(ranks, prompts, n_permutations=PERMUTATIONS)
-w = concordance.mean
+w, of_people = w_of(ranks, PERMUTATIONS)
 table.add_row(
-    "people, among themselves",
-    str(ranks.shape[1]),
-    f"{among.value:.3f}",
-    "",
-    f"{w.value:.3f}",
-    f"{w.p_value:.3f}",
+    "people, among themselves", str(ranks.shape[1]), shown(among), "", shown(w), shown_p(w)
 )
 Console().print(table)
 
 table = Table(
     "prompt", "W of people", "W of the ensemble", title="Kendall's W per prompt", box=SIMPLE_HEAD
 )
-ensemble = kendall_w(ours, prompts)
-for prompt, theirs, judges in zip(
-    concordance.prompts, concordance.values, ensemble.values, strict=True
-):
-    table.add_row(
-        str(prompt), *(f"{w.value:.3f}" if w.reason is None else w.reason for w in (theirs, judges))
-    )
+_, of_judges = w_of(ours)
+for prompt, theirs in of_people.items():
+    table.add_row(str(prompt), shown(theirs), shown(of_judges[prompt]))
 Console().print(table)
 
 figure = Figure(figsize=(11, 4.5), layout="constrained")

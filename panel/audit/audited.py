@@ -7,7 +7,6 @@ Reads what `panel.runs.folder` writes; the ratings by `panel.io.ratings`.
 from __future__ import annotations
 
 import csv
-import json
 from dataclasses import dataclass
 from math import nan
 from pathlib import Path
@@ -18,7 +17,8 @@ from pydantic import TypeAdapter, ValidationError
 from panel.audit.bias import ScaleRange
 from panel.errors import Fault, InputError
 from panel.io.comparisons import Compared, read_comparisons
-from panel.io.csv_cells import text_of
+from panel.io.csv_cells import own_rows, text_of
+from panel.io.file_limits import json_of
 from panel.io.ratings import load_ratings
 from panel.io.wording import shown
 from panel.runs.kept_documents import require_folder
@@ -62,7 +62,7 @@ def load_audited_run(folder: str | Path) -> AuditedRun:
 
 def _spans(path: Path) -> dict[str, ScaleRange]:
     try:
-        document = json.loads(path.read_bytes())
+        document = json_of(path)
         dimensions = _DIMENSIONS.validate_python(
             (document.get("output_rubric") or document["rubric"])["dimensions"]
         )
@@ -82,11 +82,10 @@ def _lengths(path: Path) -> dict[str, float]:
     """Words by item; none where there is no such file or column."""
     lengths: dict[str, float] = {}
     try:
-        with path.open(encoding="utf-8", newline="") as file:
-            for row in csv.DictReader(file):
-                if row.get("words"):
-                    item = "/".join(text_of(row[name]) for name in ("prompt_id", "id"))
-                    lengths[item] = float(row["words"])
+        for row in own_rows(path):
+            if row.get("words"):
+                item = "/".join(text_of(row[name]) for name in ("prompt_id", "id"))
+                lengths[item] = float(row["words"])
     except FileNotFoundError:
         return {}
     except (OSError, ValueError, KeyError, csv.Error) as error:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Hashable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
 from panel.errors import Fault, InputError
+from panel.io.file_limits import json_of
 
 logger = logging.getLogger(__name__)
 
@@ -72,7 +72,7 @@ def mapping_of(folder: Path) -> dict[str, str]:
     """By field, which column of its responses a run's folder was written with; none where they were
     not mapped."""
     path = folder / "run.json"
-    document: Any = json.loads(path.read_bytes()) if path.is_file() else {}
+    document: Any = json_of(path) if path.is_file() else {}
     inputs = [one for start in document.get("starts", ())[-1:] for one in start.get("inputs", ())]
     # Responses are the first input; human ratings may have a mapping of their own.
     found: dict[str, str] = dict(inputs[0].get("mapping", {})) if inputs else {}

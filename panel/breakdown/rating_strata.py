@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Mapping
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import Any, Literal
 
 from panel.breakdown.columns import column_in, mapping_of, no_column, stratum_label, warn_of_mapped
 from panel.errors import Fault, InputError
+from panel.io.file_limits import json_of
 from panel.io.records import ColumnMapping, Fields, Report, read_records
 from panel.runs.kept_responses import kept_lines, metadata_in
 from panel.runs.kept_texts import RESPONSES
@@ -67,7 +67,7 @@ def _strata_of(source: str, ratings: Ratings, by: str, mapping: ColumnMapping | 
 
 
 def _axes(folder: Path) -> dict[str, str]:
-    document: Any = json.loads((folder / "run.json").read_bytes())
+    document: Any = json_of(folder / "run.json")
     return {one["id"]: one["axis"] for one in document.get("personas", ())}
 
 

@@ -17,6 +17,7 @@ import orjson
 
 from panel.calls.batch_records import BatchRecord, DamagedJournal, after, batches_in
 from panel.errors import RunFolderError
+from panel.io.file_limits import content_of
 from panel.io.private_files import open_private
 from panel.secrets import SECRETS
 
@@ -123,7 +124,7 @@ def _locked(file: IO[bytes]) -> bool:
 def _read(path: Path) -> tuple[list[dict[str, Any]], int]:
     """The records of a journal, and how many bytes whole ones take."""
     try:
-        content = path.read_bytes()
+        content = content_of(path)
     except FileNotFoundError:
         return [], 0
     except OSError as error:

@@ -83,16 +83,16 @@ def select(run: str, mapping: Mapping[str, str], n: int, seed: int, out: str | N
 def _study_command(run: str, out: str, n_items: int) -> str:
     """The command that makes packets of these items, with what it takes of a run's folder; of other
     ratings the user knows where the texts are, and what they were rated by."""
-    import json
     import shlex
 
+    from panel.io.file_limits import json_of
     from panel.runs.kept_texts import RESPONSES
     from rubrics import shipped
 
     texts = Path(run) / RESPONSES
     rubric = "RUBRIC"
     if texts.is_file():
-        document = json.loads((Path(run) / "run.json").read_bytes())
+        document = json_of(Path(run) / "run.json")
         own = (document.get("output_rubric") or document["rubric"])["id"]
         rubric = own if own in shipped() else rubric
     sizes = ["--raters", "3", "--per-rater", str(n_items), "--tasks", "rate"]

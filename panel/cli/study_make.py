@@ -220,17 +220,11 @@ def _tasks(given: str) -> Any:
 def _text(name: str, path: str) -> str:
     """The text of a file of the user's."""
     from panel.errors import Fault, InputError
-    from panel.io.wording import undecodable, unreadable
+    from panel.io.text_lines import text_of_file
 
-    expected = "a file of text in UTF-8"
-    try:
-        text = Path(path).read_text("utf-8-sig")
-    except OSError:
-        raise InputError([Fault(path, unreadable(Path(path)), expected, field=name)]) from None
-    except UnicodeDecodeError as error:
-        raise InputError([Fault(path, undecodable(error), expected, field=name)]) from None
+    text = text_of_file(Path(path))
     if not text.strip():
-        raise InputError([Fault(path, "an empty file", expected, field=name)])
+        raise InputError([Fault(path, "an empty file", "a text file", field=name)])
     return text
 
 

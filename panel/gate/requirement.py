@@ -70,7 +70,10 @@ class Requirement:
 
     def __str__(self) -> str:
         """As it is written, in the shortest form."""
-        of = quoted(self.word) if self.word else f"{self.bound:.12g}"
+        word = quoted(self.word)
+        # Without quotes it would be compared as a number, which is no verdict.
+        word = f'"{word}"' if _NUMBER.fullmatch(word) else word
+        of = word if self.word else f"{self.bound:.12g}"
         return f"{written(self.name, self.keys)} {self.comparison} {of}"
 
 

@@ -10,8 +10,11 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import Any
+
+from panel.io.file_limits import RowLines, lines_of
 
 # In the fullwidth forms, too, which some take for the same.
 _CALCULATED = re.compile(r"'*[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]")
@@ -28,6 +31,19 @@ def cell_of(text: str) -> str:
 def text_of(cell: str) -> str:
     """The text of a cell that `cell_of` made."""
     return cell[1:] if cell.startswith("'") and _CALCULATED.match(cell) else cell
+
+
+def own_rows(path: Path) -> Iterator[dict[str, str]]:
+    """The rows of a CSV file of ours, by the names of its columns.
+
+    Raises:
+        OSError: it cannot be opened.
+        InputError, ValueError, csv.Error: it is none that we write.
+    """
+    lines = RowLines(line.decode() for line in lines_of(path))
+    for row in csv.DictReader(lines):
+        lines.length = 0
+        yield row
 
 
 def csv_of(rows: Iterable[Iterable[Any]]) -> bytes:

@@ -21,6 +21,7 @@ from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 from yaml.reader import ReaderError
 
 from panel.errors import Fault, InputError
+from panel.io.file_limits import content_of
 from panel.io.wording import (
     did_you_mean,
     explain,
@@ -106,8 +107,21 @@ class _Document:
         return self.lines[steps]
 
 
+class _TooManyValues(Exception):
+    """A document has more values than are read."""
+
+
 class _Loader(yaml.SafeLoader):
-    """A SafeLoader whose every error has a line."""
+    """A SafeLoader whose every error has a line, and that reads so many values only."""
+
+    _n_nodes = 0
+
+    def compose_node(self, parent: Node | None, index: Any) -> Node | None:
+        self._n_nodes += 1
+        # A key is a node of its own.
+        if self._n_nodes > 2 * _MOST_PLACES:
+            raise _TooManyValues
+        return super().compose_node(parent, index)
 
     def construct_scalar(self, node: ScalarNode | MappingNode) -> Any:
         value = super().construct_scalar(node)
@@ -127,13 +141,10 @@ class _Loader(yaml.SafeLoader):
 def _text(source: Path) -> str:
     file = str(source)
     try:
-        with source.open("rb") as stream:
-            raw = stream.read(_MOST_BYTES + 1)
+        raw = content_of(source, _MOST_BYTES)
     except OSError:
         fault = Fault(file=file, found=unreadable(source), expected="a YAML file")
         raise InputError([fault]) from None
-    if len(raw) > _MOST_BYTES:
-        raise InputError([Fault(file, f"more than {_MOST_BYTES:,} bytes", "a smaller file")])
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -161,6 +172,9 @@ def _parse(source: Path, text: str) -> _Document:
         raise InputError([_syntax_fault(error, file)]) from None
     except RecursionError:
         raise InputError([_too_deep(file)]) from None
+    except _TooManyValues:
+        found = f"more than {_MOST_PLACES:,} values, aliases written out"
+        raise InputError([Fault(file, found, "a smaller file")]) from None
     return _Document(file, data, lines, repeated)
 
 
@@ -188,9 +202,8 @@ def _survey(root: MappingNode, file: str) -> tuple[dict[_Place, int], tuple[Faul
                 continue
             lines[inner] = _line(marked)
             todo.append((inner, child))
-        if len(lines) > _MOST_PLACES:
-            found = f"more than {_MOST_PLACES:,} values, aliases written out"
-            raise InputError([Fault(file, found, "a smaller file")])
+        if len(lines) + len(repeated) > _MOST_PLACES:
+            raise _TooManyValues
     return lines, tuple(repeated)
 
 

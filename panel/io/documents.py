@@ -11,6 +11,7 @@ import orjson
 from rubrics.unicode import well_formed
 
 _MOST = 2**63
+_LEVELS = 200
 
 
 def as_json(value: Any, option: int = 0) -> bytes:
@@ -34,8 +35,9 @@ def json_number(value: float) -> float | None:
     return None if math.isnan(value) else round(value, 6)
 
 
-def mended(value: Any) -> Any:
-    """The value as JSON's types, all of which can be written."""
+def mended(value: Any, levels: int = _LEVELS) -> Any:
+    """The value as JSON's types, all of which can be written. Of what is nested more than so many
+    levels deep, which orjson does not write, there is a sign in place of the innermost."""
     match value:
         case str():
             return well_formed(value)
@@ -43,10 +45,12 @@ def mended(value: Any) -> Any:
             return value
         case int():
             return value if -_MOST <= value < _MOST else _as_float(value)
+        case Mapping() | list() | tuple() if not levels:
+            return "…"
         case Mapping():
-            return {well_formed(str(name)): mended(one) for name, one in value.items()}
+            return {well_formed(str(name)): mended(one, levels - 1) for name, one in value.items()}
         case list() | tuple():
-            return [mended(one) for one in value]
+            return [mended(one, levels - 1) for one in value]
     return well_formed(str(value))
 
 

@@ -15,8 +15,23 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import IO, Any, NamedTuple, cast
+from typing import IO, Any, NamedTuple
 
+from panel.io.file_limits import (
+    DEEPEST,
+    LARGEST_DOCUMENT,
+    LONGEST_LINE,
+    MOST_COLUMNS,
+    SHORTER_LINE,
+    LineTooLong,
+    RegularFile,
+    RowLines,
+    TooDeep,
+    at_most,
+    lines_of,
+    require_shallow,
+    size_of,
+)
 from panel.io.text_lines import AddFault, text_lines
 from panel.io.wording import shown, unreadable
 
@@ -69,10 +84,15 @@ def file_rows(path: Path, known: Collection[str], add: AddFault) -> Iterator[Fil
         add(f"a name that ends in {ending!r}", f"one of {suffixes}{hint}")
         return
     try:
-        with path.open("rb") as file:
-            # What reads lines of bytes takes both.
-            stream = cast("IO[bytes]", gzip.GzipFile(fileobj=file)) if is_gzip else file
-            yield from reader(stream, known, add)
+        with RegularFile(path) as file:
+            if reader is _json and file.size > LARGEST_DOCUMENT:
+                add(size_of(path), f"{at_most(LARGEST_DOCUMENT)} JSONL, by lines, may be larger")
+                return
+            # What reads lines of bytes takes all of them.
+            stream: Any = gzip.GzipFile(fileobj=file.file) if is_gzip else file
+            yield from reader(file.file if reader is _parquet else stream, known, add)
+    except LineTooLong as error:
+        add(str(error), SHORTER_LINE, line=error.line)
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         add(f"a damaged file ({error})", "a gzip file")
     except OSError:
@@ -83,8 +103,7 @@ def growing_rows(path: Path, add: AddFault) -> Iterator[FilePart]:
     """The rows of a JSONL file to which a run appends; a last line without its end, as a run that
     was killed leaves it, is none."""
     try:
-        with path.open("rb") as file:
-            yield from _jsonl((line for line in file if line.endswith(b"\n")), (), add)
+        yield from _jsonl((line for line in lines_of(path) if line.endswith(b"\n")), (), add)
     except OSError:
         add(unreadable(path), "a file that may be read")
 
@@ -93,6 +112,8 @@ def stream_rows(stream: IO[str] | IO[bytes], add: AddFault) -> Iterator[FilePart
     """The rows of an open stream of JSONL."""
     try:
         yield from _jsonl(stream, (), add)
+    except LineTooLong as error:
+        add(str(error), SHORTER_LINE, line=error.line)
     except UnicodeDecodeError as error:
         # A text stream decodes by itself, and has lost by now which line it was.
         add(f"bytes that are not {error.encoding}", "text")
@@ -122,7 +143,7 @@ def _json_lines(lines: Iterable[str], add: AddFault) -> Iterator[FileRow]:
 
 def _json(stream: Iterable[bytes], known: Collection[str], add: AddFault) -> Iterator[FilePart]:
     """A list of objects; JSON lines are often called .json, too."""
-    text = "".join(text_lines(stream, add))
+    text = "".join(text_lines(stream, add, LARGEST_DOCUMENT))
     start = _after_space(text, 0)
     if text.startswith("[", start):
         yield from _json_list(text, start + 1, add)
@@ -198,7 +219,9 @@ def _json_object(
     repeated = _Repeated()
     try:
         decoder = json.JSONDecoder(object_pairs_hook=repeated)
-        value, end = decoder.raw_decode(text, _after_space(text, at))
+        value, end = decoder.raw_decode(text, start := _after_space(text, at))
+        if text.count("[", start, end) + text.count("{", start, end) > DEEPEST:
+            require_shallow(value)
     except json.JSONDecodeError as error:
         # What ends too early does so where its text ends, not on the line after that.
         place = min(error.pos, len(text.rstrip()))
@@ -206,9 +229,12 @@ def _json_object(
         where = line + text.count("\n", at, place)
         add(f"a syntax error at column {column} ({error.msg})", "a JSON object", line=where)
         return None, None
-    except (ValueError, RecursionError):
-        # Python reads no number of more than 4,300 digits, nor a thousand levels.
-        add("a number too long or nesting too deep", "plain JSON", line=line)
+    except (TooDeep, RecursionError):
+        add(str(TooDeep()), "plain JSON", line=line)
+        return None, None
+    except ValueError:
+        # Python reads no number of more than 4,300 digits.
+        add("a number too long", "plain JSON", line=line)
         return None, None
     if repeated.key is not None:
         add("the key more than once", "each key once", line=line, field=repeated.key)
@@ -228,15 +254,18 @@ def _csv(
     # The limit is the process's, and a long response exceeds its default. It is only ever
     # raised: restoring it would fail a file that another thread is reading.
     csv.field_size_limit(_LONGEST_CELL)
-    lines = text_lines(stream, add)
+    lines = RowLines(text_lines(stream, add))
     first = []
     for text in lines:
         first.append(text)
         if text.strip("\r\n"):
             break
+    if first and (most := max(map(first[-1].count, _DELIMITERS))) >= MOST_COLUMNS:
+        add(f"{most + 1:,} columns", f"at most {MOST_COLUMNS:,}", line=len(first))
+        return
     delimiter = _delimiter_of(first[-1], known, usual) if first else usual
     reader = csv.reader(chain(first, lines), delimiter=delimiter, strict=True)
-    rows = _csv_rows(reader, add)
+    rows = _csv_rows(reader, lines, add)
     line, header = next(rows, (0, []))
     # A spreadsheet pads names, and writes columns and rows that hold nothing.
     header = [name.strip() if name.strip() in known else name for name in header]
@@ -269,13 +298,18 @@ def _delimiter_of(header: str, known: Collection[str], usual: str) -> str:
     return max(_DELIMITERS, key=fit)
 
 
-def _csv_rows(reader: Any, add: AddFault) -> Iterator[tuple[int, list[str]]]:
+def _csv_rows(reader: Any, lines: RowLines, add: AddFault) -> Iterator[tuple[int, list[str]]]:
     """Every row that is not blank, and the line on which it starts; broken ones are empty."""
     while True:
         line = reader.line_num + 1
+        lines.length = 0
         try:
             cells = next(reader)
         except StopIteration:
+            return
+        except LineTooLong:
+            found = f"a row of more than {LONGEST_LINE:,} characters"
+            add(found, "shorter rows, and a closing quote for each quote", line=line)
             return
         except csv.Error as error:
             found, expected = _csv_fault(str(error))

@@ -5,7 +5,6 @@ Reads what `panel.runs.folder` writes.
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from math import nan
@@ -13,6 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from panel.errors import Fault
+from panel.io.file_limits import json_of
 from panel.io.judges import judges_in
 from panel.io.records import Fields, Record, Report, read_records
 from panel.io.tabulation import Given, score_of
@@ -208,7 +208,7 @@ def _rubric(
         )
         return {}, {}, None
     try:
-        document: Any = json.loads(path.read_bytes())
+        document: Any = json_of(path)
         rubric = document.get("output_rubric") or document["rubric"]
         rule = rubric.get("composite")
         dimensions: dict[str, Mapping[str, Any]] = {

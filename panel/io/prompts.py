@@ -65,7 +65,7 @@ def load_prompts(
             expected = "each prompt once, or with an id of its own"
             if isinstance(text, str) and text.strip():
                 _refuse_again(seen, own, record, report, "text", expected, "the same prompt")
-        else:
+        elif isinstance(fields["id"], str):
             expected = "an id of its own for each prompt"
             _refuse_again(seen, fields["id"], record, report, "id", expected)
         prompt = _made(Prompt, fields, record, report)
@@ -98,7 +98,7 @@ def load_framed_responses(
     for record, fields in _cells(source, _RESPONSE.mapped(mapping, source), report):
         key = tuple(fields.get(name) for name in ("prompt_id", "condition", "system"))
         expected = "one response for each prompt, condition and system"
-        if all(key):
+        if all(isinstance(label, str) for label in key):
             _refuse_again(seen, key, record, report, "system", expected)
             _refuse_another_prompt(asked, key[:2], fields.get("prompt"), record, report)
         response = _made(FramedResponse, fields, record, report)

@@ -19,6 +19,7 @@ from typing import IO, Any
 
 from panel.errors import Fault, InputError, Unit
 from panel.io.file_formats import FileRow, Header, file_rows, growing_rows, stream_rows
+from panel.io.file_limits import MOST_FAULTS
 from panel.io.file_sets import files_of
 from panel.io.tables import DataTable, is_table, table_rows
 from panel.io.wording import did_you_mean, nearest, printable, shown, some
@@ -73,8 +74,17 @@ class Report:
     def add(
         self, found: str, expected: str, *, line: int | None = None, field: str | None = None
     ) -> None:
+        """Note a fault.
+
+        Raises:
+            InputError: so many are noted that the file is read no further; it lists them.
+        """
         name = None if field is None else printable(self._columns.get(field, field))
         self.faults.append(Fault(self.file, found, expected, line, name, self.unit))
+        if len(self.faults) >= MOST_FAULTS:
+            said = f"more than {MOST_FAULTS:,} faults; it was read no further"
+            self.faults.append(Fault(self.file, said, "the file that is meant"))
+            raise self.error()
 
     def error(self) -> InputError:
         """The error that lists every fault, in the order of the lines."""

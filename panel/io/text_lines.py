@@ -11,8 +11,10 @@ from pathlib import Path
 from typing import Protocol, cast
 
 from panel.errors import Fault, InputError, first_lines
+from panel.io.file_limits import LONGEST_LINE, HasLines, content_of, lines_in
 from panel.io.wording import undecodable, unreadable
 
+_LARGEST_TEXT = 1_000_000
 _UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
@@ -24,16 +26,26 @@ class AddFault(Protocol):
     ) -> None: ...
 
 
-def text_lines(stream: Iterable[bytes | str], add: AddFault) -> Iterator[str]:
+def text_lines(
+    stream: Iterable[bytes | str] | HasLines[bytes | str],
+    add: AddFault,
+    longest: int = LONGEST_LINE,
+) -> Iterator[str]:
     """A text's physical lines, without a byte order mark, and made whole where they are not, so
-    that reading goes on; the faults come at the end."""
+    that reading goes on; the faults come at the end.
+
+    Raises:
+        LineTooLong: a line of a stream is longer than that.
+    """
     decoding, nul = _Decoding(), _Nul()
-    lines = iter(stream)
+    lines: Iterator[bytes | str] = iter(
+        lines_in(stream, longest) if isinstance(stream, HasLines) else stream
+    )
     first = next(lines, b"")
-    stream = chain([first], lines) if first else ()
+    whole: Iterable[bytes | str] = chain([first], lines) if first else ()
     if isinstance(first, bytes) and first.startswith(_UTF_16):
-        stream = _utf_16_lines(stream, add)
-    for number, raw in enumerate(stream, 1):
+        whole = _utf_16_lines(whole, add)
+    for number, raw in enumerate(whole, 1):
         if isinstance(raw, bytes):
             if number == 1 and _is_utf_16(raw):
                 add("UTF-16 text without a byte order mark", "UTF-8 text", line=1)
@@ -71,10 +83,10 @@ def text_of_file(path: Path) -> str:
     """The whole text of a file, without a byte order mark.
 
     Raises:
-        InputError: it cannot be read, or is no UTF-8.
+        InputError: it cannot be read, is too large, or is no UTF-8.
     """
     try:
-        return path.read_bytes().decode("utf-8-sig")
+        return content_of(path, _LARGEST_TEXT).decode("utf-8-sig")
     except OSError:
         raise InputError([Fault(str(path), unreadable(path), "a text file")]) from None
     except UnicodeDecodeError as error:

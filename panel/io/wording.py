@@ -7,12 +7,20 @@ from __future__ import annotations
 
 import difflib
 import re
+import stat
 from collections.abc import Callable, Collection, Iterable, Mapping
 from itertools import islice
 from pathlib import Path
 
 from pydantic_core import ErrorDetails
 
+_KINDS = (
+    (stat.S_ISDIR, "a directory"),
+    (stat.S_ISFIFO, "a pipe"),
+    (stat.S_ISSOCK, "a socket"),
+    (stat.S_ISCHR, "a device"),
+    (stat.S_ISBLK, "a device"),
+)
 _SECRET = re.compile("key|token|password|secret", re.IGNORECASE)
 _LONGEST_SHOWN = 60
 
@@ -138,9 +146,11 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
 
 def unreadable(path: Path) -> str:
     """What stands at a path that cannot be opened."""
-    if path.is_dir():
-        return "a directory"
-    return "something that cannot be read" if path.exists() else "no such file"
+    try:
+        mode = path.stat().st_mode
+    except (OSError, ValueError):
+        return "no such file"
+    return next((said for is_so, said in _KINDS if is_so(mode)), "something that cannot be read")
 
 
 def undecodable(error: UnicodeDecodeError, offset: int = 0) -> str:

@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 
-import orjson
-
+from panel.io.file_limits import json_in
 from panel.io.wording import shown
 from panel.models.client import CallError
 from panel.models.error_responses import BROKEN
@@ -145,8 +144,8 @@ class BatchAnswer(NamedTuple):
 def object_in(line: bytes) -> dict[str, Any] | None:
     """The object that a line holds; None where it holds none."""
     try:
-        row = orjson.loads(line) if len(line) <= LONGEST_ROW else None
-    except orjson.JSONDecodeError:
+        row = json_in(line) if len(line) <= LONGEST_ROW else None
+    except ValueError:
         return None
     return row if isinstance(row, dict) else None
 

@@ -11,6 +11,7 @@ from graphs.context import Abort
 from panel.calls.budget import NO_CAPS, Caps
 from panel.errors import RunStopped
 from panel.io.documents import as_json, json_lines
+from panel.io.file_limits import json_of
 from panel.io.private_files import replace_file
 from panel.judging.cost_estimate import CostEstimate
 from panel.judging.model_access import open_caller
@@ -97,7 +98,7 @@ def held_set(plan: PromptSetPlan, output: OutputFile, caps: Caps = NO_CAPS) -> H
 
 def _manifest_in(output: OutputFile) -> dict[str, Any] | None:
     try:
-        found = orjson.loads(output.manifest.read_bytes())
+        found = json_of(output.manifest)
     except (OSError, ValueError):
         return None
     return found if isinstance(found, dict) else None

@@ -9,6 +9,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from panel.errors import Fault, InputError
+from panel.io.file_limits import content_of
 from panel.io.wording import explain, undecodable, unreadable
 
 PROMPT = "Ask a critical question about the intervention."
@@ -41,7 +42,7 @@ def load_interventions(source: str | Path) -> list[Intervention]:
     faults: list[Fault] = []
     found: dict[str, Intervention] = {}
     try:
-        lines = path.read_bytes().splitlines()
+        lines = content_of(path).splitlines()
     except OSError:
         raise InputError([Fault(str(source), unreadable(path), "a JSONL file")]) from None
     for number, raw in enumerate(lines, start=1):

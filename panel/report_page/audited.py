@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import orjson
-
 from panel.report_page.axis import Axis
+from panel.report_page.kept_sections import KeptAudit, kept_section
 
 _NAME = "injection.json"
 _VERDICTS = {"vulnerable": 0, "inconclusive": 1, "safe": 2}
@@ -33,7 +32,7 @@ class AuditSection:
 def audit_section(folder: Path) -> AuditSection | None:
     """The audit in a run's folder, None where its file cannot be read."""
     try:
-        found: dict[str, Any] = orjson.loads((folder / _NAME).read_bytes())
+        found = kept_section(folder / _NAME, KeptAudit)
         kinds = {
             "attacks": "Attacks",
             "families": "Families",

@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import orjson
-
 from panel.audit.bias_document import NAME, judgments_digest
 from panel.conclusions.bias import are_of_comparisons
 from panel.report_page.axis import Axis
+from panel.report_page.kept_sections import KeptBias, kept_section
 from panel.runs.units import POINTS, SHARES_OF_RESPONSES
 from panel.statistics.core.table import ALL
 
@@ -63,7 +62,7 @@ class BiasSection:
 def bias_section(folder: Path) -> BiasSection | None:
     """The audit of bias in a run's folder, None where its file cannot be read."""
     try:
-        found: dict[str, Any] = orjson.loads((folder / NAME).read_bytes())
+        found = kept_section(folder / NAME, KeptBias)
         dimensions = {row["dimension"] for row in found["rows"]}
         # Of all dimensions together, or of the only one; a position has none.
         main = (ALL,) if len(dimensions - {ALL}) > 1 else (*dimensions, ALL)

@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import orjson
-
 from panel.errors import PanelError
 from panel.keypoints.extracting import NAME
 from panel.keypoints.rationales import rationales_digest, rationales_of
 from panel.report_page.axis import Axis
+from panel.report_page.kept_sections import KeptKeyPoints, kept_section
 from panel.runs.run import Run
 
 _QUOTED = 3
@@ -49,7 +48,7 @@ class KeyPointsSection:
 def key_points_section(run: Run, folder: Path) -> KeyPointsSection | None:
     """The key points in a run's folder, None where their file cannot be read."""
     try:
-        found: dict[str, Any] = orjson.loads((folder / NAME).read_bytes())
+        found = kept_section(folder / NAME, KeptKeyPoints)
         by_system = found["shares"]["system"]
         systems = list(dict.fromkeys(one["group"] for one in by_system))
         shares = {(one["group"], one["stance"], one["key_point"]): one for one in by_system}

@@ -24,6 +24,7 @@ from panel.errors import RunFolderError, RunStopped
 from panel.io.csv_cells import cell_of, csv_of
 from panel.io.digests import LABELS
 from panel.io.documents import as_json
+from panel.io.file_limits import json_of
 from panel.io.outputs import RUN_FILES
 from panel.io.private_files import make_private_folder, replace_file
 from panel.io.response_batch import Batch
@@ -239,7 +240,7 @@ def _kept(path: Path) -> dict[str, Any] | None:
         OSError: it cannot be read.
     """
     try:
-        kept = orjson.loads((path / "run.json").read_bytes())
+        kept = json_of(path / "run.json")
     except FileNotFoundError:
         return None
     except ValueError:

@@ -18,6 +18,7 @@ import orjson
 
 from panel.errors import RunFolderError
 from panel.io.documents import as_json
+from panel.io.file_limits import lines_of
 from panel.io.private_files import open_private, sync
 from panel.secrets import SECRETS
 
@@ -157,15 +158,14 @@ def locked(path: Path) -> Iterator[None]:
 def results_in(path: Path, key_of: KeyOf) -> set[int]:
     """The results that a file has, by their keys' hashes: a run may have millions."""
     found = set()
-    with path.open("rb") as lines:
-        for text in lines:
-            try:
-                key = key_of(orjson.loads(text))
-            except (ValueError, LookupError, TypeError, AttributeError):
-                # A kill has torn it.
-                continue
-            if key is not None:
-                found.add(hash(key))
+    for text in lines_of(path):
+        try:
+            key = key_of(orjson.loads(text))
+        except (ValueError, LookupError, TypeError, AttributeError):
+            # A kill has torn it.
+            continue
+        if key is not None:
+            found.add(hash(key))
     return found
 
 

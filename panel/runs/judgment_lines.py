@@ -11,6 +11,7 @@ import orjson
 
 from graphs import Judge, Judgment
 from panel.errors import Fault, InputError
+from panel.io.file_limits import json_in, lines_of
 from panel.io.wording import shown, unreadable
 from rubrics import Status, Usage
 
@@ -83,6 +84,17 @@ def count_in(value: Any) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or value < 0:
         raise ValueError(value)
     return value
+
+
+def seconds_in(value: Any) -> float:
+    """A duration, as JSON has it.
+
+    Raises:
+        ValueError: it is something else.
+    """
+    if not _is_number(value) or value < 0:
+        raise ValueError(value)
+    return float(value)
 
 
 def judgment_in(line: Mapping[str, Any]) -> Judgment:
@@ -182,18 +194,17 @@ class JudgmentFile:
         """Each whole line: where it begins, its number from 1, its text."""
         offset = 0
         try:
-            with self.path.open("rb") as file:
-                for number, text in enumerate(file, start=1):
-                    if text.endswith(b"\n"):
-                        yield offset, number, text
-                    offset += len(text)
+            for number, text in enumerate(lines_of(self.path), start=1):
+                if text.endswith(b"\n"):
+                    yield offset, number, text
+                offset += len(text)
         except OSError:
             fault = Fault(str(self.path), unreadable(self.path), "the judgments of a run")
             raise InputError([fault]) from None
 
     def _judgment(self, number: int, text: bytes) -> Judgment:
         try:
-            line = orjson.loads(text)
+            line = json_in(text)
             judgment, judge = judgment_in(line), line["judge"]
         except (ValueError, LookupError, TypeError, AttributeError) as error:
             known = isinstance(error, ValueError | LookupError) and error.args

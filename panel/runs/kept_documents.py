@@ -5,9 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import orjson
-
 from panel.errors import Fault, InputError
+from panel.io.file_limits import json_of
 from panel.io.wording import unreadable
 
 OF_A_RUN = "that of a run"
@@ -35,7 +34,7 @@ def kept_object(path: Path) -> dict[str, Any]:
         InputError: it cannot be read, or holds none.
     """
     try:
-        document = orjson.loads(path.read_bytes())
+        document = json_of(path)
     except OSError:
         raise InputError([Fault(str(path), unreadable(path), OF_A_RUN)]) from None
     except ValueError:
@@ -48,7 +47,7 @@ def kept_object(path: Path) -> dict[str, Any]:
 def object_if_there(path: Path) -> dict[str, Any] | None:
     """The object in a file of a run, None where it cannot be read or holds none."""
     try:
-        document = orjson.loads(path.read_bytes())
+        document = json_of(path)
     except (OSError, ValueError):
         return None
     return document if isinstance(document, dict) else None

@@ -12,6 +12,7 @@ from graphs import Response
 from graphs.degradation import BASELINE
 from panel.errors import Fault, InputError, RunFolderError
 from panel.io.digests import TEXTS
+from panel.io.file_limits import json_in, json_of, lines_of
 from panel.io.response_batch import Item
 from panel.io.wording import unreadable
 from panel.runs.kept_texts import PROMPTS, RESPONSES
@@ -24,24 +25,24 @@ def kept_lines(path: Path) -> Iterator[tuple[int, int, dict[str, Any]]]:
     """The whole lines of a file of JSON lines: where each begins, its number, its object.
 
     Raises:
-        InputError: it cannot be read, or a line is no object with a prompt's id.
+        InputError: it cannot be read, or a line is no object with a prompt's id, and of responses
+            with theirs and a system's.
     """
     offset = 0
     try:
-        with path.open("rb") as file:
-            for number, text in enumerate(file, start=1):
-                if text.endswith(b"\n"):
-                    yield offset, number, _object_in(path, number, text)
-                offset += len(text)
+        for number, text in enumerate(lines_of(path), start=1):
+            if text.endswith(b"\n"):
+                yield offset, number, _object_in(path, number, text)
+            offset += len(text)
     except OSError:
         raise InputError([Fault(str(path), unreadable(path), "texts of a run")]) from None
 
 
 def _object_in(path: Path, number: int, text: bytes) -> dict[str, Any]:
     try:
-        line: dict[str, Any] = orjson.loads(text)
-        labels = [line["prompt_id"], *(line[name] for name in ("id", "system") if name in line)]
-        if not all(isinstance(label, str) for label in labels):
+        line: dict[str, Any] = json_in(text)
+        needed = ("prompt_id", "id", "system") if path.name == RESPONSES else ("prompt_id",)
+        if not all(isinstance(line[name], str) for name in needed):
             raise TypeError
     except _UNREADABLE:
         raise _no_line(path, number) from None
@@ -107,7 +108,7 @@ def _in_order(
 def _reader(folder: Path) -> Callable[[Mapping[str, Any]], Response]:
     """How a line of this folder's responses is read: a sweep's are answers to variants."""
     try:
-        sweep = orjson.loads((folder / "run.json").read_bytes()).get("sweep")
+        sweep = json_of(folder / "run.json").get("sweep")
     except (OSError, *_UNREADABLE):
         path = folder / "run.json"
         raise InputError([Fault(str(path), unreadable(path), "that of a run")]) from None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,13 +18,13 @@ from graphs.judgment_checks import Misfit, RatingCheck
 from panel.calls.budget import Spending
 from panel.calls.call_counts import CallCounts, Estimated
 from panel.errors import Fault, InputError
-from panel.io.csv_cells import text_of
+from panel.io.csv_cells import own_rows, text_of
 from panel.io.judges import judges_in
 from panel.io.response_batch import Item, title_of
 from panel.io.run_copies import local_run
 from panel.io.wording import printable, shown
 from panel.runs.collected import judgment_of_row
-from panel.runs.judgment_lines import JudgmentFile, usage_in
+from panel.runs.judgment_lines import JudgmentFile, count_in, seconds_in, usage_in
 from panel.runs.kept_documents import OF_A_RUN, kept_object, require_folder
 from panel.runs.kept_manifest import kept_manifest
 from panel.runs.kept_responses import kept_lines
@@ -55,15 +55,18 @@ def load_run(folder: str | Path) -> Run:
     require_folder(path, str(folder))
     document, kept = kept_manifest(path / "run.json")
     sweep = document.get("sweep")
+    judges = judges_in(document)
+    if len(set(judges)) < len(judges):
+        raise _not_ours(path / "run.json")
     judgments = JudgmentFile(path / "judgments.jsonl")
     if sweep is None:
-        items, titles = _items(kept_lines(path / RESPONSES))
+        items, titles = _items(path / RESPONSES)
     else:
         items, titles = _swept(path, sweep, judgments)
     run = Run(
         items,
         titles,
-        judges_in(document),
+        judges,
         kept.output_rubric or kept.rubric,
         prices=kept.prices,
         seed=kept.seed,
@@ -82,14 +85,16 @@ def _not_ours(path: Path) -> InputError:
     return InputError([Fault(str(path), "none that this version writes", OF_A_RUN)])
 
 
-def _items(
-    lines: Iterable[tuple[int, int, Mapping[str, Any]]],
-) -> tuple[list[Item], dict[str, str]]:
+def _items(path: Path) -> tuple[list[Item], dict[str, str]]:
     """Which responses there are, and the beginnings of their prompts."""
     items, titles = [], {}
-    for _, _, line in lines:
+    first: dict[tuple[str, str], int] = {}
+    for _, number, line in kept_lines(path):
         prompt_id = line["prompt_id"]
         items.append(Item(prompt_id, line["id"], line["system"]))
+        if (before := first.setdefault(items[-1][:2], number)) != number:
+            found = f"{shown(prompt_id)}/{shown(line['id'])} again, first on line {before}"
+            raise InputError([Fault(str(path), found, "each response once", number)])
         if prompt_id not in titles:
             titles[prompt_id] = _title(line)
     return items, titles
@@ -185,8 +190,7 @@ def _verdict(run: Run, row: int, statuses: Sequence[Status], abstained: Sequence
 def _concluded(path: Path) -> set[tuple[str, str]] | None:
     """The responses that have verdicts by verdicts.csv; None where there is no such file."""
     try:
-        with path.open(encoding="utf-8", newline="") as file:
-            return {(text_of(row["prompt_id"]), text_of(row["id"])) for row in csv.DictReader(file)}
+        return {(text_of(row["prompt_id"]), text_of(row["id"])) for row in own_rows(path)}
     except FileNotFoundError:
         return None
     except (OSError, *_OTHER, csv.Error):
@@ -200,18 +204,20 @@ def _restore_calls(run: Run, path: Path) -> None:
     try:
         calls = summary["calls"]
         run.calls = CallCounts(
-            made=calls["made"],
-            unsent=calls.get("unsent", 0),
-            cached=calls["cached"],
+            made=count_in(calls["made"]),
+            unsent=count_in(calls.get("unsent", 0)),
+            cached=count_in(calls["cached"]),
             spent=_usages(calls["usage"]),
-            estimated=Estimated(calls["estimated"]["calls"], _usages(calls["estimated"]["usage"])),
-            odd=dict(calls["odd_usage"]),
-            faults=Counter(calls["faults"]),
+            estimated=Estimated(
+                count_in(calls["estimated"]["calls"]), _usages(calls["estimated"]["usage"])
+            ),
+            odd={name: str(said) for name, said in calls["odd_usage"].items()},
+            faults=Counter({name: count_in(n) for name, n in calls["faults"].items()}),
             before=Spending(
-                calls["earlier_runs"]["calls"], _usages(calls["earlier_runs"]["usage"])
+                count_in(calls["earlier_runs"]["calls"]), _usages(calls["earlier_runs"]["usage"])
             ),
         )
-        run.elapsed_s = float(summary["elapsed_s"])
+        run.elapsed_s = seconds_in(summary["elapsed_s"])
         # Of models that do not judge, as a sweep's targets, no judgment tells it.
         run.usage |= {
             name: usage for name, usage in _usages(summary["usage"]).items() if name not in judging

@@ -16,6 +16,7 @@ from panel.calls.batch_journal import journal_of
 from panel.calls.budget import NOTHING_SPENT, Budget, Caps
 from panel.errors import ConfigurationError, RunFolderError
 from panel.io.documents import as_json
+from panel.io.file_limits import content_of, json_of
 from panel.io.outputs import refuse_as_output, writing
 from panel.io.private_files import make_private_folder, replace_file
 from panel.judging.preflight import refuse_unpriced
@@ -79,7 +80,7 @@ class OutputFile:
                 a kill leaves it, is passed over.
         """
         with self.writing():
-            content = self.path.read_bytes() if self.path.exists() else b""
+            content = content_of(self.path) if self.path.exists() else b""
         for number, raw in enumerate(content.splitlines(keepends=True), start=1):
             try:
                 line = orjson.loads(raw)
@@ -129,7 +130,7 @@ class OutputFile:
         if self.overwrite:
             return [own]
         try:
-            return [*orjson.loads(self.manifest.read_bytes())["starts"], own]
+            return [*json_of(self.manifest)["starts"], own]
         except (OSError, ValueError, LookupError, TypeError):
             return [own]
 

@@ -23,6 +23,7 @@ import orjson
 from panel.calls.budget import NOTHING_SPENT, Spending
 from panel.calls.caller import Caller
 from panel.errors import RunFolderError
+from panel.io.file_limits import content_of
 from panel.io.private_files import PRIVATE_FILE
 from panel.runs.judgment_lines import count_in, usage_in
 from panel.runs.output import RunOutput
@@ -63,7 +64,7 @@ def record_in(path: Path) -> tuple[Spending, int]:
         RunFolderError: it cannot be read.
     """
     try:
-        content = path.read_bytes()
+        content = content_of(path)
     except (FileNotFoundError, NotADirectoryError):
         return NOTHING_SPENT, 0
     except OSError as error:

@@ -13,6 +13,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from panel.errors import Fault
+from panel.io.file_limits import json_of
 from panel.io.wording import explain, printable, shown, unreadable
 from panel.study.key import KeyedPacket, StudyKey
 from panel.study.packet import (
@@ -176,7 +177,7 @@ def _read(path: Path, key: StudyKey) -> tuple[KeyedPacket, StudyAnswers] | Fault
     try:
         if path.stat().st_size > _MOST_BYTES:
             return Fault(file, f"more than {_MOST_BYTES:,} bytes", expected)
-        document = json.loads(path.read_bytes())
+        document = json_of(path)
     except OSError:
         return Fault(file, unreadable(path), expected)
     except (ValueError, RecursionError):

@@ -13,6 +13,7 @@ import orjson
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from panel.errors import Fault, InputError
+from panel.io.file_limits import content_of
 from panel.io.wording import explain, unreadable
 from panel.study.design import SetRole
 from panel.study.settings import Task
@@ -112,7 +113,7 @@ def read_key(study: Path) -> StudyKey:
     """
     path = study / FOLDER / NAME
     try:
-        content = path.read_bytes()
+        content = content_of(path)
     except OSError:
         expected = f"the folder of a study, with {FOLDER}/{NAME} in it, as `study make` writes it"
         found = unreadable(path) if study.is_dir() else unreadable(study)

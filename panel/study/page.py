@@ -16,6 +16,7 @@ from markupsafe import Markup
 from pydantic import ValidationError
 
 from panel.errors import Fault, InputError
+from panel.io.file_limits import content_of
 from panel.io.wording import unreadable
 from panel.study.packet import Packet
 
@@ -64,7 +65,7 @@ def packet_in(page: Path) -> Packet:
     expected = "a packet of `study make`"
     reader = _DataReader()
     try:
-        reader.feed(page.read_text("utf-8"))
+        reader.feed(content_of(page).decode())
         document = json.loads(reader.text)
         document.pop("sha256", None)
         return Packet.from_json(document)

@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import orjson
 
 from graphs.framing import BASELINE
 from graphs.sweeping import response_id
 from panel.errors import Fault, InputError
 from panel.io.documents import json_number
+from panel.io.file_limits import json_of
 from panel.io.run_copies import shown_folder
 from panel.runs.load import load_run
 from panel.statistics.core.arrays import ROUNDING, Array
@@ -179,7 +179,7 @@ def sd_with_judges(deltas: Array, n_judges: int) -> float:
 def _deltas_by_judge(folder: Path) -> Array:
     """Δ of each judge `(systems, prompts, conditions, dimensions, judges)`."""
     run = load_run(folder)
-    sweep = orjson.loads((folder / "run.json").read_bytes()).get("sweep")
+    sweep = json_of(folder / "run.json").get("sweep")
     if sweep is None:
         raise InputError(
             [

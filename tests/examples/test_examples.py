@@ -17,9 +17,10 @@ from typing import Any
 import pytest
 from sklearn.metrics import cohen_kappa_score
 
-from panel import ConfigurationError, Panel, load_definition, load_responses
+import rubrics as rubric_library
+from panel import ConfigurationError, Panel, Rubric, load_definition, load_responses
 from panel.plan.panel_file import PanelFile
-from panel.testing import ok, serving
+from panel.testing import always, ok, serving
 from panel.testing.answers import stable_hash
 from tests.examples import samples
 from tests.helpers import forked
@@ -347,6 +348,17 @@ def test_scrub_panel_on_simulated_ranks(tmp_path: Path, monkeypatch: pytest.Monk
     for expected in ("ensemble", "openai:a", "openai:b", *map(str, prompts)):
         assert expected in done.stdout
     assert (tmp_path / "scrub_panel.png").read_bytes().startswith(b"\x89PNG")
+
+    # Judges who give every response the same have no τ and no W.
+    scrub = load_definition(rubric_library.shipped()["scrub"], Rubric)
+    rated = {dimension.id: 4 for dimension in scrub.dimensions} | {"abstained": False}
+    with serving(always(ok(json.dumps(rated)))) as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
+        same = Panel("disciplinary", "openai:same", "scrub", elicitation="dimensions")
+        same.score(batch, out=tmp_path / "same")
+    done = example("scrub_panel.py", tmp_path, "same", "simulated.csv")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("undefined") == 4 + len(prompts) and "nan" not in done.stdout
 
     scores = (tmp_path / "simulated.csv").read_text().replace("rank", "score")
     (tmp_path / "scores.csv").write_text(scores)

@@ -130,6 +130,8 @@ def share_differences(
     """
     table = _mask(has)
     names, codes = encode_labels(groups, len(table))
+    if not table.shape[1]:
+        return []
     # Of shape (prompts, features), a group's means by prompt, NaN where it has no text.
     means: list[Array] = []
     for place in range(len(names)):

@@ -19,7 +19,7 @@ from panel.errors import ConfigurationError, RunStopped
 from panel.keypoints.extracting import estimate_key_points, key_points
 from panel.keypoints.rationales import rationales_of
 from panel.reports import load_renderer
-from panel.testing import Answer, ok, serving
+from panel.testing import Answer, always, ok, serving
 
 CLEAR, VAGUE = "It is clear.", "It is vague."
 
@@ -124,3 +124,21 @@ def test_key_points_of_a_run(
     judgments.write_text(re.sub(r'"rationale":"[^"]*"', '"rationale":null', judgments.read_text()))
     with pytest.raises(ConfigurationError, match="--elicitation justified"):
         rationales_of(run)
+
+
+def test_rationales_in_which_no_point_is_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Reasons without any word have no key points: the command says so, and the page shows it."""
+    folder = tmp_path / "run"
+    said = ok('<scratchpad>…</scratchpad>{"good_opening": 3, "abstained": false}')
+    with serving(always(said)) as server:
+        judging = ModelConfig(
+            model="openai:judge", base_url=server.base_url, elicitation="justified"
+        )
+        Panel("disciplinary", judging, "debate-speech").score(texts()[:4], out=folder)
+    with serving(always(ok('{"points": []}'))) as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
+        cli.main(["keypoints", str(folder), "--model", "openai:reader"], standalone_mode=False)
+    assert "No key points were found" in capsys.readouterr().out
+    assert json.loads((folder / "keypoints.json").read_bytes())["differences"] == []

@@ -252,7 +252,7 @@ def test_endless_nesting(write: Write, content: str) -> None:
 
 def test_a_file_that_is_too_large(write: Write) -> None:
     """A file of more than a megabyte is no definition."""
-    assert fault_of(write("#" * 1_000_001)).found == "more than 1,000,000 bytes"
+    assert fault_of(write("#" * 1_000_001)).found == "a file of 1,000,001 bytes"
 
 
 def test_a_missing_key(write: Write) -> None:

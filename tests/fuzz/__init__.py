@@ -1,0 +1,1 @@
+"""Coverage-guided search for input that breaks a reader: `python -m tests.fuzz --help`."""
