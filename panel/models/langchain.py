@@ -28,6 +28,7 @@ from panel.models.langchain_logprobs import (
     request_for_logprobs,
 )
 from panel.models.options import options_document
+from panel.models.sent_parameters import listen_to
 from panel.models.usage import completion_usage, odd_usage, usage_from
 from panel.secrets import SECRETS
 from rubrics import ModelRequest, ModelResponse, Usage
@@ -128,6 +129,7 @@ class LangChainClient:
 
     async def _answer(self, request: ModelRequest) -> BaseMessage:
         messages = self._messages(request)
+        listen_to(self._chat)
         if (structured := self._structured_output(request)) is not None:
             answer = cast(dict[str, BaseMessage], await structured.ainvoke(messages))
             return answer["raw"]
