@@ -25,6 +25,7 @@ from panel.errors import ConfigurationError, RunStopped
 from panel.io.response_batch import Batch
 from panel.judging.mode import mode_of
 from panel.judging.model_access import graph_context
+from panel.models.catalogue import known_models
 from panel.plan.panel_plan import PanelPlan
 from panel.runs.executor import prepared
 
@@ -65,6 +66,8 @@ def panel_graph(
     plan: PanelPlan, checkpointer: BaseCheckpointSaver[Any] | None = None
 ) -> PanelGraph:
     """A panel as a compiled graph; see `panel.panel.Panel.graph`."""
+    # The file of models is read here, once a process, and not in the loop that runs the graph.
+    known_models()
     return _comparing(plan, checkpointer) if plan.is_comparative else _judging(plan, checkpointer)
 
 

@@ -60,8 +60,9 @@ def test_texts_go_as_they_are(wire: Wire) -> None:
 def test_run_json_says_what_was_sent(wire: Wire, tmp_path: Path) -> None:
     """The parameters of each model's requests, as its server received them, are in run.json, and
     neither texts nor keys are; also of a temperature that a user has set."""
+    wire = needed(wire)
     with (
-        served(lambda number, payload: needed(wire).usual(payload)) as server,
+        served(lambda number, payload: wire.usual(payload)) as server,
         surroundings(wire, server.url) as config,
     ):
         config = config.model_copy(update={"temperature": 0.5})
