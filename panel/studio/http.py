@@ -2,8 +2,8 @@
 whose name was made to lead here (DNS rebinding) gets no answer. Which pages may read answers is
 said in langgraph.json.
 
-PERSONA_PANEL_HOSTS has further names of the machine, with commas between, for a server that is asked
-over a network.
+PERSONA_PANEL_HOSTS has further names of the machine, with commas between, for a server that is
+asked over a network.
 """
 
 from __future__ import annotations
