@@ -30,7 +30,6 @@ TESTS: dict[str, tuple[str, ...]] = {
         "tests/panel/models/test_openai_compatible.py",
         "tests/panel/models/test_langchain_errors.py",
         "tests/panel/runs/test_folder.py",
-        "tests/panel/runs/test_panel_graph.py",
     ),
     "anthropic": (*_SCENARIOS, _GEMINI, "-k", "anthropic and not table"),
     "google": (*_SCENARIOS, _GEMINI, "-k", "(google or gemini) and not table"),
