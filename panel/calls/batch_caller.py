@@ -16,17 +16,20 @@ from pathlib import Path
 from tempfile import TemporaryFile, gettempdir
 from typing import IO, Any, Literal
 
+import orjson
+
 from graphs.context import Unanswered
 from panel.calls.abort_reasons import no_room, unwritable
 from panel.calls.answer_limit import is_spent_on_thinking
 from panel.calls.budget import Budget
 from panel.calls.cache import CannotBeKept, ReplyKey, ReplyStore, key_of
-from panel.calls.caller import Caller
+from panel.calls.caller import Caller, form_of
 from panel.calls.endpoint import Endpoint
 from panel.calls.key_masking import without_keys
 from panel.calls.token_counts import estimated_tokens, most_usage
 from panel.models.batches import BatchApi, unreadable_answer
 from panel.models.client import NOTHING, CallError
+from panel.models.sent_parameters import parameters_of
 from rubrics import ModelRequest, ModelResponse, Usage
 
 TRIES = 3
@@ -298,6 +301,10 @@ class BatchCaller(Caller):
         wanted = self._wanted[model]
         if (name := row.custom_id) not in wanted:
             line = self.apis[model].line(name, asked)
+            if (form := form_of(model, asked)) not in self._noted:
+                self._noted.add(form)
+                bodies = [part for part in orjson.loads(line).values() if isinstance(part, dict)]
+                self.counts.add_sent(model, [parameters_of(body) for body in bodies])
             wanted.add(row, line, most_usage(asked, estimated_tokens(asked)))
 
     def _as_it_came(self, reply: ModelResponse, name: str) -> ModelResponse:

@@ -31,6 +31,7 @@ from panel.calls.state import CallsState
 from panel.calls.token_counts import counted_usage, estimated_tokens, most_usage
 from panel.io.descriptors import is_lack_of_descriptors
 from panel.models.client import NOTHING, CallError
+from panel.models.sent_parameters import noted_parameters
 from rubrics import ModelRequest, ModelResponse, Usage
 
 _PUSHING_BACK = frozenset({408, 429, 503, 504, 529})
@@ -78,6 +79,7 @@ class Caller:
         # Jitter needs no secrecy, and a seed keeps a run's schedule repeatable.
         self._random = random.Random(seed)
         self.counts = CallCounts()
+        self._noted: set[object] = set()
         self._could_not_keep: Exception | None = None
         self._under_way: dict[ReplyKey, asyncio.Event | None] = {}
         self._parameters: dict[str, Mapping[str, Any]] = {}
@@ -329,7 +331,7 @@ class Caller:
         # What the call took, as far as is said; None where nothing is: it may have been all.
         said: Usage | None = None
         try:
-            reply = without_keys(await endpoint.client.complete(request), model)
+            reply = without_keys(await self._completed(model, endpoint, request), model)
             said = reply.usage or None
         except TimeoutError as late:
             endpoint.limiter.pushed_back(began)
@@ -366,6 +368,22 @@ class Caller:
         endpoint.limiter.succeeded(reply.latency_s)
         return reply
 
+    async def _completed(
+        self, model: str, endpoint: Endpoint, request: ModelRequest
+    ) -> ModelResponse:
+        """The model's reply. Of each form of a request it is noted, once, with which parameters it
+        was really sent."""
+        form = form_of(model, request)
+        if form in self._noted:
+            return await endpoint.client.complete(request)
+        with noted_parameters() as sent:
+            try:
+                return await endpoint.client.complete(request)
+            finally:
+                if sent:
+                    self._noted.add(form)
+                    self.counts.add_sent(model, sent)
+
     def _note(self, model: str, used: Usage, *, is_estimate: bool) -> None:
         counts = self.counts
         counts.spent[model] = counts.spent.get(model, NOTHING) + used
@@ -390,6 +408,13 @@ class Caller:
 
 CallerFactory = Callable[..., Caller]
 """Makes a caller, with the arguments of `Caller`."""
+
+
+def form_of(model: str, request: ModelRequest) -> object:
+    """What the parameters of a request depend on."""
+    asked_as_json = request.schema is not None
+    limit = request.max_tokens
+    return model, asked_as_json, request.top_logprobs, limit, bool(request.prefill)
 
 
 def _require_alive(model: str, endpoint: Endpoint) -> None:

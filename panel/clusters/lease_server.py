@@ -356,3 +356,5 @@ def add_counts(counts: CallCounts, more: CallCounts) -> None:
             into[model] = into.get(model, NOTHING) + used
     for model, odd in more.odd.items():
         counts.odd.setdefault(model, odd)
+    for model, sent in more.sent.items():
+        counts.add_sent(model, sent)

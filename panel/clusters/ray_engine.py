@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
+import secrets
 import signal
 import socket
 import threading
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
-from contextlib import AsyncExitStack, aclosing, contextmanager
+from contextlib import AsyncExitStack, aclosing, contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,14 +34,15 @@ logger = logging.getLogger(__name__)
 MOST_WORKERS = 8
 """Unless a user asks for more: one does some thousand judgments a second."""
 _CONNECT_S = 5.0
+_QUIET: Mapping[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
 
 
 @contextmanager
 def opened(
     address: str | None, workers: int | None, options: Mapping[str, Any]
 ) -> Iterator[RayEngine]:
-    """The engine on the cluster at an address; None: the one that Ray finds, or a new one on this
-    machine. A connection that is there already is used, and left.
+    """The engine on the cluster at an address; None: the one that Ray finds, or a new one, whose
+    ports only this machine reaches. A connection that is there already is used, and left.
 
     Args:
         options: what each worker takes, in place of a CPU; see `engines.ray.check`.
@@ -76,8 +79,15 @@ def _require_answer(address: str | None) -> None:
 
 def _connect(address: str | None) -> None:
     heeded = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    # Without an address: the cluster of RAY_ADDRESS or of this machine.
+    where = address or "auto"
     try:
-        ray.init(address, namespace=NAMESPACE, log_to_driver=False, logging_level=logging.ERROR)
+        try:
+            ray.init(where, namespace=NAMESPACE, **_QUIET)
+        except ConnectionError:
+            if address is not None or os.environ.get("RAY_ADDRESS"):
+                raise
+            _start_own()
     except (OSError, ValueError, RuntimeError, RayError) as error:
         raise _unreachable(address, error) from None
     finally:
@@ -85,6 +95,37 @@ def _connect(address: str | None) -> None:
         if threading.current_thread() is threading.main_thread():
             for number, handler in heeded.items():
                 signal.signal(number, handler)
+
+
+def _start_own() -> None:
+    """Start a cluster that listens on this machine's loopback alone, without a dashboard, and takes
+    calls only with its token where Ray's version has tokens (2.52). Mode and token are left as a
+    user has set them, and stay for the process: Ray reads them once."""
+    if "RAY_AUTH_MODE" not in os.environ:
+        os.environ["RAY_AUTH_MODE"] = "token"
+        with suppress(ImportError, AttributeError):
+            from ray._raylet import Config  # type: ignore[attr-defined]
+
+            # Ray has read the mode when it was imported.
+            Config.initialize("")
+    if not any(name in os.environ for name in ("RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH")):
+        os.environ["RAY_AUTH_TOKEN"] = secrets.token_hex(32)
+    with _on_loopback():
+        ray.init("local", namespace=NAMESPACE, include_dashboard=False, **_QUIET)
+
+
+@contextmanager
+def _on_loopback() -> Iterator[None]:
+    """Have Ray take 127.0.0.1 for this machine's address, as it does on Windows and macOS. That
+    address is replaced where it is given as `_node_ip_address`."""
+    from ray._private import ray_constants
+
+    usual = ray_constants.ENABLE_RAY_CLUSTER
+    ray_constants.ENABLE_RAY_CLUSTER = False
+    try:
+        yield
+    finally:
+        ray_constants.ENABLE_RAY_CLUSTER = usual
 
 
 def _unreachable(address: str | None, error: Exception) -> ConfigurationError:

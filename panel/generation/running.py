@@ -79,6 +79,7 @@ async def generate_texts(
                 plan.endpoints, caps, patience_s=patience_s, caller_factory=caller_factory
             )
             async with opened as caller:
+                starts[-1]["sent"] = caller.counts.sent
                 with spending_kept(caller, output.spent):
                     await execution.begin(caller, plan.endpoints, lambda: _collect(plan, caller))
                     await _all_texts(plan, caller, file, begin, done, on_answer)

@@ -39,7 +39,8 @@ class LangChainProvider:
     its key, `extra` the one of persona-panel's that installs it. `max_retries` is what makes the
     package try a call once: 0, or 1 where it counts the first attempt. `close` is the method of its
     chat model that closes the connections; None where chat models share them, or a call closes its
-    own. `batches` is the module whose `of` makes the batches of a `BatchedClient`.
+    own. `batches` is the module whose `of` makes the batches of a `BatchedClient`. `made_up` are
+    settings for which its chat model has values of its own, and sends them where none is set.
     """
 
     name: str
@@ -49,6 +50,7 @@ class LangChainProvider:
     max_retries: int = 0
     close: str | None = None
     batches: str | None = None
+    made_up: tuple[str, ...] = ()
 
     @property
     def packages(self) -> tuple[str, ...]:
@@ -127,6 +129,10 @@ class LangChainProvider:
             told = told_with_options(error, self.module, config)
             raise ConfigurationError(f"{config.model} cannot be used: {reason}{told}") from None
         refuse_unknown(type(chat), config)
+        for name in self.made_up:
+            if name not in given:
+                # Then the provider's own is in force.
+                setattr(chat, name, None)
         batches = self._batches_of(chat)
         kind = LangChainClient if batches is None else BatchedClient
         client = kind(
@@ -199,17 +205,26 @@ LANGCHAIN_PROVIDERS: Mapping[str, LangChainProvider] = {
             1,
             "aclose",
             batches="panel.models.gemini_batches",
+            made_up=("temperature",),
         ),
         LangChainProvider("google_vertexai", "langchain_google_vertexai", max_retries=1),
         LangChainProvider(
-            "groq", "langchain_groq", "GROQ_API_KEY", close="async_client._client.close"
+            "groq",
+            "langchain_groq",
+            "GROQ_API_KEY",
+            close="async_client._client.close",
+            made_up=("temperature",),
         ),
         LangChainProvider("huggingface", "langchain_huggingface"),
         LangChainProvider("ibm", "langchain_ibm", "WATSONX_APIKEY"),
         LangChainProvider("litellm", "langchain_litellm"),
         LangChainProvider("meta", "langchain_meta"),
         LangChainProvider(
-            "mistralai", "langchain_mistralai", "MISTRAL_API_KEY", close="async_client.aclose"
+            "mistralai",
+            "langchain_mistralai",
+            "MISTRAL_API_KEY",
+            close="async_client.aclose",
+            made_up=("temperature", "top_p"),
         ),
         LangChainProvider("nvidia", "langchain_nvidia_ai_endpoints", "NVIDIA_API_KEY"),
         LangChainProvider("ollama", "langchain_ollama", close="_async_client.close"),

@@ -1,7 +1,7 @@
-"""Whether a LangChain chat model's call was sent, as the HTTP client beneath it tells.
+"""Notice what a LangChain chat model sends, at the HTTP client beneath it.
 
-An error of a provider's package may come before, as of a message that it cannot encode, or after,
-as of an answer that it cannot read. Only what was sent can have been paid for.
+An error of a provider's package may come before a request is sent, as of a message that it cannot
+encode, or after, as of an answer that it cannot read. Only what was sent can have been paid for.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ from operator import attrgetter
 from typing import Any
 
 from langchain_core.language_models import BaseChatModel
+
+from panel.models.sent_parameters import note_sent
 
 _HTTPX = {
     "langchain_openai": attrgetter("async_client._client._client"),
@@ -72,18 +74,24 @@ def _is_watched(chat: Any, packages: set[str]) -> bool:
         _watch_google(chat.client._api_client)
         return True
     if "langchain_aws" in packages:
-        chat.client.meta.events.register("before-send", _begin, unique_id=__name__)
+        chat.client.meta.events.register("before-send", _before_send, unique_id=__name__)
         return True
     return False
 
 
-def _begin(**request: Any) -> None:
+def _begin(body: Any) -> None:
     if (call := _current.get()) is not None:
         call.begun = True
+    note_sent(body)
 
 
 async def _before_request(request: Any) -> None:
-    _begin()
+    # A body that is streamed is not at hand; no package streams one.
+    _begin(getattr(request, "_content", None))
+
+
+def _before_send(request: Any, **others: Any) -> None:
+    _begin(request.body)
 
 
 def _watch_google(client: Any) -> None:
@@ -93,8 +101,8 @@ def _watch_google(client: Any) -> None:
     send = client._async_request
 
     @wraps(send)
-    async def begin_and_send(*args: Any, **more: Any) -> Any:
-        _begin()
-        return await send(*args, **more)
+    async def begin_and_send(request: Any, *args: Any, **more: Any) -> Any:
+        _begin(request.data)
+        return await send(request, *args, **more)
 
     client._async_request = begin_and_send

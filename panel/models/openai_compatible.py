@@ -54,6 +54,7 @@ from panel.models.options import (
     options_document,
     without_headers,
 )
+from panel.models.sent_parameters import note_sent
 from panel.models.usage import usage_in
 from panel.secrets import scrub
 from rubrics import ModelRequest, ModelResponse
@@ -317,6 +318,7 @@ class OpenAICompatible(BaseChatModel):
         """The server's completion. Each turn of the loop sends one parameter fewer."""
         while True:
             payload = without(payload, self._declined)
+            note_sent(payload)
             answer = await self._reached(self._wire.exchange(self._encoded(payload)))
             if not answer.whole and answer.status < 300:
                 # Tried again, it would be sent, and paid for, once more.

@@ -54,6 +54,7 @@ async def run_build(
         with output.writing(), locked(output.spent):
             output.write_manifest(plan.document(), starts)
             async with open_caller(plan.models, caps, patience_s=patience_s) as caller:
+                starts[-1]["sent"] = caller.counts.sent
                 with spending_kept(caller, output.spent):
                     built = await build_prompts(plan, CalledModels(caller, on_progress))
             if not built.pending:

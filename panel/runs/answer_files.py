@@ -208,8 +208,9 @@ class _Reading:
 
 def request_fields(apis: Iterable[BatchApi]) -> list[Set[str]]:
     """The fields of a request in a file, for each provider."""
-    empty = ModelRequest("", ("",))
-    return [orjson.loads(api.line("", empty)).keys() for api in apis]
+    # Google's package refuses an empty text.
+    shortest = ModelRequest("", ("-",))
+    return [orjson.loads(api.line("", shortest)).keys() for api in apis]
 
 
 _SENTENCES = {

@@ -91,16 +91,17 @@ class RunFolder:
         start: Mapping[str, Any],
     ) -> None:
         """Write what is known before anything is read."""
-        starts = [start]
+        starts = [{**start}]
         if output.overwrite:
             for name in _WRITTEN:
                 (self.path / name).unlink(missing_ok=True)
         elif kept := _kept(self.path):
-            starts = [*kept.get("starts", ()), start]
+            starts = [*kept.get("starts", ()), *starts]
             if (another := _other_mapping(kept, output)) is not None:
                 logger.warning("%s: the texts are the same, but %s", self.path, another)
         about = {"texts": texts.document(), "starts": starts}
-        replace_file(self.path / "run.json", _pretty({**manifest, **about}))
+        self._manifest: dict[str, Any] = {**manifest, **about}
+        replace_file(self.path / "run.json", _pretty(self._manifest))
         texts.write(self.path, texts=output.texts)
 
     def add(self, judgment: Judgment) -> None:
@@ -112,7 +113,8 @@ class RunFolder:
         self._judgments.flush()
 
     def finish(self, run: Run, batch: Batch, *, lacking: int = 0) -> bool:
-        """Close judgments.jsonl, and write the verdicts and the summary.
+        """Close judgments.jsonl, and write the verdicts, the summary and with which parameters
+        requests were sent.
 
         Gives whether that was done: a run that lacks judgments or, as `lacking` counts, other
         results that the folder holds leaves it as it was.
@@ -124,6 +126,9 @@ class RunFolder:
         columns = [name for name in batch.metadata if self._texts or name in LABELS]
         replace_file(self.path / "verdicts.csv", _verdicts(run, batch, columns))
         replace_file(self.path / "summary.json", _pretty(run.summary()))
+        if run.calls.sent:
+            self._manifest["starts"][-1]["sent"] = run.calls.sent
+            replace_file(self.path / "run.json", _pretty(self._manifest))
         return True
 
     def require_whole(self) -> None:

@@ -28,6 +28,7 @@ from panel.io.response_batch import Batch
 from panel.io.wording import explain
 from panel.judging.mode import mode_of
 from panel.judging.model_access import graph_context
+from panel.models.catalogue import known_models
 from panel.models.event_loops import run_in_loop
 from panel.plan.panel_plan import PanelPlan
 from panel.runs.executor import prepared
@@ -70,6 +71,8 @@ def panel_graph(
     plan: PanelPlan, checkpointer: BaseCheckpointSaver[Any] | None = None
 ) -> PanelGraph:
     """Return a panel as a compiled graph; see `panel.panel.Panel.graph`."""
+    # The file of models is read here, once a process, and not in the loop that runs the graph.
+    known_models()
     # LangGraph finds it in the functions below, and draws it.
     inner: _InnerGraph
     schemas: tuple[Any, Any]

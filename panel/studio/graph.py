@@ -24,6 +24,7 @@ from graphs.deliberation import Deliberation
 from graphs.sweeping import sweeping_graph
 from panel.calls.budget import NO_CAPS
 from panel.judging.model_access import graph_context
+from panel.models.catalogue import known_models
 from panel.plan.bound_models import texts_at_once
 from panel.plan.panel_plan import PanelPlan
 from panel.runs.executor import prepared
@@ -113,6 +114,8 @@ def _comparative() -> PanelGraph:
 @cache
 def _sweeping() -> PanelGraph:
     plan, inner = _plan(), sweeping_graph()
+    # Read in this thread, as in `panel_graph`.
+    known_models()
 
     async def sweep(state: SweptPromptState, runtime: Runtime[None]) -> dict[str, Any]:
         targets = state.get("targets") or [model.id for model in plan.models]

@@ -18,6 +18,9 @@ from aiohttp import web
 from panel.testing.answers import MODEL, Call, Script, always, ok
 from panel.testing.batches import ScriptedBatches
 
+_OWN_HOSTS = ("127.0.0.1", "localhost")
+"""The names under which the server is reached; its port is never the usual one, and named, too."""
+
 
 class ScriptedServer:
     """The server at work. `base_url` ends in /v1; `in_flight_max` counts calls at once; `batches`
@@ -48,6 +51,10 @@ class ScriptedServer:
         return runner
 
     async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
+        if _host_of(request) not in _OWN_HOSTS:
+            # A page in a browser, whose own name was made to lead here (DNS rebinding).
+            said = {"message": "this server answers to 127.0.0.1 and localhost"}
+            return web.json_response({"error": said}, status=421)
         if request.path == "/v1/models":
             return web.json_response({"object": "list", "data": [{"id": MODEL, "object": "model"}]})
         if request.path == "/calls":
@@ -87,6 +94,11 @@ class ScriptedServer:
             headers = {"Content-Type": "application/json", **answer.headers}
             return web.Response(body=body, status=answer.status, headers=headers)
         return await _broken_off(request, body if answer.ending == "half" else b"")
+
+
+def _host_of(request: web.BaseRequest) -> str:
+    """The host that a request names, without its port."""
+    return request.headers.get("Host", "").rpartition(":")[0].lower()
 
 
 async def _broken_off(request: web.BaseRequest, body: bytes) -> web.StreamResponse:

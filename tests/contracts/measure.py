@@ -10,10 +10,14 @@ from dataclasses import dataclass, replace
 from functools import cache
 from importlib import import_module
 from pathlib import Path
+from typing import Any
+
+import orjson
 
 from panel.models.client import CallError, ModelClient
 from panel.models.config import ModelConfig
 from panel.models.providers import client_for
+from panel.models.sent_parameters import parameters_of
 from rubrics import ModelRequest, ModelResponse
 from tests.contracts.wire import BROKEN_OFF, Payload, Said, Wire, served
 
@@ -30,6 +34,7 @@ SCENARIOS = {
     "overflow": "text longer than the context",
     "cached": "tokens from the provider's cache",
     "logprobs": "log-probabilities",
+    "unasked": "sent where no option is set",
 }
 """What is tried, and how the table calls it."""
 WAITS: Mapping[str, Mapping[str, str]] = {
@@ -78,8 +83,10 @@ class Outcome:
 class Measured:
     """A provider's outcomes, of the plain request and of the one with a schema; for 429 by the form
     of the wait. `logprobs` is None where the model is refused before any call. `broken_off` is of a
-    connection that ends without an answer."""
+    connection that ends without an answer. `request` is the body of the plain one as it was
+    received."""
 
+    request: Payload
     outcomes: Mapping[str, tuple[Outcome, Outcome]]
     waits: Mapping[str, Outcome]
     logprobs: Outcome | None
@@ -92,6 +99,8 @@ class Measured:
                 return "refused before any call"
             came = self.logprobs.came
             return "given" if isinstance(came, ModelResponse) and came.logprobs else "none"
+        if scenario == "unasked":
+            return ", ".join(unasked(parameters_of(self.request))) or "nothing"
         if scenario not in self.outcomes:
             return "—"
         if scenario == "limit":
@@ -105,6 +114,16 @@ class Measured:
     def _word(self, scenario: str) -> str:
         plain, structured = (one.word for one in self.outcomes[scenario])
         return plain if plain == structured else f"{plain} / {structured}"
+
+
+def unasked(parameters: Mapping[str, Any]) -> Iterator[str]:
+    """The parameters of a request besides its model, each with its value; what is null or empty
+    says nothing."""
+    for name, value in parameters.items():
+        if isinstance(value, Mapping):
+            yield from unasked(value)
+        elif name != "model" and value not in (None, [], ""):
+            yield f"`{name}` {orjson.dumps(value).decode()}"
 
 
 def wires() -> list[Wire]:
@@ -163,7 +182,7 @@ def measured(wire: Wire) -> Measured:
         current[0] = BROKEN_OFF
         broken_off = await ask(client, ASK)
         await client.aclose()
-        return Measured(outcomes, waits, logprobs, broken_off)
+        return Measured(server.calls[0], outcomes, waits, logprobs, broken_off)
 
     with served(say) as server, surroundings(wire, server.url) as config:
         return asyncio.run(go(client_for(config)))

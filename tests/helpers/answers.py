@@ -14,10 +14,10 @@ from panel.testing.answers import Call
 Script = Callable[[int, Mapping[str, Any]], Answer]
 
 
-def answered(folder: Path, script: Script | None = None) -> int:
-    """Answer each request of a folder, into a file of its own; how many there were."""
+def answered(folder: Path, script: Script | None = None, files: str = "requests-*.jsonl") -> int:
+    """Answer each request in files of a folder, into a file of its own; how many there were."""
     n = 0
-    for path in folder.glob("requests-*.jsonl"):
+    for path in folder.glob(files):
         lines = []
         for line in path.read_bytes().splitlines():
             row = orjson.loads(line)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any, ClassVar
 
 import orjson
@@ -68,6 +69,17 @@ class BatchWire:
     def is_over(self, name: str) -> bool:
         self.looks[name] = self.looks.get(name, 0) + 1
         return self.looks[name] > self.script.looks
+
+    def answers_in_files(self, folder: Path) -> Iterator[tuple[str, bytes]]:
+        """The names of a folder's files with requests to this provider, each with the answers."""
+        for path in folder.glob(f"requests-{self.spec.partition(':')[0]}*.jsonl"):
+            rows = [orjson.loads(line) for line in path.read_bytes().splitlines()]
+            model = self.spec.partition(":")[2]
+            answers = self.in_order(self.answers_to(rows))
+            yield path.name, answers.replace(b'"contract"', orjson.dumps(model))
+
+    def answers_to(self, rows: list[dict[str, Any]]) -> list[Any]:
+        raise NotImplementedError
 
     def in_order(self, lines: list[Any]) -> bytes:
         lines = lines * 2 if self.script.twice else lines
@@ -143,8 +155,20 @@ class AnthropicBatchWire(BatchWire):
         return None if self.is_lost() else web.json_response(batch)
 
     def _end(self, batch: dict[str, Any], answered: int | None, why: str) -> None:
+        lines = self.answers_to(self.rows[batch["id"]], answered, why)
+        counts = dict.fromkeys(("succeeded", "errored", "canceled", "expired", "processing"), 0)
+        for line in lines:
+            counts[line["result"]["type"]] += 1
+        batch |= {"processing_status": "ended", "request_counts": counts, "ended_at": _now()}
+        # Another host's, to which no key may go.
+        batch["results_url"] = "http://127.0.0.1:9/results"
+        self.answers[batch["id"]] = self.in_order(lines)
+
+    def answers_to(
+        self, rows: list[dict[str, Any]], answered: int | None = None, why: str = ""
+    ) -> list[Any]:
         lines = []
-        for number, row in enumerate(self.rows[batch["id"]]):
+        for number, row in enumerate(rows):
             if answered is not None and number >= answered:
                 result: dict[str, Any] = {"type": why}
             elif number in self.faults:
@@ -155,13 +179,7 @@ class AnthropicBatchWire(BatchWire):
                 self.asked.append(row["custom_id"])
                 result = {"type": "succeeded", "message": self.said(row["params"])}
             lines.append({"custom_id": row["custom_id"], "result": result})
-        counts = dict.fromkeys(("succeeded", "errored", "canceled", "expired", "processing"), 0)
-        for line in lines:
-            counts[line["result"]["type"]] += 1
-        batch |= {"processing_status": "ended", "request_counts": counts, "ended_at": _now()}
-        # Another host's, to which no key may go.
-        batch["results_url"] = "http://127.0.0.1:9/results"
-        self.answers[batch["id"]] = self.in_order(lines)
+        return lines
 
 
 class GeminiBatchWire(BatchWire):
@@ -214,17 +232,21 @@ class GeminiBatchWire(BatchWire):
         if self.script.refused or self.script.answered is not None:
             about["state"] = f"BATCH_STATE_{'FAILED' if self.script.refused else 'EXPIRED'}"
             return
+        lines = self.answers_to(self.rows[batch["name"]])
+        file = f"files/out{len(self.answers) + 1}"
+        self.answers[file] = self.in_order(lines)
+        about |= {"state": "BATCH_STATE_SUCCEEDED", "output": {"responsesFile": file}}
+
+    def answers_to(self, rows: list[dict[str, Any]]) -> list[Any]:
         lines = []
-        for number, row in enumerate(self.rows[batch["name"]]):
+        for number, row in enumerate(rows):
             if number in self.faults:
                 code, kind = self.faults[number]
                 lines.append({"key": row["key"], "error": {"code": code, "message": kind}})
                 continue
             self.asked.append(row["key"])
             lines.append({"key": row["key"], "response": self.said(row["request"])})
-        file = f"files/out{len(self.answers) + 1}"
-        self.answers[file] = self.in_order(lines)
-        about |= {"state": "BATCH_STATE_SUCCEEDED", "output": {"responsesFile": file}}
+        return lines
 
 
 def _now() -> str:

@@ -21,12 +21,18 @@ from panel.calls.batch_rounds import BatchPace
 from panel.models.batches import BatchClient, BatchSought, NotToldYet
 from panel.models.config import ModelConfig
 from panel.models.providers import client_for
+from panel.models.sent_parameters import distinct, parameters_of
+from panel.runs import executor
+from panel.runs.answer_files import ByFiles
+from panel.runs.execution import Execution
 from panel.runs.open_batches import cancel, headers_left_out, look, take_answers
-from panel.testing import check_batch_client
+from panel.runs.request_files import RequestFiles
+from panel.testing import check_batch_client, serving
 from panel.testing.batches import BatchScript
 from rubrics import ModelRequest
+from tests.helpers.answers import answered
 from tests.helpers.batch_wires import AnthropicBatchWire, BatchWire, GeminiBatchWire, served
-from tests.helpers.batches import PERSONAS, PRICE
+from tests.helpers.batches import PERSONAS, PRICE, RESPONSES
 from tests.helpers.batches import scored as scored_at
 from tests.helpers.judgments import PLAIN
 
@@ -126,6 +132,35 @@ def test_a_row_is_the_body_of_a_live_call(
     spec = wire.spec
     assert run.calls.spent[f"{spec} (batch)"] == live.calls.spent[spec]
     assert run.summary()["ranking"] == live.summary()["ranking"]
+
+
+def test_requests_in_files(wire: BatchWire, tmp_path: Path) -> None:
+    """Requests go to files and answers come from files, also where another provider's models are
+    beside: what was asked is the body of a live call, and nothing is called."""
+    with serving() as other:
+        model = ModelConfig(model=wire.spec, base_url=wire.url, price=PRICE)
+        beside = ModelConfig(model="openai:stub", base_url=other.base_url, price=PRICE)
+        panel, out = Panel(PERSONAS, [model, beside], PLAIN), tmp_path / "out"
+        done = asyncio.run(executor.export_requests(panel.plan, RESPONSES, RequestFiles(out)))
+        assert (done.requests, len(done.files)) == (16, 2)
+        for name, lines in wire.answers_in_files(out):
+            (out / f"answers-{name}").write_bytes(lines)
+        answered(out, files="requests-openai*.jsonl")
+        by = Execution(answered_by=ByFiles(out, print))
+        run = asyncio.run(executor.score(panel.plan, RESPONSES, out=tmp_path / "run", execution=by))
+        assert run.coverage.complete and run.calls.made == 0
+        assert not wire.live and not wire.made and not other.calls
+
+
+def test_run_json_says_what_rows_were_sent_with(wire: BatchWire, tmp_path: Path) -> None:
+    """The parameters of a batch's rows are in run.json as those of calls are, and neither hold a
+    temperature that nobody has set."""
+    scored(panel_at(wire), tmp_path / "run")
+    part = "params" if isinstance(wire, Anthropic) else "request"
+    rows = [parameters_of(row[part]) for row in next(iter(wire.rows.values()))]
+    start = orjson.loads((tmp_path / "run" / "run.json").read_bytes())["starts"][0]
+    assert start["sent"] == {wire.spec: distinct([], rows)}
+    assert b"temperature" not in orjson.dumps(start["sent"])
 
 
 def test_faults_of_rows(wire: BatchWire, tmp_path: Path) -> None:
