@@ -101,8 +101,8 @@ def _watch_google(client: Any) -> None:
     send = client._async_request
 
     @wraps(send)
-    async def begin_and_send(request: Any, *args: Any, **more: Any) -> Any:
-        _begin(request.data)
-        return await send(request, *args, **more)
+    async def begin_and_send(http_request: Any, *args: Any, **more: Any) -> Any:
+        _begin(http_request.data)
+        return await send(http_request, *args, **more)
 
     client._async_request = begin_and_send
