@@ -11,8 +11,8 @@ import os
 import struct
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Container, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, NamedTuple
 from uuid import uuid4
@@ -109,13 +109,56 @@ def taken_over(journal: Path) -> Iterator[list[JournalEntry]]:
         if not held:
             yield []
             return
-        yield list(_changes_in(held))
+        yield [change for change, _ in _changes_in(held)]
         file.truncate(0)
     journal.unlink(missing_ok=True)
 
 
-def _changes_in(held: bytes) -> Iterator[JournalEntry]:
-    """Up to where a kill in the middle of one has cut them off."""
+class JournalReader:
+    """What the journals of a folder hold, without taking them over; what was read once is not read
+    again."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        # By the journal's name: how many bytes were read, and the changes in them by page.
+        self._read: dict[str, tuple[int, dict[str, dict[bytes, bytes]]]] = {}
+
+    def read_on(self, own: Container[str]) -> None:
+        """Read what was written since; `own` are the names of journals that are left out.
+
+        Raises:
+            OSError: one cannot be read.
+        """
+        read, self._read = self._read, {}
+        with os.scandir(self._folder) as found:
+            names = sorted(
+                entry.name
+                for entry in found
+                if entry.name.endswith(_SUFFIX) and entry.name not in own
+            )
+        for name in names:
+            with suppress(FileNotFoundError), (self._folder / name).open("rb", 0) as file:
+                at, changes = read.get(name, (0, {}))
+                # One that was emptied is in the database.
+                if os.fstat(file.fileno()).st_size < at:
+                    continue
+                file.seek(at)
+                end = at
+                for change, n in _changes_in(file.read()):
+                    changes.setdefault(change.page, {})[change.key] = change.stored
+                    end = at + n
+                self._read[name] = end, changes
+
+    def page(self, page: str) -> dict[bytes, bytes]:
+        """The changes of a page; a reply that was dropped is empty."""
+        merged: dict[bytes, bytes] = {}
+        for _, changes in self._read.values():
+            merged |= changes.get(page, {})
+        return merged
+
+
+def _changes_in(held: bytes) -> Iterator[tuple[JournalEntry, int]]:
+    """Up to where a kill in the middle of one has cut them off, each with where it ends."""
     at = 0
     while at + _HEADER.size <= len(held):
         n_page, key, n_stored = _HEADER.unpack_from(held, at)
@@ -124,7 +167,7 @@ def _changes_in(held: bytes) -> Iterator[JournalEntry]:
         at = stored + n_stored
         if at > len(held):
             return
-        yield JournalEntry(held[page:stored].decode(errors="replace"), key, held[stored:at])
+        yield JournalEntry(held[page:stored].decode(errors="replace"), key, held[stored:at]), at
 
 
 if sys.platform == "win32":

@@ -16,11 +16,11 @@ import time
 import zlib
 from abc import ABC, abstractmethod
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 import orjson
 import platformdirs
@@ -37,10 +37,12 @@ logger = logging.getLogger(__name__)
 _PAGES_IN_MEMORY = 128
 _AGAIN_S = 0.25
 _TRIES_WITHOUT_DESCRIPTORS = 240
-"""How often the move is tried while no file can be opened, four times a second."""
+"""How often something is tried while no file can be opened, four times a second."""
 _WORTH_COMPRESSING = 2_000
 _NOTED = (8, 6)
 """How many fields are noted of a reply, and of its usage."""
+
+T = TypeVar("T")
 
 Pages = dict[str, dict[bytes, bytes]]
 """Stored replies by page and key; empty where one was dropped."""
@@ -68,6 +70,7 @@ class JournaledStore(ABC):
         self._journal: Journal | None = None
         self._waiting: Pages = {}
         self._being_written: Pages = {}
+        self._own_journals: set[str] = set()
         self._fault: Exception | None = None
         # Given up for a journal where this process can open no further file: what must be
         # dropped cannot wait until it can. Held from when the store can be used: one that cannot
@@ -173,6 +176,7 @@ class JournaledStore(ABC):
         """The journal, a new one if need be, which is moved soon."""
         if self._journal is None:
             self._journal = self._new_journal()
+            self._own_journals.add(self._journal.path.name)
             if self._fault is None:
                 self._writer.submit(self._move, self._journal)
         return self._journal
@@ -184,7 +188,8 @@ class JournaledStore(ABC):
             self._journal = None
             self._waiting, self._being_written = {}, self._waiting
         try:
-            self._write_patiently(self._being_written)
+            changes = self._being_written
+            with_descriptors(lambda: self._write(changes))
         except Exception as error:
             # The journal stays, and with it what was paid for.
             journal.close()
@@ -193,6 +198,7 @@ class JournaledStore(ABC):
             with self._lock:
                 self._being_written = {}
             journal.remove()
+            self._own_journals.discard(journal.path.name)
             # At once, before a connection takes the descriptor that has become free.
             if self._spare is None:
                 self._spare = spare_descriptor()
@@ -206,17 +212,6 @@ class JournaledStore(ABC):
             os.close(self._spare)
             self._spare = None
             return Journal(self._folder)
-
-    def _write_patiently(self, changes: Pages) -> None:
-        """Write, and while this process can open no further file, again."""
-        for _ in range(_TRIES_WITHOUT_DESCRIPTORS):
-            try:
-                return self._write(changes)
-            except Exception as error:
-                if not is_lack_of_descriptors(error):
-                    raise
-            time.sleep(_AGAIN_S)
-        return self._write(changes)
 
     def _page(self, page: str) -> dict[bytes, bytes]:
         """What a page holds, nothing under a key that was dropped; the pages used last stay
@@ -241,6 +236,18 @@ class JournaledStore(ABC):
         if len(self._pages) > _PAGES_IN_MEMORY:
             self._pages.popitem(last=False)
         return self._pages[page]
+
+
+def with_descriptors(work: Callable[[], T]) -> T:
+    """Do something in a thread, and while this process can open no further file, again."""
+    for _ in range(_TRIES_WITHOUT_DESCRIPTORS):
+        try:
+            return work()
+        except Exception as error:
+            if not is_lack_of_descriptors(error):
+                raise
+        time.sleep(_AGAIN_S)
+    return work()
 
 
 def unsent_folder(location: str) -> Path:

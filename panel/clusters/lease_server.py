@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from graphs.context import Abort
 from panel.calls.abort_reasons import unrecorded, unwritable
 from panel.calls.budget import CapReached
-from panel.calls.cache import SharedReplyStore
+from panel.calls.cache import RemoteReplyStore, SharedReplyStore
 from panel.calls.call_counts import CallCounts, Estimated
 from panel.calls.caller import Caller
 from panel.calls.journaled_store import decoded
@@ -308,8 +308,8 @@ class LeaseServer:
         return None
 
     async def _kept(self, entry: _Entry) -> ModelResponse | None:
-        if self._shared is not None:
-            await self._shared.read_ahead(*entry)
+        if isinstance(self._store, RemoteReplyStore):
+            await self._store.read_ahead(*entry)
         return self._store.get(*entry)
 
     async def _keep(self, held: _Held, changes: Mapping[str, Mapping[bytes, bytes]]) -> None:
