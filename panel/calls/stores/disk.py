@@ -93,7 +93,12 @@ class DiskReplyStore(JournaledStore):
             super().__init__(folder)
             # Before: who has died by then has left all in journals, and who lives is seen.
             self._claims = _claims_in(folder)
-            self.take_over()
+            try:
+                self.take_over()
+            except BaseException:
+                if self._claims is not None:
+                    self._claims.close()
+                raise
         except (OSError, sqlite3.Error, diskcache.Timeout) as error:
             raise ConfigurationError(
                 f"the cache {folder} cannot be used ({error}); check free space and permissions, "
