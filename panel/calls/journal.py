@@ -21,6 +21,9 @@ from panel.io.private_files import open_private
 
 _HEADER = struct.Struct(">H32sI")  # how long the page's name is, the key, how long the reply is
 _SUFFIX = ".journal"
+_SPARE = "spare-room"
+_SPARE_BYTES = 1 << 21
+"""For the replies of calls in flight, some KB each."""
 
 
 class JournalEntry(NamedTuple):
@@ -53,11 +56,16 @@ class Journal:
         """
         name = page.encode()
         line = _HEADER.pack(len(name), key, len(stored)) + name + stored
-        if (written := self._file.write(line)) != len(line):
+        begun = self._file.tell()
+        rest = memoryview(line)
+        try:
+            while rest:
+                rest = rest[self._file.write(rest) :]
+        except OSError:
             # Else what comes after half a line could not be read.
-            self._file.seek(-written, os.SEEK_CUR)
+            self._file.seek(begun)
             self._file.truncate()
-            raise OSError(f"only {written} of {len(line)} bytes went into {self.path}")
+            raise
 
     def close(self) -> None:
         """Leave the file for whoever comes next."""
@@ -69,6 +77,30 @@ class Journal:
         self._file.truncate(0)
         self.close()
         self.path.unlink(missing_ok=True)
+
+
+def keep_spare_room(folder: Path) -> None:
+    """Take some room in a folder, for what must be written although there is none left."""
+    spare = folder / _SPARE
+    try:
+        with open_private(spare, "xb", buffered=False) as file:
+            # Not zeros, which some file systems keep in no room at all.
+            if file.write(os.urandom(_SPARE_BYTES)) == _SPARE_BYTES:
+                return
+    except FileExistsError:
+        return
+    except OSError:
+        pass
+    spare.unlink(missing_ok=True)
+
+
+def give_up_spare_room(folder: Path) -> bool:
+    """Give the room back; whether there was any."""
+    try:
+        (folder / _SPARE).unlink()
+    except OSError:
+        return False
+    return True
 
 
 @contextmanager

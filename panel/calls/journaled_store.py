@@ -26,10 +26,18 @@ import orjson
 import platformdirs
 
 from panel.calls.cache import CannotBeKept
-from panel.calls.journal import Journal, JournalEntry, journals_in, one_at_a_time, taken_over
+from panel.calls.journal import (
+    Journal,
+    JournalEntry,
+    give_up_spare_room,
+    journals_in,
+    keep_spare_room,
+    one_at_a_time,
+    taken_over,
+)
 from panel.errors import ConfigurationError
 from panel.io.descriptors import is_lack_of_descriptors, spare_descriptor
-from panel.io.private_files import make_private_folder
+from panel.io.private_files import is_lack_of_room, make_private_folder
 from rubrics import ModelResponse, Position, Usage
 
 logger = logging.getLogger(__name__)
@@ -114,6 +122,7 @@ class JournaledStore(ABC):
                         changes.setdefault(change.page, {})[change.key] = change.stored
                     if changes:
                         self._write(changes, again=True)
+        keep_spare_room(self._folder)
         if self._spare is None:
             self._spare = spare_descriptor()
 
@@ -164,13 +173,25 @@ class JournaledStore(ABC):
             if self._fault is not None:
                 # The run ends; what was paid for meanwhile goes to whoever comes next.
                 with suppress(OSError):
-                    self._open_journal().add(page, key, stored)
+                    self._add(page, key, stored)
                 raise self._fault
-            journal = self._journal or self._open_journal()
-            journal.add(page, key, stored)
+            full = self._add(page, key, stored)
             self._waiting.setdefault(page, {})[key] = stored
         if (known := self._pages.get(page)) is not None:
             known[key] = stored
+        if full is not None:
+            raise full
+
+    def _add(self, page: str, key: bytes, stored: bytes) -> OSError | None:
+        """Write to the journal; if that took the spare room, why there is no other."""
+        try:
+            self._open_journal().add(page, key, stored)
+        except OSError as error:
+            if not is_lack_of_room(error) or not give_up_spare_room(self._folder):
+                raise
+            self._open_journal().add(page, key, stored)
+            return error
+        return None
 
     def _open_journal(self) -> Journal:
         """The journal, a new one if need be, which is moved soon."""

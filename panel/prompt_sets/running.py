@@ -55,6 +55,7 @@ async def run_build(
             async with open_caller(plan.models, caps, patience_s=patience_s) as caller:
                 with spending_kept(caller, output.spent):
                     built = await build_prompts(plan, CalledModels(caller, on_progress))
+                    caller.require_not_stopped()
             if not built.pending:
                 _write(built, output, starts)
     except Abort as error:
