@@ -79,19 +79,21 @@ class Journal:
         self.path.unlink(missing_ok=True)
 
 
-def keep_spare_room(folder: Path) -> None:
-    """Take some room in a folder, for what must be written although there is none left."""
+def keep_spare_room(folder: Path) -> bool:
+    """Take some room in a folder, for what must be written although there is none left; whether it
+    is there."""
     spare = folder / _SPARE
     try:
         with open_private(spare, "xb", buffered=False) as file:
             # Not zeros, which some file systems keep in no room at all.
             if file.write(os.urandom(_SPARE_BYTES)) == _SPARE_BYTES:
-                return
+                return True
     except FileExistsError:
-        return
+        return True
     except OSError:
         pass
     spare.unlink(missing_ok=True)
+    return False
 
 
 def give_up_spare_room(folder: Path) -> bool:

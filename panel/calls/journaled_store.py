@@ -8,6 +8,7 @@ is, and how it keeps pages, is a store's own business.
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import logging
 import os
@@ -18,7 +19,6 @@ from abc import ABC, abstractmethod
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
@@ -80,6 +80,7 @@ class JournaledStore(ABC):
         self._being_written: Pages = {}
         self._own_journals: set[str] = set()
         self._fault: Exception | None = None
+        self._has_spare_room = False
         # Given up for a journal where this process can open no further file: what must be
         # dropped cannot wait until it can. Held from when the store can be used: one that cannot
         # is never closed.
@@ -122,7 +123,7 @@ class JournaledStore(ABC):
                         changes.setdefault(change.page, {})[change.key] = change.stored
                     if changes:
                         self._write(changes, again=True)
-        keep_spare_room(self._folder)
+        self._has_spare_room = keep_spare_room(self._folder)
         if self._spare is None:
             self._spare = spare_descriptor()
 
@@ -170,17 +171,17 @@ class JournaledStore(ABC):
 
     def _change(self, page: str, key: bytes, stored: bytes) -> None:
         with self._lock:
-            if self._fault is not None:
-                # The run ends; what was paid for meanwhile goes to whoever comes next.
-                with suppress(OSError):
-                    self._add(page, key, stored)
-                raise self._fault
-            full = self._add(page, key, stored)
+            # After a fault too: what was paid for meanwhile goes to whoever comes next.
+            fault = self._fault
+            try:
+                fault = self._add(page, key, stored) or fault
+            except OSError as error:
+                raise fault or error from None
             self._waiting.setdefault(page, {})[key] = stored
         if (known := self._pages.get(page)) is not None:
             known[key] = stored
-        if full is not None:
-            raise full
+        if fault is not None:
+            raise fault
 
     def _add(self, page: str, key: bytes, stored: bytes) -> OSError | None:
         """Write to the journal; if that took the spare room, why there is no other."""
@@ -220,6 +221,9 @@ class JournaledStore(ABC):
                 self._being_written = {}
             journal.remove()
             self._own_journals.discard(journal.path.name)
+            # Taken by another process, whose replies need it: ours would be the next to be lost.
+            if self._has_spare_room and not keep_spare_room(self._folder):
+                self._fault = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
             # At once, before a connection takes the descriptor that has become free.
             if self._spare is None:
                 self._spare = spare_descriptor()
