@@ -54,8 +54,8 @@ class Desk:
 
     def begin(self, out: Path, *options: str) -> Forked:
         with (self._folder / f"{out.name}.output").open("wb") as output:
-            command = [COMMAND, "score", self._folder / "batch.jsonl", *options, "--out", out]
-            command += ["--panel", self._folder / "panel.yaml"]
+            command: list[str | Path] = [COMMAND, "score", self._folder / "batch.jsonl", *options]
+            command += ["--panel", self._folder / "panel.yaml", "--out", out]
             return forked.begun(command, self._folder, self._environment, output)
 
     def said(self, out: Path) -> str:

@@ -100,8 +100,8 @@ def spending_kept(caller: Caller, path: Path | None) -> Iterator[None]:
     budget.go_on_from(before, unsure)
     if unsure.calls:
         logger.warning(
-            "%s: earlier runs were killed, and up to %d calls more than they have recorded may "
-            "have been made; caps count them",
+            "%s: earlier runs were killed, or workers of them, and up to %d calls more than they "
+            "have recorded may have been made; caps count them",
             path.parent if path.name == SPENT else path,
             unsure.calls,
         )

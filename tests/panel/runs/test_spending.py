@@ -102,8 +102,9 @@ class _Runs:
         (folder / "batch.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
         model = f"{{model: 'openai:stub', base_url: '{server.base_url}', concurrency: 8}}"
         (folder / "panel.yaml").write_text(f"personas: perspectives\nmodels:\n  - {model}\n")
-        command = [COMMAND, "score", folder / "batch.jsonl", "--panel", folder / "panel.yaml"]
-        self._command = [*command, "--out", folder / "run", *options]
+        panel = folder / "panel.yaml"
+        self._command: list[str | Path] = [COMMAND, "score", folder / "batch.jsonl", *options]
+        self._command += ["--panel", panel, "--out", folder / "run"]
         self.looks = 0
 
     def begin(self) -> Forked:
