@@ -92,7 +92,7 @@ class Claims:
         return self._alone
 
     def take(self, place: int) -> bool:
-        """Claim a place, unless another store has it."""
+        """ReplyClaim a place, unless another store has it."""
         held, own = self._file.held, object()
         # In one step: another store of this process may be in another thread.
         if held.setdefault(place, own) is not own:
@@ -143,7 +143,7 @@ class Claims:
             os.close(self._descriptor)
 
 
-class Claim:
+class ReplyClaim:
     """Entered with the reply that another process has got, or with None once this process alone
     may ask for it; see `SharedReplyStore.claimed`.
 

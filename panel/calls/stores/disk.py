@@ -19,7 +19,7 @@ import diskcache
 from diskcache.core import MODE_BINARY, MODE_RAW
 
 from panel.calls.cache import ENVIRONMENT_VARIABLE, CacheUnreachable
-from panel.calls.claims import Claim, Claims
+from panel.calls.claims import ReplyClaim, Claims
 from panel.calls.coalescing import Coalesced
 from panel.calls.journal import JournalEntry, JournalReader
 from panel.calls.journaled_store import JournaledStore, Pages, decoded, with_descriptors
@@ -123,7 +123,7 @@ class DiskReplyStore(JournaledStore):
         """The reply, or the right to ask for it; see `SharedReplyStore`."""
         if self._claims is None:
             return nullcontext()
-        return Claim(self._claims, page, key, self._look_up)
+        return ReplyClaim(self._claims, page, key, self._look_up)
 
     async def _look_up(self, page: str, key: bytes) -> ModelResponse | None:
         """A reply as other processes have it, who may have put it a moment ago.
