@@ -92,7 +92,7 @@ class Claims:
         return self._alone
 
     def take(self, place: int) -> bool:
-        """ReplyClaim a place, unless another store has it."""
+        """Claim a place, unless another store has it."""
         held, own = self._file.held, object()
         # In one step: another store of this process may be in another thread.
         if held.setdefault(place, own) is not own:

@@ -19,7 +19,7 @@ import diskcache
 from diskcache.core import MODE_BINARY, MODE_RAW
 
 from panel.calls.cache import ENVIRONMENT_VARIABLE, CacheUnreachable
-from panel.calls.claims import ReplyClaim, Claims
+from panel.calls.claims import Claims, ReplyClaim
 from panel.calls.coalescing import Coalesced
 from panel.calls.journal import JournalEntry, JournalReader
 from panel.calls.journaled_store import JournaledStore, Pages, decoded, with_descriptors
