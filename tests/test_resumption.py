@@ -95,6 +95,24 @@ def test_what_was_answered_is_not_asked_again_after_two_kills(tmp_path: Path) ->
         assert sum(judgment["cached"] for judgment in judgments) >= 250
 
 
+def test_two_processes_on_one_cache_ask_each_question_once(tmp_path: Path) -> None:
+    """600 judgments by three processes, one of which is killed, take 600 answers and at most those
+    that it had in flight; a fourth, begun in the middle, takes none."""
+    with serving(latency_s=0.02) as server:
+        desk = Desk(tmp_path, server.base_url)
+        runs = [desk.start(name) for name in ("one", "two")]
+        killed = desk.start("killed")
+        kill_when(killed, lambda: len(server.calls) >= 200)
+        runs.append(desk.start("late"))
+        assert [run.wait(60) for run in runs] == [0, 0, 0]
+        for name in ("one", "two", "late"):
+            assert {j["status"] for j in desk.judgments(name)} == {"scored"}
+            assert len(desk.judgments(name)) == JUDGMENTS
+        asked = {json.dumps(call.payload, sort_keys=True) for call in server.calls}
+        assert len(asked) == JUDGMENTS
+        assert len(server.calls) <= JUDGMENTS + CONCURRENCY
+
+
 def test_no_comparison_is_asked_for_again_after_a_kill(tmp_path: Path) -> None:
     """Pairs that were compared when a run was killed are not compared again."""
     # Four responses a prompt: 12 ordered pairs, for each judge.

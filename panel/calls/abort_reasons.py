@@ -12,8 +12,9 @@ def unwritable(cache: ReplyStore, error: Exception) -> Abort:
     """Going on without the cache would mean to pay for what a rerun must pay for again."""
     if isinstance(error, CacheUnreachable):
         return error
+    said = error.strerror if isinstance(error, OSError) and error.strerror else error
     return Abort(
-        f"the cache {cache.location} cannot be written ({error}); check free space and "
+        f"the cache {cache.location} cannot be written ({said}); check free space and "
         "permissions, then run the same command again"
     )
 
@@ -29,6 +30,6 @@ def no_room(folder: Path, error: OSError) -> Abort:
 def unrecorded(error: OSError) -> Abort:
     """Going on would mean that a cap cannot count what was spent."""
     return Abort(
-        f"calls and tokens used cannot be recorded ({error}); check free space and "
-        "permissions, then run the same command again"
+        f"calls and tokens used cannot be recorded ({error.strerror or error}); check free space "
+        "and permissions, then run the same command again"
     )

@@ -172,13 +172,6 @@ class BatchCaller(Caller):
             raise Unanswered("failed", f"{fault}{often}")
         raise Unanswered("skipped", self.cap or _NOT_ASKED)
 
-    @property
-    def most_in_flight(self) -> int:
-        """As `Caller.most_in_flight`, of the models that are called; of batches the journal
-        knows."""
-        called = (one for name, one in self._endpoints.items() if name not in self.apis)
-        return sum(endpoint.limiter.most_in_flight for endpoint in called)
-
     def forget(self, requests: Any, page: str, replicate: int = 1) -> None:
         """As `Caller.forget`, once the run itself is made: rounds leave the cache as it is."""
         if self._stage != "collecting":

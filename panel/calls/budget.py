@@ -82,6 +82,45 @@ class Amount:
         return Amount(self.usd - other.usd, self.tokens - other.tokens)
 
 
+_CALLS_AHEAD = 32
+
+
+@dataclass(slots=True)
+class _Ahead:
+    """What of one model is recorded beyond what was spent: room for calls to come, and the calls in
+    flight, `open`. Without a cap a record that is ahead need not be written at each call."""
+
+    calls: int = 0
+    input: int = 0
+    output: int = 0
+    open_calls: int = 0
+    open_input: int = 0
+    open_output: int = 0
+
+    def open(self, most: Usage, calls: int = 1) -> None:
+        """A call begins, or with -1 ends, that may take this at most."""
+        self.open_calls += calls
+        self.open_input += calls * most.input
+        self.open_output += calls * most.output
+        self.take(most, calls)
+
+    def take(self, used: Usage, calls: int = 1) -> None:
+        """So much less room, or with -1 more."""
+        self.calls -= calls
+        self.input -= calls * used.input
+        self.output -= calls * used.output
+
+    @property
+    def is_short(self) -> bool:
+        return self.calls < 0 or self.input < 0 or self.output < 0
+
+    def extend(self, most: Usage) -> None:
+        """Room for some calls such as this."""
+        self.calls = _CALLS_AHEAD
+        self.input = _CALLS_AHEAD * most.input
+        self.output = _CALLS_AHEAD * most.output
+
+
 class Budget:
     """Counts what was spent and what the calls in flight may still come to.
 
@@ -89,18 +128,20 @@ class Budget:
     as free: a cap in dollars wants every price known, which the panel checks.
 
     Attributes:
-        limited: whether there is any cap; without one nothing need be reserved.
+        limited: whether there is any cap; without one no call waits for another.
         reached: which cap forbade a call, None if none did.
         record: called whenever something is spent or set aside; told whether that has to be written
-            down before it returns.
+            down before it returns. What it writes, `spending` and `ahead` together, is at least
+            what the calls come to until it is called again.
     """
 
     def __init__(self, caps: Caps, prices: Mapping[str, Price | None]) -> None:
         self._caps = caps
         self.limited = caps != NO_CAPS
         self._prices = prices
-        self._before = NOTHING_SPENT
+        self._before = self._unsure = NOTHING_SPENT
         self._before_amount = Amount()
+        self._ahead: dict[str, _Ahead] = {}
         self._calls = self._calls_in_flight = 0
         self._spent = self._in_flight = Amount()
         self._batch_calls, self._in_batches = 0, Amount()
@@ -122,15 +163,35 @@ class Budget:
         before = self._before
         return Spending(before.calls + self._calls, self._used, before.batched + self._batched)
 
-    def go_on_from(self, before: Spending) -> None:
-        """Count what was spent before, in place of what was given as that so far.
+    @property
+    def unsure(self) -> Spending:
+        """What runs that were killed may have spent beyond `before`; caps count it."""
+        return self._unsure
+
+    def ahead(self, *, with_room: bool = True) -> Spending:
+        """What may have been spent beyond `spending`: `unsure`, the calls in flight without a cap
+        and, where it is asked for, the room for calls to come."""
+        calls, usage = self._unsure.calls, dict(self._unsure.usage)
+        for model, one in self._ahead.items():
+            room = one if with_room else _NO_ROOM
+            calls += one.open_calls + room.calls
+            read, output = one.open_input + room.input, one.open_output + room.output
+            if read or output:
+                most = Usage(input=read, output=output, written=read)
+                usage[model] = usage.get(model, NOTHING) + most
+        return Spending(calls, usage)
+
+    def go_on_from(self, before: Spending, unsure: Spending = NOTHING_SPENT) -> None:
+        """Count what was spent before, in place of what was given as that so far; `unsure` is what
+        runs that were killed may have spent besides.
 
         Raises:
             ConfigurationError: there is a cap in dollars, and the price of a model that was
                 called before is not known.
         """
         if self._caps.usd is not None:
-            unknown = [name for name in before.usage if self._prices.get(name) is None]
+            called = {**before.usage, **unsure.usage}
+            unknown = [name for name in called if self._prices.get(name) is None]
             if unknown:
                 raise ConfigurationError(
                     f"an earlier run in this folder called {', '.join(unknown)}, whose price is "
@@ -140,9 +201,9 @@ class Budget:
         for name, usage in before.usage.items():
             earlier = self._before.usage.get(name, NOTHING)
             self._used[name] = _less(self._used.get(name, NOTHING) + usage, earlier)
-        self._before = before
-        amounts = (self._amount(name, usage) for name, usage in before.usage.items())
-        self._before_amount = sum(amounts, Amount())
+        self._before, self._unsure = before, unsure
+        both = (*before.usage.items(), *unsure.usage.items())
+        self._before_amount = sum((self._amount(name, usage) for name, usage in both), Amount())
 
     async def reserve(self, model: str, most: Usage) -> Usage:
         """Set aside what a call may come to at most; what is returned goes to `settle`.
@@ -154,6 +215,9 @@ class Budget:
             CapReached: with this call the run would pass a cap.
             OSError: what is spent cannot be written down.
         """
+        if not self.limited:
+            self.open(model, most)
+            return most
         need = self._amount(model, most)
         while self.reached is None:
             if (reached := self._calls_reached()) is not None:
@@ -175,6 +239,27 @@ class Budget:
         self._recorded(at_once=True)
         return most
 
+    def open(self, model: str, most: Usage) -> None:
+        """Without a cap: a call begins that may take this at most.
+
+        Raises:
+            OSError: what it may take cannot be written down; it does not begin.
+        """
+        if (ahead := self._ahead.get(model)) is None:
+            ahead = self._ahead[model] = _Ahead()
+        ahead.open(most)
+        if ahead.is_short:
+            ahead.extend(most)
+            try:
+                self._recorded(at_once=True)
+            except OSError:
+                ahead.open(most, -1)
+                raise
+
+    def close(self, model: str, most: Usage) -> None:
+        """Without a cap: a call has ended that was opened with this."""
+        self._ahead[model].open(most, -1)
+
     def has_room_for(self, model: str, most: Usage) -> bool:
         """Whether a further call that comes to this at most passes no cap, whatever the calls in
         flight come to."""
@@ -187,23 +272,31 @@ class Budget:
 
     def settle(self, model: str, reserved: Usage | None, used: Usage, *, calls: int = 1) -> None:
         """Count what a call really came to, in counts that are sound (`panel.models.usage`);
-        `reserved` is None where nothing was set aside, as there is no cap. `calls` is 0 of one that
-        failed before it was sent.
+        `reserved` is None where nothing was set aside. `calls` is 0 of one that failed before it
+        was sent.
 
         Raises:
             OSError: what is spent cannot be written down.
         """
         total = self._used.get(model, NOTHING) + used
-        self._used[model] = total if reserved is None else _less(total, reserved)
-        if reserved is None:
+        if reserved is None or not self.limited:
+            self._used[model] = total
             self._calls += calls
+            ahead = self._ahead.setdefault(model, _Ahead())
+            if reserved is not None:
+                ahead.open(reserved, -1)
+            ahead.take(used, calls)
+            if ahead.is_short:
+                ahead.extend(used)
+                return self._recorded(at_once=True)
         else:
+            self._used[model] = _less(total, reserved)
             self._calls += calls - 1
             self._spent += self._amount(model, used)
             self._calls_in_flight -= 1
             self._in_flight -= self._amount(model, reserved)
             self._look_again()
-        self._recorded(at_once=reserved is not None)
+        return self._recorded(at_once=self.limited)
 
     def _look_again(self) -> None:
         """Have who waits for calls in flight see what there is room for now."""
@@ -260,13 +353,14 @@ class Budget:
 
     @property
     def _calls_with_batches(self) -> int:
-        return self._before.calls + self._calls + self._batch_calls
+        return self._before.calls + self._unsure.calls + self._calls + self._batch_calls
 
     def _calls_reached(self) -> str | None:
         cap = self._caps.calls
         if cap is None or self._calls_with_batches < cap:
             return None
-        return f"the cap of {cap:,} calls is reached{self._of_which(f'{self._before.calls:,}')}"
+        before = self._before.calls + self._unsure.calls
+        return f"the cap of {cap:,} calls is reached{self._of_which(f'{before:,}')}"
 
     def _passed(self, more: Amount) -> str | None:
         total, caps = self._before_amount + self._spent + self._in_batches + more, self._caps
@@ -279,7 +373,11 @@ class Budget:
         return None
 
     def _of_which(self, before: str) -> str:
-        return f", {before} of it by earlier runs in this folder" if self._before.calls else ""
+        earlier = self._before.calls + self._unsure.calls
+        return f", {before} of it by earlier runs in this folder" if earlier else ""
+
+
+_NO_ROOM = _Ahead()
 
 
 def _is_number(value: object) -> bool:

@@ -97,19 +97,26 @@ class ReplyStore(Protocol):
 
 @runtime_checkable
 class SharedReplyStore(ReplyStore, Protocol):
-    """A store that is far away, so that a run's loop must not wait for it, and shared by processes
-    that may ask for the same reply at once. A store without these methods is none.
-
-    The methods raise `CacheUnreachable`.
+    """A store shared by processes that may ask for the same reply at once. One without this method
+    is none.
     """
-
-    async def read_ahead(self, page: str, key: bytes) -> None:
-        """Have what is looked up at hand: the next `get` of this page does not block."""
 
     def claimed(self, page: str, key: bytes) -> AbstractAsyncContextManager[ModelResponse | None]:
         """Entered with the reply, once another process that asks for it has put it; or with None,
         once no other asks for it: others then wait until the block has ended and what was put in
-        it can be seen by them, or until this process has died."""
+        it can be seen by them, or until this process has died.
+
+        It is called in the same step as `get`, which had no such reply. Raises `CacheUnreachable`.
+        """
+
+
+@runtime_checkable
+class RemoteReplyStore(SharedReplyStore, Protocol):
+    """A shared store that is far away, so that a run's loop must not wait for it."""
+
+    async def read_ahead(self, page: str, key: bytes) -> None:
+        """Have what is looked up at hand: the next `get` of this page does not block. Raises
+        `CacheUnreachable`."""
 
 
 def open_reply_store() -> ReplyStore:

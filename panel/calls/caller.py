@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from weakref import WeakValueDictionary
 
 from graphs import Judge, Response
-from graphs.context import Unanswered
+from graphs.context import Abort, Unanswered
 from panel.calls.abort_reasons import unrecorded, unwritable
 from panel.calls.answer_limit import is_spent_on_thinking
 from panel.calls.budget import Budget, CapReached
@@ -80,7 +80,9 @@ class Caller:
         self._random = random.Random(seed)
         self.counts = CallCounts()
         self._noted: set[object] = set()
-        self._could_not_keep: Exception | None = None
+        self._in_flight = 0
+        self._stopped: Abort | None = None
+        self._none_in_flight = asyncio.Event()
         self._under_way: dict[ReplyKey, asyncio.Event | None] = {}
         self._parameters: dict[str, Mapping[str, Any]] = {}
         # Judges of one response follow each other: its page is worked out for the first.
@@ -105,7 +107,7 @@ class Caller:
         Raises:
             Unanswered: `failed` with the last fault, and with the cap that forbade another
                 try, or `skipped` where the model has been given up or a cap is reached.
-            Abort: this reply or another could not be kept.
+            Abort: another reply could not be kept, see `stop`.
         """
         key = key_of(request, replicate)
         if self._read_ahead is not None:
@@ -213,10 +215,21 @@ class Caller:
         usd = {model: self.budget.cost(model, used) for model, used in spent.items()}
         return CallsState(endpoints, spent, usd)
 
-    @property
-    def most_in_flight(self) -> int:
-        """How many calls may be in flight at most, of all models together."""
-        return sum(endpoint.limiter.most_in_flight for endpoint in self._endpoints.values())
+    def stop(self, reason: Abort) -> None:
+        """Make no further call, for what it would bring would be paid for and lost. Those in flight
+        are waited for and kept as far as that goes; who wants another has `reason` raised then.
+        """
+        if self._stopped is None:
+            self._stopped = reason
+
+    def require_not_stopped(self) -> None:
+        """See that nothing has stopped the calls; called once a run has come to its end.
+
+        Raises:
+            Abort: something has.
+        """
+        if self._stopped is not None:
+            raise self._stopped
 
     def exclusive(self, judge: Judge, response: Response) -> AbstractAsyncContextManager[object]:
         """Held while a judge speaks; only a model with one text in memory lets others wait."""
@@ -230,7 +243,7 @@ class Caller:
         try:
             self._cache.forget(page, [key_of(request, replicate) for request in requests])
         except Exception as error:
-            raise unwritable(self._cache, error) from None
+            self.stop(unwritable(self._cache, error))
 
     async def _attempt(self, call: _Call) -> ModelResponse:
         """One attempt; while the server is down, once it is this call's turn to try it."""
@@ -259,45 +272,48 @@ class Caller:
     ) -> ModelResponse | None:
         """Past the limits to the model; None where the server went down in the queue for it."""
         model, endpoint, request = call.model, call.endpoint, call.request
-        limited = self.budget.limited
-        tokens = estimated_tokens(request) if limited or endpoint.limiter.counts_tokens else 0
-        limiter = endpoint.limiter
+        tokens, limiter = estimated_tokens(request), endpoint.limiter
         await limiter.enter(tokens)
         try:
             if endpoint.unavailable.is_set():
                 _require_alive(model, endpoint)
                 if not probing:
                     return None
-            # The run takes a moment to end: nothing is paid for that cannot be kept.
-            if self._could_not_keep is not None:
-                raise unwritable(self._cache, self._could_not_keep)
-            reserved = await self._reserved(model, most_usage(request, tokens)) if limited else None
-            reply = await self._send(model, endpoint, request, tokens, reserved)
-            if call.before is not None:
-                reply = replace(
-                    reply,
-                    usage=call.before.usage + reply.usage,
-                    latency_s=call.before.latency_s + reply.latency_s,
-                )
-            # On disk before the slot is free: a crash loses no more calls than may be in flight.
+            if self._stopped is not None:
+                if self._in_flight:
+                    await self._none_in_flight.wait()
+                raise self._stopped
+            reserved = await self._reserved(model, most_usage(request, tokens))
+            self._in_flight += 1
             try:
-                self._cache.put(*call.entry, reply)
-            except CannotBeKept as odd:
-                raise Unanswered("failed", f"the reply cannot be stored: {odd}") from None
-            except Exception as error:
-                await self._put_later(endpoint, call.entry, reply, error)
-            return reply
+                reply = await self._send(model, endpoint, request, tokens, reserved)
+                if call.before is not None:
+                    reply = replace(
+                        reply,
+                        usage=call.before.usage + reply.usage,
+                        latency_s=call.before.latency_s + reply.latency_s,
+                    )
+                # On disk before the slot is free: a crash loses no more calls than may be in
+                # flight.
+                try:
+                    self._cache.put(*call.entry, reply)
+                except CannotBeKept as odd:
+                    raise Unanswered("failed", f"the reply cannot be stored: {odd}") from None
+                except Exception as error:
+                    await self._put_later(endpoint, call.entry, reply, error)
+                return reply
+            finally:
+                self._in_flight -= 1
+                if self._stopped is not None and not self._in_flight:
+                    self._none_in_flight.set()
         finally:
             limiter.leave()
 
     async def _put_later(
         self, endpoint: Endpoint, entry: ReplyKey, reply: ModelResponse, error: Exception
     ) -> None:
-        """Keep a reply once this process can open files again.
-
-        Raises:
-            Abort: it cannot be kept.
-        """
+        """Keep a reply once this process can open files again; where it cannot be kept, it is the
+        run's all the same, and no further call is made."""
         began = time.monotonic()
         while is_lack_of_descriptors(error) and time.monotonic() - began < _NO_DESCRIPTOR_S:
             endpoint.limiter.no_descriptor(time.monotonic())
@@ -308,13 +324,15 @@ class Caller:
                 error = again
             else:
                 return
-        self._could_not_keep = error
-        raise unwritable(self._cache, error) from None
+        self.stop(unwritable(self._cache, error))
 
     async def _reserved(self, model: str, most: Usage) -> Usage:
         try:
             return await self.budget.reserve(model, most)
         except OSError as error:
+            self.stop(unrecorded(error))
+            if self._in_flight:
+                await self._none_in_flight.wait()
             raise unrecorded(error) from None
 
     async def _send(
@@ -323,7 +341,7 @@ class Caller:
         endpoint: Endpoint,
         request: ModelRequest,
         tokens: int,
-        reserved: Usage | None,
+        reserved: Usage,
     ) -> ModelResponse:
         """One attempt, counted; `tokens` are estimated, `reserved` is what was set aside for it."""
         began = time.monotonic()
@@ -360,7 +378,7 @@ class Caller:
             try:
                 self.budget.settle(model, reserved, used, calls=int(is_sent))
             except OSError as error:
-                raise unrecorded(error) from None
+                self.stop(unrecorded(error))
         if not is_estimate:
             endpoint.limiter.settle(tokens, used.input + used.output)
         endpoint.answered = True

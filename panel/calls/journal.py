@@ -11,8 +11,8 @@ import os
 import struct
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Container, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, NamedTuple
 from uuid import uuid4
@@ -21,6 +21,9 @@ from panel.io.private_files import open_private, sync
 
 _HEADER = struct.Struct(">H32sI")  # how long the page's name is, the key, how long the reply is
 _SUFFIX = ".journal"
+_SPARE = "spare-room"
+_SPARE_BYTES = 1 << 21
+"""For the replies of calls in flight, some KB each."""
 
 
 class JournalEntry(NamedTuple):
@@ -53,11 +56,16 @@ class Journal:
         """
         name = page.encode()
         line = _HEADER.pack(len(name), key, len(stored)) + name + stored
-        if (written := self._file.write(line)) != len(line):
+        begun = self._file.tell()
+        rest = memoryview(line)
+        try:
+            while rest:
+                rest = rest[self._file.write(rest) :]
+        except OSError:
             # Else what comes after half a line could not be read.
-            self._file.seek(-written, os.SEEK_CUR)
+            self._file.seek(begun)
             self._file.truncate()
-            raise OSError(f"only {written} of {len(line)} bytes went into {self.path}")
+            raise
 
     def sync(self) -> None:
         """Return once a power cut does not undo what was added, either.
@@ -77,6 +85,32 @@ class Journal:
         self._file.truncate(0)
         self.close()
         self.path.unlink(missing_ok=True)
+
+
+def keep_spare_room(folder: Path) -> bool:
+    """Take some room in a folder, for what must be written although there is none left; whether it
+    is there."""
+    spare = folder / _SPARE
+    try:
+        with open_private(spare, "xb", buffered=False) as file:
+            # Not zeros, which some file systems keep in no room at all.
+            if file.write(os.urandom(_SPARE_BYTES)) == _SPARE_BYTES:
+                return True
+    except FileExistsError:
+        return True
+    except OSError:
+        pass
+    spare.unlink(missing_ok=True)
+    return False
+
+
+def give_up_spare_room(folder: Path) -> bool:
+    """Give the room back; whether there was any."""
+    try:
+        (folder / _SPARE).unlink()
+    except OSError:
+        return False
+    return True
 
 
 @contextmanager
@@ -117,13 +151,56 @@ def taken_over(journal: Path) -> Iterator[list[JournalEntry]]:
         if not held:
             yield []
             return
-        yield list(_changes_in(held))
+        yield [change for change, _ in _changes_in(held)]
         file.truncate(0)
     journal.unlink(missing_ok=True)
 
 
-def _changes_in(held: bytes) -> Iterator[JournalEntry]:
-    """Up to where a kill in the middle of one has cut them off."""
+class JournalReader:
+    """What the journals of a folder hold, without taking them over; what was read once is not read
+    again."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        # By the journal's name: how many bytes were read, and the changes in them by page.
+        self._read: dict[str, tuple[int, dict[str, dict[bytes, bytes]]]] = {}
+
+    def read_on(self, own: Container[str]) -> None:
+        """Read what was written since; `own` are the names of journals that are left out.
+
+        Raises:
+            OSError: one cannot be read.
+        """
+        read, self._read = self._read, {}
+        with os.scandir(self._folder) as found:
+            names = sorted(
+                entry.name
+                for entry in found
+                if entry.name.endswith(_SUFFIX) and entry.name not in own
+            )
+        for name in names:
+            with suppress(FileNotFoundError), (self._folder / name).open("rb", 0) as file:
+                at, changes = read.get(name, (0, {}))
+                # One that was emptied is in the database.
+                if os.fstat(file.fileno()).st_size < at:
+                    continue
+                file.seek(at)
+                end = at
+                for change, n in _changes_in(file.read()):
+                    changes.setdefault(change.page, {})[change.key] = change.stored
+                    end = at + n
+                self._read[name] = end, changes
+
+    def page(self, page: str) -> dict[bytes, bytes]:
+        """The changes of a page; a reply that was dropped is empty."""
+        merged: dict[bytes, bytes] = {}
+        for _, changes in self._read.values():
+            merged |= changes.get(page, {})
+        return merged
+
+
+def _changes_in(held: bytes) -> Iterator[tuple[JournalEntry, int]]:
+    """Up to where a kill in the middle of one has cut them off, each with where it ends."""
     at = 0
     while at + _HEADER.size <= len(held):
         n_page, key, n_stored = _HEADER.unpack_from(held, at)
@@ -132,7 +209,7 @@ def _changes_in(held: bytes) -> Iterator[JournalEntry]:
         at = stored + n_stored
         if at > len(held):
             return
-        yield JournalEntry(held[page:stored].decode(errors="replace"), key, held[stored:at])
+        yield JournalEntry(held[page:stored].decode(errors="replace"), key, held[stored:at]), at
 
 
 if sys.platform == "win32":

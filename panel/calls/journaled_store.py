@@ -8,6 +8,7 @@ is, and how it keeps pages, is a store's own business.
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import logging
 import os
@@ -16,20 +17,28 @@ import time
 import zlib
 from abc import ABC, abstractmethod
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 import orjson
 import platformdirs
 
 from panel.calls.cache import CannotBeKept
-from panel.calls.journal import Journal, JournalEntry, journals_in, one_at_a_time, taken_over
+from panel.calls.journal import (
+    Journal,
+    JournalEntry,
+    give_up_spare_room,
+    journals_in,
+    keep_spare_room,
+    one_at_a_time,
+    taken_over,
+)
 from panel.errors import ConfigurationError
 from panel.io.descriptors import is_lack_of_descriptors, spare_descriptor
-from panel.io.private_files import make_private_folder
+from panel.io.private_files import is_lack_of_room, make_private_folder
 from rubrics import ModelResponse, Position, Usage
 
 logger = logging.getLogger(__name__)
@@ -39,10 +48,12 @@ _SYNC_S = 0.05
 """A power cut takes away what came later than so long before it, and what was in flight."""
 _AGAIN_S = 0.25
 _TRIES_WITHOUT_DESCRIPTORS = 240
-"""How often the move is tried while no file can be opened, four times a second."""
+"""How often something is tried while no file can be opened, four times a second."""
 _WORTH_COMPRESSING = 2_000
 _NOTED = (8, 6)
 """How many fields are noted of a reply, and of its usage."""
+
+T = TypeVar("T")
 
 Pages = dict[str, dict[bytes, bytes]]
 """Stored replies by page and key; empty where one was dropped."""
@@ -70,7 +81,9 @@ class JournaledStore(ABC):
         self._journal: Journal | None = None
         self._waiting: Pages = {}
         self._being_written: Pages = {}
+        self._own_journals: set[str] = set()
         self._fault: Exception | None = None
+        self._has_spare_room = False
         # Given up for a journal where this process can open no further file: what must be
         # dropped cannot wait until it can. Held from when the store can be used: one that cannot
         # is never closed.
@@ -113,6 +126,7 @@ class JournaledStore(ABC):
                         changes.setdefault(change.page, {})[change.key] = change.stored
                     if changes:
                         self._write(changes, again=True)
+        self._has_spare_room = keep_spare_room(self._folder)
         if self._spare is None:
             self._spare = spare_descriptor()
 
@@ -160,21 +174,34 @@ class JournaledStore(ABC):
 
     def _change(self, page: str, key: bytes, stored: bytes) -> None:
         with self._lock:
-            if self._fault is not None:
-                # The run ends; what was paid for meanwhile goes to whoever comes next.
-                with suppress(OSError):
-                    self._open_journal().add(page, key, stored)
-                raise self._fault
-            journal = self._journal or self._open_journal()
-            journal.add(page, key, stored)
+            # After a fault too: what was paid for meanwhile goes to whoever comes next.
+            fault = self._fault
+            try:
+                fault = self._add(page, key, stored) or fault
+            except OSError as error:
+                raise fault or error from None
             self._waiting.setdefault(page, {})[key] = stored
         if (known := self._pages.get(page)) is not None:
             known[key] = stored
+        if fault is not None:
+            raise fault
+
+    def _add(self, page: str, key: bytes, stored: bytes) -> OSError | None:
+        """Write to the journal; if that took the spare room, why there is no other."""
+        try:
+            self._open_journal().add(page, key, stored)
+        except OSError as error:
+            if not is_lack_of_room(error) or not give_up_spare_room(self._folder):
+                raise
+            self._open_journal().add(page, key, stored)
+            return error
+        return None
 
     def _open_journal(self) -> Journal:
         """The journal, a new one if need be, which is moved soon."""
         if self._journal is None:
             self._journal = self._new_journal()
+            self._own_journals.add(self._journal.path.name)
             if self._fault is None:
                 self._writer.submit(self._move, self._journal)
         return self._journal
@@ -190,7 +217,8 @@ class JournaledStore(ABC):
             self._journal = None
             self._waiting, self._being_written = {}, self._waiting
         try:
-            self._write_patiently(self._being_written)
+            changes = self._being_written
+            with_descriptors(lambda: self._write(changes))
         except Exception as error:
             # The journal stays, and with it what was paid for.
             journal.close()
@@ -199,6 +227,10 @@ class JournaledStore(ABC):
             with self._lock:
                 self._being_written = {}
             journal.remove()
+            self._own_journals.discard(journal.path.name)
+            # Taken by another process, whose replies need it: ours would be the next to be lost.
+            if self._has_spare_room and not keep_spare_room(self._folder):
+                self._fault = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
             # At once, before a connection takes the descriptor that has become free.
             if self._spare is None:
                 self._spare = spare_descriptor()
@@ -212,17 +244,6 @@ class JournaledStore(ABC):
             os.close(self._spare)
             self._spare = None
             return Journal(self._folder)
-
-    def _write_patiently(self, changes: Pages) -> None:
-        """Write, and while this process can open no further file, again."""
-        for _ in range(_TRIES_WITHOUT_DESCRIPTORS):
-            try:
-                return self._write(changes)
-            except Exception as error:
-                if not is_lack_of_descriptors(error):
-                    raise
-            time.sleep(_AGAIN_S)
-        return self._write(changes)
 
     def _page(self, page: str) -> dict[bytes, bytes]:
         """What a page holds, nothing under a key that was dropped; the pages used last stay
@@ -247,6 +268,18 @@ class JournaledStore(ABC):
         if len(self._pages) > _PAGES_IN_MEMORY:
             self._pages.popitem(last=False)
         return self._pages[page]
+
+
+def with_descriptors(work: Callable[[], T]) -> T:
+    """Do something in a thread, and while this process can open no further file, again."""
+    for _ in range(_TRIES_WITHOUT_DESCRIPTORS):
+        try:
+            return work()
+        except Exception as error:
+            if not is_lack_of_descriptors(error):
+                raise
+        time.sleep(_AGAIN_S)
+    return work()
 
 
 def unsent_folder(location: str) -> Path:

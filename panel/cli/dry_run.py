@@ -120,9 +120,10 @@ def _done(held: HeldRun | None, expected: int | None, what: str) -> list[str]:
         left = max(expected - held.results, 0)
         done = f"{held.results:,} of {expected:,} {what} are done, {left:,} are left"
     told = f"{held.path} holds this run: {done}; {_told(held.spent, held.usd)} spent so far."
-    if held.uncounted:
+    if held.unsure.calls:
         told += (
-            f" It was killed: up to {held.uncounted:,} calls more were made and are not counted."
+            f" It was killed: up to {held.unsure.calls:,} calls more may have been made; caps "
+            "count them."
         )
     return [told]
 

@@ -173,6 +173,9 @@ class LeasedBudget(Budget):
         self._client = client
 
     async def reserve(self, model: str, most: Usage) -> Usage:
+        # Without a cap the driver sets aside what `Enter` says.
+        if not self.limited:
+            return most
         self.reached = self.reached or await self._client.ask(Reserve(model, most))
         if self.reached is not None:
             raise CapReached(self.reached)
@@ -183,7 +186,7 @@ class LeasedBudget(Budget):
         return self.reached is None
 
     def settle(self, model: str, reserved: Usage | None, used: Usage, *, calls: int = 1) -> None:
-        self._client.tell(Settle(model, reserved, used, calls))
+        self._client.tell(Settle(model, reserved if self.limited else None, used, calls))
 
 
 class LogToDriver(logging.Handler):

@@ -9,12 +9,13 @@ from collections import Counter
 from collections.abc import AsyncIterator, Coroutine, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field
+from heapq import heappop, heappush
 from typing import Any, NamedTuple
 
 from graphs.context import Abort
 from panel.calls.abort_reasons import unrecorded, unwritable
 from panel.calls.budget import CapReached
-from panel.calls.cache import SharedReplyStore
+from panel.calls.cache import RemoteReplyStore, SharedReplyStore
 from panel.calls.call_counts import CallCounts, Estimated
 from panel.calls.caller import Caller
 from panel.calls.journaled_store import decoded
@@ -54,10 +55,12 @@ _Entry = tuple[str, bytes]
 @dataclass(slots=True)
 class _Held:
     """What a worker has leased and not given back, its questions that wait, where its journal is,
-    and when it last said something."""
+    and when it last said something; without a cap `open` has how many tokens its calls in flight
+    are about, as heaps by model."""
 
     slots: Counter[str] = field(default_factory=Counter)
     reserved: list[tuple[str, Usage]] = field(default_factory=list)
+    open: dict[str, list[int]] = field(default_factory=dict)
     claims: dict[_Entry, AbstractAsyncContextManager[Any]] = field(default_factory=dict)
     waiting: set[asyncio.Task[None]] = field(default_factory=set)
     storing: set[asyncio.Task[None]] = field(default_factory=set)
@@ -219,6 +222,9 @@ class LeaseServer:
             case Leave(model):
                 held.slots[model] -= 1
                 limiter.leave()
+                if opened := held.open.get(model):
+                    # Which of them has ended is not said: what is left is rather too much.
+                    self._caller.budget.close(model, _most(heappop(opened)))
             case Succeeded(_, latency_s):
                 limiter.succeeded(latency_s)
             case PushedBack(_, age_s, no_descriptor):
@@ -267,7 +273,15 @@ class LeaseServer:
             case Store(changes):
                 await self._keep(held, changes)
             case Enter(model, tokens):
-                await self._caller.endpoints[model].limiter.enter(tokens)
+                limiter, budget = self._caller.endpoints[model].limiter, self._caller.budget
+                await limiter.enter(tokens)
+                if not budget.limited:
+                    try:
+                        budget.open(model, _most(tokens))
+                    except OSError as error:
+                        limiter.leave()
+                        raise unrecorded(error) from None
+                    heappush(held.open.setdefault(model, []), tokens)
                 held.slots[model] += 1
             case Reserve(model, most):
                 try:
@@ -308,8 +322,8 @@ class LeaseServer:
         return None
 
     async def _kept(self, entry: _Entry) -> ModelResponse | None:
-        if self._shared is not None:
-            await self._shared.read_ahead(*entry)
+        if isinstance(self._store, RemoteReplyStore):
+            await self._store.read_ahead(*entry)
         return self._store.get(*entry)
 
     async def _keep(self, held: _Held, changes: Mapping[str, Mapping[bytes, bytes]]) -> None:
@@ -335,6 +349,11 @@ class LeaseServer:
         self._claimed.pop(entry).set()
         with suppress(Abort):
             await shared.__aexit__(None, None, None)
+
+
+def _most(tokens: int) -> Usage:
+    """What a call of about so many tokens (`estimated_tokens`) may take."""
+    return Usage(input=tokens, output=2 * tokens, written=tokens)
 
 
 def _silent() -> TakenForLost:

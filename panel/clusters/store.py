@@ -15,7 +15,7 @@ from rubrics import ModelResponse
 
 
 class ClusterStore(JournaledStore):
-    """A `SharedReplyStore` that holds nothing for long: replies are in a journal on this machine
+    """A `RemoteReplyStore` that holds nothing for long: replies are in a journal on this machine
     until the driver has them. What a worker has left that was killed, the next one on its machine
     sends.
 

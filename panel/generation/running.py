@@ -22,7 +22,7 @@ from panel.judging.cost_estimate import CostEstimate, ModelEstimate
 from panel.judging.model_access import open_caller
 from panel.judging.preflight import refuse_unpriced
 from panel.runs.execution import CALLED, Execution, refuse_open_batches
-from panel.runs.executor import predicted_calls
+from panel.runs.executor import kept_going, predicted_calls
 from panel.runs.growing_file import AppendedFile
 from panel.runs.held import HeldRun
 from panel.runs.output_file import OutputFile
@@ -82,7 +82,10 @@ async def generate_texts(
                 starts[-1]["sent"] = caller.counts.sent
                 with spending_kept(caller, output.spent):
                     await execution.begin(caller, plan.endpoints, lambda: _collect(plan, caller))
-                    await _all_texts(plan, caller, file, begin, done, on_answer)
+                    write = partial(_write_rows, plan, file, begin)
+                    keep = partial(kept_going, caller, output.path, write)
+                    await _all_texts(plan, caller, keep, done, on_answer)
+                    caller.require_not_stopped()
         finally:
             lacking = file.close()
             if output.overwrite and not GeneratedTexts(plan, done).has_rows:
@@ -106,8 +109,7 @@ async def generate_texts(
 async def _all_texts(
     plan: GenerationPlan,
     caller: Caller,
-    file: AppendedFile,
-    begin: Callable[[], None],
+    write: Callable[[WantedText, TargetAnswer], None],
     done: dict[str, TargetAnswer],
     on_answer: OnAnswer | None,
 ) -> None:
@@ -115,16 +117,26 @@ async def _all_texts(
         answer = await _answered(wanted, caller)
         done[wanted.digest] = answer
         if answer.text is not None:
-            for row in plan.rows_of(wanted, answer):
-                if file.is_empty:
-                    begin()
-                file.add(row)
-            # Safe from a kill, and there for whoever looks into the file.
-            file.flush()
+            write(wanted, answer)
         if on_answer is not None:
             on_answer(answer)
 
     await _each(plan, one)
+
+
+def _write_rows(
+    plan: GenerationPlan,
+    file: AppendedFile,
+    begin: Callable[[], None],
+    wanted: WantedText,
+    answer: TargetAnswer,
+) -> None:
+    for row in plan.rows_of(wanted, answer):
+        if file.is_empty:
+            begin()
+        file.add(row)
+    # Safe from a kill, and there for whoever looks into the file.
+    file.flush()
 
 
 async def _collect(plan: GenerationPlan, caller: Caller) -> None:

@@ -7,6 +7,7 @@ business.
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,6 +18,11 @@ from panel.secrets import SECRETS
 
 PRIVATE_FILE = 0o600
 _PRIVATE_FOLDER = 0o700
+
+
+def is_lack_of_room(error: OSError) -> bool:
+    """Whether something could not be written as there is no room for it."""
+    return error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 def make_private_folder(path: Path) -> None:

@@ -19,7 +19,7 @@ from graphs import Judge, Judgment, Response
 from graphs.context import GraphContext, ShowPeers
 from panel.calls.adaptive_concurrency import MAX_CONCURRENCY
 from panel.calls.budget import Budget, Caps
-from panel.calls.cache import ReplyStore, SharedReplyStore, open_reply_store
+from panel.calls.cache import RemoteReplyStore, ReplyStore, open_reply_store
 from panel.calls.caller import Caller, CallerFactory
 from panel.calls.endpoint import PATIENCE_S, Endpoint
 from panel.calls.rate_limiter import shared_rate_limiter
@@ -67,7 +67,7 @@ async def open_caller(
     read_ahead: Callable[[str, bytes], Coroutine[Any, Any, object]] | None = None
     if thread is not None:
         read_ahead = partial(beside, cache.get)
-    if isinstance(cache, SharedReplyStore):
+    if isinstance(cache, RemoteReplyStore):
         read_ahead = cache.read_ahead
     loop = asyncio.get_running_loop()
     clients = [(loop, id(model.client)) for model in models.values()]

@@ -57,6 +57,7 @@ async def run_build(
                 starts[-1]["sent"] = caller.counts.sent
                 with spending_kept(caller, output.spent):
                     built = await build_prompts(plan, CalledModels(caller, on_progress))
+                    caller.require_not_stopped()
             if not built.pending:
                 _write(built, output, starts)
     except Abort as error:

@@ -6,7 +6,6 @@ have spent, and writing what there is, however a run ends.
 
 from __future__ import annotations
 
-import errno
 import logging
 import time
 from collections.abc import (
@@ -30,6 +29,7 @@ from panel.calls.budget import NO_CAPS, Caps
 from panel.calls.cache import open_reply_store
 from panel.calls.caller import Caller, CallerFactory
 from panel.errors import ConfigurationError, RunStopped
+from panel.io.private_files import is_lack_of_room
 from panel.io.response_batch import Batch, as_async, identified, responses_in
 from panel.io.responses import ResponseFile
 from panel.io.run_copies import written_place
@@ -59,8 +59,6 @@ if TYPE_CHECKING:
     from panel.statistics.core.table import Ratings
 
 logger = logging.getLogger(__name__)
-
-_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 OnJudgment = Callable[[Judgment], None]
 
@@ -116,7 +114,7 @@ async def score(
         def take(judgment: Judgment) -> None:
             run.add(judgment)
             if folder is not None:
-                folder.add(judgment)
+                kept_going(caller, folder.path, folder.add, judgment)
             told(judgment)
 
         started = time.monotonic()
@@ -142,7 +140,7 @@ async def score(
                 async for verdict in verdicts:
                     run.conclude(verdict)
                     if folder is not None:
-                        folder.flush()
+                        kept_going(caller, folder.path, folder.flush)
     return run
 
 
@@ -244,7 +242,7 @@ async def prepared(
     async with opened as caller:
         if output is not None:
             # The probe counts, too; what is said here is read again behind the folder's lock.
-            caller.budget.go_on_from(earlier_spending(output))
+            caller.budget.go_on_from(*earlier_spending(output))
         if probed:
             await refuse_without_logprobs(plan.models, caller)
         yield caller
@@ -275,18 +273,33 @@ def written_at_the_end(
         try:
             with spending_kept(caller, folder.path / SPENT if folder else None):
                 yield
+                caller.require_not_stopped()
             stopped = False
         finally:
             finish(stopped)
     except Abort as error:
         raise RunStopped(str(error)) from error
     except OSError as error:
-        if folder is None or error.errno not in _NO_ROOM:
-            raise RunStopped(str(error)) from error
-        said = f"{written_place(folder.path)} cannot be written ({error.strerror})"
-        raise RunStopped(f"{said}; make room, then run the same command again") from error
+        raise RunStopped(str(error if folder is None else unwritten(folder.path, error))) from error
     if folder is not None:
         folder.require_whole()
+
+
+def kept_going(caller: Caller, path: Path, write: Callable[..., None], *results: object) -> None:
+    """Write results to a path; where that fails, the calls in flight come to their end before the
+    run does, so that their replies are in the cache."""
+    try:
+        write(*results)
+    except OSError as error:
+        caller.stop(unwritten(path, error))
+
+
+def unwritten(path: Path, error: OSError) -> Abort:
+    """Why a run ends whose results cannot be written."""
+    if not is_lack_of_room(error):
+        return Abort(str(error))
+    said = f"{written_place(path)} cannot be written ({error.strerror})"
+    return Abort(f"{said}; make room, then run the same command again")
 
 
 def _output(out: str | Path | RunOutput, responses: Responses) -> RunOutput:

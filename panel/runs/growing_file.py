@@ -86,15 +86,13 @@ class AppendedFile:
         self._lines.append(text)
         self._gathered += len(text)
         self.is_empty = False
+        if self._new is not None and (key := self._key_of(line)) is not None:
+            self._missing.discard(hash(key))
         if self._gathered >= _GATHERED_BYTES:
             self.flush()
-        if self._new is not None:
-            key = self._key_of(line)
-            if key is not None:
-                self._missing.discard(hash(key))
-            # An open file cannot be renamed everywhere.
-            if not self._missing and fcntl is not None:
-                self._take_place()
+        # An open file cannot be renamed everywhere.
+        if self._new is not None and not self._missing and fcntl is not None:
+            self._take_place()
 
     def flush(self) -> None:
         """Hand what was appended to the operating system.

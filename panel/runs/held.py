@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from panel.calls.budget import Budget, Caps, Spending
+from panel.calls.budget import NOTHING_SPENT, Budget, Caps, Spending
 from panel.judging.preflight import refuse_unpriced
 from panel.models.catalogue import cost, with_batches
 from panel.plan.bound_models import BoundModel
 from panel.runs.folder import count_results, refuse_another
 from panel.runs.kept_texts import KeptTexts
 from panel.runs.output import RunOutput
-from panel.runs.spending import earlier_spending, uncounted_in
+from panel.runs.spending import earlier_spending
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,15 +27,14 @@ class HeldRun:
         results: how many judgments are done, of those that are kept.
         spent: by all earlier starts of the run.
         usd: what that came to in US dollars; None where a price is not known.
-        uncounted: how many calls at most were made by earlier starts that were killed, and are not
-            in `spent`.
+        unsure: what earlier starts that were killed may have spent besides.
     """
 
     path: Path
     results: int
     spent: Spending
     usd: float | None
-    uncounted: int = 0
+    unsure: Spending = NOTHING_SPENT
 
 
 def held_in(
@@ -55,15 +54,15 @@ def held_in(
     refuse_unpriced(list(models.values()), caps)
     refuse_another(output, manifest, texts)
     prices = with_batches({name: model.price for name, model in models.items()})
-    spent = earlier_spending(output)
-    Budget(caps, prices).go_on_from(spent)
+    spent, unsure = earlier_spending(output)
+    Budget(caps, prices).go_on_from(spent, unsure)
     costs = [cost(prices.get(name), usage) for name, usage in spent.usage.items()]
     return HeldRun(
         output.folder,
         0 if output.overwrite else count_results(output.folder),
         spent,
         sum_of(costs),
-        0 if output.overwrite else uncounted_in(output.folder),
+        unsure,
     )
 
 

@@ -113,11 +113,12 @@ class OutputFile:
             RunFolderError: the record of what was spent cannot be read.
         """
         refuse_unpriced(list(models.values()), caps)
-        spent, uncounted = (NOTHING_SPENT, 0) if self.overwrite else record_in(self.spent)
+        nothing = NOTHING_SPENT, NOTHING_SPENT
+        spent, unsure = nothing if self.overwrite else record_in(self.spent)
         prices = with_batches({name: model.price for name, model in models.items()})
-        Budget(caps, prices).go_on_from(spent)
+        Budget(caps, prices).go_on_from(spent, unsure)
         costs = [cost(prices.get(name), usage) for name, usage in spent.usage.items()]
-        return HeldRun(self.path, results, spent, sum_of(costs), uncounted)
+        return HeldRun(self.path, results, spent, sum_of(costs), unsure)
 
     def write_manifest(self, document: Mapping[str, Any], starts: list[dict[str, Any]]) -> None:
         """Write what the file is, and each start of the command."""

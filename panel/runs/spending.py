@@ -2,21 +2,22 @@
 
 Written in one place over and over, in one write of a few hundred bytes, which a kill cannot part.
 
-With a cap a call is set aside in it before it is sent, so that a run that is killed leaves it true.
-Without one nothing hangs on the last few calls, and a write at each would be a fortieth of a run's
-CPU: it is written some times a second, and after every few calls. A kill then loses the calls in
-flight and those that ended since: for as long as the run goes on, the record says how many these
-may be (`uncounted`), and a run that ends takes that back.
+Calls and usage, with what is `reserved`, are at every moment at least what was spent, also after a
+kill. With a cap a call is set aside before it is sent. Without one nothing hangs on the last few
+calls, and a write at each would be a fortieth of a run's CPU: some calls to come are reserved at
+once, and the record is written when they are used up. A run that ends takes back what it has
+reserved; what one that was killed has reserved stays, is counted by caps, and is said.
 """
 
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from time import monotonic
-from typing import Any
+from typing import IO, Any
 
 import orjson
 
@@ -27,13 +28,13 @@ from panel.io.file_limits import content_of
 from panel.io.private_files import PRIVATE_FILE
 from panel.runs.judgment_lines import count_in, usage_in
 from panel.runs.output import RunOutput
+from rubrics import Usage
 
 logger = logging.getLogger(__name__)
 
 SPENT = "spent.json"
-_FEWEST_BYTES = 1024
+_BYTES = 4096
 """Taken at once, so that a disk that fills up later stops no record."""
-_CALLS_PER_WRITE = 32
 _SECONDS_PER_WRITE = 0.2
 
 
@@ -46,19 +47,9 @@ def spent_in(folder: Path) -> Spending:
     return record_in(folder / SPENT)[0]
 
 
-def uncounted_in(folder: Path) -> int:
-    """How many calls at most were made by runs into a folder that were killed, and are not in what
-    was spent.
-
-    Raises:
-        RunFolderError: the record cannot be read.
-    """
-    return record_in(folder / SPENT)[1]
-
-
-def record_in(path: Path) -> tuple[Spending, int]:
-    """What was spent by a record, and how many calls at most it does not count; nothing where
-    there is none.
+def record_in(path: Path) -> tuple[Spending, Spending]:
+    """What was spent by a record, and what runs that were killed may have spent besides; nothing
+    where there is none.
 
     Raises:
         RunFolderError: it cannot be read.
@@ -66,12 +57,12 @@ def record_in(path: Path) -> tuple[Spending, int]:
     try:
         content = content_of(path)
     except (FileNotFoundError, NotADirectoryError):
-        return NOTHING_SPENT, 0
+        return NOTHING_SPENT, NOTHING_SPENT
     except OSError as error:
         raise RunFolderError(f"{path} cannot be read: {error.strerror}") from None
     # Killed before the first write.
     if not content.strip():
-        return NOTHING_SPENT, 0
+        return NOTHING_SPENT, NOTHING_SPENT
     try:
         return _read(orjson.loads(content))
     except (ValueError, LookupError, TypeError, AttributeError):
@@ -81,13 +72,15 @@ def record_in(path: Path) -> tuple[Spending, int]:
         ) from None
 
 
-def earlier_spending(output: RunOutput) -> Spending:
-    """What was spent for the run that is to be written; a run that is replaced does not count.
+def earlier_spending(output: RunOutput) -> tuple[Spending, Spending]:
+    """As `record_in`, for the run that is to be written; a run that is replaced does not count.
 
     Raises:
         RunFolderError: the record cannot be read.
     """
-    return NOTHING_SPENT if output.overwrite else spent_in(output.folder)
+    if output.overwrite:
+        return NOTHING_SPENT, NOTHING_SPENT
+    return record_in(output.folder / SPENT)
 
 
 @contextmanager
@@ -104,18 +97,15 @@ def spending_kept(caller: Caller, path: Path | None) -> Iterator[None]:
         yield
         return
     budget = caller.budget
-    before, uncounted = record_in(path)
-    budget.go_on_from(before)
-    if uncounted:
+    before, unsure = record_in(path)
+    budget.go_on_from(before, unsure)
+    if unsure.calls:
         logger.warning(
-            "%s: earlier runs were killed, and up to %d of their calls are not counted in what was "
-            "spent",
+            "%s: earlier runs were killed, or workers of them, and up to %d calls more than they "
+            "have recorded may have been made; caps count them",
             path.parent if path.name == SPENT else path,
-            uncounted,
+            unsure.calls,
         )
-    open_ = uncounted
-    if not budget.limited and caller.most_in_flight:
-        open_ += caller.most_in_flight + _CALLS_PER_WRITE - 1
     caller.counts.before = budget.before
     try:
         # Not emptied: a kill at this moment must not lose what was spent.
@@ -123,30 +113,28 @@ def spending_kept(caller: Caller, path: Path | None) -> Iterator[None]:
         file = path.open("r+b", buffering=0)
     except OSError as error:
         raise _unwritable(path, error) from None
-    longest = _FEWEST_BYTES
-    unwritten, written_at = 0, monotonic()
+    room, written_at = 0, monotonic()
 
-    def write(spent: Spending, uncounted: int) -> None:
-        nonlocal longest
-        line = _line(spent, uncounted)
+    def write(*, with_room: bool) -> None:
+        nonlocal room, written_at
+        line = _line(budget.spending, budget.ahead(with_room=with_room))
+        if len(line) >= room:
+            # First: a record must not end in the middle where the disk is full.
+            more = _BYTES * (len(line) // _BYTES + 1)
+            _write_all(file, b" " * (more - room), at=room)
+            room = more
         # What a longer one has left behind it must not stay.
-        longest = max(longest, len(line))
-        line = line.ljust(longest) + b"\n"
-        file.seek(0)
-        if (written := file.write(line)) != len(line):
-            raise OSError(f"only {written} of {len(line)} bytes went into {path}")
+        _write_all(file, line.ljust(room - 1) + b"\n", at=0)
+        written_at = monotonic()
 
     def record(at_once: bool) -> None:
-        nonlocal unwritten, written_at
-        unwritten += 1
-        now = monotonic()
-        if at_once or unwritten == _CALLS_PER_WRITE or now - written_at > _SECONDS_PER_WRITE:
-            write(budget.spending, open_)
-            unwritten, written_at = 0, now
+        if at_once or monotonic() - written_at > _SECONDS_PER_WRITE:
+            write(with_room=True)
 
     with file:
         try:
-            write(budget.spending, open_)
+            room = os.fstat(file.fileno()).st_size
+            write(with_room=True)
         except OSError as error:
             raise _unwritable(path, error) from None
         budget.record = record
@@ -156,23 +144,36 @@ def spending_kept(caller: Caller, path: Path | None) -> Iterator[None]:
             budget.record = None
             # What cannot be written now leaves the number too high, and nothing out.
             with suppress(OSError):
-                write(budget.spending, uncounted)
+                write(with_room=False)
+
+
+def _write_all(file: IO[bytes], content: bytes, *, at: int) -> None:
+    """Write all of it, or raise what keeps the rest from being written."""
+    file.seek(at)
+    rest = memoryview(content)
+    while rest:
+        rest = rest[file.write(rest) :]
 
 
 def _unwritable(path: Path, error: OSError) -> RunFolderError:
     return RunFolderError(f"{path} cannot be written: {error.strerror or error}")
 
 
-def _line(spent: Spending, uncounted: int) -> bytes:
-    record: dict[str, Any] = {"calls": spent.calls, "usage": spent.usage, "uncounted": uncounted}
+def _line(spent: Spending, reserved: Spending) -> bytes:
+    record: dict[str, Any] = {"calls": spent.calls, "usage": spent.usage}
+    record["reserved"] = {"calls": reserved.calls, "usage": reserved.usage}
     if spent.batched:
         record["batched"] = spent.batched
     return orjson.dumps(record)
 
 
-def _read(document: Any) -> tuple[Spending, int]:
-    usage = {str(model): usage_in(used) for model, used in document["usage"].items()}
-    # Earlier versions did not write how many are not counted.
-    uncounted = count_in(document.get("uncounted", 0))
+def _read(document: Any) -> tuple[Spending, Spending]:
+    # Earlier versions wrote of how many calls they did not know, or nothing.
+    reserved = document.get("reserved") or {"calls": document.get("uncounted", 0), "usage": {}}
     batched = count_in(document.get("batched", 0))
-    return Spending(count_in(document["calls"]), usage, batched), uncounted
+    spent = Spending(count_in(document["calls"]), _usage_of(document), batched)
+    return spent, Spending(count_in(reserved["calls"]), _usage_of(reserved))
+
+
+def _usage_of(document: Any) -> dict[str, Usage]:
+    return {str(model): usage_in(used) for model, used in document["usage"].items()}

@@ -33,7 +33,7 @@ from panel.plan.bound_models import BoundModel, texts_at_once
 from panel.plan.manifest import manifest_of, prices_document
 from panel.plan.panel_plan import PanelPlan
 from panel.runs.execution import CALLED, Execution, refuse_open_batches
-from panel.runs.executor import prepared, written_at_the_end
+from panel.runs.executor import kept_going, prepared, written_at_the_end
 from panel.runs.held import HeldRun, held_in
 from panel.runs.notebook import notebook_progress
 from panel.runs.output import RunOutput
@@ -244,9 +244,9 @@ async def run_sweep(
             if folder is not None:
                 match event:
                     case Judgment() | TargetAnswer():
-                        folder.add(event)
+                        kept_going(caller, folder.path, folder.add, event)
                     case Verdict():
-                        folder.flush()
+                        kept_going(caller, folder.path, folder.flush)
             told(event)
             gathered.take(event)
 

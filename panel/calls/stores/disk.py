@@ -6,10 +6,11 @@ reply in it is JSON, compressed where it is long.
 
 from __future__ import annotations
 
+import logging
 import sqlite3
 import struct
-from collections.abc import Container, Iterable, Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext, suppress
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -17,11 +18,17 @@ from typing import Any
 import diskcache
 from diskcache.core import MODE_BINARY, MODE_RAW
 
-from panel.calls.cache import ENVIRONMENT_VARIABLE
-from panel.calls.journal import JournalEntry
-from panel.calls.journaled_store import JournaledStore, Pages
+from panel.calls.cache import ENVIRONMENT_VARIABLE, CacheUnreachable
+from panel.calls.claims import Claims, ReplyClaim
+from panel.calls.coalescing import Coalesced
+from panel.calls.journal import JournalEntry, JournalReader
+from panel.calls.journaled_store import JournaledStore, Pages, decoded, with_descriptors
 from panel.errors import ConfigurationError
+from panel.io.descriptors import is_lack_of_descriptors
 from panel.io.private_files import make_private_folder, open_private
+from rubrics import ModelResponse
+
+logger = logging.getLogger(__name__)
 
 _DATABASE = "cache.db"  # diskcache's name for it
 _HEADER = struct.Struct(">32sI")  # a reply's key, and how many bytes follow
@@ -54,7 +61,8 @@ class _BytesDisk(diskcache.Disk):  # type: ignore[misc]
 
 
 class DiskReplyStore(JournaledStore):
-    """The replies kept in one folder, the journals among them. Several processes may share it.
+    """The replies kept in one folder, the journals among them. Several processes may share it; on
+    one machine, what one of them asks for the others wait for.
 
     Raises:
         ConfigurationError: the folder cannot be used.
@@ -85,12 +93,21 @@ class DiskReplyStore(JournaledStore):
                 sqlite_cache_size=1 << 10,
             )
             super().__init__(folder)
-            self.take_over()
+            # Before: who has died by then has left all in journals, and who lives is seen.
+            self._claims = _claims_in(folder)
+            try:
+                self.take_over()
+            except BaseException:
+                if self._claims is not None:
+                    self._claims.close()
+                raise
         except (OSError, sqlite3.Error, diskcache.Timeout) as error:
             raise ConfigurationError(
                 f"the cache {folder} cannot be used ({error}); check free space and permissions, "
                 f"or choose another folder with {ENVIRONMENT_VARIABLE}"
             ) from None
+        self._journals = JournalReader(folder)
+        self._questions = Coalesced(self._read_pages, "cache-pages")
 
     @property
     def location(self) -> str:
@@ -104,8 +121,42 @@ class DiskReplyStore(JournaledStore):
                 for key, stored in self._read_page(page).items():
                     yield JournalEntry(page, key, stored)
 
+    def claimed(self, page: str, key: bytes) -> AbstractAsyncContextManager[ModelResponse | None]:
+        """The reply, or the right to ask for it; see `SharedReplyStore`."""
+        if self._claims is None:
+            return nullcontext()
+        return ReplyClaim(self._claims, page, key, self._look_up)
+
+    async def _look_up(self, page: str, key: bytes) -> ModelResponse | None:
+        """A reply as other processes have it, who may have put it a moment ago.
+
+        Raises:
+            CacheUnreachable: the cache cannot be read.
+        """
+        newer = self._unwritten(page)
+        stored: dict[bytes, bytes] = await self._questions.answer(page)
+        found = self._remember(page, stored | newer).get(key)
+        return decoded(found) if found else None
+
+    def _read_pages(self, pages: Sequence[str]) -> list[dict[bytes, bytes]]:
+        def read() -> list[dict[bytes, bytes]]:
+            # Before the database: what another process moves in between is in the one or the other.
+            self._journals.read_on(self._own_journals)
+            return [self._read_page(page) | self._journals.page(page) for page in pages]
+
+        try:
+            return with_descriptors(read)
+        except (OSError, sqlite3.Error, diskcache.Timeout) as error:
+            raise CacheUnreachable(
+                f"the cache {self._folder} cannot be read ({error}); check its disk and "
+                "permissions, then run the same command again"
+            ) from None
+
     def _close_database(self) -> None:
+        self._questions.thread.shutdown(wait=True, cancel_futures=True)
         self._store.close()
+        if self._claims is not None:
+            self._claims.close()
 
     def _unmoved(self, error: Exception) -> str:
         return (
@@ -148,6 +199,22 @@ class DiskReplyStore(JournaledStore):
             whole = _row_of(record for record in _records(row) if record[0] not in keys)
             if whole != row:
                 self._store.set(name, whole, retry=True)
+
+
+def _claims_in(folder: Path) -> Claims | None:
+    """None where the file system has no locks of the kind."""
+    try:
+        return Claims(folder)
+    except OSError as error:
+        if is_lack_of_descriptors(error):
+            raise
+        logger.warning(
+            "The cache %s is on a file system without locks (%s): processes that use it at the "
+            "same time may pay for the same answer twice",
+            folder,
+            error.strerror,
+        )
+        return None
 
 
 def _row_name(page: str, number: int) -> str:

@@ -159,7 +159,7 @@ class RedisReplyStore(JournaledStore):
     # Waiting without standing in the loop's way
 
     async def read_ahead(self, page: str, key: bytes) -> None:
-        """Have a page at hand; see `SharedReplyStore`."""
+        """Have a page at hand; see `RemoteReplyStore`."""
         if page not in self._pages:
             newer = self._unwritten(page)
             stored: dict[bytes, bytes] = await self._questions.answer(_Question(page))

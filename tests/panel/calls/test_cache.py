@@ -282,7 +282,7 @@ def test_a_put_that_does_not_fit_on_the_disk_says_so(tmp_path: Path) -> None:
         size = journals_in(tmp_path)[0].stat().st_size
         resource.setrlimit(resource.RLIMIT_FSIZE, (size + 40, limits[1]))
         try:
-            with pytest.raises(OSError, match=r"only 40 of \d+ bytes"):
+            with pytest.raises(OSError, match="File too large"):
                 cache.put("page", BAD, REPLY)
         finally:
             resource.setrlimit(resource.RLIMIT_FSIZE, limits)

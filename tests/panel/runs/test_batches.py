@@ -692,7 +692,7 @@ def test_a_kill_pays_nothing_twice(
         assert len(server.batches.uploads) == 1
     assert run.coverage.complete
     # No call was in flight of which a kill would leave nothing known.
-    assert (spent(folder)["calls"], spent(folder)["uncounted"]) == (8, 0)
+    assert (spent(folder)["calls"], spent(folder)["reserved"]["calls"]) == (8, 0)
 
 
 @pytest.mark.parametrize(
