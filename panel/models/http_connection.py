@@ -141,7 +141,8 @@ class HttpConnection:
             set_option(pycurl.LOW_SPEED_TIME, max(1, round(min(self._timeout_s, _LARGEST_VALUE))))
         for option, value in pool.options.items():
             set_option(option, value)
-        return Transfer(curl, pool.multi, pool.sockets)
+        is_tls = "https" in (url.scheme, str(pool.options[pycurl.PROXY]).partition(":")[0])
+        return Transfer(curl, pool.multi, pool.sockets, is_tls=is_tls)
 
     async def _open(self) -> _Pool:
         """The running loop's connections, on first use.
@@ -234,6 +235,7 @@ class _Pool:
         if self.multi.closed or self._loop.is_closed():
             return
         self.multi.setopt(pycurl.M_MAXCONNECTS, max(1, self._in_flight // 2))
+        self.sockets.closes_idle = True
         self._kept_s = 0
         if self._sparing is not None:
             self._sparing.cancel()
@@ -242,6 +244,7 @@ class _Pool:
     def _keep_all(self) -> None:
         # Else each later call of a run that is never idle would open a connection of its own.
         self.multi.setopt(pycurl.M_MAXCONNECTS, _MOST_IDLE)
+        self.sockets.closes_idle = False
         self._kept_s = _LONGEST_IDLE_S
 
     def _close_idle(self) -> None:
