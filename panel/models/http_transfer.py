@@ -21,7 +21,7 @@ from multidict import CIMultiDict
 from panel.io.private_files import open_private
 from panel.io.unpacking import UnreadablePacking, most_unpacked, unpacked
 from panel.models.error_responses import MOST_BYTES, HttpResponse
-from panel.models.kept_sockets import KeptSockets, is_answer
+from panel.models.kept_sockets import KeptSockets, Traffic, is_answer
 
 _UNSENT = frozenset(
     {
@@ -40,7 +40,11 @@ _PACKINGS = frozenset({"gzip", "x-gzip", "deflate"})
 _MOST_PACKINGS = 5
 _EXCESS = re.compile(rb"(?:excess = |Leftovers after chunking: )(\d+)")
 """libcurl's words for bytes after the end of an answer, which it throws away."""
+_INTERIM = re.compile(rb"^HTTP/1\.1 1", re.MULTILINE)
 _LONGEST_LINE_BREAK = 4
+_HELD_S = 0.25
+"""How long an answer is held back, for another to show up beside it, where a server has sent some
+that no request asked for."""
 _MOST_UNASKED = 3
 """How many new connections are tried on which the server speaks first."""
 _FINAL = frozenset({pycurl.E_PEER_FAILED_VERIFICATION, pycurl.E_SSL_CACERT_BADFILE})
@@ -76,6 +80,8 @@ class Transfer:
         self._data = BytesIO()
         self._is_unusable = False
         self._place: tuple[str, int] | None = None
+        self._asked: Traffic | None = None
+        self._answered: Traffic | None = None
         self._reasons: list[bytes] = []
         self._explains = False
         self._head = bytearray()
@@ -87,7 +93,7 @@ class Transfer:
         curl.setopt(pycurl.HTTP_CONTENT_DECODING, False)
         # libcurl would throw away what follows the last chunk.
         curl.setopt(pycurl.HTTP_TRANSFER_DECODING, False)
-        curl.setopt(pycurl.HEADERFUNCTION, self._head.extend)
+        curl.setopt(pycurl.HEADERFUNCTION, self._take_head if is_tls else self._head.extend)
         curl.setopt(pycurl.WRITEFUNCTION, self._take)
         curl.setopt(pycurl.POST, True)
 
@@ -115,7 +121,7 @@ class Transfer:
             self._parts.clear()
             self._reasons.clear()
             self._room = MOST_BYTES
-            self._is_unusable = False
+            self._is_unusable, self._place, self._answered = False, None, None
             try:
                 await self._multi.add_handle(curl)
             except pycurl.error as error:
@@ -139,6 +145,8 @@ class Transfer:
                     raise NoHttpResponse(_CLOSED) from None
                 raise
             else:
+                if self._sockets.has_strays:
+                    await asyncio.sleep(_HELD_S)
                 return self._received(is_sound=True)
             return self._received(is_sound=False)
 
@@ -183,9 +191,10 @@ class Transfer:
         if place is None:
             return
         waiting = self._sockets.unread(place)
-        if waiting is None:
+        if waiting is None or self._is_ended_by_tls(place):
             is_excess = headers.keep_connection and not self._sockets.closes_idle
             is_excess = is_excess and self._excess() > _LONGEST_LINE_BREAK
+            waiting = None
         elif self._to_file:
             is_excess = self._excess() > _LONGEST_LINE_BREAK
         else:
@@ -194,13 +203,23 @@ class Transfer:
             self._sockets.explains |= waiting is None
             self._sockets.distrust(place)
             raise NoHttpResponse(f"{_UNASKED}, next to another: neither is used")
-        # An error may be said before all of a request is read, and an interim answer, too.
-        if self._came_early() and self._head.startswith(b"2", 9):
+        if self._came_early():
             self._sockets.distrust(place)
             raise NoHttpResponse(f"{_UNASKED}: it began before the request was sent")
 
+    def _is_ended_by_tls(self, place: tuple[str, int]) -> bool:
+        """Whether libcurl has said goodbye on a connection: by TLS it waits for the reply, with the
+        socket open."""
+        now = self._sockets.traffic(place) if self._is_tls else None
+        return bool(now and self._answered and now.sent > self._answered.sent)
+
     def _came_early(self) -> bool:
-        """Whether the answer began before the last of the request went out."""
+        """Whether a success began before the last of the request went out, or was with OpenSSL
+        then, which reads ahead. An error may be said before all of a request is read."""
+        if not _last_head(self._head).startswith(b"2", 9) or _INTERIM.search(self._head):
+            return False
+        if self._asked and self._answered and self._asked.received == self._answered.received:
+            return True
         info = self._curl.getinfo
         return bool(info(pycurl.STARTTRANSFER_TIME_T) < info(pycurl.POSTTRANSFER_TIME_T))
 
@@ -240,7 +259,14 @@ class Transfer:
         takes = self._sockets.takes_request(*place, is_tls=self._is_tls)
         self._place = place if self._sockets.watches(place) else None
         self._is_unusable = not takes
+        if self._is_tls and self._place is not None:
+            self._asked = self._sockets.traffic(self._place)
         return int(pycurl.PREREQFUNC_OK if takes else pycurl.PREREQFUNC_ABORT)
+
+    def _take_head(self, line: bytes) -> None:
+        if self._answered is None and self._place is not None:
+            self._answered = self._sockets.traffic(self._place)
+        self._head += line
 
     def _take(self, part: bytes) -> int | None:
         self._parts.append(part)

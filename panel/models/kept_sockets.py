@@ -7,14 +7,23 @@ and takes what is unread for its answer.
 
 from __future__ import annotations
 
+import logging
 import select
+import socket as sockets
+import struct
 from dataclasses import dataclass
-from socket import AF_INET, AF_INET6, MSG_PEEK, socket
-from typing import Any
+from socket import AF_INET, MSG_PEEK, socket
+from typing import Any, NamedTuple
+
+logger = logging.getLogger(__name__)
 
 # Where the system cannot tell a close from data, both are readable.
 _NEWS = getattr(select, "POLLRDHUP", 0) | getattr(select, "POLLIN", 0)
 _PEEKED_BYTES = 64
+_TCP_INFO = getattr(sockets, "TCP_INFO", None)
+_TCP_INFO_BYTES = 216
+_RECEIVED, _SENT = 128, 200
+"""Where Linux counts a connection's bytes: received; sent, and of these sent again."""
 _TLS_DATA = 0x17
 _LONGEST_TLS_ALERT = 32
 """Bytes of an encrypted record that can only be an alert, such as the last word of a connection."""
@@ -30,6 +39,13 @@ class _WatchedSocket:
     is_distrusted: bool = False
 
 
+class Traffic(NamedTuple):
+    """How many bytes a connection has brought and taken, as the system counts them."""
+
+    received: int
+    sent: int
+
+
 class KeptSockets:
     """The sockets of libcurl's connections, by their own address and port: that is all that it
     says of the one that it sends a request on.
@@ -37,6 +53,7 @@ class KeptSockets:
     Attributes:
         closes_idle: libcurl closes connections by itself, to keep few.
         explains: an answer was longer than it said: libcurl is asked for its reasons.
+        has_strays: the server has sent answers that no request asked for.
     """
 
     def __init__(self) -> None:
@@ -44,6 +61,7 @@ class KeptSockets:
         self._at: dict[tuple[str, int], _WatchedSocket] = {}
         self.closes_idle = False
         self.explains = False
+        self.has_strays = False
 
     def opened(self, descriptor: int, _purpose: int) -> int:
         """Told of each socket that libcurl opens; returns that it is as it should be."""
@@ -64,7 +82,10 @@ class KeptSockets:
         if (kept := self._at.get(place)) is None:
             return True
         if kept.is_used:
-            takes = not (kept.is_distrusted or kept.poll.poll(0))
+            news = kept.poll.poll(0)
+            takes = not (kept.is_distrusted or news)
+            if news and not is_tls:
+                self._report(_unread(kept.descriptor, place))
         else:
             # A new one may bring TLS's tickets, and its close is for libcurl to name.
             takes = is_tls or not (kept.poll.poll(0) and _unread(kept.descriptor, place))
@@ -82,14 +103,33 @@ class KeptSockets:
             return None
         return _unread(kept.descriptor, place) if news else b""
 
+    def traffic(self, place: tuple[str, int]) -> Traffic | None:
+        """What went over the connection from there so far; None where the system does not say."""
+        if _TCP_INFO is None or (kept := self._at.get(place)) is None:
+            return None
+        return _asked(kept.descriptor, _traffic_of)  # type: ignore[no-any-return]
+
     def watches(self, place: tuple[str, int]) -> bool:
         """Whether the connection from there is watched."""
         return place in self._at
 
     def distrust(self, place: tuple[str, int] | None = None) -> None:
-        """Send nothing more on a connection, or on any that is there now."""
+        """Send nothing more on a connection, or on any that is there now: a stray answer came on
+        it."""
+        self.has_strays = True
         for at, kept in self._at.items():
             kept.is_distrusted |= place in (None, at)
+
+    def _report(self, unread: bytes | None) -> None:
+        """Warn, once, of an answer that came while nobody waited for any."""
+        # Some servers announce with an error that they close what is idle.
+        if unread and unread.startswith(b"HTTP/") and unread[9:10] == b"2" and not self.has_strays:
+            self.has_strays = True
+            logger.warning(
+                "A server sent an answer that no request asked for. It was thrown away, with its "
+                "connection; of the answer that came before it on that connection nobody can tell "
+                "whether it was another request's. See to the server, or to the proxy before it."
+            )
 
     def _place_new(self) -> None:
         for descriptor in list(self._unplaced):
@@ -134,15 +174,25 @@ def _unread(descriptor: int, place: tuple[str, int]) -> bytes | None:
     return found
 
 
+def _traffic_of(one: socket) -> Traffic | None:
+    found = one.getsockopt(sockets.IPPROTO_TCP, sockets.TCP_INFO, _TCP_INFO_BYTES)
+    if len(found) < _TCP_INFO_BYTES:
+        return None
+    sent, again = struct.unpack_from("QQ", found, _SENT)
+    return Traffic(struct.unpack_from("Q", found, _RECEIVED)[0], sent - again)
+
+
 def _name_of(one: socket) -> tuple[str, int] | None:
-    name: Any = one.getsockname() if one.family in (AF_INET, AF_INET6) else None
-    return name[:2] if name else None
+    name: Any = one.getsockname()
+    # That of another kind of socket is a path.
+    return name[:2] if isinstance(name, tuple) else None
 
 
 def _asked(descriptor: int, question: Any) -> Any:
     """What a question to a socket of libcurl's brings; None where it is no socket any more."""
     try:
-        one = socket(fileno=descriptor)
+        # Its family is not asked for: a question about the name brings that.
+        one = socket(AF_INET, sockets.SOCK_STREAM, 0, descriptor)
         try:
             return question(one)
         finally:
