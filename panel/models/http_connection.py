@@ -110,6 +110,12 @@ class HttpConnection:
         if pool := self._pools.get(asyncio.get_running_loop()):
             await pool.keeper.aclose()
 
+    def distrust(self) -> None:
+        """Use none of the running loop's connections again that are open now: an answer that came
+        on one of them belongs to another request."""
+        if pool := self._pools.get(asyncio.get_running_loop()):
+            pool.sockets.distrust()
+
     def _transfer(
         self,
         pool: _Pool,

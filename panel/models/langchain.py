@@ -16,9 +16,11 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, System
 from langchain_core.runnables import Runnable
 from langchain_core.runnables.config import var_child_runnable_config
 
-from panel.models.client import Capabilities, not_too_long
+from panel.models.client import CallError, Capabilities, not_too_long
 from panel.models.completions import short
+from panel.models.error_responses import BROKEN
 from panel.models.event_loops import close_later, in_lasting_loop, is_passing
+from panel.models.http_clients import refuse_stray_answers
 from panel.models.identity import identity_of, secrets_of
 from panel.models.langchain_errors import answer_in, call_error_of
 from panel.models.langchain_logprobs import (
@@ -28,6 +30,7 @@ from panel.models.langchain_logprobs import (
     request_for_logprobs,
 )
 from panel.models.options import options_document
+from panel.models.stray_answers import StrayAnswers
 from panel.models.usage import completion_usage, odd_usage, usage_from
 from panel.secrets import SECRETS
 from rubrics import ModelRequest, ModelResponse, Usage
@@ -85,6 +88,8 @@ class LangChainClient:
         self._marks = keep_prefix and "anthropic" in chat._llm_type
         self._own = own
         self._structured: bool | None = None
+        self._strays = StrayAnswers(name)
+        refuse_stray_answers()
         if close is not None:
             finalize(self, close_later, close).atexit = False
         SECRETS.learn(*secrets_of(chat))
@@ -121,7 +126,22 @@ class LangChainClient:
             if reply := answer_in(error, latency_s):
                 return reply
             raise call_error_of(error) from None
+        self._require_own(request, message)
         return not_too_long(as_reply(message, time.monotonic() - started))
+
+    def _require_own(self, request: ModelRequest, message: BaseMessage) -> None:
+        """
+        Raises:
+            CallError: a message may be the answer to another request.
+        """
+        asked = hash((request.system, request.blocks, repr(request.exchange), request.prefill))
+        meta = message.response_metadata
+        # LangChain gives a message an id of its own where the provider has none.
+        id_ = meta.get("id") or (message.id if not _is_langchains(message.id) else None)
+        model = meta.get("model_name") or meta.get("model")
+        said = hash(repr((message.content, getattr(message, "tool_calls", None))))
+        if (doubt := self._strays.doubt(asked, said, id_, model)) is not None:
+            raise CallError(f"{doubt}; it is not used", kind="transient", status=BROKEN, used=None)
 
     async def aclose(self) -> None:
         """The chat model's connections stay for the next run."""
@@ -163,6 +183,10 @@ class LangChainClient:
             return "".join(blocks)
         kept = {"type": "text", "text": blocks[0], "cache_control": {"type": "ephemeral"}}
         return [kept, {"type": "text", "text": "".join(blocks[1:])}]
+
+
+def _is_langchains(id_: str | None) -> bool:
+    return id_ is None or id_.startswith(("lc_", "run-"))
 
 
 def lasting_context() -> Context:
