@@ -23,8 +23,8 @@ class TooMuchUnpacked(ValueError):
 
     def __init__(self, most_bytes: int) -> None:
         super().__init__(
-            f"unpacks to more than {most_bytes:,} bytes, the most that is read: {_RATIO} times its "
-            f"size, or {_ALWAYS_BYTES // 1_000_000} MB"
+            f"unpacks to more than {most_bytes:,} bytes, the most that is read of it: {_RATIO} "
+            f"times its size, but {_ALWAYS_BYTES // 1_000_000} MB at the least"
         )
 
 

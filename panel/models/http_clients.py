@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-_UNASKED = "the server sent an answer that no request asked for, next to another: neither is used"
+UNASKED = "the server sent an answer that no request asked for, next to another: neither is used"
 _mended: set[str] = set()
 
 
@@ -33,7 +33,7 @@ def _mend_h11(h11: Any) -> None:
         if is_end and self.trailing_data[0].strip():
             # Else the connection would be used again.
             self._process_error(self.their_role)
-            raise h11.RemoteProtocolError(_UNASKED)
+            raise h11.RemoteProtocolError(UNASKED)
         return event
 
     h11.Connection.next_event = next_event
@@ -44,6 +44,6 @@ def _mend_aiohttp(protocols: Any) -> None:
 
     def is_connected(self: Any) -> bool:
         # Asked before a connection is used again.
-        return is_open(self) and not getattr(self, "_tail", b"")
+        return is_open(self) and not (getattr(self, "_tail", b"") or getattr(self, "_buffer", ()))
 
     protocols.ResponseHandler.is_connected = is_connected

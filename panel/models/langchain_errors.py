@@ -24,6 +24,7 @@ from panel.models.error_responses import (
     retry_after,
     retry_delay,
 )
+from panel.models.http_clients import UNASKED
 from panel.models.response_bodies import content_of
 from panel.secrets import scrub
 from rubrics import ModelResponse
@@ -107,6 +108,9 @@ def call_error_of(error: Exception) -> CallError:
     """The same as a `CallError`, without the key that the error may quote."""
     # Scrubbed before it is shortened: half a key would not be recognised.
     text = well_formed(scrub(" ".join(str(error)[:20_000].split()))[:300])
+    # Some packages say no more than that a connection broke off.
+    if UNASKED not in text and any(UNASKED in str(cause) for cause in _causes(error)):
+        text = f"{text} ({UNASKED})"
     complaint = _complaint(error, list(_bodies(error)))
     status = complaint.status or None
     no_descriptor = status is None and is_lack_of_descriptors(error)
