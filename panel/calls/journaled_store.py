@@ -39,6 +39,8 @@ from panel.calls.journal import (
 from panel.errors import ConfigurationError
 from panel.io.descriptors import is_lack_of_descriptors, spare_descriptor
 from panel.io.private_files import is_lack_of_room, make_private_folder
+from panel.io.unpacking import UnreadablePacking, unpacked
+from panel.models.usage import sound
 from rubrics import ModelResponse, Position, Usage
 
 logger = logging.getLogger(__name__)
@@ -50,6 +52,8 @@ _AGAIN_S = 0.25
 _TRIES_WITHOUT_DESCRIPTORS = 240
 """How often something is tried while no file can be opened, four times a second."""
 _WORTH_COMPRESSING = 2_000
+_MOST_BYTES = 16_000_000
+"""How long the JSON of a reply may be: twice the longest answer that is read."""
 _NOTED = (8, 6)
 """How many fields are noted of a reply, and of its usage."""
 
@@ -133,7 +137,7 @@ class JournaledStore(ABC):
     def get(self, page: str, key: bytes) -> ModelResponse | None:
         """The reply kept under `key`, marked as cached; None where there is none."""
         stored = self._page(page).get(key)
-        return decoded(stored) if stored else None
+        return decoded(stored, page, key) if stored else None
 
     def put(self, page: str, key: bytes, reply: ModelResponse) -> None:
         """Keep a reply; returns when it is on this machine's disk.
@@ -144,7 +148,7 @@ class JournaledStore(ABC):
                 database.
         """
         try:
-            stored = encoded(reply)
+            stored = encoded(reply, page, key)
         except TypeError as error:
             raise CannotBeKept(str(error)) from None
         self.put_stored(page, key, stored)
@@ -300,8 +304,8 @@ def unsent_folder(location: str) -> Path:
     return folder
 
 
-def encoded(reply: ModelResponse) -> bytes:
-    """A reply as it is stored, and when that was (Unix time).
+def encoded(reply: ModelResponse, page: str, key: bytes) -> bytes:
+    """A reply as it is stored, when that was (Unix time), and under what.
 
     Raises:
         TypeError: JSON in UTF-8 cannot hold it.
@@ -325,6 +329,7 @@ def encoded(reply: ModelResponse) -> bytes:
         "cached": reply.cached,
         "model": reply.model,
         "at": int(time.time()),
+        "under": _place(page, key),
     }
     return as_stored(orjson.dumps(document))
 
@@ -336,40 +341,55 @@ def as_stored(document: bytes) -> bytes:
 
 
 def document_of(stored: bytes) -> dict[str, Any]:
-    """What a stored reply says: the fields of a `ModelResponse`, and `at`; replies that were kept
-    before `model` and `at` were noted lack them.
+    """What a stored reply says: the fields of a `ModelResponse`, `at` and `under`; replies that
+    were kept before `model`, `at` or `under` were noted lack them.
 
     Raises:
-        ValueError: something else is stored.
+        ValueError: something else is stored, or more than a reply may have.
     """
-    try:
-        document = orjson.loads(stored if stored.startswith(b"{") else zlib.decompress(stored))
-    except zlib.error as error:
-        raise ValueError(str(error)) from None
+    if not stored.startswith(b"{"):
+        try:
+            stored = unpacked(stored, _MOST_BYTES + 1)
+        except UnreadablePacking as error:
+            raise ValueError(f"it {error}") from None
+    if len(stored) > _MOST_BYTES:
+        raise ValueError(f"it is longer than {_MOST_BYTES:,} bytes")
+    document = orjson.loads(stored)
     if not isinstance(document, dict):
         raise ValueError("it is not a JSON object")
     return document
 
 
-def decoded(stored: bytes) -> ModelResponse | None:
-    """The reply, or None where something else stands: it is asked for again."""
+def decoded(stored: bytes, page: str = "", key: bytes = b"") -> ModelResponse | None:
+    """The reply, or None where something else stands, or one that was kept under another page or
+    key than these, if they are said: it is asked for again."""
     try:
         fields = document_of(stored)
         fields.pop("at", None)
+        if (under := fields.pop("under", None)) and key and under != _place(page, key):
+            return None
         fields["cached"] = True
+        refusal = fields["refusal"]
+        if not (
+            type(fields["text"]) is type(fields["finish_reason"]) is str
+            and (refusal is None or type(refusal) is str)
+        ):
+            return None
         used, logprobs = fields["usage"], tuple(map(_position, fields["logprobs"]))
         if (len(fields), len(used)) != _NOTED:
             # Kept before some of them were noted.
-            fields |= {"usage": Usage(**used), "logprobs": logprobs}
+            fields |= {"usage": sound(Usage(**used)), "logprobs": logprobs}
             return ModelResponse(**fields)
         # By place, in half the time.
-        usage = Usage(
-            used["input"],
-            used["cached"],
-            used["output"],
-            used["written"],
-            used["odd"],
-            used["reasoning"],
+        usage = sound(
+            Usage(
+                used["input"],
+                used["cached"],
+                used["output"],
+                used["written"],
+                used["odd"],
+                used["reasoning"],
+            )
         )
         return ModelResponse(
             fields["text"],
@@ -381,8 +401,13 @@ def decoded(stored: bytes) -> ModelResponse | None:
             True,
             fields["model"],
         )
-    except (LookupError, TypeError, ValueError):
+    except (AttributeError, LookupError, TypeError, ValueError):
         return None
+
+
+def _place(page: str, key: bytes) -> str:
+    """Where a reply belongs, short."""
+    return page[:16] + key[:8].hex()
 
 
 def _position(stored: dict[str, Any]) -> Position:

@@ -17,6 +17,7 @@ import orjson
 from pydantic import TypeAdapter
 
 from panel.calls.cache import open_reply_store
+from panel.calls.journal import JournalEntry
 from panel.calls.journaled_store import JournaledStore, as_stored, decoded, document_of
 from panel.errors import ConfigurationError, Fault, InputError, RunStopped
 from panel.io.file_formats import FileRow, file_rows
@@ -63,9 +64,10 @@ class CacheCounts:
     undated: int = 0
     unreadable: int = 0
 
-    def add(self, stored: bytes) -> None:
+    def add(self, entry: JournalEntry) -> None:
         """Count one more."""
-        if decoded(stored) is None:
+        page, key, stored = entry
+        if decoded(stored, page, key) is None:
             self.unreadable += 1
             return
         model, at = _origin(document_of(stored))
@@ -126,9 +128,9 @@ def listed_store() -> Iterator[JournaledStore]:
 def counts_of(store: JournaledStore, which: Prunable | None = None) -> CacheCounts:
     """What a store holds, all of it or what is to be dropped."""
     counts = CacheCounts()
-    for _, _, stored in store.entries():
-        if which is None or which.matches(stored):
-            counts.add(stored)
+    for entry in store.entries():
+        if which is None or which.matches(entry.stored):
+            counts.add(entry)
     return counts
 
 
@@ -158,7 +160,7 @@ def write_replies(store: JournaledStore, path: Path, *, overwrite: bool = False)
 def _write_lines(store: JournaledStore, file: IO[bytes] | gzip.GzipFile) -> int:
     n = 0
     for page, key, stored in store.entries():
-        if decoded(stored) is not None:
+        if decoded(stored, page, key) is not None:
             line = {"page": page, "key": key.hex(), "reply": document_of(stored)}
             file.write(orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE))
             n += 1
@@ -222,17 +224,18 @@ def _entry(cells: Any) -> tuple[str, bytes, bytes]:
     for name in ("page", "key"):
         if not _is_digest(cells.get(name)):
             raise _Odd(name, cells.get(name), f"{_DIGITS} hexadecimal digits")
+    page, key = cells["page"], bytes.fromhex(cells["key"])
     try:
         document = orjson.dumps(cells.get("reply"))
         # Types, too: a number for a text would end a later run.
         _REPLY.validate_json(document, strict=True)
         stored = as_stored(document)
-        if decoded(stored) is None:
-            raise ValueError("it has a field too many")
+        if decoded(stored, page, key) is None:
+            raise ValueError("it has a field too many, is too long or belongs to another key")
     except (TypeError, ValueError):
-        expected = "an answer as `cache export` writes it"
+        expected = "an answer to this page and key, as `cache export` writes it"
         raise _Odd("reply", cells.get("reply"), expected) from None
-    return cells["page"], bytes.fromhex(cells["key"]), stored
+    return page, key, stored
 
 
 def _is_digest(found: object) -> bool:

@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import chain
+from os import SEEK_END
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
@@ -33,9 +34,12 @@ from panel.io.file_limits import (
     size_of,
 )
 from panel.io.text_lines import AddFault, text_lines
+from panel.io.unpacking import TooMuchUnpacked, require_unpackable, unpacked_file
 from panel.io.wording import shown, unreadable
 
 _PARQUET_ROWS = 1_000
+_CELL_BYTES = 8
+"""What a cell takes at the least, once it is read."""
 _LONGEST_CELL = 2**31 - 1
 _GZIP = ".gz"
 _DELIMITERS = (",", ";", "\t")
@@ -89,12 +93,14 @@ def file_rows(path: Path, known: Collection[str], add: AddFault) -> Iterator[Fil
                 add(size_of(path), f"{at_most(LARGEST_DOCUMENT)} JSONL, by lines, may be larger")
                 return
             # What reads lines of bytes takes all of them.
-            stream: Any = gzip.GzipFile(fileobj=file.file) if is_gzip else file
+            stream: Any = unpacked_file(file.file) if is_gzip else file
             yield from reader(file.file if reader is _parquet else stream, known, add)
     except LineTooLong as error:
         add(str(error), SHORTER_LINE, line=error.line)
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         add(f"a damaged file ({error})", "a gzip file")
+    except TooMuchUnpacked as error:
+        add(f"a file that {error}", "a smaller file; split it")
     except OSError:
         add(unreadable(path), "a file that may be read")
 
@@ -337,9 +343,33 @@ def _parquet(stream: IO[bytes], known: Collection[str], add: AddFault) -> Iterat
     import pyarrow.parquet as pq
 
     try:
-        yield from _parquet_rows(pq.ParquetFile(stream))
+        file = pq.ParquetFile(stream)
+        _require_readable(file.metadata, stream.seek(0, SEEK_END))
+        # Texts that repeat are held once: a small file may repeat a long one often.
+        texts = [
+            field.name
+            for field in file.schema_arrow
+            if pa.types.is_string(field.type) or pa.types.is_large_string(field.type)
+        ]
+        yield from _parquet_rows(
+            pq.ParquetFile(stream, metadata=file.metadata, read_dictionary=texts)
+        )
+    except TooMuchUnpacked as error:
+        add(f"a file that {error}", "a smaller file; split it")
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         add(f"a damaged file ({' '.join(str(error).split())})", "a Parquet file")
+
+
+def _require_readable(metadata: Any, n_bytes: int) -> None:
+    """
+    Raises:
+        TooMuchUnpacked: the pages of a Parquet file of so many bytes, or its cells, unpack to more
+            than they may.
+    """
+    groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
+    pages = sum(group.total_byte_size for group in groups)
+    cells = metadata.num_rows * metadata.num_columns * _CELL_BYTES
+    require_unpackable(n_bytes, max(pages, cells))
 
 
 def _parquet_rows(file: Any) -> Iterator[FilePart]:
@@ -363,6 +393,9 @@ def _arrow_values(column: Any) -> list[Any]:
 
     if pa.types.is_temporal(column.type) or pa.types.is_decimal(column.type):
         column = column.cast(pa.string())
+    if pa.types.is_dictionary(column.type):
+        known = _arrow_values(column.dictionary)
+        return [None if at is None else known[at] for at in column.indices.to_pylist()]
     values: list[Any] = column.to_pylist()
     return values
 

@@ -110,6 +110,12 @@ class HttpConnection:
         if pool := self._pools.get(asyncio.get_running_loop()):
             await pool.keeper.aclose()
 
+    def distrust(self) -> None:
+        """Use none of the running loop's connections again that are open now: an answer that came
+        on one of them belongs to another request."""
+        if pool := self._pools.get(asyncio.get_running_loop()):
+            pool.sockets.distrust()
+
     def _transfer(
         self,
         pool: _Pool,
@@ -141,7 +147,8 @@ class HttpConnection:
             set_option(pycurl.LOW_SPEED_TIME, max(1, round(min(self._timeout_s, _LARGEST_VALUE))))
         for option, value in pool.options.items():
             set_option(option, value)
-        return Transfer(curl, pool.multi, pool.sockets)
+        is_tls = "https" in (url.scheme, str(pool.options[pycurl.PROXY]).partition(":")[0])
+        return Transfer(curl, pool.multi, pool.sockets, is_tls=is_tls)
 
     async def _open(self) -> _Pool:
         """The running loop's connections, on first use.
@@ -234,6 +241,7 @@ class _Pool:
         if self.multi.closed or self._loop.is_closed():
             return
         self.multi.setopt(pycurl.M_MAXCONNECTS, max(1, self._in_flight // 2))
+        self.sockets.closes_idle = True
         self._kept_s = 0
         if self._sparing is not None:
             self._sparing.cancel()
@@ -242,6 +250,7 @@ class _Pool:
     def _keep_all(self) -> None:
         # Else each later call of a run that is never idle would open a connection of its own.
         self.multi.setopt(pycurl.M_MAXCONNECTS, _MOST_IDLE)
+        self.sockets.closes_idle = False
         self._kept_s = _LONGEST_IDLE_S
 
     def _close_idle(self) -> None:

@@ -1,9 +1,13 @@
-"""Requests and their answers over libcurl, and what is said where none comes."""
+"""Requests and their answers over libcurl, and what is said where none comes.
+
+HTTP/1.1 has nothing that ties an answer to its request but their order on a connection. So bytes
+that nobody has asked for make an answer void: see `Transfer._require_own`.
+"""
 
 from __future__ import annotations
 
 import asyncio
-import zlib
+import re
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 from io import BytesIO
@@ -15,8 +19,9 @@ import pycurl
 from multidict import CIMultiDict
 
 from panel.io.private_files import open_private
+from panel.io.unpacking import UnreadablePacking, most_unpacked, unpacked
 from panel.models.error_responses import MOST_BYTES, HttpResponse
-from panel.models.kept_sockets import KeptSockets
+from panel.models.kept_sockets import KeptSockets, Traffic, is_answer
 
 _UNSENT = frozenset(
     {
@@ -33,9 +38,20 @@ _UNOPENED = frozenset(
 )
 _PACKINGS = frozenset({"gzip", "x-gzip", "deflate"})
 _MOST_PACKINGS = 5
-_PIECE_BYTES = 16_384
+_EXCESS = re.compile(rb"(?:excess = |Leftovers after chunking: )(\d+)")
+"""libcurl's words for bytes after the end of an answer, which it throws away."""
+_INTERIM = re.compile(rb"^HTTP/1\.1 1", re.MULTILINE)
+_LONGEST_LINE_BREAK = 4
+_HELD_S = 0.25
+"""How long an answer is held back, for another to show up beside it, where a server has sent some
+that no request asked for."""
+_MOST_UNASKED = 3
+"""How many new connections are tried on which the server speaks first."""
 _FINAL = frozenset({pycurl.E_PEER_FAILED_VERIFICATION, pycurl.E_SSL_CACERT_BADFILE})
+_MOST_FILE_BYTES = 4_000_000_000
+"""How long a file of results may be: providers take requests of 256 MB at most."""
 _CLOSED = "the connections were closed before it came"
+_UNASKED = "the server sent an answer that no request asked for"
 
 
 class NoHttpResponse(Exception):
@@ -53,15 +69,21 @@ class NoHttpResponse(Exception):
 
 class Transfer:
     """Exchanges by the same options of libcurl's, one after another: `prepare`, then `answer` or
-    `into`. `curl` has the address."""
+    `into`. `curl` has the address, `is_tls` says that it, or its proxy, is reached by TLS."""
 
     def __init__(
-        self, curl: pycurl.Curl, multi: pycurl.AsyncCurlMulti, sockets: KeptSockets
+        self, curl: pycurl.Curl, multi: pycurl.AsyncCurlMulti, sockets: KeptSockets, *, is_tls: bool
     ) -> None:
         self._curl, self._multi, self._sockets = curl, multi, sockets
+        self._is_tls = is_tls
         self._to_file = False
         self._data = BytesIO()
-        self._found_closed = False
+        self._is_unusable = False
+        self._place: tuple[str, int] | None = None
+        self._asked: Traffic | None = None
+        self._answered: Traffic | None = None
+        self._reasons: list[bytes] = []
+        self._explains = False
         self._head = bytearray()
         self._parts: list[bytes] = []
         self._room = MOST_BYTES
@@ -69,7 +91,9 @@ class Transfer:
         curl.setopt(pycurl.PREREQFUNCTION, self._check)
         # An encoding that libcurl does not know, or that is none, would cost the answer.
         curl.setopt(pycurl.HTTP_CONTENT_DECODING, False)
-        curl.setopt(pycurl.HEADERFUNCTION, self._head.extend)
+        # libcurl would throw away what follows the last chunk.
+        curl.setopt(pycurl.HTTP_TRANSFER_DECODING, False)
+        curl.setopt(pycurl.HEADERFUNCTION, self._take_head if is_tls else self._head.extend)
         curl.setopt(pycurl.WRITEFUNCTION, self._take)
         curl.setopt(pycurl.POST, True)
 
@@ -89,18 +113,24 @@ class Transfer:
 
     async def answer(self) -> HttpResponse:
         """What comes back; see `panel.models.http_connection.HttpConnection.exchange`."""
-        curl = self._curl
+        curl, n_unusable = self._curl, 0
+        if self._sockets.explains and not self._explains:
+            self._explain()
         while True:
             self._head.clear()
             self._parts.clear()
+            self._reasons.clear()
             self._room = MOST_BYTES
-            self._found_closed = False
+            self._is_unusable, self._place, self._answered = False, None, None
             try:
                 await self._multi.add_handle(curl)
             except pycurl.error as error:
-                if self._found_closed:
+                if self._is_unusable:
                     self._data.seek(0)
-                    continue
+                    n_unusable += curl.getinfo(pycurl.NUM_CONNECTS) != 0
+                    if n_unusable < _MOST_UNASKED:
+                        continue
+                    raise NoHttpResponse(_UNASKED, is_unsent=True) from None
                 # Of a body that is too long the rest is not wanted.
                 if self._room >= 0 and not self._has_come(error.args[0]):
                     raise _fault(curl, *error.args) from None
@@ -114,26 +144,101 @@ class Transfer:
                 if self._multi.closed and task is not None and not task.cancelling():
                     raise NoHttpResponse(_CLOSED) from None
                 raise
-            break
-        return self._received()
+            else:
+                if self._sockets.has_strays:
+                    await asyncio.sleep(_HELD_S)
+                return self._received(is_sound=True)
+            return self._received(is_sound=False)
 
-    def _received(self) -> HttpResponse:
+    def _received(self, *, is_sound: bool) -> HttpResponse:
+        """What has come; `is_sound`, libcurl found nothing wrong with it."""
         headers = _Headers(bytes(self._head))
         # libcurl takes a head that breaks off for the whole answer.
         if not headers.are_whole:
             raise NoHttpResponse("the answer broke off within its headers")
-        body, whole = b"".join(self._parts)[:MOST_BYTES], self._room >= 0
+        body, whole = b"".join(self._parts), self._room >= 0
         # Not held until the next exchange: there are as many transfers as were ever in flight.
         self._parts.clear()
         self._data.truncate(0)
+        after = b""
+        if headers.are_chunked and not self._to_file:
+            body, after = _without_chunks(body)
+        if is_sound:
+            self._require_own(headers, after)
+        body = body[:MOST_BYTES]
         if not self._to_file and headers.tell_of_packing:
             for _ in range(headers.times_packed):
                 # Some servers and proxies call packed what is not, or is only once.
                 if body.lstrip().startswith((b"{", b"[")):
                     break
-                body = _unpacked(body, whole)
+                try:
+                    body = unpacked(body, MOST_BYTES + 1, whole=whole)
+                except UnreadablePacking as error:
+                    raise NoHttpResponse(f"the packed answer {error}") from None
                 body, whole = body[:MOST_BYTES], whole and len(body) <= MOST_BYTES
         return HttpResponse(self._curl.getinfo(pycurl.RESPONSE_CODE), headers, body, whole)
+
+    def _require_own(self, headers: _Headers, after: bytes) -> None:
+        """Refuse an answer that may be another request's.
+
+        `after` is what followed its last chunk. Which of two answers is ours, nobody can tell.
+
+        Raises:
+            NoHttpResponse: another came with it, or it is a success that began before the request
+                was out.
+        """
+        place = self._place
+        if place is None:
+            return
+        waiting = self._sockets.unread(place)
+        if waiting is None or self._is_ended_by_tls(place):
+            is_excess = headers.keep_connection and not self._sockets.closes_idle
+            is_excess = is_excess and self._excess() > _LONGEST_LINE_BREAK
+            waiting = None
+        elif self._to_file:
+            is_excess = self._excess() > _LONGEST_LINE_BREAK
+        else:
+            is_excess = bool(after.strip())
+        if is_excess or (waiting and is_answer(waiting, is_tls=self._is_tls)):
+            self._sockets.explains |= waiting is None
+            self._sockets.distrust(place)
+            raise NoHttpResponse(f"{_UNASKED}, next to another: neither is used")
+        if self._came_early():
+            self._sockets.distrust(place)
+            raise NoHttpResponse(f"{_UNASKED}: it began before the request was sent")
+
+    def _is_ended_by_tls(self, place: tuple[str, int]) -> bool:
+        """Whether libcurl has said goodbye on a connection: by TLS it waits for the reply, with the
+        socket open."""
+        now = self._sockets.traffic(place) if self._is_tls else None
+        return bool(now and self._answered and now.sent > self._answered.sent)
+
+    def _came_early(self) -> bool:
+        """Whether a success began before the last of the request went out, or was with OpenSSL
+        then, which reads ahead. An error may be said before all of a request is read."""
+        if not _last_head(self._head).startswith(b"2", 9) or _INTERIM.search(self._head):
+            return False
+        if self._asked and self._answered and self._asked.received == self._answered.received:
+            return True
+        info = self._curl.getinfo
+        return bool(info(pycurl.STARTTRANSFER_TIME_T) < info(pycurl.POSTTRANSFER_TIME_T))
+
+    def _excess(self) -> float:
+        """How many bytes libcurl threw away; infinite where it was not asked."""
+        if not self._explains:
+            return float("inf")
+        return sum(int(found[1]) for text in self._reasons if (found := _EXCESS.search(text)))
+
+    def _explain(self) -> None:
+        """Have libcurl say from now on why it does things, which takes half as long again."""
+
+        def note(kind: int, text: bytes) -> None:
+            if kind == pycurl.INFOTYPE_TEXT:
+                self._reasons.append(text)
+
+        self._explains = True
+        self._curl.setopt(pycurl.VERBOSE, True)
+        self._curl.setopt(pycurl.DEBUGFUNCTION, note)
 
     def _has_come(self, code: int) -> bool:
         """Whether there is a whole answer although the transfer failed: before the request was
@@ -149,9 +254,19 @@ class Transfer:
 
     def _check(self, _to: str, own_address: str, _to_port: int, own_port: int) -> int:
         """Before a request goes out: whether it can. libcurl takes a connection for open that the
-        server has closed within the last second."""
-        self._found_closed = self._sockets.is_closed(own_address, own_port)
-        return int(pycurl.PREREQFUNC_ABORT if self._found_closed else pycurl.PREREQFUNC_OK)
+        server has closed within the last second, and what waits there for the answer."""
+        place = own_address, own_port
+        takes = self._sockets.takes_request(*place, is_tls=self._is_tls)
+        self._place = place if self._sockets.watches(place) else None
+        self._is_unusable = not takes
+        if self._is_tls and self._place is not None:
+            self._asked = self._sockets.traffic(self._place)
+        return int(pycurl.PREREQFUNC_OK if takes else pycurl.PREREQFUNC_ABORT)
+
+    def _take_head(self, line: bytes) -> None:
+        if self._answered is None and self._place is not None:
+            self._answered = self._sockets.traffic(self._place)
+        self._head += line
 
     def _take(self, part: bytes) -> int | None:
         self._parts.append(part)
@@ -162,15 +277,23 @@ class Transfer:
         """Write the body of a success into a new file; see
         `panel.models.http_connection.HttpConnection.download`."""
         file: IO[bytes] | None = None
-        fault: OSError | None = None
+        fault: OSError | NoHttpResponse | None = None
+        n_bytes = most = 0
 
         def write(part: bytes) -> int | None:
-            nonlocal file, fault
+            nonlocal file, fault, n_bytes, most
             # libcurl tells no status here: pycurl refuses `getinfo` within a callback.
             if not _last_head(self._head).startswith(b"2", 9):
                 return self._take(part)
             try:
-                file = file or open_private(path, "xb")
+                if file is None:
+                    most = _most_in_file(_Headers(bytes(self._head)))
+                    file = open_private(path, "xb")
+                n_bytes += len(part)
+                if n_bytes > most:
+                    reason = f"the file is longer than {most:,} bytes, the most that is read"
+                    fault = NoHttpResponse(reason, is_final=True)
+                    return 0
                 file.write(part)
             except OSError as error:
                 fault = error
@@ -180,15 +303,15 @@ class Transfer:
         self._to_file = True
         # Piece by piece: the file may be longer than is held in memory.
         self._curl.setopt(pycurl.HTTP_CONTENT_DECODING, True)
+        self._curl.setopt(pycurl.HTTP_TRANSFER_DECODING, True)
         self._curl.setopt(pycurl.WRITEFUNCTION, write)
+        self._explain()
         try:
             answer = await self.answer()
             if answer.status < 300 and file is None:
                 file = open_private(path, "xb")
-        except NoHttpResponse:
-            if fault is not None:
-                raise fault from None
-            raise
+        except NoHttpResponse as error:
+            raise fault or error from None
         finally:
             if file is not None:
                 file.close()
@@ -210,6 +333,24 @@ class _Headers(Mapping[str, str]):
     def tell_of_packing(self) -> bool:
         """Whether there may be a Content-Encoding among them."""
         return b"content-encoding" in self._heads.lower()
+
+    @property
+    def are_chunked(self) -> bool:
+        """Whether the body comes in chunks."""
+        return b"transfer-encoding" in self._heads.lower() and self._says(
+            "Transfer-Encoding", "chunked"
+        )
+
+    @property
+    def keep_connection(self) -> bool:
+        """Whether libcurl has a reason to keep the connection: the answer says where it ends, and
+        does not say that the connection does."""
+        ends = "Content-Length" in self or "Transfer-Encoding" in self
+        closes = self._says("Connection", "close") or self._says("Proxy-Connection", "close")
+        return ends and not closes and self._last.startswith(b"HTTP/1.1")
+
+    def _says(self, name: str, word: str) -> bool:
+        return word in ",".join(self._all.getall(name, [])).lower()
 
     @property
     def times_packed(self) -> int:
@@ -238,35 +379,31 @@ class _Headers(Mapping[str, str]):
         return len(self._all)
 
 
-def _unpacked(body: bytes, whole: bool) -> bytes:
-    """What was packed by gzip or deflate, up to one byte more than is read.
+def _without_chunks(body: bytes) -> tuple[bytes, bytes]:
+    """What the chunks of a body hold, as far as they go, and what follows the last and its
+    trailer. libcurl has seen that they are in order."""
+    parts, at = [], 0
+    while (end := body.find(b"\n", at)) >= 0:
+        length = int(body[at:end].partition(b";")[0].strip() or b"0", 16)
+        at = end + 1
+        if not length:
+            break
+        parts.append(body[at : at + length])
+        # Past the line break behind it.
+        at = body.find(b"\n", at + length) + 1 or len(body)
+    while (end := body.find(b"\n", at)) >= 0:
+        line, at = body[at:end], end + 1
+        if not line.strip():
+            break
+    return b"".join(parts), body[at:]
 
-    Raises:
-        NoHttpResponse: it breaks off, or is no such thing.
-    """
-    rest, found, room = memoryview(body), list[bytes](), MOST_BYTES + 1
-    ended = 0
-    try:
-        # One after another, as gzip allows.
-        while rest and room:
-            # Some servers leave out what deflate begins with.
-            bare = not ended and body[0] & 15 != 8 and body[:2] != b"\x1f\x8b"
-            unpacking = zlib.decompressobj(-zlib.MAX_WBITS if bare else 32 + zlib.MAX_WBITS)
-            while rest and room and not unpacking.eof:
-                # Not all of it: what it leaves is copied each time.
-                piece = rest[:_PIECE_BYTES]
-                found.append(unpacking.decompress(piece, room))
-                room -= len(found[-1])
-                left = len(unpacking.unused_data) + len(unpacking.unconsumed_tail)
-                rest = rest[len(piece) - left :]
-            if whole and room and not unpacking.eof:
-                raise NoHttpResponse("the packed answer broke off")
-            ended = len(found)
-    except zlib.error as error:
-        # What follows a whole one means nothing.
-        if not ended:
-            raise NoHttpResponse(f"the packed answer cannot be read: {error}") from None
-    return b"".join(found[:ended])
+
+def _most_in_file(headers: _Headers) -> int:
+    """How many bytes the file of an answer may have."""
+    length = headers.get("Content-Length", "")
+    if not (headers.times_packed and length.isdecimal()):
+        return _MOST_FILE_BYTES
+    return min(most_unpacked(int(length)), _MOST_FILE_BYTES)
 
 
 def _last_head(heads: bytes | bytearray) -> bytes | bytearray:

@@ -1,33 +1,67 @@
-"""Whether a server has closed a connection that is kept for the next request.
+"""What waits on a connection that is kept for the next request: a close, or bytes that nobody has
+asked for.
 
-libcurl looks only where one has been idle for a second. Before that it sends the request, and
-nobody can tell afterwards whether the server has read it.
+libcurl looks only where a connection has been idle for a second. Before that it sends the request,
+and takes what is unread for its answer.
 """
 
 from __future__ import annotations
 
+import logging
 import select
-from socket import AF_INET, AF_INET6, socket
-from typing import NamedTuple
+import socket as sockets
+import struct
+from dataclasses import dataclass
+from socket import AF_INET, MSG_PEEK, socket
+from typing import Any, NamedTuple
 
-# Where the system cannot tell a close from data: an idle connection brings none.
-_CLOSED = getattr(select, "POLLRDHUP", getattr(select, "POLLIN", 0))
+logger = logging.getLogger(__name__)
+
+# Where the system cannot tell a close from data, both are readable.
+_NEWS = getattr(select, "POLLRDHUP", 0) | getattr(select, "POLLIN", 0)
+_PEEKED_BYTES = 64
+_TCP_INFO = getattr(sockets, "TCP_INFO", None)
+_TCP_INFO_BYTES = 216
+_RECEIVED, _SENT = 128, 200
+"""Where Linux counts a connection's bytes: received; sent, and of these sent again."""
+_TLS_DATA = 0x17
+_LONGEST_TLS_ALERT = 32
+"""Bytes of an encrypted record that can only be an alert, such as the last word of a connection."""
 
 
-class _WatchedSocket(NamedTuple):
-    """A socket, and what tells whether its connection was closed."""
+@dataclass(slots=True)
+class _WatchedSocket:
+    """A socket, and what tells whether something waits there."""
 
     descriptor: int
     poll: select.poll
+    is_used: bool = False
+    is_distrusted: bool = False
+
+
+class Traffic(NamedTuple):
+    """How many bytes a connection has brought and taken, as the system counts them."""
+
+    received: int
+    sent: int
 
 
 class KeptSockets:
     """The sockets of libcurl's connections, by their own address and port: that is all that it
-    says of the one that it sends a request on."""
+    says of the one that it sends a request on.
+
+    Attributes:
+        closes_idle: libcurl closes connections by itself, to keep few.
+        explains: an answer was longer than it said: libcurl is asked for its reasons.
+        has_strays: the server has sent answers that no request asked for.
+    """
 
     def __init__(self) -> None:
         self._unplaced: set[int] = set()
         self._at: dict[tuple[str, int], _WatchedSocket] = {}
+        self.closes_idle = False
+        self.explains = False
+        self.has_strays = False
 
     def opened(self, descriptor: int, _purpose: int) -> int:
         """Told of each socket that libcurl opens; returns that it is as it should be."""
@@ -38,18 +72,64 @@ class KeptSockets:
             self._unplaced.add(descriptor)
         return 0
 
-    def is_closed(self, address: str, port: int) -> bool:
-        """Whether the other end has closed the connection from this address and port; asked
-        before each request, which is when the socket of a new one has its address."""
+    def takes_request(self, address: str, port: int, *, is_tls: bool) -> bool:
+        """Whether a request may go out on the connection from this address and port: the other end
+        has not closed it and has sent nothing; asked before each request, which is when the socket
+        of a new one has its address."""
         if self._unplaced:
             self._place_new()
         place = address, port
         if (kept := self._at.get(place)) is None:
-            return False
-        if not kept.poll.poll(0):
-            return False
-        del self._at[place]
-        return True
+            return True
+        if kept.is_used:
+            news = kept.poll.poll(0)
+            takes = not (kept.is_distrusted or news)
+            if news and not is_tls:
+                self._report(_unread(kept.descriptor, place))
+        else:
+            # A new one may bring TLS's tickets, and its close is for libcurl to name.
+            takes = is_tls or not (kept.poll.poll(0) and _unread(kept.descriptor, place))
+        kept.is_used = True
+        if not takes:
+            del self._at[place]
+        return takes
+
+    def unread(self, place: tuple[str, int]) -> bytes | None:
+        """The beginning of what waits on the connection that the last request went out on; None
+        where libcurl has closed it."""
+        kept = self._at.get(place)
+        news = kept.poll.poll(0) if kept is not None else [(0, select.POLLNVAL)]
+        if kept is None or (news and news[0][1] & select.POLLNVAL):
+            return None
+        return _unread(kept.descriptor, place) if news else b""
+
+    def traffic(self, place: tuple[str, int]) -> Traffic | None:
+        """What went over the connection from there so far; None where the system does not say."""
+        if _TCP_INFO is None or (kept := self._at.get(place)) is None:
+            return None
+        return _asked(kept.descriptor, _traffic_of)  # type: ignore[no-any-return]
+
+    def watches(self, place: tuple[str, int]) -> bool:
+        """Whether the connection from there is watched."""
+        return place in self._at
+
+    def distrust(self, place: tuple[str, int] | None = None) -> None:
+        """Send nothing more on a connection, or on any that is there now: a stray answer came on
+        it."""
+        self.has_strays = True
+        for at, kept in self._at.items():
+            kept.is_distrusted |= place in (None, at)
+
+    def _report(self, unread: bytes | None) -> None:
+        """Warn, once, of an answer that came while nobody waited for any."""
+        # Some servers announce with an error that they close what is idle.
+        if unread and unread.startswith(b"HTTP/") and unread[9:10] == b"2" and not self.has_strays:
+            self.has_strays = True
+            logger.warning(
+                "A server sent an answer that no request asked for. It was thrown away, with its "
+                "connection; of the answer that came before it on that connection nobody can tell "
+                "whether it was another request's. See to the server, or to the proxy before it."
+            )
 
     def _place_new(self) -> None:
         for descriptor in list(self._unplaced):
@@ -58,21 +138,66 @@ class KeptSockets:
             # Without a port it is not connected yet.
             elif place[1]:
                 poll = select.poll()
-                poll.register(descriptor, _CLOSED)
+                poll.register(descriptor, _NEWS)
                 self._at[place] = _WatchedSocket(descriptor, poll)
                 self._unplaced.discard(descriptor)
+
+
+def is_answer(unread: bytes, *, is_tls: bool) -> bool:
+    """Whether what waits after an answer may be another: not a line break too many, and by TLS,
+    which hides what it is, no alert."""
+    if is_tls:
+        length = int.from_bytes(unread[3:5])
+        return unread[:1] == bytes([_TLS_DATA]) and length > _LONGEST_TLS_ALERT
+    return bool(unread.strip())
 
 
 def _place_of(descriptor: int) -> tuple[str, int] | None:
     """A socket's own address and port; None where it is another's by now, since another address
     of the same server was quicker."""
-    try:
-        one = socket(fileno=descriptor)
+    found: tuple[str, int] | None = _asked(descriptor, _name_of)
+    return found
+
+
+def _unread(descriptor: int, place: tuple[str, int]) -> bytes | None:
+    """The beginning of what can be read; empty after a close, None where the socket is another."""
+
+    def peek(one: socket) -> bytes | None:
+        if _name_of(one) != place:
+            return None
         try:
-            name = one.getsockname() if one.family in (AF_INET, AF_INET6) else None
+            return one.recv(_PEEKED_BYTES, MSG_PEEK)
+        except OSError:
+            # Reset, which is a close.
+            return b""
+
+    found: bytes | None = _asked(descriptor, peek)
+    return found
+
+
+def _traffic_of(one: socket) -> Traffic | None:
+    found = one.getsockopt(sockets.IPPROTO_TCP, sockets.TCP_INFO, _TCP_INFO_BYTES)
+    if len(found) < _TCP_INFO_BYTES:
+        return None
+    sent, again = struct.unpack_from("QQ", found, _SENT)
+    return Traffic(struct.unpack_from("Q", found, _RECEIVED)[0], sent - again)
+
+
+def _name_of(one: socket) -> tuple[str, int] | None:
+    name: Any = one.getsockname()
+    # That of another kind of socket is a path.
+    return name[:2] if isinstance(name, tuple) else None
+
+
+def _asked(descriptor: int, question: Any) -> Any:
+    """What a question to a socket of libcurl's brings; None where it is no socket any more."""
+    try:
+        # Its family is not asked for: a question about the name brings that.
+        one = socket(AF_INET, sockets.SOCK_STREAM, 0, descriptor)
+        try:
+            return question(one)
         finally:
             # libcurl's to close.
             one.detach()
     except OSError:
         return None
-    return name[:2] if name else None

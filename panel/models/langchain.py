@@ -20,7 +20,9 @@ from langchain_core.runnables.config import merge_configs, var_child_runnable_co
 
 from panel.models.client import CallError, Capabilities, not_too_long
 from panel.models.completions import several, short
+from panel.models.error_responses import BROKEN
 from panel.models.event_loops import close_later, in_lasting_loop, is_passing
+from panel.models.http_clients import refuse_stray_answers
 from panel.models.identity import identity_of, secrets_of
 from panel.models.langchain_errors import answer_in, call_error_of
 from panel.models.langchain_logprobs import (
@@ -31,6 +33,7 @@ from panel.models.langchain_logprobs import (
 )
 from panel.models.langchain_sending import Sending, sending
 from panel.models.options import options_document
+from panel.models.stray_answers import StrayAnswers
 from panel.models.usage import completion_usage, odd_usage, usage_from
 from panel.secrets import SECRETS
 from rubrics import ModelRequest, ModelResponse, Usage
@@ -88,6 +91,8 @@ class LangChainClient:
         self._marks = keep_prefix and "anthropic" in chat._llm_type
         self._own = own
         self._structured: bool | None = None
+        self._strays = StrayAnswers(name)
+        refuse_stray_answers()
         if close is not None:
             finalize(self, close_later, close).atexit = False
         SECRETS.learn(*secrets_of(chat))
@@ -128,7 +133,22 @@ class LangChainClient:
             if reply := answer_in(error, latency_s):
                 return reply
             raise call_error_of(error, unsent=call.surely_not) from None
+        self._require_own(request, message)
         return not_too_long(as_reply(message, time.monotonic() - started))
+
+    def _require_own(self, request: ModelRequest, message: BaseMessage) -> None:
+        """
+        Raises:
+            CallError: a message may be the answer to another request.
+        """
+        asked = hash((request.system, request.blocks, repr(request.exchange), request.prefill))
+        meta = message.response_metadata
+        # LangChain gives a message an id of its own where the provider has none.
+        id_ = meta.get("id") or (message.id if not _is_langchains(message.id) else None)
+        model = meta.get("model_name") or meta.get("model")
+        said = hash(repr((message.content, getattr(message, "tool_calls", None))))
+        if (doubt := self._strays.doubt(asked, said, id_, model)) is not None:
+            raise CallError(f"{doubt}; it is not used", kind="transient", status=BROKEN, used=None)
 
     async def aclose(self) -> None:
         """The chat model's connections stay for the next run."""
@@ -194,6 +214,10 @@ def only(message: BaseMessage, n: int) -> BaseMessage:
     if n > 1:
         raise CallError(several(n), kind="rejected", used=as_reply(message, 0.0).usage or None)
     return message
+
+
+def _is_langchains(id_: str | None) -> bool:
+    return id_ is None or id_.startswith(("lc_", "run-"))
 
 
 def lasting_context() -> Context:

@@ -24,6 +24,7 @@ from panel.models.error_responses import (
     retry_after,
     retry_delay,
 )
+from panel.models.http_clients import UNASKED
 from panel.models.response_bodies import content_of
 from panel.secrets import scrub
 from rubrics import ModelResponse
@@ -111,6 +112,9 @@ def call_error_of(error: Exception, *, unsent: bool = False) -> CallError:
     have come before anything was sent."""
     # Scrubbed before it is shortened: half a key would not be recognised.
     text = well_formed(scrub(" ".join(str(error)[:20_000].split()))[:300])
+    # Some packages say no more than that a connection broke off.
+    if UNASKED not in text and any(UNASKED in str(cause) for cause in _causes(error)):
+        text = f"{text} ({UNASKED})"
     complaint = _complaint(error, list(_bodies(error)))
     status = complaint.status or None
     if status is None and (why := _not_connected(error)) and why not in text:

@@ -55,6 +55,7 @@ from panel.models.options import (
     without_headers,
 )
 from panel.models.sent_parameters import note_sent
+from panel.models.stray_answers import StrayAnswers
 from panel.models.usage import usage_in
 from panel.secrets import scrub
 from rubrics import ModelRequest, ModelResponse
@@ -134,6 +135,10 @@ class OpenAICompatible(BaseChatModel):
         from panel.models.http_connection import HttpConnection
 
         return HttpConnection(self._endpoint, self.api_key, self.timeout_s, self.headers)
+
+    @cached_property
+    def _strays(self) -> StrayAnswers:
+        return StrayAnswers(self.model)
 
     @cached_property
     def _declined(self) -> set[str]:
@@ -319,13 +324,15 @@ class OpenAICompatible(BaseChatModel):
         while True:
             payload = without(payload, self._declined)
             note_sent(payload)
-            answer = await self._reached(self._wire.exchange(self._encoded(payload)))
+            data = self._encoded(payload)
+            answer = await self._reached(self._wire.exchange(data))
             if not answer.whole and answer.status < 300:
                 # Tried again, it would be sent, and paid for, once more.
                 message = f"{self.base_url}: the answer is longer than {MOST_BYTES:,} bytes"
                 raise CallError(message, kind="rejected")
             content = parsed(answer)
             if completion := completion_in(content, answer.status):
+                self._require_own(completion, hash(data), hash(answer.body))
                 return completion
             complaint = error_of(content, answer)
             if is_filtered(complaint):
@@ -334,6 +341,18 @@ class OpenAICompatible(BaseChatModel):
             if blamed is None:
                 raise self._fault(complaint, answer, content)
             self._remember(blamed)
+
+    def _require_own(self, completion: Mapping[str, Any], asked: int, said: int) -> None:
+        """
+        Raises:
+            CallError: a completion may be the answer to another request.
+        """
+        id_, model = completion.get("id"), completion.get("model")
+        if (doubt := self._strays.doubt(asked, said, id_, model)) is not None:
+            self._wire.distrust()
+            # What the answer to this one took, nobody knows.
+            said_so = self._one_line(f"{self.base_url}: {doubt}; it is not used")
+            raise CallError(said_so, kind="transient", status=BROKEN, used=None)
 
     def _remember(self, declined: str) -> None:
         # Of the calls in flight together each learns it; one line in the log is enough.

@@ -9,7 +9,7 @@ from codecs import BOM_UTF8
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, NamedTuple, NoReturn, cast
+from typing import NamedTuple, NoReturn
 
 import orjson
 
@@ -19,6 +19,7 @@ from panel.calls.budget import Caps
 from panel.calls.caller import CallerFactory
 from panel.calls.key_masking import without_keys
 from panel.errors import Fault, InputError
+from panel.io.unpacking import TooMuchUnpacked, unpacked_file
 from panel.io.wording import shown
 from panel.models.batches import LONGEST_ROW, BatchAnswer, BatchApi
 from panel.models.client import CallError
@@ -234,8 +235,8 @@ def _lines(path: Path) -> Iterator[tuple[int, bytes | None]]:
         InputError: it cannot be read.
     """
     try:
-        opened = gzip.open if path.suffix == ".gz" else open
-        with cast(IO[bytes], opened(path, "rb")) as file:
+        with path.open("rb") as raw:
+            file = unpacked_file(raw) if path.suffix == ".gz" else raw
             number = 0
             while line := file.readline(LONGEST_ROW + 2):
                 number += 1
@@ -250,6 +251,8 @@ def _lines(path: Path) -> Iterator[tuple[int, bytes | None]]:
                 yield number, None
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         _refuse(path, f"a damaged gzip file ({error})")
+    except TooMuchUnpacked as error:
+        _refuse(path, f"a file that {error}")
     except OSError as error:
         _refuse(path, error.strerror or "what cannot be read")
 

@@ -203,7 +203,7 @@ def _of_type(schema: Mapping[str, Any], root: Any, seed: int, scores: Sequence[i
 def _completion(payload: Mapping[str, Any], choice: Any, usage: Any) -> bytes:
     return orjson.dumps(
         {
-            "id": "chatcmpl-stub",
+            "id": f"chatcmpl-{stable_hash(payload):016x}",
             "object": "chat.completion",
             "created": 0,
             "model": payload.get("model", MODEL),

@@ -186,7 +186,7 @@ class RedisReplyStore(JournaledStore):
             with waiting_for_a_server():
                 await asyncio.sleep(random.uniform(wait_s / 2, wait_s))
             wait_s = min(2 * wait_s, _LONGEST_POLL_S)
-        return decoded(found) if isinstance(found, bytes) else None
+        return decoded(found, page, key) if isinstance(found, bytes) else None
 
     def _ask(self, questions: Sequence[_Question]) -> list[Any]:
         def ask() -> list[Any]:
