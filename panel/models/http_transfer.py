@@ -21,7 +21,7 @@ from multidict import CIMultiDict
 from panel.io.private_files import open_private
 from panel.io.unpacking import UnreadablePacking, most_unpacked, unpacked
 from panel.models.error_responses import MOST_BYTES, HttpResponse
-from panel.models.kept_sockets import KeptSockets, Traffic, is_answer
+from panel.models.kept_sockets import KeptSocket, KeptSockets, Traffic, is_answer
 
 _UNSENT = frozenset(
     {
@@ -79,7 +79,8 @@ class Transfer:
         self._to_file = False
         self._data = BytesIO()
         self._is_unusable = False
-        self._place: tuple[str, int] | None = None
+        self._kept: KeptSocket | None = None
+        self._number = 0
         self._asked: Traffic | None = None
         self._answered: Traffic | None = None
         self._reasons: list[bytes] = []
@@ -121,7 +122,7 @@ class Transfer:
             self._parts.clear()
             self._reasons.clear()
             self._room = MOST_BYTES
-            self._is_unusable, self._place, self._answered = False, None, None
+            self._is_unusable, self._kept, self._answered = False, None, None
             try:
                 await self._multi.add_handle(curl)
             except pycurl.error as error:
@@ -145,9 +146,11 @@ class Transfer:
                     raise NoHttpResponse(_CLOSED) from None
                 raise
             else:
+                answer = self._received(is_sound=True)
                 if self._sockets.has_strays:
                     await asyncio.sleep(_HELD_S)
-                return self._received(is_sound=True)
+                    self._require_alone()
+                return answer
             return self._received(is_sound=False)
 
     def _received(self, *, is_sound: bool) -> HttpResponse:
@@ -187,11 +190,11 @@ class Transfer:
             NoHttpResponse: another came with it, or it is a success that began before the request
                 was out.
         """
-        place = self._place
-        if place is None:
+        kept = self._kept
+        if kept is None:
             return
-        waiting = self._sockets.unread(place)
-        if waiting is None or self._is_ended_by_tls(place):
+        waiting = self._sockets.unread(kept, self._number)
+        if waiting is None or self._is_ended_by_tls(kept):
             is_excess = headers.keep_connection and not self._sockets.closes_idle
             is_excess = is_excess and self._excess() > _LONGEST_LINE_BREAK
             waiting = None
@@ -201,16 +204,30 @@ class Transfer:
             is_excess = bool(after.strip())
         if is_excess or (waiting and is_answer(waiting, is_tls=self._is_tls)):
             self._sockets.explains |= waiting is None
-            self._sockets.distrust(place)
+            self._sockets.distrust(kept)
             raise NoHttpResponse(f"{_UNASKED}, next to another: neither is used")
         if self._came_early():
-            self._sockets.distrust(place)
+            self._sockets.distrust(kept)
             raise NoHttpResponse(f"{_UNASKED}: it began before the request was sent")
 
-    def _is_ended_by_tls(self, place: tuple[str, int]) -> bool:
+    def _require_alone(self) -> None:
+        """Refuse an answer behind which another has come by now.
+
+        Raises:
+            NoHttpResponse: one has.
+        """
+        if (kept := self._kept) is not None and not self._is_ended_by_tls(kept):
+            waiting = self._sockets.unread(kept, self._number)
+            if waiting and is_answer(waiting, is_tls=self._is_tls):
+                self._sockets.distrust(kept)
+                raise NoHttpResponse(f"{_UNASKED}, next to another: neither is used")
+
+    def _is_ended_by_tls(self, kept: KeptSocket) -> bool:
         """Whether libcurl has said goodbye on a connection: by TLS it waits for the reply, with the
         socket open."""
-        now = self._sockets.traffic(place) if self._is_tls else None
+        if not self._is_tls or kept.n_requests != self._number:
+            return False
+        now = self._sockets.traffic(kept)
         return bool(now and self._answered and now.sent > self._answered.sent)
 
     def _came_early(self) -> bool:
@@ -255,17 +272,20 @@ class Transfer:
     def _check(self, _to: str, own_address: str, _to_port: int, own_port: int) -> int:
         """Before a request goes out: whether it can. libcurl takes a connection for open that the
         server has closed within the last second, and what waits there for the answer."""
-        place = own_address, own_port
-        takes = self._sockets.takes_request(*place, is_tls=self._is_tls)
-        self._place = place if self._sockets.watches(place) else None
-        self._is_unusable = not takes
-        if self._is_tls and self._place is not None:
-            self._asked = self._sockets.traffic(self._place)
-        return int(pycurl.PREREQFUNC_OK if takes else pycurl.PREREQFUNC_ABORT)
+        kept = self._sockets.at(own_address, own_port)
+        if kept is None:
+            return int(pycurl.PREREQFUNC_OK)
+        if not self._sockets.takes_request(kept, is_tls=self._is_tls):
+            self._is_unusable = True
+            return int(pycurl.PREREQFUNC_ABORT)
+        self._kept, self._number = kept, kept.n_requests
+        if self._is_tls:
+            self._asked = self._sockets.traffic(kept)
+        return int(pycurl.PREREQFUNC_OK)
 
     def _take_head(self, line: bytes) -> None:
-        if self._answered is None and self._place is not None:
-            self._answered = self._sockets.traffic(self._place)
+        if self._answered is None and self._kept is not None:
+            self._answered = self._sockets.traffic(self._kept)
         self._head += line
 
     def _take(self, part: bytes) -> int | None:

@@ -29,14 +29,24 @@ _LONGEST_TLS_ALERT = 32
 """Bytes of an encrypted record that can only be an alert, such as the last word of a connection."""
 
 
-@dataclass(slots=True)
-class _WatchedSocket:
-    """A socket, and what tells whether something waits there."""
+@dataclass(slots=True, eq=False)
+class KeptSocket:
+    """A connection of libcurl's, and what tells whether something waits there.
 
+    Attributes:
+        place: its own address and port.
+        n_requests: how many requests went out on it.
+        is_distrusted: no further request is sent on it.
+        unasked: the beginning of what waited when a further request was to go out, which was sent
+            on another connection therefore; None where there was no such request.
+    """
+
+    place: tuple[str, int]
     descriptor: int
     poll: select.poll
-    is_used: bool = False
+    n_requests: int = 0
     is_distrusted: bool = False
+    unasked: bytes | None = None
 
 
 class Traffic(NamedTuple):
@@ -58,7 +68,7 @@ class KeptSockets:
 
     def __init__(self) -> None:
         self._unplaced: set[int] = set()
-        self._at: dict[tuple[str, int], _WatchedSocket] = {}
+        self._at: dict[tuple[str, int], KeptSocket] = {}
         self.closes_idle = False
         self.explains = False
         self.has_strays = False
@@ -72,53 +82,56 @@ class KeptSockets:
             self._unplaced.add(descriptor)
         return 0
 
-    def takes_request(self, address: str, port: int, *, is_tls: bool) -> bool:
-        """Whether a request may go out on the connection from this address and port: the other end
-        has not closed it and has sent nothing; asked before each request, which is when the socket
-        of a new one has its address."""
+    def at(self, address: str, port: int) -> KeptSocket | None:
+        """Return the connection from this address and port, None where the system cannot watch it;
+        asked before each request, which is when the socket of a new one has its address."""
         if self._unplaced:
             self._place_new()
-        place = address, port
-        if (kept := self._at.get(place)) is None:
-            return True
-        if kept.is_used:
-            news = kept.poll.poll(0)
+        return self._at.get((address, port))
+
+    def takes_request(self, kept: KeptSocket, *, is_tls: bool) -> bool:
+        """Return whether a request may go out on a connection, and count it: the other end has not
+        closed it and has sent nothing."""
+        news = kept.poll.poll(0)
+        if kept.n_requests:
             takes = not (kept.is_distrusted or news)
-            if news and not is_tls:
-                self._report(_unread(kept.descriptor, place))
         else:
             # A new one may bring TLS's tickets, and its close is for libcurl to name.
-            takes = is_tls or not (kept.poll.poll(0) and _unread(kept.descriptor, place))
-        kept.is_used = True
-        if not takes:
-            del self._at[place]
-        return takes
+            takes = is_tls or not (news and _unread(kept))
+        if takes:
+            kept.n_requests += 1
+            return True
+        kept.unasked = (_unread(kept) or b"") if news else b""
+        if kept.n_requests and not is_tls:
+            self._report(kept.unasked)
+        del self._at[kept.place]
+        return False
 
-    def unread(self, place: tuple[str, int]) -> bytes | None:
-        """The beginning of what waits on the connection that the last request went out on; None
+    def unread(self, kept: KeptSocket, n: int) -> bytes | None:
+        """Return the beginning of what came behind the answer to a connection's n-th request; None
         where libcurl has closed it."""
-        kept = self._at.get(place)
-        news = kept.poll.poll(0) if kept is not None else [(0, select.POLLNVAL)]
-        if kept is None or (news and news[0][1] & select.POLLNVAL):
+        if kept.n_requests != n:
+            # Nothing waited there when the next one went out.
+            return b""
+        if kept.unasked is not None:
+            return kept.unasked
+        news = kept.poll.poll(0)
+        if self._at.get(kept.place) is not kept or (news and news[0][1] & select.POLLNVAL):
             return None
-        return _unread(kept.descriptor, place) if news else b""
+        return _unread(kept) if news else b""
 
-    def traffic(self, place: tuple[str, int]) -> Traffic | None:
-        """What went over the connection from there so far; None where the system does not say."""
-        if _TCP_INFO is None or (kept := self._at.get(place)) is None:
+    def traffic(self, kept: KeptSocket) -> Traffic | None:
+        """Return what went over a connection so far; None where the system does not say."""
+        if _TCP_INFO is None or self._at.get(kept.place) is not kept:
             return None
         return _asked(kept.descriptor, _traffic_of)  # type: ignore[no-any-return]
 
-    def watches(self, place: tuple[str, int]) -> bool:
-        """Whether the connection from there is watched."""
-        return place in self._at
-
-    def distrust(self, place: tuple[str, int] | None = None) -> None:
+    def distrust(self, kept: KeptSocket | None = None) -> None:
         """Send nothing more on a connection, or on any that is there now: a stray answer came on
         it."""
         self.has_strays = True
-        for at, kept in self._at.items():
-            kept.is_distrusted |= place in (None, at)
+        for each in self._at.values() if kept is None else (kept,):
+            each.is_distrusted = True
 
     def _report(self, unread: bytes | None) -> None:
         """Warn, once, of an answer that came while nobody waited for any."""
@@ -139,7 +152,7 @@ class KeptSockets:
             elif place[1]:
                 poll = select.poll()
                 poll.register(descriptor, _NEWS)
-                self._at[place] = _WatchedSocket(descriptor, poll)
+                self._at[place] = KeptSocket(place, descriptor, poll)
                 self._unplaced.discard(descriptor)
 
 
@@ -159,11 +172,11 @@ def _place_of(descriptor: int) -> tuple[str, int] | None:
     return found
 
 
-def _unread(descriptor: int, place: tuple[str, int]) -> bytes | None:
+def _unread(kept: KeptSocket) -> bytes | None:
     """The beginning of what can be read; empty after a close, None where the socket is another."""
 
     def peek(one: socket) -> bytes | None:
-        if _name_of(one) != place:
+        if _name_of(one) != kept.place:
             return None
         try:
             return one.recv(_PEEKED_BYTES, MSG_PEEK)
@@ -171,7 +184,7 @@ def _unread(descriptor: int, place: tuple[str, int]) -> bytes | None:
             # Reset, which is a close.
             return b""
 
-    found: bytes | None = _asked(descriptor, peek)
+    found: bytes | None = _asked(kept.descriptor, peek)
     return found
 
 
