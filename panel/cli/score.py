@@ -209,5 +209,5 @@ def _score(
         figures,
         conclusion=run.conclusion,
         board=run.leaderboard,
-        status=status_of(run, complete=run.coverage.complete),
+        status=status_of(run.coverage.scored, complete=run.coverage.complete),
     )

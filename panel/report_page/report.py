@@ -143,7 +143,7 @@ def report_of(
             judges=judges,
             titles=titles,
             axes=list(dict.fromkeys(axis for _, axis in personas.values())),
-            established=established(run, said, on_leads),
+            established=established(run, said, on_leads, further.coverage),
             systems=systems_section(run, board),
             differences=differences_section(
                 run, personas, [one.system for one in board.systems], contest.order, titles
