@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from panel.reports import Renderer
 
 
-
 @click.group()
 def audit() -> None:
     """Measure a panel's biases, and how much prompt injections raise its scores."""
@@ -153,6 +152,7 @@ def bias(run: str, renderer: Renderer) -> None:
     from panel.audit.audited import load_audited_run
     from panel.audit.bias import biases
     from panel.audit.bias_document import write_biases
+    from panel.io.commands import command_line
 
     found = load_audited_run(run)
     rows = biases(found.ratings, found.scales, found.lengths, comparisons=found.comparisons)
@@ -164,10 +164,8 @@ def bias(run: str, renderer: Renderer) -> None:
         # The figures are there; a folder of someone else's is read all the same.
         say(visible(f"Not written to {run}/bias.json: {error.strerror}."), err=True)
     else:
-        say(
-            visible(f"Written to {path}; `persona-panel report {run}` shows it on the page."),
-            err=True,
-        )
+        shows = f"`{command_line('report', [run])}` shows it on the page"
+        say(visible(f"Written to {path}; {shows}."), err=True)
 
 
 def _audit(panel: Panel, plan: AuditPlan, options: RunOptions, answering: AnswerOptions) -> None:

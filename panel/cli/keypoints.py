@@ -71,6 +71,7 @@ def keypoints(
     input or configuration, no model was called; 4, no rationale could be read. The same command
     asks only what is missing.
     """
+    from panel.io.commands import command_line
     from panel.io.outputs import writing
     from panel.keypoints.extracting import estimate_key_points, key_points, write_key_points
     from panel.keypoints.rationales import rationales_of
@@ -87,7 +88,8 @@ def keypoints(
         tell([estimate], caps)
         return
     report = run_to_end(key_points(rationales, model, most, caps))
-    told = f"Written to {run}/keypoints.json; `persona-panel report {run}` shows it on the page."
+    shows = f"`{command_line('report', [run])}` shows it on the page"
+    told = f"Written to {run}/keypoints.json; {shows}."
     # What is of a part must not stand on the page for the whole, nor replace what is.
     if limit is not None or not report.read:
         told = f"Not written to {run}/keypoints.json: "

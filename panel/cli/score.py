@@ -100,7 +100,7 @@ def score(
     if human and panel.deliberation is None:
         raise click.UsageError(
             "--human works only with --deliberate; to compare scores without a deliberation with "
-            "human ratings, use `persona-panel correlate`."
+            "human ratings, use `correlate`."
         )
     refuse_mapping_alone(human, human_mapping)
     gate.refuse_unknown(lambda: _planned(panel, batch))
