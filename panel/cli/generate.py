@@ -174,7 +174,8 @@ def generate(
     else:
         where = f"No response came, so {output.path} is as it was. The same command tries again"
     say(visible(where), err=True)
-    sys.exit(status_of(done.has_rows, complete=done.complete))
+    if status := status_of(done.has_rows, complete=done.complete):
+        sys.exit(status)
 
 
 def _generated(

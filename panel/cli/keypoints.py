@@ -103,4 +103,5 @@ def keypoints(
     with standard_output() as to:
         renderer.render_key_points(report, to)
     say(visible(told), err=True)
-    sys.exit(status_of(report.read, complete=not report.missing))
+    if status := status_of(report.read, complete=not report.missing):
+        sys.exit(status)

@@ -108,4 +108,5 @@ def questions(
         "interventions" + (f", {runs} runs together" if runs > 1 else ""),
         err=True,
     )
-    sys.exit(status_of(len(rows), complete=not missing))
+    if status := status_of(len(rows), complete=not missing):
+        sys.exit(status)

@@ -54,8 +54,9 @@ def sweep_conclusion(
     said += [_of_system(one, cells, labels) for one in profiles if one.system not in without]
     if any(profile.rewording for profile in profiles):
         said.append(
-            "Rewording without pressure lowers scores, too: a degradation may come from the "
-            "rewording, see the contrasts with it."
+            "Rewording without pressure lowers scores"
+            f"{', too' if any(profile.conditions for profile in profiles) else ''}: a degradation "
+            "may come from the rewording, see the contrasts with it."
         )
     measured = [cell for cell in cells if cell.delta.n_pairs]
     said += _open([cell for cell in measured if not cell.delta.shown], smallest_p, labels)
@@ -115,11 +116,12 @@ def _open(cells: Sequence[Cell], smallest_p: float, labels: SweepLabels) -> list
             f"cells: at least {items_needed(LEVEL / n_cells)} prompts are needed."
         ]
     said = []
-    widest = max(cells, key=lambda cell: -1.0 if isnan(cell.delta.ci_high) else cell.delta.ci_high)
-    if widest.delta.ci_high > 0:
+    bounded = [cell for cell in cells if not isnan(cell.delta.ci_high)]
+    widest = max(bounded, key=lambda cell: cell.delta.ci_high, default=None)
+    if widest is not None and widest.delta.ci_high > 0:
         said.append(
             "That no degradation is established in a cell does not show that there is none: in "
-            f"{counted(len(cells), 'such cell')} intervals reach up to a Δ of "
+            f"{counted(len(bounded), 'such cell')} intervals reach up to a Δ of "
             f"{number(widest.delta.ci_high)} ({labels.of(widest)})."
         )
     largest = max(cells, key=lambda cell: cell.delta.value)

@@ -186,8 +186,8 @@ def _show_profile(profile: Profile, labels: SweepLabels, console: Console) -> No
     if profile.rewording:
         console.print(
             Text(
-                "  The placebo (rewording without pressure) lowers scores, too: see the contrast "
-                "with it.",
+                f"  The placebo (rewording without pressure) lowers scores"
+                f"{', too' if profile.conditions else ''}: see the contrast with it.",
                 "yellow",
             )
         )
