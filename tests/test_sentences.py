@@ -3,14 +3,20 @@ of how sentences are made takes each apart, over random runs of many shapes."""
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 import pytest
 
 from graphs.records import controls_among
+from panel import Run
+from panel.breakdown.contested import contested
+from panel.breakdown.groups import model_differences
+from panel.breakdown.personas import persona_departures
 from panel.conclusions.score import Judged
 from panel.runs.ranking_document import difference_document, system_document
+from panel.statistics.breakdown.group_contrasts import ALL_SYSTEMS
 from panel.statistics.core.ranking import Leaderboard
 from panel.sweep.cell_documents import cell_document
 from panel.sweep.conclusion import sweep_conclusion
@@ -18,7 +24,7 @@ from panel.sweep.deltas import Names, measure
 from panel.sweep.detectable import detectable_in
 from panel.sweep.profiles import Profile, SweepLabels, profiles
 from tests.helpers.random_runs import random_run
-from tests.helpers.sentences import RUN, SWEEP, Beside, read
+from tests.helpers.sentences import DIFFERS, LEVEL, RUN, SWEEP, Beside, read
 
 N = 200
 
@@ -29,6 +35,27 @@ def document(board: Leaderboard) -> dict[str, Any]:
         "ranking": list(map(system_document, board.systems)),
         "differences": list(map(difference_document, board.differences)),
         "winner": board.winner,
+    }
+
+
+def differing(run: Run) -> dict[str, Any]:
+    """The rows that sentences on who sees it otherwise are of."""
+    departures, models = persona_departures(run), model_differences(run)
+    of, shown = departures.by_response, departures.by_response.shown
+    farthest = np.abs(of.departures[shown]).max() if shown.any() else None
+    first = models.differences[0].dimension if models.differences else None
+    whole = [one for one in models.differences if one.system == ALL_SYSTEMS]
+    return {
+        "by_system": [asdict(one) for one in departures.by_system],
+        "by_response": {
+            "reason": of.reason,
+            "tested": int(np.isfinite(of.p).sum()),
+            "shown": int((of.p_adjusted < LEVEL).sum()),
+            "farthest": farthest,
+        },
+        "contested": [asdict(one) for one in contested(run)],
+        "models": [asdict(one) for one in whole if one.dimension == first],
+        "interactions": [asdict(one) for one in models.interactions if one.dimension == first],
     }
 
 
@@ -46,6 +73,15 @@ def faults_and_kinds() -> tuple[list[str], set[str]]:
         )
         for sentence in run.conclusion():
             if (fault := read(sentence, beside)) is not None:
+                faults.append(f"run {seed}: {fault}")
+        if not run.coverage.scored:
+            continue
+        rows, said = Beside(differing(run), judges, kinds), beside.summary
+        for sentence in [
+            *said.get("differs", ()),
+            *said.get("contested", {}).get("conclusion", ()),
+        ]:
+            if (fault := read(sentence, rows, DIFFERS)) is not None:
                 faults.append(f"run {seed}: {fault}")
     return faults, kinds
 

@@ -27,7 +27,13 @@ def random_run(seed: int) -> Run:
         label="Random",
         question="How good is it?",
         dimensions=tuple(
-            Dimension(id=name, label=name.title(), definition="Defined.", guiding_question="Is it?", scale=scale)
+            Dimension(
+                id=name,
+                label=name.title(),
+                definition="Defined.",
+                guiding_question="Is it?",
+                scale=scale,
+            )
             for name, scale in zip(("clarity", "depth"), scales, strict=True)
         )[: int(rng.integers(1, 3))],
         abstention=Abstention(definition="Declining.", guiding_question="Does it decline?"),
