@@ -78,6 +78,11 @@ def shown(row: Table) -> bool:
     return row["p_adjusted"] is not None and row["p_adjusted"] < LEVEL
 
 
+def claimed(row: Table) -> bool:
+    """Whether a difference may be claimed: its p-value is small, and its interval leaves 0 out."""
+    return shown(row) and (row["ci_low"] is None or row["ci_low"] > 0 or row["ci_high"] < 0)
+
+
 def names_in(said: str) -> list[str]:
     return re.split(r", | and ", said)
 
@@ -96,7 +101,7 @@ def figures(found: re.Match[str], row: Table) -> bool:
 
 def _ahead(found: re.Match[str], beside: Beside) -> bool:
     row = beside.difference(found["a"], found["b"])
-    return row["difference"] > 0 and shown(row) and figures(found, row)
+    return row["difference"] > 0 and claimed(row) and figures(found, row)
 
 
 def _won(found: re.Match[str], beside: Beside) -> bool:
@@ -108,7 +113,8 @@ def _won(found: re.Match[str], beside: Beside) -> bool:
     nearest = min(own, key=lambda row: abs(row["difference"]))
     return (
         beside.summary["winner"] == found["a"]
-        and all(shown(row) and row["difference"] > 0 for row in own)
+        and all(claimed(row) and row["difference"] > 0 for row in own)
+        and all(one["rank_low"] > 1 for one in beside.ranked if one["system"] != found["a"])
         and abs(abs(nearest["difference"]) - value(found["d"])) < 0.006
         and _ahead(found, beside)
     )
@@ -157,16 +163,16 @@ def _none_established(found: re.Match[str], beside: Beside) -> bool:
 
 
 def _those_established(found: re.Match[str], beside: Beside) -> bool:
-    claimed = set()
+    said = set()
     for part in found["claims"].split("; "):
         better, worse = part.split(" is ahead of ")
-        claimed |= {(better, one) for one in names_in(worse)}
+        said |= {(better, one) for one in names_in(worse)}
     true = {
         (one["a"], one["b"]) if one["difference"] > 0 else (one["b"], one["a"])
         for one in beside.tested
         if shown(one)
     }
-    return claimed == true
+    return said == true and all(claimed(one) for one in beside.tested if shown(one))
 
 
 def _would_show(found: re.Match[str], beside: Beside) -> bool:
@@ -236,7 +242,11 @@ def _not_established(found: re.Match[str], beside: Beside) -> bool:
 
 def _n_established(found: re.Match[str], beside: Beside) -> bool:
     tested = beside.tested
-    return value(found["n"]) == sum(map(shown, tested)) and value(found["of"]) == len(tested)
+    return (
+        value(found["n"]) == sum(map(shown, tested))
+        and all(claimed(one) for one in tested if shown(one))
+        and value(found["of"]) == len(tested)
+    )
 
 
 RUN: dict[str, Check] = {
@@ -543,6 +553,7 @@ def _models(found: re.Match[str], beside: Beside) -> bool:
         sides = sorted((turned * row["ci_low"], turned * row["ci_high"]))
         if not (
             row["difference"] * turned > 0
+            and claimed(row)
             and close(one["d"], abs(row["difference"]))
             and close(one["low"], sides[0])
             and close(one["high"], sides[1])
