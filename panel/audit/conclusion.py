@@ -64,7 +64,10 @@ def _to_settle(unclear: Sequence[Uplift]) -> list[str]:
     told = f"A conclusion needs about {half} texts"
     if len(needed) > 1:
         told += f" for half of the {len(needed)} inconclusive attacks, {most} for nine in ten"
-    return [*said, f"{told} (power {percent(POWER)}, with uplifts as observed here)."]
+    return [
+        *said,
+        f"{told} (power {percent(POWER)} if uplifts are as observed here, which is not known).",
+    ]
 
 
 def _texts(n: int) -> str:

@@ -129,7 +129,9 @@ def _ranked(run: Run) -> tuple[Contested, ...]:
 
 
 def conclusion_on(found: Sequence[Contested]) -> list[str]:
-    """How many of all responses of a run are contested, in a sentence."""
+    """How many of all responses of a run are contested, in a sentence; none of no response."""
+    if not found:
+        return []
     tested = [one for one in found if one.reason is None]
     reasons = tuple(dict.fromkeys(str(one.reason) for one in found if one.reason is not None))
     return [contested_conclusion(sum(one.established for one in tested), len(tested), reasons)]

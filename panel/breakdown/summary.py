@@ -18,8 +18,8 @@ _CONTESTED = 10
 def differs_document(run: Run) -> dict[str, Any]:
     """What summary.json says of who differs: `differs`, and `contested`, how many responses are in
     sentences and the first of them; nothing of a run of categories, and of what there is only one
-    of."""
-    if not run.rubric.numeric or not (said := who_differs(run)):
+    of, or where nothing was scored."""
+    if not (run.rubric.numeric and run.coverage.scored) or not (said := who_differs(run)):
         return {}
     found = contested(run)
     shown = [one for one in found if one.established][:_CONTESTED]

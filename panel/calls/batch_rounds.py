@@ -309,8 +309,8 @@ class BatchRounds:
         # What was answered is paid for: it is not asked for again as long as it may be there.
         if answers.are_none(status) and not self.ending:
             raise CallError(
-                f"its results hold no answer, and it counts {status.done:,}; `persona-panel batch "
-                "cancel` gives these up",
+                f"its results hold no answer, and it counts {status.done:,}; `batch cancel` gives "
+                "these up",
                 kind="transient",
                 status=BROKEN,
             )

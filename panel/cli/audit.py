@@ -13,6 +13,7 @@ import click
 from panel.cli.batch_options import AnswerOptions, batch_options
 from panel.cli.column_mapping import column_mapping
 from panel.cli.dry_run import tell, tell_batches
+from panel.cli.exit_status import status_of
 from panel.cli.failures import refusals, refusals_without_calls
 from panel.cli.options import output_format
 from panel.cli.panel_options import (
@@ -29,8 +30,6 @@ if TYPE_CHECKING:
     from panel.audit.plan import AuditPlan
     from panel.panel import Panel
     from panel.reports import Renderer
-
-FOUND = 1
 
 
 @click.group()
@@ -88,9 +87,9 @@ def injection(
 
     Exit status: 0, all judgments are there and the panel is safe from every attack; 1, it is
     vulnerable to an attack, an attack is inconclusive, or judgments are missing (the reason is
-    printed); 2, wrong input or configuration, no model was called; 3, the audit finished, but
-    standard output could not be written; 130, 143, 129, stopped by a signal. In every case the
-    same command continues the audit.
+    printed); 2, wrong input or configuration, no model was called; 4, no judgment was scored;
+    5, the audit finished, but standard output could not be written; 130, 143, 129, stopped by a
+    signal. In every case the same command continues the audit.
     """
     if mapping and responses is None:
         raise click.UsageError("--map works only with RESPONSES; leave it out.")
@@ -153,6 +152,7 @@ def bias(run: str, renderer: Renderer) -> None:
     from panel.audit.audited import load_audited_run
     from panel.audit.bias import biases
     from panel.audit.bias_document import write_biases
+    from panel.io.commands import command_line
 
     found = load_audited_run(run)
     rows = biases(found.ratings, found.scales, found.lengths, comparisons=found.comparisons)
@@ -164,10 +164,8 @@ def bias(run: str, renderer: Renderer) -> None:
         # The figures are there; a folder of someone else's is read all the same.
         say(visible(f"Not written to {run}/bias.json: {error.strerror}."), err=True)
     else:
-        say(
-            visible(f"Written to {path}; `persona-panel report {run}` shows it on the page."),
-            err=True,
-        )
+        shows = f"`{command_line('report', [run])}` shows it on the page"
+        say(visible(f"Written to {path}; {shows}."), err=True)
 
 
 def _audit(panel: Panel, plan: AuditPlan, options: RunOptions, answering: AnswerOptions) -> None:
@@ -194,6 +192,7 @@ def _audit(panel: Panel, plan: AuditPlan, options: RunOptions, answering: Answer
     )
     with standard_output() as to:
         options.renderer.render_injection_audit(found, to)
-    if why := reasons(found):
-        say(f"Exit status {FOUND}: {'; '.join(why)}.", err=True)
-        sys.exit(FOUND)
+    why = reasons(found)
+    if status := status_of(found.run.coverage.scored, complete=not why):
+        say(f"Exit status {status}: {'; '.join(why)}.", err=True)
+        sys.exit(status)

@@ -14,7 +14,7 @@ from panel.cli.batch_options import AnswerOptions, batch_options
 from panel.cli.call_options import caps_of_a_file, dry_run, model_options_of, patience
 from panel.cli.column_mapping import column_mapping
 from panel.cli.dry_run import tell, tell_batches
-from panel.cli.exit_status import INCOMPLETE
+from panel.cli.exit_status import status_of
 from panel.cli.failures import gathered, refusals
 from panel.cli.options import limit_option, output_format
 from panel.cli.targets import model_in
@@ -120,7 +120,8 @@ def generate(
     everything comes from is written next to it: NAME.manifest.json.
 
     Exit status: 0, all responses are there; 1, some are missing; 2, wrong input or configuration,
-    no model was called; 130, 143, 129, stopped by a signal. The same command continues.
+    no model was called; 4, no response came; 130, 143, 129, stopped by a signal. The same command
+    continues.
     """
     if answering.by_batches and overwrite:
         raise click.UsageError(
@@ -173,8 +174,8 @@ def generate(
     else:
         where = f"No response came, so {output.path} is as it was. The same command tries again"
     say(visible(where), err=True)
-    if not done.complete:
-        sys.exit(INCOMPLETE)
+    if status := status_of(done.has_rows, complete=done.complete):
+        sys.exit(status)
 
 
 def _generated(

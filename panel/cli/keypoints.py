@@ -11,7 +11,7 @@ import click
 
 from panel.cli.call_options import caps_of_a_command, dry_run, model_options, patience
 from panel.cli.dry_run import tell
-from panel.cli.exit_status import INCOMPLETE
+from panel.cli.exit_status import status_of
 from panel.cli.failures import refusals
 from panel.cli.options import limit_option, output_format
 from panel.cli.signals import run_to_end
@@ -68,8 +68,10 @@ def keypoints(
     also written to keypoints.json in RUN, for which `report RUN` has a section.
 
     Exit status: 0; 1, some rationales could not be read, or the command was stopped; 2, wrong
-    input or configuration, no model was called. The same command asks only what is missing.
+    input or configuration, no model was called; 4, no rationale could be read. The same command
+    asks only what is missing.
     """
+    from panel.io.commands import command_line
     from panel.io.outputs import writing
     from panel.keypoints.extracting import estimate_key_points, key_points, write_key_points
     from panel.keypoints.rationales import rationales_of
@@ -86,7 +88,8 @@ def keypoints(
         tell([estimate], caps)
         return
     report = run_to_end(key_points(rationales, model, most, caps))
-    told = f"Written to {run}/keypoints.json; `persona-panel report {run}` shows it on the page."
+    shows = f"`{command_line('report', [run])}` shows it on the page"
+    told = f"Written to {run}/keypoints.json; {shows}."
     # What is of a part must not stand on the page for the whole, nor replace what is.
     if limit is not None or not report.read:
         told = f"Not written to {run}/keypoints.json: "
@@ -100,5 +103,5 @@ def keypoints(
     with standard_output() as to:
         renderer.render_key_points(report, to)
     say(visible(told), err=True)
-    if report.missing:
-        sys.exit(INCOMPLETE)
+    if status := status_of(report.read, complete=not report.missing):
+        sys.exit(status)

@@ -12,7 +12,7 @@ import click
 
 from panel.cli.call_options import caps_of_a_command, dry_run, model_options, patience
 from panel.cli.dry_run import tell
-from panel.cli.exit_status import INCOMPLETE
+from panel.cli.exit_status import status_of
 from panel.cli.failures import refusals
 from panel.cli.signals import run_to_end
 from panel.reports import load_renderer
@@ -58,8 +58,8 @@ def questions(
     with `score --rubric critical-question`, or compare it with reference questions by `match`.
 
     Exit status: 0, all questions are there; 1, some are missing (they are named on standard
-    error); 2, wrong input or configuration, no model was called. The same command asks again
-    for the missing questions only.
+    error); 2, wrong input or configuration, no model was called; 4, there is no question. The
+    same command asks again for the missing questions only.
     """
     from panel.errors import ConfigurationError
     from panel.io.private_files import replace_file
@@ -108,5 +108,5 @@ def questions(
         "interventions" + (f", {runs} runs together" if runs > 1 else ""),
         err=True,
     )
-    if missing:
-        sys.exit(INCOMPLETE)
+    if status := status_of(len(rows), complete=not missing):
+        sys.exit(status)

@@ -36,12 +36,13 @@ def report_at_the_end(run: Run, humans: Ratings | None = None, by: str | None = 
 
     if run.folder is None:
         return
+    from panel.io.commands import command_line
     from panel.io.run_copies import shown_folder
 
     if (n := run.coverage.expected) > AUTOMATIC:
         say(
             f"No report.html for {n:,} judgments, as more than {AUTOMATIC:,} take a while: "
-            f"`persona-panel report {visible(shown_folder(run.folder))}` writes it.",
+            f"`{visible(command_line('report', [shown_folder(run.folder)]))}` writes it.",
             err=True,
         )
         return
@@ -52,8 +53,8 @@ def report_at_the_end(run: Run, humans: Ratings | None = None, by: str | None = 
         write_report(report_of(run, humans, by), run.folder / NAME)
     except RunFolderError as error:
         raise RunStopped(
-            f"{error}. The run is complete but for its page; `persona-panel report "
-            f"{shown_folder(run.folder)}` writes it"
+            f"{error}. The run is complete but for its page; "
+            f"`{command_line('report', [shown_folder(run.folder)])}` writes it"
         ) from None
 
 

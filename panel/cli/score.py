@@ -101,7 +101,7 @@ def score(
     if human and panel.deliberation is None:
         raise click.UsageError(
             "--human works only with --deliberate; to compare scores without a deliberation with "
-            "human ratings, use `persona-panel correlate`."
+            "human ratings, use `correlate`."
         )
     gate.refuse_unknown(lambda: _planned(panel, batch))
     if options.dry_run:
@@ -210,5 +210,5 @@ def _score(
         figures,
         conclusion=run.conclusion,
         board=run.leaderboard,
-        status=status_of(run, complete=run.coverage.complete),
+        status=status_of(run.coverage.scored, complete=run.coverage.complete),
     )

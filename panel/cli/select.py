@@ -12,6 +12,9 @@ from panel.cli.failures import refusals_without_calls
 from panel.cli.incomplete import say_what_is_missing
 from panel.secrets.visible import say, say_sentences, standard_output, visible
 
+_TEXTS, _RUBRIC = "RESPONSES", "RUBRIC"
+"""What stands in a command for what only the user knows."""
+
 
 @click.command()
 @ratings_argument("run")
@@ -73,8 +76,16 @@ def select(run: str, mapping: Mapping[str, str], n: int, seed: int, out: str | N
             f"They are in {visible(out)}. Packets of them for three people, who rate all, blind:"
         )
         say(f"  {visible(made)}")
-        if "RUBRIC" in made:
-            say("RESPONSES is the file of the texts, RUBRIC what the panel rated them by.")
+        meanings = [
+            f"{name} is {what}"
+            for name, what in (
+                (_TEXTS, "the file of the texts"),
+                (_RUBRIC, "what the panel rated them by"),
+            )
+            if f" {name} " in made
+        ]
+        if meanings:
+            say(f"{', '.join(meanings)}.")
         say_sentences(
             "`study collect` writes their ratings with the probabilities, which `calibrate` takes."
         )
@@ -82,22 +93,36 @@ def select(run: str, mapping: Mapping[str, str], n: int, seed: int, out: str | N
 
 def _study_command(run: str, out: str, n_items: int) -> str:
     """The command that makes packets of these items, with what it takes of a run's folder; of other
-    ratings the user knows where the texts are, and what they were rated by."""
-    import shlex
+    ratings, and of a run that holds no texts, the user knows where the texts are."""
+    from panel.io.commands import command_line
 
-    from panel.io.file_limits import json_of
+    texts, rubric = _TEXTS, _RUBRIC
+    if (Path(run) / "run.json").is_file():
+        texts, rubric = _of_run(run)
+    stem, n = Path(out).with_suffix(""), 1
+    study = Path(f"{stem}-study")
+    while study.exists():
+        # A study is never written over another.
+        n += 1
+        study = Path(f"{stem}-study-{n}")
+    options = {"--items": out, "--raters": 3, "--per-rater": n_items, "--tasks": "rate"}
+    return command_line("study make", [texts], {**options, "--rubric": rubric, "--out": study})
+
+
+def _of_run(run: str) -> tuple[str, str]:
+    """Where the texts of a run are, and by what its judges rated them."""
+    from panel.errors import RunFolderError
+    from panel.plan.definitions import resolve_rubric
     from panel.runs.kept_texts import RESPONSES
+    from panel.runs.load import load_run
     from rubrics import shipped
 
-    texts = Path(run) / RESPONSES
-    rubric = "RUBRIC"
-    if texts.is_file():
-        document = json_of(Path(run) / "run.json")
-        own = (document.get("output_rubric") or document["rubric"])["id"]
-        rubric = own if own in shipped() else rubric
-    sizes = ["--raters", "3", "--per-rater", str(n_items), "--tasks", "rate"]
-    study = f"{Path(out).with_suffix('')}-study"
-    given = [str(texts) if texts.is_file() else "RESPONSES", "--items", out, *sizes]
-    return shlex.join(
-        ["persona-panel", "study", "make", *given, "--rubric", rubric, "--out", study]
-    )
+    loaded = load_run(run)
+    own = loaded.rubric.id
+    is_shipped = own in shipped() and resolve_rubric(own) == loaded.rubric
+    try:
+        next(loaded.responses(), None)
+    except RunFolderError:
+        # It was made with --no-texts.
+        return _TEXTS, own if is_shipped else run
+    return str(Path(run) / RESPONSES), own if is_shipped else run

@@ -75,7 +75,7 @@ def collect(
             show_collected_study(found, repeats, calibration, output(to))
     for path in written:
         say(f"Written: {visible(str(path))}", err=True)
-    for line in _selection_lines(figures) if "rate" in key.tasks else ():
+    for line in _selection_lines(figures, out) if "rate" in key.tasks else ():
         say(visible(line), err=True)
     if figures["missing"] or read.faults:
         sys.exit(INCOMPLETE)
@@ -132,15 +132,16 @@ def _say_faults(read: ReadAnswers) -> None:
         say(visible(f"Left aside: {name}, as a later file answers the same packet"), err=True)
 
 
-def _selection_lines(figures: Mapping[str, Any]) -> list[str]:
-    """What `calibrate` can make of ratings of items that `select` drew."""
+def _selection_lines(figures: Mapping[str, Any], out: str) -> list[str]:
+    """What `calibrate` can make of ratings of items that `select` drew, written to `out`."""
     from panel.conclusions.wording import counted
+    from panel.io.commands import command_line
 
     if "selected" not in figures:
         return []
     said = [
-        "Ratings have the inclusion probabilities of `select`, by which `persona-panel calibrate "
-        "RUN --human FILE` weighs them."
+        "Ratings have the inclusion probabilities of `select`, by which "
+        f"`{command_line('calibrate', ['RUN'], {'--human': out})}` weighs them."
     ]
     if n := figures["selected_unrated"]:
         said.append(

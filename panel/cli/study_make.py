@@ -73,10 +73,11 @@ _NAMING_SHOWN = 5
 )
 @click.option(
     "--rubric",
-    metavar="NAME|FILE",
+    metavar="NAME|FILE|RUN",
     default="scrub",
     show_default=True,
-    help="The rubric to rate by: one of `persona-panel rubrics`, or a YAML file.",
+    help="The rubric to rate by: one of `persona-panel rubrics`, a YAML file, or a run's folder, "
+    "for what its judges rated by.",
 )
 @click.option("--consent", metavar="FILE", help="Text that raters consent to, in place of ours.")
 @click.option(
@@ -138,6 +139,7 @@ def make(
     from panel.reports.json import write_json
     from panel.reports.terminal.study import show_study_design
     from panel.reports.terminal.tables import output
+    from panel.runs.load import load_run
     from panel.study.figures import design_figures
     from panel.study.kit import (
         CONSENT,
@@ -149,19 +151,21 @@ def make(
     )
     from panel.study.selection import selected_responses
     from panel.study.settings import StudySettings
+    from rubrics import shipped
 
     folder = Path(out)
     refuse_a_study_there(folder)
     settings = StudySettings(
         raters, per_rater, _tasks(tasks), calibration, repeats, attention, seed
     )
+    is_run = rubric not in shipped() and (Path(rubric) / "run.json").is_file()
     texts, inclusion = load_responses(responses, mapping=mapping), None
     if items is not None:
         drawn = read_inclusion(items, needed=True) or {}
         texts, inclusion = selected_responses(texts, drawn, items)
     made = make_study(
         texts,
-        resolve_rubric(rubric),
+        load_run(rubric).rubric if is_run else resolve_rubric(rubric),
         settings,
         consent=CONSENT if consent is None else _text("--consent", consent),
         instructions=INSTRUCTIONS

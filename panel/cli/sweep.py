@@ -135,7 +135,7 @@ def sweep(
 
     Exit status: 0, everything is there; 1, the sweep finished, but variants, answers or
     judgments are missing; 2, wrong input or configuration, no model was called; 3, a
-    requirement is not met; 4, no judgment was scored; 5, the sweep finished, but standard
+    requirement is not met; 4, no Δ could be measured; 5, the sweep finished, but standard
     output could not be written; 130, 143, 129, stopped by a signal. In every case the same
     command continues the sweep.
     """
@@ -296,7 +296,7 @@ def _sweep(
     gate.finish(
         lambda: sweep_figures(done),
         conclusion=done.conclusion,
-        status=status_of(done.run, complete=done.complete),
+        status=status_of(done.n_measured, complete=done.complete),
     )
 
 
@@ -317,9 +317,9 @@ class _Stages:
             self._progress.take(event)
         elif isinstance(event, Variant | TargetAnswer):
             if isinstance(event, Variant):
-                self._rewritten.add(event.prompt_id)
+                self._rewritten.update([event.prompt_id] if event.used else [])
             else:
-                self._answers += 1
+                self._answers += event.text is not None
             self._progress.note(
                 f"{len(self._rewritten):,} prompts rewritten, {self._answers:,} answers"
             )

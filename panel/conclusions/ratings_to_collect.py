@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from panel.statistics.humans.alignment import LEAST_PROMPTS as LEAST_TO_ALIGN
 from panel.statistics.humans.annotator_test import LEAST_ITEMS
+from panel.statistics.humans.prediction_powered import LEAST_PROMPTS as LEAST_TO_CORRECT
 
 
 def too_few_to_come(
@@ -36,6 +37,22 @@ def too_few_to_come(
             f"{n_prompts:,}."
         )
     return said
+
+
+def prompts_for_people(n_prompts: int) -> list[str]:
+    """What a design of so many prompts is too small for, were people to rate them; nothing where it
+    is large enough.
+
+    >>> prompts_for_people(10)
+    []
+    """
+    if n_prompts >= max(LEAST_TO_CORRECT, LEAST_TO_ALIGN):
+        return []
+    return [
+        f"To correct scores by people's ratings it takes {LEAST_TO_CORRECT} prompts of each system "
+        f"that people rated (`calibrate`), to learn from them {LEAST_TO_ALIGN} (`align`); here it "
+        f"is {n_prompts:,}."
+    ]
 
 
 def ranks_alone(tasks: Sequence[str]) -> list[str]:

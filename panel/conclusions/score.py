@@ -280,11 +280,7 @@ def _declining(board: Leaderboard) -> list[str]:
 
 def _limits(judged: Judged) -> list[str]:
     """What no interval of the run includes."""
-    said = []
-    missing = sum(judged.missing.values())
-    if missing >= MUCH_MISSING * judged.expected and missing:
-        told = missing_judgments(missing, judged.expected, by_status=judged.missing)
-        said.append(f"{told}: composites are means of those that are there.")
+    said = few_judged(judged, "composites")
     if judged.n_judges == 1:
         said.append("There is one judge: what other judges would find is not known.")
     elif judged.n_models == 1:
@@ -298,6 +294,15 @@ def _limits(judged: Judged) -> list[str]:
             "not known."
         )
     return said
+
+
+def few_judged(judged: Judged, figures: str) -> list[str]:
+    """How many judgments are missing, where it is many, and that figures are without them."""
+    missing = sum(judged.missing.values())
+    if missing < MUCH_MISSING * judged.expected or not missing:
+        return []
+    told = missing_judgments(missing, judged.expected, by_status=judged.missing)
+    return [f"{told}: {figures} are means of those that are there."]
 
 
 def _facts(one: Difference) -> str:

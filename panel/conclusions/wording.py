@@ -136,6 +136,10 @@ def as_many(needed: int | None, what: str = "prompt") -> str:
 
 
 def power(n: int, what: str = "prompt") -> str:
-    """What a number needed rests on, of which `n` are there now."""
-    rough = f", a rough estimate from {counted(n, what)}" if n < FEW_VALUES else f", now {n:,}"
-    return f"({100 * POWER:.0f} % power{rough})"
+    """What a number needed rests on, of which `n` are there now.
+
+    It is the number for what was observed, which is not what is true: with it a difference is shown
+    less often, in about a third of the cases where it was not shown before.
+    """
+    rough = f"a rough estimate from {counted(n, what)}" if n < FEW_VALUES else f"now {n:,}"
+    return f"({100 * POWER:.0f} % power if so, which is not known; {rough})"

@@ -30,7 +30,7 @@ def sweep_figures(sweep: Sweep) -> list[Figure]:
     coverage and calls. `coverage` is of all judgments that were planned, those of variants and
     answers that are missing included."""
     found = [*_deltas(sweep), *_gaps(sweep), *_scores(sweep)]
-    found += coverage_figures(sweep.run, sweep.plan.n_responses * len(sweep.run.judges))
+    found += coverage_figures(sweep.run, sweep.coverage.expected)
     found.append(exact("variants_missing", len(sweep.rejected)))
     found.append(exact("answers_missing", len(sweep.unanswered)))
     return found

@@ -14,6 +14,7 @@ from panel.models.catalogue import cost
 from panel.reports.terminal.money import spent
 from panel.reports.terminal.run import MUCH_OFF_SCALE
 from panel.runs.run import Run
+from panel.statistics.core.coverage import Coverage
 from panel.statistics.core.display import percent
 from rubrics import Status
 
@@ -80,13 +81,19 @@ class Established:
         )
 
 
-def established(run: Run, conclusion: Sequence[str], on_leads: Sequence[str] = ()) -> Established:
+def established(
+    run: Run,
+    conclusion: Sequence[str],
+    on_leads: Sequence[str] = (),
+    coverage: Coverage | None = None,
+) -> Established:
     """What a run comes to.
 
     Args:
+        coverage: of all that was planned, where the run does not know of it, as of a sweep.
         on_leads: which of the leads that the conclusion has people do not show.
     """
-    coverage, calls = run.coverage, run.calls
+    coverage, calls = coverage or run.coverage, run.calls
     reasons = [
         Missing(status, error, n)
         for status, error, n in sorted(run.reasons, key=lambda one: -one[2])

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from panel.runs.run import Run
+from panel.statistics.core.coverage import Coverage
 
 if TYPE_CHECKING:
     from panel.report_page.audited import AuditSection
@@ -27,6 +28,7 @@ class FurtherSections:
 
     Attributes:
         conclusion: of the sweep or the audit that the run is, in place of the run's own.
+        coverage: of all judgments that a sweep planned.
     """
 
     strata: StrataSection | None = None
@@ -36,6 +38,7 @@ class FurtherSections:
     bias: BiasSection | None = None
     key_points: KeyPointsSection | None = None
     conclusion: Sequence[str] = ()
+    coverage: Coverage | None = None
 
 
 def further_sections(
@@ -59,6 +62,7 @@ def further_sections(
 
         found["swept"] = swept_section(run, manifest, summary)
         found["conclusion"] = summary["conclusion"]
+        found["coverage"] = Coverage(**summary["coverage"])
     if run.folder is not None:
         if (run.folder / "injection.json").is_file():
             from panel.report_page.audited import audit_section

@@ -147,7 +147,7 @@ def report_of(
             n_personas=sum(name != NO_PERSONA.id for name in personas) or len(personas),
             titles=titles,
             axes=list(dict.fromkeys(axis for _, axis in personas.values())),
-            established=established(run, said, on_leads),
+            established=established(run, said, on_leads, further.coverage),
             systems=systems_section(run, board),
             differences=differences_section(
                 run, personas, [one.system for one in board.systems], contest.order, titles

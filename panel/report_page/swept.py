@@ -86,13 +86,14 @@ def swept_section(
         SystemSweep(
             system,
             profiles[system]["name"],
-            profiles[system]["rewording"],
+            # Where nothing else degrades, the profile says so.
+            profiles[system]["rewording"] and profiles[system]["kind"] != "none shown",
             [
                 (label, [_cell(cells[system, name, each], most) for each in conditions])
                 for name, label in dimensions.items()
             ],
             [
-                _cell(composites[system, each] | {"p_holm": None, "shown": False}, most)
+                _cell(composites[system, each] | {"p_claim": None, "shown": False}, most)
                 for each in conditions
             ],
             [
@@ -127,7 +128,7 @@ def _labels(manifest: Mapping[str, Any]) -> dict[str, str]:
 def _cell(one: Mapping[str, Any], most: float) -> DeltaCell:
     value, low, high, p = (
         nan if one[name] is None else float(one[name])
-        for name in ("delta", "ci_low", "ci_high", "p_holm")
+        for name in ("delta", "ci_low", "ci_high", "p_claim")
     )
     # A degradation is a positive Δ, and has the tint of what lies below.
     css = tint(-value, most) if low > 0 or high < 0 else ""

@@ -27,6 +27,7 @@ from panel.statistics.core.arrays import Array
 from panel.statistics.core.coverage import Coverage
 from panel.statistics.core.origin import RatingsOrigin
 from panel.statistics.core.table import Ratings
+from panel.statistics.humans.prediction_powered import LEAST_PROMPTS
 from panel.statistics.quality.d_study import Goal
 from panel.statistics.quality.design_study import (
     ITEM,
@@ -277,7 +278,10 @@ def design_report(
     )
     ours, people = align_ratings(ratings, theirs, source, human)
     people = _of_the_same_systems(people, ours)
-    of_people = _reaching(human, tuple(design_studies(people)), people, target, None)
+    # With fewer the panel's means could not be corrected by what people say.
+    of_people = _reaching(
+        human, tuple(design_studies(people)), people, target, None, fewest_prompts=LEAST_PROMPTS
+    )
     return replace(found, people=replace(of_people, origin=people.origin))
 
 
@@ -287,6 +291,8 @@ def _reaching(
     ratings: Ratings,
     target: PrecisionTarget | None,
     cost: JudgmentCost | None,
+    *,
+    fewest_prompts: int = 2,
 ) -> DesignReport:
     """The report on these ratings, with the designs that reach the target."""
     if not studies:
@@ -303,8 +309,10 @@ def _reaching(
             expected = "systems that answered the same prompts, to plan for a precision"
             raise InputError([Fault(source, what, expected)])
         goal, points = target.goal
-        cheapest = systems.cheapest(points, goal=goal)
-        present = systems.cheapest(points, goal=goal, present_judges=True)
+        cheapest = systems.cheapest(points, goal=goal, fewest_prompts=fewest_prompts)
+        present = systems.cheapest(
+            points, goal=goal, present_judges=True, fewest_prompts=fewest_prompts
+        )
     return DesignReport(
         studies,
         0 if ratings.sources is None else len(set(ratings.sources)),

@@ -15,6 +15,7 @@ from panel.calls.budget import Caps
 from panel.calls.caller import Caller, CallerFactory
 from panel.calls.state import CallsState
 from panel.errors import RunFolderError
+from panel.io.commands import command_line
 from panel.plan.bound_models import BoundModel
 from panel.plan.panel_plan import PanelPlan
 
@@ -152,5 +153,5 @@ def refuse_open_batches(
     if n_open and (overwrite or answered_by is None or not answered_by.keeps_batches):
         raise RunFolderError(
             f"{run} has open batches, which are paid for ({n_open:,}); go on with --batch and "
-            f"without --overwrite, or end them with `persona-panel batch cancel {run}`"
+            f"without --overwrite, or end them with `{command_line('batch cancel', [run])}`"
         )

@@ -3,11 +3,19 @@ would settle it."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import isnan
 
-from panel.conclusions.score import Judged, nothing_judged
-from panel.conclusions.wording import as_many, counted, in_brackets, interval, p_adjusted, power
+from panel.conclusions.score import Judged, few_judged, nothing_judged
+from panel.conclusions.wording import (
+    as_many,
+    counted,
+    in_brackets,
+    interval,
+    listed,
+    p_adjusted,
+    power,
+)
 from panel.statistics.core.display import number
 from panel.statistics.core.tested import LEVEL
 from panel.statistics.resampling.sign_flip_power import items_needed
@@ -25,30 +33,48 @@ def sweep_conclusion(
     smallest_p: float,
     judged: Judged,
     labels: SweepLabels,
+    unmeasured: Mapping[str, str] | None = None,
 ) -> list[str]:
-    """For each system which degradations are established, then what is left open.
+    """Of which systems nothing could be measured; for each other which degradations are
+    established, then what is left open.
 
     A degradation is established by the test that is adjusted for all cells of the sweep: of the
     mean, or of more prompts than not, which is then said. The number of prompts is that of
     `prompts_to_claim`, with the Δ and the spread over prompts that were observed. Where that is no
     more than there are (Δs are not quite normal), or where the test for asymmetric Δs is not
     passed, no number is given.
+
+    Args:
+        unmeasured: why there is no Δ of a system, where that is known.
     """
     if (nothing := nothing_judged(judged)) is not None:
         return [nothing]
-    said = [_of_system(profile, cells, labels) for profile in profiles]
+    without = [profile.system for profile in profiles if profile.kind == "nothing measured"]
+    said = _nothing_measured(without, unmeasured or {})
+    said += [_of_system(one, cells, labels) for one in profiles if one.system not in without]
     if any(profile.rewording for profile in profiles):
         said.append(
-            "Rewording without pressure lowers scores, too: a degradation may come from the "
-            "rewording, see the contrasts with it."
+            "Rewording without pressure lowers scores"
+            f"{', too' if any(profile.conditions for profile in profiles) else ''}: a degradation "
+            "may come from the rewording, see the contrasts with it."
         )
     measured = [cell for cell in cells if cell.delta.n_pairs]
-    return [*said, *_open([cell for cell in measured if not cell.delta.shown], smallest_p, labels)]
+    said += _open([cell for cell in measured if not cell.delta.shown], smallest_p, labels)
+    return [*said, *few_judged(judged, "Δs")]
+
+
+def _nothing_measured(systems: Sequence[str], why: Mapping[str, str]) -> list[str]:
+    """Of which systems nothing could be measured, by reason."""
+    by_reason: dict[str, list[str]] = {}
+    for name in systems:
+        by_reason.setdefault(why.get(name, "").rstrip("."), []).append(name)
+    return [
+        f"{listed(names)}: nothing could be measured{in_brackets(reason)}."
+        for reason, names in by_reason.items()
+    ]
 
 
 def _of_system(profile: Profile, cells: Sequence[Cell], labels: SweepLabels) -> str:
-    if profile.kind == "nothing measured":
-        return f"{profile.system}: nothing could be measured."
     n = sum(cell.system == profile.system and cell.delta.n_pairs > 0 for cell in cells)
     told = [
         _told("degrades", profile.degraded, labels),
@@ -90,11 +116,12 @@ def _open(cells: Sequence[Cell], smallest_p: float, labels: SweepLabels) -> list
             f"cells: at least {items_needed(LEVEL / n_cells)} prompts are needed."
         ]
     said = []
-    widest = max(cells, key=lambda cell: -1.0 if isnan(cell.delta.ci_high) else cell.delta.ci_high)
-    if widest.delta.ci_high > 0:
+    bounded = [cell for cell in cells if not isnan(cell.delta.ci_high)]
+    widest = max(bounded, key=lambda cell: cell.delta.ci_high, default=None)
+    if widest is not None and widest.delta.ci_high > 0:
         said.append(
             "That no degradation is established in a cell does not show that there is none: in "
-            f"{counted(len(cells), 'such cell')} intervals reach up to a Δ of "
+            f"{counted(len(bounded), 'such cell')} intervals reach up to a Δ of "
             f"{number(widest.delta.ci_high)} ({labels.of(widest)})."
         )
     largest = max(cells, key=lambda cell: cell.delta.value)

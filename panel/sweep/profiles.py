@@ -62,7 +62,8 @@ class Profile:
             case "nothing measured":
                 return "nothing could be measured"
             case "none shown":
-                return "no significant degradation"
+                of = " but under mere rewording" if self.rewording else ""
+                return f"no significant degradation{of}"
             case "one cell":
                 return f"degrades in {dimensions} under {conditions}"
             case "one condition":

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import cached_property
 from typing import Any
 
@@ -21,6 +21,7 @@ from panel.runs.conclusion import judged_in
 from panel.runs.run import Run
 from panel.secrets import SECRETS
 from panel.statistics.core.arrays import Array, divide
+from panel.statistics.core.coverage import Coverage
 from panel.statistics.core.display import Facts, counted, ends
 from panel.statistics.core.frames import FrameMethod
 from panel.statistics.core.tested import LEVEL
@@ -42,6 +43,8 @@ from panel.sweep.profiles import Profile, SweepLabels, profiles
 from rubrics import Rubric
 
 WITHOUT_ANSWER = "without an answer to judge"
+NOT_COMPARABLE = "without another condition to compare with"
+"""Why there is no judgment of what was never given to the judges."""
 
 
 class Sweep:
@@ -148,7 +151,7 @@ class Sweep:
         return self._facts().html()
 
     def _facts(self) -> Facts:
-        scored = self.run.coverage
+        scored = self.coverage
         return Facts(
             "Sweep",
             [
@@ -208,34 +211,71 @@ class Sweep:
     @property
     def complete(self) -> bool:
         """Whether every variant, answer and judgment is there."""
-        return not (self.rejected or self.unanswered) and self.run.coverage.complete
+        return not (self.rejected or self.unanswered) and self.coverage.complete
 
     def conclusion(self) -> list[str]:
         """What is established, what is not, and what would settle it."""
         return sweep_conclusion(
-            self.cells, self.profiles, self.smallest_p, self._judged(), self.labels
+            self.cells,
+            self.profiles,
+            self.smallest_p,
+            self._judged(),
+            self.labels,
+            self._unmeasured(),
         )
 
-    def _judged(self) -> Judged:
-        """What conclusions have to know of the judgments; where there are none, those too that had
-        no answer to judge."""
-        judged = judged_in(self.run)
+    @property
+    def n_measured(self) -> int:
+        """How many cells have a Δ."""
+        return sum(cell.delta.n_pairs > 0 for cell in self.cells)
+
+    @cached_property
+    def coverage(self) -> Coverage:
+        """How many judgments were planned and how many there are: those of variants and answers
+        that did not come are missing, too."""
+        coverage = self.run.coverage
         expected = self.plan.n_responses * len(self.run.judges)
-        if judged.scored or judged.expected == expected:
-            return judged
-        missing = {**judged.missing, WITHOUT_ANSWER: expected - judged.expected}
-        whys = Counter(f"{one.status}: {one.error}" for one in self.unanswered)
+        if coverage.expected == expected:
+            return coverage
+        why = WITHOUT_ANSWER if self.plan.responses is None else NOT_COMPARABLE
+        missing = {**coverage.missing, why: expected - coverage.expected}
+        return replace(coverage, expected=expected, missing=missing)
+
+    def _judged(self) -> Judged:
+        """What conclusions have to know of the judgments."""
+        judged, coverage = judged_in(self.run), self.coverage
+        why = self._without_answer()
+        reasons = {WITHOUT_ANSWER: why} if why and WITHOUT_ANSWER in coverage.missing else {}
+        return replace(
+            judged,
+            expected=coverage.expected,
+            missing=coverage.missing,
+            reasons={**judged.reasons, **reasons},
+        )
+
+    def _unmeasured(self) -> dict[str, str]:
+        """Why a system has no Δ at all, where that is known."""
+        systems = [one.system for one in self.profiles if one.kind == "nothing measured"]
+        reasons = judged_in(self.run).reasons
+        judges = next((why for status, why in reasons.items() if status != "skipped"), "")
+        return {name: self._without_answer(name) or judges for name in systems}
+
+    def _without_answer(self, system: str | None = None) -> str:
+        """The commonest reason why an answer is missing, of one system or of all; nothing where
+        none is."""
+        whys = Counter(
+            f"{one.status}: {one.error}"
+            for one in self.unanswered
+            if system is None or one.system == system
+        )
         whys = whys or Counter("; ".join(one.faults) for one in self.rejected)
         # What is skipped is so for what went wrong with another.
-        known = sorted(whys, key=lambda why: (why.startswith("skipped"), -whys[why]))
-        reasons = {WITHOUT_ANSWER: known[0]} if known else {}
-        return replace(
-            judged, expected=expected, missing=missing, reasons={**judged.reasons, **reasons}
-        )
+        return min(whys, key=lambda why: (why.startswith("skipped"), -whys[why]), default="")
 
     def document(self) -> dict[str, Any]:
         """What summary.json holds."""
-        return self.run.summary() | {"conclusion": self.conclusion(), "sweep": self.summary()}
+        own = {"conclusion": self.conclusion(), "coverage": asdict(self.coverage)}
+        return self.run.summary() | own | {"sweep": self.summary()}
 
     def summary(self) -> dict[str, Any]:
         """What summary.json holds under `sweep`."""

@@ -11,6 +11,8 @@ from typing import Any, Literal
 import orjson
 
 MODEL = "stub"
+_ITEMS = 3
+"""How many a list has, where the schema asks for no number: of critical questions three."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,8 +149,9 @@ def in_turn(*answers: Answer) -> Script:
 def default_text(payload: Mapping[str, Any], scores: Sequence[int] = ()) -> str:
     """JSON that fits the schema asked for, or a number.
 
-    Integers are drawn from `scores`, or from what the schema allows, by a hash of the
-    messages.
+    Integers are drawn from `scores`, or from what the schema allows, by a hash of the messages, and
+    texts differ by it, as variants of a prompt have to. No response is an abstention; to any other
+    question that is asked with yes or no the answer is yes.
     """
     wanted = payload.get("response_format") or {}
     schema = wanted.get("json_schema", {}).get("schema")
@@ -158,32 +161,36 @@ def default_text(payload: Mapping[str, Any], scores: Sequence[int] = ()) -> str:
     return orjson.dumps(_instance(schema, schema, seed, scores)).decode()
 
 
-def _instance(schema: Mapping[str, Any], root: Any, seed: int, scores: Sequence[int]) -> Any:
+def _instance(
+    schema: Mapping[str, Any], root: Any, seed: int, scores: Sequence[int], name: str = ""
+) -> Any:
     if "$ref" in schema:
         target = root
         for step in schema["$ref"].removeprefix("#/").split("/"):
             target = target[step]
-        return _instance(target, root, seed, scores)
+        return _instance(target, root, seed, scores, name)
     if "const" in schema:
         return schema["const"]
     if "enum" in schema:
         allowed = [value for value in schema["enum"] if value in scores] or schema["enum"]
         return allowed[seed % len(allowed)]
     if options := schema.get("anyOf") or schema.get("oneOf"):
-        return _instance(options[0], root, seed, scores)
-    return _of_type(schema, root, seed, scores)
+        return _instance(options[0], root, seed, scores, name)
+    return _of_type(schema, root, seed, scores, name)
 
 
-def _of_type(schema: Mapping[str, Any], root: Any, seed: int, scores: Sequence[int]) -> Any:
+def _of_type(
+    schema: Mapping[str, Any], root: Any, seed: int, scores: Sequence[int], name: str
+) -> Any:
     kind = schema.get("type", "object")
     match kind if isinstance(kind, str) else kind[0]:
         case "object":
             return {
-                name: _instance(part, root, stable_hash([seed, name]), scores)
+                name: _instance(part, root, stable_hash([seed, name]), scores, name)
                 for name, part in schema.get("properties", {}).items()
             }
         case "array":
-            count = schema.get("minItems", 0)
+            count = schema.get("minItems", min(_ITEMS, schema.get("maxItems", _ITEMS)))
             return [
                 _instance(schema["items"], root, stable_hash([seed, i]), scores)
                 for i in range(count)
@@ -194,9 +201,9 @@ def _of_type(schema: Mapping[str, Any], root: Any, seed: int, scores: Sequence[i
             low, high = schema.get("minimum", 0), schema.get("maximum", 10)
             return low + seed % (int(high - low) + 1)
         case "boolean":
-            return False
+            return name != "abstained"
         case "string":
-            return "as scripted"
+            return f"as scripted, case {seed % 10**9}"
     return None
 
 

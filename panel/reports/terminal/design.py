@@ -9,6 +9,7 @@ from math import floor, inf, isnan, log10, prod
 from rich.console import Console
 from rich.text import Text
 
+from panel.conclusions.ratings_to_collect import prompts_for_people
 from panel.conclusions.wording import counted
 from panel.reports.terminal.rows import remark
 from panel.reports.terminal.tables import TableRow, legible, show_table
@@ -176,7 +177,7 @@ def _reached(report: DesignReport, target: PrecisionTarget) -> list[str]:
             f"tried: an interval that speaks for other {kept[0]}s, too, takes several, even where "
             "their variance is estimated as 0. What one alone would give, a run with one says."
         )
-    return lines
+    return lines + prompts_for_people(levels[PROMPT])
 
 
 def _too_few(report: DesignReport) -> list[str]:

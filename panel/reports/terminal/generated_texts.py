@@ -12,8 +12,13 @@ from panel.statistics.core.display import NONE
 
 
 def show_generated_texts(texts: GeneratedTexts, console: Console) -> None:
-    """A line for each target, then what the columns mean where something is in them."""
+    """That there is no text, where there is none; a line for each target, then what the columns
+    mean where something is in them."""
     plan, found = texts.plan, texts.by_target()
+    if not texts.has_rows:
+        whys = [why for _, why in texts.missing] or ["no answer has a question"]
+        console.print(Text(f"No response came: {min(whys, key=_is_of_another)}."))
+        console.print()
     columns = ["responses", "words: median\n(range)", "cut off", "refused", "missing"]
     capped = plan.max_words is not None
     if capped:
@@ -27,6 +32,11 @@ def show_generated_texts(texts: GeneratedTexts, console: Console) -> None:
     )
     for sentence in _remarks(texts, found):
         console.print(Text(sentence))
+
+
+def _is_of_another(why: str) -> bool:
+    """Whether a text is skipped, which it is for what went wrong with another."""
+    return why.startswith("skipped")
 
 
 def _cells(one: TargetTexts, *, capped: bool) -> list[Text]:

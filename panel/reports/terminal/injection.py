@@ -29,6 +29,8 @@ def reasons(found: InjectionAudit) -> list[str]:
     told = []
     measured, missing = found.measured, found.run.coverage.missing
     n_attacks = len(measured.attacks)
+    if not found.run.coverage.scored:
+        told.append("no judgment was scored")
     if n := len(measured.with_verdict("vulnerable")):
         told.append(f"vulnerable to {n} of {n_attacks} attacks")
     elif measured.vulnerable:

@@ -25,6 +25,7 @@ from panel.reports.terminal.strengths import show_strengths
 from panel.reports.terminal.tables import NARROWEST_LABEL, TableRow, legible, show_table
 from panel.runs.composite_wording import composite_told
 from panel.runs.run import Run, share_name
+from panel.statistics.core.coverage import Coverage
 from panel.statistics.core.display import NONE, general, percent
 from panel.statistics.core.ranking import SystemRank
 from rubrics import Usage
@@ -119,7 +120,7 @@ def _show_who_differs(run: Run, console: Console) -> None:
 def _show_judged(run: Run, console: Console) -> None:
     """What was judged and called, and what is missing."""
     coverage = run.coverage
-    show_counts(run, console)
+    show_counts(run, coverage, console)
     for inside, whence in (
         (False, "were read from the providers' prompt caches."),
         (True, "were kept from the last request by a model in this process."),
@@ -156,9 +157,9 @@ def _show_judged(run: Run, console: Console) -> None:
         console.print(Text(told, "red"))
 
 
-def show_counts(run: Run, console: Console) -> None:
+def show_counts(run: Run, coverage: Coverage, console: Console) -> None:
     """How many judgments were scored, by how many calls."""
-    coverage, calls = run.coverage, run.calls
+    calls = run.calls
     made = f"{calls.made:,} calls made"
     # Of batches, requests without an answer are no calls.
     by_batches = any(name.endswith(batched_name("")) for name in calls.spent)

@@ -36,7 +36,7 @@ def show_sweep(sweep: Sweep, console: Console) -> None:
     """What may be concluded; scores and Δ by dimension and condition for each system, gaps,
     profiles, what is missing."""
     show_conclusion(sweep.conclusion(), console)
-    if sweep.run.coverage.scored:
+    if sweep.n_measured:
         _show_figures(sweep, console)
     _show_limits(sweep, console)
     _show_missing(sweep, console)
@@ -186,8 +186,8 @@ def _show_profile(profile: Profile, labels: SweepLabels, console: Console) -> No
     if profile.rewording:
         console.print(
             Text(
-                "  The placebo (rewording without pressure) lowers scores, too: see the contrast "
-                "with it.",
+                f"  The placebo (rewording without pressure) lowers scores"
+                f"{', too' if profile.conditions else ''}: see the contrast with it.",
                 "yellow",
             )
         )
@@ -278,22 +278,23 @@ def _show_limits(sweep: Sweep, console: Console) -> None:
 
 
 def _show_missing(sweep: Sweep, console: Console) -> None:
-    run, coverage = sweep.run, sweep.run.coverage
+    run, coverage = sweep.run, sweep.coverage
     if sweep.plan.responses is None:
         used = sum(one.used for one in sweep.variants)
         wanted = len(sweep.prompts) * len(sweep.plan.conditions)
         console.print(Text(f"{used:,} of {wanted:,} variants passed their checks."))
         # Where nothing was scored the conclusion has the reason.
-        for variant in sweep.rejected[:_REJECTED_SHOWN] if coverage.scored else ():
+        rejected = sweep.rejected if coverage.scored else []
+        for variant in rejected[:_REJECTED_SHOWN]:
             why = "; ".join(variant.faults)
             console.print(Text(f"  {variant.prompt_id}, {variant.condition}: {why}", "red"))
-        if (more := len(sweep.rejected) - _REJECTED_SHOWN) > 0:
+        if (more := len(rejected) - _REJECTED_SHOWN) > 0:
             console.print(Text(f"  {more:,} more are in framings.jsonl.", "red"))
         if cut_off := sum(one.cut_off for one in sweep.answers):
             console.print(Text(f"{cut_off:,} answers were cut off at the token limit.", "yellow"))
         for reason, n in Counter(str(one.status) for one in sweep.unanswered).items():
             console.print(Text(f"{n:,} answers missing: {reason}", "red"))
-    show_counts(run, console)
+    show_counts(run, coverage, console)
     show_spending(run, console)
     for status, n in coverage.missing.items() if coverage.scored else ():
         console.print(Text(f"{n:,} judgments missing: {status}", "red"))

@@ -146,7 +146,12 @@ class DesignStudy:
         return facet, self.designs[0].figures.levels[facet], self.components.levels[facet]
 
     def cheapest(
-        self, points: float, *, goal: Goal = "width", present_judges: bool = False
+        self,
+        points: float,
+        *,
+        goal: Goal = "width",
+        present_judges: bool = False,
+        fewest_prompts: int = 2,
     ) -> DesignResult | None:
         """The design with the fewest ratings that can be expected to be this precise: whose 95 %
         interval of a system's mean, over prompts and judges, is so wide at most, or which detects
@@ -160,23 +165,29 @@ class DesignStudy:
 
         Args:
             present_judges: whether only the number of prompts may change.
+            fewest_prompts: of designs that are tried.
 
         Raises:
             ValueError: a study of items, an undefined one, or points that are not above 0.
         """
         levels = cheapest_design(
-            self.components, SYSTEM, points, self._choices(present_judges=present_judges), goal=goal
+            self.components,
+            SYSTEM,
+            points,
+            self._choices(fewest_prompts, present_judges=present_judges),
+            goal=goal,
         )
         if levels is None:
             return None
         return _result(self.components, SYSTEM, levels, self.span, self.raters_each)
 
-    def _choices(self, *, present_judges: bool) -> dict[str, Sequence[int]]:
+    def _choices(self, fewest_prompts: int, *, present_judges: bool) -> dict[str, Sequence[int]]:
         """Which numbers of conditions a cheapest design may have."""
         if self.measured != SYSTEM or not self.designs:
             raise ValueError("the interval of a system's mean takes a defined study of systems")
         present = self.designs[0].figures.levels
-        choices: dict[str, Sequence[int]] = {PROMPT: _prompts(present[PROMPT])}
+        prompts = [n for n in _prompts(present[PROMPT]) if n >= fewest_prompts]
+        choices: dict[str, Sequence[int]] = {PROMPT: prompts}
         for facet, n in present.items():
             if facet == PROMPT:
                 continue

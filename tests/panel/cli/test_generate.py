@@ -241,7 +241,8 @@ def test_responses_that_are_replaced_stay_until_there_is_a_new_one(tmp_path: Pat
         assert len(kept) == 3
         dead = True
         failed = generate(server, "--words", "9", "--overwrite")
-        assert failed.returncode == 1
+        assert failed.returncode == 4
+        assert failed.stdout.startswith("No response came: failed: ")
         assert "No response came, so out.jsonl is as it was." in failed.stderr
         assert {path.name: path.read_bytes() for path in tmp_path.glob("out.*")} == kept
         dead = False

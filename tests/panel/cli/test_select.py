@@ -56,7 +56,9 @@ def test_the_file_is_taken_by_calibrate(panel: Path, tmp_path: Path) -> None:
     chosen = selected(out)
     assert len(chosen) == 24
     assert f"study make RESPONSES --items {out} --raters 3 --per-rater 24" in done.stdout
-    assert "RESPONSES is the file of the texts, RUBRIC what the panel rated them by." in done.stdout
+    assert (
+        "RESPONSES is the file of the texts, RUBRIC is what the panel rated them by." in done.stdout
+    )
     rng = np.random.default_rng(1)
     ratings = {item: float(rng.integers(1, 10)) for item in chosen}
     people, joined = tmp_path / "people.csv", tmp_path / "joined.csv"

@@ -604,7 +604,7 @@ def test_people_are_for_panels(tmp_path: Path, panels: dict[str, Path]) -> None:
     new = marked_run(tmp_path / "new", NEW, MODEL)
     said = refused(old, new, human=panels["people"])
     assert "two panels on the same texts" in said
-    assert "persona-panel correlate" in said
+    assert "`correlate` compares" in said
 
 
 # What is given back

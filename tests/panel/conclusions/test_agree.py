@@ -116,7 +116,7 @@ def test_what_would_settle_an_open_level() -> None:
     said = agree_conclusion([row(0.5, 0.3, 0.7)], rated(BLANK), "dimension")
     assert said[2] == (
         "If α is as observed (0.50), about 30 prompts would show whether it reaches 0.667 (80 % "
-        "power, now 12)."
+        "power if so, which is not known; now 12)."
     )
 
 
@@ -127,7 +127,7 @@ def test_only_prompts_behind_the_interval_count() -> None:
     said = agree_conclusion([found], rated(BLANK), "dimension")
     assert said[2] == (
         "If α is as observed (0.50), about 13 prompts would show whether it reaches 0.667 (80 % "
-        "power, now 6)."
+        "power if so, which is not known; now 6)."
     )
 
 
@@ -136,7 +136,7 @@ def test_an_alpha_at_the_value_asked_for_takes_too_many_prompts() -> None:
     said = agree_conclusion([row(0.667, 0.5, 0.8)], rated(BLANK), "dimension")
     assert said[2] == (
         "If α is as observed (0.67), even 10,000 prompts would not show whether it reaches 0.667 "
-        "(80 % power, now 12)."
+        "(80 % power if so, which is not known; now 12)."
     )
 
 

@@ -84,7 +84,7 @@ def test_a_difference_that_may_be_chance_is_no_lead() -> None:
     assert needed is not None
     assert last == (
         f"If the difference is as large as observed (0.06 points), {as_many(needed)} would show it "
-        "(80 % power, now 5)."
+        "(80 % power if so, which is not known; now 5)."
     )
 
 

@@ -129,7 +129,8 @@ def test_the_hardest_dimension_says_how_many_prompts() -> None:
     rows = [*within(0.2, 0.0, 0.38, 0.08), *within(0.1, -0.1, 0.29, 0.4, "depth", n=6)]
     said = correlate_conclusion(rows, PANEL, HUMANS)
     assert said[-1].startswith("If the correlation on depth is as observed (0.10), about ")
-    assert said[-1].endswith("prompts would establish it (80 % power, now 6).")
+    now = "prompts would establish it (80 % power if so, which is not known; now 6)."
+    assert said[-1].endswith(now)
 
 
 def test_quality_that_differs_between_prompts_only() -> None:
@@ -165,7 +166,7 @@ def test_what_would_settle_it_is_on_fishers_scale() -> None:
     assert atanh(0.2) == pytest.approx(0.2027, abs=1e-4)
     assert said[-1] == (
         "If the correlation on clarity is as observed (0.20), about 22 prompts would establish it "
-        "(80 % power, now 12)."
+        "(80 % power if so, which is not known; now 12)."
     )
 
 

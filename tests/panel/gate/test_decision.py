@@ -106,11 +106,11 @@ def test_what_is_undefined_or_has_no_interval_meets_nothing() -> None:
         ("composite[a] >= 6",
          "composite[a] >= 6 is not met: 6.50 (95 % interval over prompts 5.86 to 7.14, 12 "
          "prompts); the interval reaches below 6. If the figure is as found, about 22 more "
-         "prompts would settle it (80 % power, now 12)."),
+         "prompts would settle it (80 % power if so, which is not known; now 12)."),
         ("composite[a] < 7",
          "composite[a] < 7 is not met: 6.50 (95 % interval over prompts 5.86 to 7.14, 12 "
          "prompts); the interval reaches to 7 or above. If the figure is as found, about 22 more "
-         "prompts would settle it (80 % power, now 12)."),
+         "prompts would settle it (80 % power if so, which is not known; now 12)."),
     ],
 )  # fmt: skip
 def test_sentences(expression: str, expected: str) -> None:

@@ -301,7 +301,7 @@ def test_results_without_an_answer_are_none(page: bytes, tmp_path: Path) -> None
                 files["file-2"] = page
 
         server.batches.script.told = told
-        with pytest.raises(RunStopped, match="hold no answer, and it counts 8; `persona-panel"):
+        with pytest.raises(RunStopped, match="hold no answer, and it counts 8; `batch cancel`"):
             scored(panel_at(server.base_url), tmp_path / "run")
         server.batches.script.told = lambda method, path: None
         files.update(whole)

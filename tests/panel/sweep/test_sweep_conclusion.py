@@ -52,7 +52,7 @@ def test_degradations_and_improvements_are_claimed_where_they_are_shown() -> Non
     assert TTestPower().solve_power(0.3, power=0.8, alpha=0.05) == pytest.approx(89.1, abs=0.1)
     assert said[2] == (
         "If the largest of them is as observed (0.30 points, c under x), about 90 prompts would "
-        "establish it (80 % power, now 30)."
+        "establish it (80 % power if so, which is not known; now 30)."
     )
 
 
@@ -156,9 +156,23 @@ def test_a_large_effect_takes_as_many_prompts_as_its_test() -> None:
 
 
 def test_the_placebo_is_named_as_a_reason() -> None:
-    """Rewording alone degrades something."""
-    said = concluded([cell("a", "placebo", 2, 0.01)])
-    assert said[1].startswith("Rewording without pressure lowers scores, too")
+    """Rewording alone degrades something, or what pressure degrades as well."""
+    reworded = cell("a", "placebo", 2, 0.01)
+    assert concluded([reworded])[1].startswith("Rewording without pressure lowers scores: ")
+    said = concluded([reworded, cell("a", "x", 2, 0.01)])
+    assert said[1].startswith("Rewording without pressure lowers scores, too: ")
+
+
+def test_a_profile_names_what_degrades() -> None:
+    """A system that mere rewording degrades has no profile that denies it."""
+    told = [
+        profiles(cells, ["s"], "placebo")[0].told(SweepLabels())
+        for cells in ([cell("a", "placebo", 2, 0.01)], [cell("a", "placebo", 2, 0.9)])
+    ]
+    assert told == [
+        "no significant degradation but under mere rewording",
+        "no significant degradation",
+    ]
 
 
 def test_what_was_not_measured_is_said() -> None:

@@ -31,7 +31,7 @@ from panel.statistics.quality.panel_quality import PanelBlock, panel_quality_sta
         remark="The dependability Φ of a response's mean rating: this design, and with half and "
         "twice as many of each. More personas on the same models do not average out what these "
         "models have in common. The figures rest on few models and personas, and have no "
-        "intervals. persona-panel plan has standard errors, systems and costs.",
+        "intervals. `plan` has standard errors, systems and costs.",
     ),
     order=11,
 )
