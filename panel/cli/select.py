@@ -105,8 +105,15 @@ def _study_command(run: str, out: str, n_items: int) -> str:
         # A study is never written over another.
         n += 1
         study = Path(f"{stem}-study-{n}")
-    options = {"--items": out, "--raters": 3, "--per-rater": n_items, "--tasks": "rate"}
-    return command_line("study make", [texts], {**options, "--rubric": rubric, "--out": study})
+    options: dict[str, str | int | Path] = {
+        "--items": out,
+        "--raters": 3,
+        "--per-rater": n_items,
+        "--tasks": "rate",
+        "--rubric": rubric,
+        "--out": study,
+    }
+    return command_line("study make", [texts], options)
 
 
 def _of_run(run: str) -> tuple[str, str]:
