@@ -165,9 +165,9 @@ for place, name in enumerate(sides):
 left.set(xlabel="score", ylabel="share", title="How often each score is given")
 left.legend()
 for name, judge in judges.items():
-    by_source = source_means(judge, humans, sources)
-    right.scatter(by_source.humans, by_source.panel, label=name)
-    for source, x, y in zip(by_source.sources, by_source.humans, by_source.panel, strict=True):
+    points = source_means(judge, humans, sources)
+    right.scatter(points.humans, points.panel, label=name)
+    for source, x, y in zip(points.sources, points.humans, points.panel, strict=True):
         right.annotate(str(source), (x, y), xytext=(4, 4), textcoords="offset points", fontsize=8)
 right.plot([1, 5], [1, 5], color="grey", linewidth=0.8)
 right.set(

@@ -77,7 +77,7 @@ table = Table(
 )
 
 
-def w_of(scores: np.ndarray, n_permutations: int = 0) -> tuple[Statistic, dict[str, Statistic]]:
+def w_of(scores: np.ndarray, n_permutations: int = 0) -> tuple[Statistic, dict[object, Statistic]]:
     """Kendall's W as the SCRuB paper has it, without a correction for ties: its mean, and that of
     each prompt. Where all raters tie everything there is none, and its 0 is in no mean: it would
     not mean that they disagree."""
@@ -117,7 +117,7 @@ Console().print(table)
 table = Table(
     "prompt", "W of people", "W of the ensemble", title="Kendall's W per prompt", box=SIMPLE_HEAD
 )
-_, of_judges = w_of(ours)
+of_judges = w_of(ours)[1]
 for prompt, theirs in of_people.items():
     table.add_row(str(prompt), shown(theirs), shown(of_judges[prompt]))
 Console().print(table)

@@ -369,9 +369,10 @@ def decoded(stored: bytes, page: str = "", key: bytes = b"") -> ModelResponse | 
         if (under := fields.pop("under", None)) and key and under != _place(page, key):
             return None
         fields["cached"] = True
-        refusal = fields["refusal"]
+        # Replies that were kept long ago lack some.
+        refusal = fields.get("refusal")
         if not (
-            type(fields["text"]) is type(fields["finish_reason"]) is str
+            type(fields["text"]) is type(fields.get("finish_reason", "")) is str
             and (refusal is None or type(refusal) is str)
         ):
             return None

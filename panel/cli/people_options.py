@@ -99,7 +99,7 @@ def _scale(ctx: click.Context, param: click.Parameter, value: Sequence[str]) -> 
         if match is None:
             raise click.BadParameter(f"found {text!r}; expected LOW-HIGH or DIMENSION=LOW-HIGH")
         if name.strip() in found or ("" in found or (found and not name)):
-            raise click.BadParameter(f"{text} is given beside another; one for each dimension")
+            raise click.BadParameter(f"{text} is there with another; one for each dimension")
         found[name.strip()] = float(match[1]), float(match[2])
     return found.get("", found) or None
 

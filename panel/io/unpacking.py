@@ -96,7 +96,8 @@ class _GzipStream(io.RawIOBase):
         return True
 
     def readinto(self, buffer: bytearray) -> int:  # type: ignore[override]
-        piece = self._unpacking.read(min(len(buffer), _PIECE_BYTES))
+        # Not `read`, which waits for so many bytes, and has none where a file ends early.
+        piece = self._unpacking.read1(min(len(buffer), _PIECE_BYTES))
         self._n_bytes += len(piece)
         require_unpackable(self._file.tell(), self._n_bytes)
         buffer[: len(piece)] = piece

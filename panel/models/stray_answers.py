@@ -18,7 +18,7 @@ _UNIQUE = re.compile(r"[0-9A-Za-z]{8}")
 """What an id has that cannot come twice by chance; Ollama's are one of 999."""
 
 
-class _Answered(NamedTuple):
+class _KnownAnswer(NamedTuple):
     """Digests of the request and the answer that came with an id, and how many requests had it."""
 
     asked: int
@@ -40,7 +40,7 @@ class StrayAnswers:
     """
 
     def __init__(self, model: str) -> None:
-        self._answers: dict[str, _Answered] = {}
+        self._answers: dict[str, _KnownAnswer] = {}
         self._models = [model]
         self._has_answered = False
         self._doubted: dict[int, None] = {}
@@ -70,7 +70,7 @@ class StrayAnswers:
             return None
         answers = self._answers
         if (before := answers.get(id_)) is None:
-            answers[id_] = _Answered(asked, said)
+            answers[id_] = _KnownAnswer(asked, said)
             if len(answers) > _MOST_IDS:
                 del answers[next(iter(answers))]
             return None

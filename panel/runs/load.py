@@ -77,6 +77,7 @@ def load_run(folder: str | Path) -> Run:
     _fill(run, judgments, path / "verdicts.csv")
     if (path / "summary.json").is_file():
         _restore_calls(run, path / "summary.json")
+        run.calls.sent = dict(document["starts"][-1].get("sent") or {})
     run.folder = path
     return run
 

@@ -42,18 +42,18 @@ def test_every_judgment_has_the_answer_to_its_own_request() -> None:
         pytest.param(
             "lost though paid",
             "panel/calls/caller.py",
-            "            if call.before is not None:\n",
-            "            if not hasattr(Caller, 'planted'):\n"
-            "                Caller.planted = True\n"
-            "                raise Unanswered('failed', 'planted')\n"
-            "            if call.before is not None:\n",
+            "                if call.before is not None:\n",
+            "                if not hasattr(Caller, 'planted'):\n"
+            "                    Caller.planted = True\n"
+            "                    raise Unanswered('failed', 'planted')\n"
+            "                if call.before is not None:\n",
             id="a reply that is dropped",
         ),
         pytest.param(
             "paid twice",
             "panel/calls/caller.py",
-            "                self._cache.put(*call.entry, reply)\n            except CannotBeKept",
-            "                pass\n            except CannotBeKept",
+            "    self._cache.put(*call.entry, reply)\n                except CannotBeKept",
+            "    pass\n                except CannotBeKept",
             id="replies that are not kept",
         ),
         pytest.param(

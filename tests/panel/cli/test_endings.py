@@ -77,7 +77,7 @@ class Desk:
             writer.writerow(["item", "rater", "score", "prompt", "source"])
             for rater in ("Zoë", "Ålund", "Çelik"):
                 for i, row in enumerate(rows):
-                    score = (i + len(rater)) % 5
+                    score = 1 + (i + len(rater)) % 5
                     writer.writerow(
                         [f"{row['prompt_id']}/r{i}", rater, score, row["prompt_id"], row["system"]]
                     )

@@ -262,7 +262,7 @@ def test_agree_and_correlate(server: ScriptedServer, tmp_path: Path) -> None:
     """Rows are named by statistic, dimension (by its label, too) and group."""
     assert score(server).exit_code == 0
     people = "item,rater,dimension,score\n" + "".join(
-        f"p{p}/r{s},{who},clarity,{8 - 4 * s + p % 3 + len(who)}\n"
+        f"p{p}/r{s},{who},clarity,{6 - 4 * s + p % 3 + len(who)}\n"
         for p in range(N)
         for s in range(2)
         for who in ("x", "yy")

@@ -188,7 +188,7 @@ async def lost_worker() -> AsyncIterator[LostWorker]:
             await run.ask("killed", Begin(journals))
             for claim in CLAIMS:
                 assert await run.ask("killed", claim) is None
-            leave_in_journal(*CLAIMS[0], encoded(KEPT))
+            leave_in_journal(*CLAIMS[0], encoded(KEPT, *CLAIMS[0]))
             mailbox.post(DRIVER, Letter("other", (), list(enumerate(CLAIMS)), "other"))
             yield run
             answers.cancel()
@@ -234,10 +234,10 @@ async def test_a_reply_that_is_stored_ends_the_claim_that_a_lost_worker_had() ->
     """Of two claims one ends with the reply that another sends from the journal, at once; one that
     was sent before the loss had ended its claim with the loss."""
     async with lost_worker() as run:
-        stored = encoded(KEPT)
-        await run.ask("third", Store({CLAIMS[0].page: {CLAIMS[0].key: stored}}))
+        first, second = (encoded(KEPT, *claim) for claim in CLAIMS)
+        await run.ask("third", Store({CLAIMS[0].page: {CLAIMS[0].key: first}}))
         await run.server.lose("killed")
-        await run.ask("third", Store({CLAIMS[1].page: {CLAIMS[1].key: stored}}))
+        await run.ask("third", Store({CLAIMS[1].page: {CLAIMS[1].key: second}}))
         kept = replace(KEPT, cached=True)
         assert await run.answered(5) == {0: kept, 1: kept}
 

@@ -1,13 +1,18 @@
-"""Which connections the other end has closed, by their own address and port."""
+"""Which connections can take a further request, and what came behind an answer."""
 
 from __future__ import annotations
 
+import logging
 import os
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from panel.models.kept_sockets import KeptSockets
+import pytest
+
+from panel.models.kept_sockets import KeptSocket, KeptSockets, is_answer
+
+ANSWER = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"
 
 
 @contextmanager
@@ -20,41 +25,108 @@ def connected() -> Iterator[tuple[socket.socket, socket.socket]]:
         yield near, far
 
 
-def test_a_close_by_the_other_end_is_seen_once() -> None:
-    """The connection is looked for no more, since its address may be another's next."""
+@contextmanager
+def asked() -> Iterator[tuple[KeptSockets, KeptSocket, socket.socket]]:
+    """A connection on which a request went out, and its other end."""
     sockets = KeptSockets()
     with connected() as (near, far):
         sockets.opened(near.fileno(), 0)
-        assert not sockets.is_closed(*near.getsockname())
+        kept = sockets.at(*near.getsockname())
+        assert kept is not None
+        assert sockets.takes_request(kept, is_tls=False)
+        yield sockets, kept, far
+
+
+def test_a_quiet_connection_takes_one_request_after_the_other() -> None:
+    """Nothing waits there, so that each request may go out, and nothing is behind the last."""
+    with asked() as (sockets, kept, _):
+        assert sockets.takes_request(kept, is_tls=False)
+        assert kept.n_requests == 2
+        assert sockets.unread(kept, 2) == b""
+
+
+def test_a_close_by_the_other_end_is_seen_once() -> None:
+    """The connection is looked for no more, since its address may be another's next."""
+    with asked() as (sockets, kept, far):
         far.close()
-        assert sockets.is_closed(*near.getsockname())
-        assert not sockets.is_closed(*near.getsockname())
+        assert not sockets.takes_request(kept, is_tls=False)
+        assert sockets.at(*kept.place) is None
+        assert not sockets.has_strays
+
+
+def test_a_connection_with_unread_bytes_takes_no_request(caplog: pytest.LogCaptureFixture) -> None:
+    """What a server sent unasked would be taken for the next answer; it is warned of once, and the
+    answer before it can be refused."""
+    with asked() as (sockets, kept, far), caplog.at_level(logging.WARNING):
+        far.sendall(ANSWER)
+        assert sockets.unread(kept, 1) == ANSWER
+        assert not sockets.takes_request(kept, is_tls=False)
+        assert sockets.unread(kept, 1) == ANSWER
+        assert sockets.has_strays
+        assert len(caplog.records) == 1
+
+
+def test_a_new_connection_on_which_the_server_speaks_first_takes_no_request() -> None:
+    """Bytes that came before any request can be the answer to none."""
+    sockets = KeptSockets()
+    with connected() as (near, far):
+        sockets.opened(near.fileno(), 0)
+        far.sendall(ANSWER)
+        kept = sockets.at(*near.getsockname())
+        assert kept is not None
+        assert not sockets.takes_request(kept, is_tls=False)
+
+
+def test_the_answer_to_a_later_request_is_not_behind_an_earlier_one() -> None:
+    """Where the connection has taken a further request, what comes there belongs to that."""
+    with asked() as (sockets, kept, far):
+        assert sockets.takes_request(kept, is_tls=False)
+        far.sendall(ANSWER)
+        assert sockets.unread(kept, 1) == b""
+        assert sockets.unread(kept, 2) == ANSWER
+
+
+def test_a_connection_that_is_distrusted_takes_no_request() -> None:
+    """A stray answer came on it, or may have: the answer before is not refused by that alone."""
+    with asked() as (sockets, kept, _):
+        sockets.distrust()
+        assert not sockets.takes_request(kept, is_tls=False)
+        assert sockets.unread(kept, 1) == b""
 
 
 def test_a_descriptor_that_is_used_again_says_nothing_of_its_last_connection() -> None:
-    """What is asked of the earlier connection's address is not answered by the later one."""
-    sockets = KeptSockets()
-    with connected() as (near, _), connected() as (later, later_far):
-        sockets.opened(near.fileno(), 0)
-        earlier = near.getsockname()
-        assert not sockets.is_closed(*earlier)
-        os.dup2(later.fileno(), near.fileno())
-        sockets.opened(near.fileno(), 0)
-        later_far.close()
-        assert not sockets.is_closed(*earlier)
-        assert sockets.is_closed(*later.getsockname())
+    """What is asked of the earlier connection is not answered by the later one."""
+    with asked() as (sockets, kept, _), connected() as (later, later_far):
+        os.dup2(later.fileno(), kept.descriptor)
+        sockets.opened(kept.descriptor, 0)
+        later_far.sendall(ANSWER)
+        assert sockets.at(*kept.place) is None
+        # libcurl has closed it.
+        assert sockets.unread(kept, 1) is None
+        new = sockets.at(*later.getsockname())
+        assert new is not None and not sockets.takes_request(new, is_tls=False)
 
 
 def test_a_descriptor_that_is_no_socket_any_more_is_passed_over() -> None:
     """libcurl tries several addresses of a server, and closes what it does not need."""
     sockets = KeptSockets()
-    with connected() as (near, far):
-        gone, place = near.fileno(), near.getsockname()
-        sockets.opened(gone, 0)
+    with connected() as (near, _):
+        place = near.getsockname()
+        sockets.opened(near.fileno(), 0)
         near.close()
-        far.close()
-        assert not sockets.is_closed(*place)
-    with connected() as (near, far):
-        # Not told of, though it may have the descriptor.
-        far.close()
-        assert not sockets.is_closed(*near.getsockname())
+        assert sockets.at(*place) is None
+
+
+@pytest.mark.parametrize(
+    ("unread", "is_tls", "is_one"),
+    [
+        (ANSWER, False, True),
+        (b"\r\n", False, False),
+        (b"\x17\x03\x03\x01\x00", True, True),
+        (b"\x17\x03\x03\x00\x13", True, False),  # as long as an alert
+        (b"\x15\x03\x03\x00\x02", True, False),
+    ],
+)
+def test_what_may_be_an_answer(unread: bytes, is_tls: bool, is_one: bool) -> None:
+    """A line break too many is none, nor is by TLS what only an alert is as short as."""
+    assert is_answer(unread, is_tls=is_tls) is is_one

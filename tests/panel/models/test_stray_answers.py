@@ -1,0 +1,169 @@
+"""Answers that a server sends unasked: none is taken for another request's."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import ssl
+import subprocess
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import SecretStr
+
+from panel.models.client import CallError, ModelClient
+from panel.models.langchain import LangChainClient
+from panel.models.openai_compatible import OpenAICompatible
+from panel.models.stray_answers import StrayAnswers
+from panel.testing import Answer, ok, serving
+from rubrics import ModelRequest
+from tests.helpers.extras import needs_extra
+from tests.helpers.stray_server import stray_server, text_for
+
+WORDS = [f"What of {n}?" for n in range(20)]
+
+
+async def answers(client: ModelClient, words: list[str], tries: int) -> dict[str, str | None]:
+    """What a model says to each of these, four at a time, asked again where a call fails as a run
+    does; None where every try failed."""
+    said: dict[str, str | None] = {}
+    free = asyncio.Semaphore(4)
+
+    async def ask(each: str) -> None:
+        async with free:
+            said[each] = None
+            for _ in range(tries):
+                try:
+                    said[each] = (await client.complete(ModelRequest("", (each,)))).text
+                except CallError as error:
+                    assert error.kind == "transient", error
+                else:
+                    return
+
+    try:
+        await asyncio.gather(*map(ask, words))
+    finally:
+        await client.aclose()
+    return said
+
+
+def wrong(said: dict[str, str | None]) -> list[str]:
+    """The questions that got another's answer."""
+    return [words for words, text in said.items() if text not in (None, text_for(words))]
+
+
+@pytest.mark.parametrize("encoding", ["", "chunked", "gzip"])
+@pytest.mark.parametrize("is_copy", [False, True], ids=["another's", "a copy"])
+@pytest.mark.parametrize("place", ["after", "idle", "together", "before", "writing", "unread"])
+async def test_no_answer_is_another_requests(place: str, is_copy: bool, encoding: str) -> None:
+    """Wherever a server puts three answers that nobody asked for, each request gets its own."""
+    settings: dict[str, Any] = {"is_copy": is_copy, "encoding": encoding, "n_strays": 3}
+    with stray_server(place, **settings) as server:
+        said = await answers(OpenAICompatible(model="m", base_url=server.base_url), WORDS, 5)
+    assert wrong(said) == []
+    assert None not in said.values()
+
+
+async def test_a_server_that_speaks_first_on_each_connection_is_no_source() -> None:
+    """What comes before any request answers none: calls fail as unsent, and nothing is wrong."""
+    with stray_server("greeting") as server:
+        said = await answers(OpenAICompatible(model="m", base_url=server.base_url), WORDS[:4], 2)
+    assert wrong(said) == []
+
+
+@pytest.mark.parametrize("place", ["after", "together", "idle"])
+async def test_over_tls_it_is_the_same(
+    place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is unread is hidden by TLS, and is recognised all the same."""
+    certificate, key = tmp_path / "cert.pem", tmp_path / "key.pem"
+    command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2"]
+    command += ["-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1"]
+    command += ["-keyout", str(key), "-out", str(certificate)]
+    subprocess.run(command, check=True, capture_output=True)
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(certificate, key)
+    monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
+    with stray_server(place, context=context, n_strays=3) as server:
+        said = await answers(OpenAICompatible(model="m", base_url=server.base_url), WORDS, 5)
+    assert wrong(said) == []
+    assert None not in said.values()
+
+
+async def test_after_a_stray_answer_only_its_neighbours_are_asked_again() -> None:
+    """One stray answer costs the calls beside it, and no call whose connection is used again while
+    its answer is held."""
+    with stray_server("together", n_strays=1) as server:
+        said = await answers(OpenAICompatible(model="m", base_url=server.base_url), WORDS * 2, 5)
+    assert wrong(said) == []
+    assert sum(n - 2 for n in Counter(server.asked).values()) <= 1
+
+
+@pytest.mark.parametrize("id_", [None, "chatcmpl-123", "chatcmpl-0123456789abcdef"])
+async def test_a_server_with_one_id_for_all_answers_works(id_: str | None) -> None:
+    """A server without ids of its own loses no call, and is asked at most twice again."""
+
+    def script(number: int, request: Any) -> Answer:
+        text = text_for(request["messages"][-1]["content"])
+        answer = ok(text)
+        body = answer.body | {"id": id_} if isinstance(answer.body, dict) else answer.body
+        return answer._replace(body=body) if hasattr(answer, "_replace") else answer
+
+    with serving(script) as server:
+        said = await answers(OpenAICompatible(model="m", base_url=server.base_url), WORDS, 5)
+        n_asked = len(server.calls)
+    assert wrong(said) == []
+    assert None not in said.values()
+    assert n_asked <= len(WORDS) + 2
+
+
+@needs_extra("contracts", "langchain_openai")
+@pytest.mark.parametrize("place", ["after", "idle", "together", "before"])
+async def test_providers_packages_take_no_stray_answer(place: str) -> None:
+    """httpx, by which LangChain's package for OpenAI calls, would take it for the next answer."""
+    from langchain_openai import ChatOpenAI
+
+    with stray_server(place, n_strays=3) as server:
+        chat = ChatOpenAI(
+            model="m", base_url=server.base_url, api_key=SecretStr("canary"), max_retries=0
+        )
+        said = await answers(LangChainClient(chat, "m", timeout_s=20), WORDS, 6)
+    assert wrong(said) == []
+    assert None not in said.values()
+
+
+# The rule by itself.
+
+
+def digest(words: str) -> int:
+    return int(hashlib.sha256(words.encode()).hexdigest()[:8], 16)
+
+
+def test_the_answer_to_another_request_is_doubted_by_its_id() -> None:
+    """The same id and the same words to another request: it is a copy, and is doubted; asked again,
+    the request gets its own."""
+    strays = StrayAnswers("m")
+    assert strays.doubt(1, digest("yes"), "chatcmpl-0123456789", "m") is None
+    assert "the answer to another request" in str(
+        strays.doubt(2, digest("yes"), "chatcmpl-0123456789", "m")
+    )
+    assert strays.doubt(2, digest("no"), "chatcmpl-abcdefghij", "m") is None
+
+
+def test_the_same_request_may_get_the_same_answer() -> None:
+    """A server that keeps its answers gives them again, with their ids."""
+    strays = StrayAnswers("m")
+    assert strays.doubt(1, digest("yes"), "chatcmpl-0123456789", "m") is None
+    assert strays.doubt(1, digest("yes"), "chatcmpl-0123456789", "m") is None
+
+
+def test_a_model_that_has_not_answered_before_is_doubted_once() -> None:
+    """Another model's name is doubted, and taken where it comes again: routers send elsewhere. A
+    dated name is no other model's."""
+    strays = StrayAnswers("gpt-4o")
+    assert strays.doubt(1, 1, None, "gpt-4o-2024-08-06") is None
+    assert "the answer is from the model 'llama-3'" in str(strays.doubt(2, 2, None, "llama-3"))
+    assert strays.doubt(2, 2, None, "llama-3") is None
+    assert strays.doubt(3, 3, None, "llama-3") is None
