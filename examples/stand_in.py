@@ -207,7 +207,7 @@ notes: dict[str, None] = {}
 n_people = 0
 compared, votes, differences = [], [], []
 for name in panels:
-    ours, people = load_aligned_ratings(out / name, people_csv)
+    ours, people = load_aligned_ratings(out / name, people_csv, allow_unmatched=True)
     n_people = len(people.raters)
     plain = [rater for rater in ours.raters if rater in ours.controls]
     sides = {"judge without a persona": plain[:1]}
@@ -218,7 +218,7 @@ for name in panels:
         for side, raters in sides.items():
             figures = against_people(ours.by(raters), people, dimension)
             compared.append((name, str(n_texts[name]), dimension, side, *figures))
-    found = votes_report(str(out / name), str(people_csv))
+    found = votes_report(str(out / name), str(people_csv), allow_unmatched=True)
     for each in found.dimensions:
         for one in each.sources:
             interval = told(one.votes, one.ci_low, one.ci_high)
@@ -227,8 +227,9 @@ for name in panels:
                 notes.setdefault(f"Votes of {one.source}, {name}, {each.dimension}: {one.reason}.")
     notes.update(dict.fromkeys(f"{name}: {said}" for said in votes_conclusion(found)))
     report = persona_fidelity(
-        out / name, people_csv, options.path / "raters.csv", out / "groups.yaml"
-    )
+        out / name, people_csv, options.path / "raters.csv", out / "groups.yaml",
+        allow_unmatched=True,
+    )  # fmt: skip
     for row in report.rows:
         differences.append(
             (

@@ -121,7 +121,8 @@ command("correlate", "run", "--human", "ratings.csv", "--no-intervals")
 reasons = Path("ratings-justifications")
 command("score", reasons / "responses.jsonl", "--rubric", reasons / "rubric.yaml",
         "--personas", "none", "--model", MODEL, "--limit", "4", "--out", "inferred")  # fmt: skip
-command("correlate", "inferred", "--human", reasons / "ratings.csv", "--no-intervals")
+command("correlate", "inferred", "--human", reasons / "ratings.csv", "--no-intervals",
+        "--allow-unmatched")  # fmt: skip
 
 # 6. A page to look at.
 command("report", "run", "--human", "ratings.csv")

@@ -124,9 +124,7 @@ def _alternatives(position: Position) -> list[tuple[str, float]]:
         if not isinstance(token, str):
             raise NoAnswer(f"a token in its log-probabilities is {shown(token)}, not text")
     # A pair that comes twice is the same token.
-    top = list(
-        dict.fromkeys((token, _probability(token, said)) for token, said in position.top)
-    )
+    top = list(dict.fromkeys((token, _probability(token, said)) for token, said in position.top))
     own = _probability(written, position.logprob)
     if top and own is not None:
         listed = [p for token, p in top if token == written and p is not None]

@@ -138,7 +138,7 @@ def _integer_unless_said(value: Any) -> Any:
     if isinstance(value, BaseModel):
         return value
     raise ValueError(
-        f"{value!r}, which is no scale; a Scale, RealScale or CategoryScale, or in a file a "
+        f"{value!r}, which is not a scale; a Scale, RealScale or CategoryScale, or in a file a "
         "mapping such as {min: 1, max: 5, low: what 1 means, high: what 5 means}"
     )
 

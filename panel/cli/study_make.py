@@ -226,7 +226,7 @@ def _text(name: str, path: str) -> str:
     from panel.errors import Fault, InputError
     from panel.io.text_lines import text_of_file
 
-    text = text_of_file(Path(path))
+    text = text_of_file(Path(path), field=name)
     if not text.strip():
         raise InputError([Fault(path, "an empty file", "a text file", field=name)])
     return text

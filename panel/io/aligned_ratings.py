@@ -188,7 +188,7 @@ def _few_items(match: ItemMatch, panel: Ratings, humans_name: str, given: tuple[
     else:
         expected += (
             f"; {100 * LEAST_SHARE:.0f} % or more have to match, unless --allow-unmatched "
-            "(allow_unmatched=True) says that the others are no mistake"
+            "(allow_unmatched=True) says that the others do not matter"
         )
     return Fault(humans_name, found, expected, field="item")
 

@@ -73,24 +73,25 @@ def _utf_16_lines(stream: Iterable[bytes | str], add: AddFault) -> Iterator[str]
                 yield f"{line}\n"
         decoder.decode(b"", final=True)
     except UnicodeDecodeError as error:
-        add(f"bytes that are no UTF-16 ({error.reason})", "UTF-16 or UTF-8 text", line=number + 1)
+        add(f"bytes that are not UTF-16 ({error.reason})", "UTF-16 or UTF-8 text", line=number + 1)
         return
     if rest:
         yield rest
 
 
-def text_of_file(path: Path) -> str:
-    """The whole text of a file, without a byte order mark.
+def text_of_file(path: Path, *, field: str | None = None) -> str:
+    """Return the whole text of a file, without a byte order mark; `field` is what faults name.
 
     Raises:
         InputError: it cannot be read, is too large, or is no UTF-8.
     """
+    expected = "a file of text in UTF-8"
     try:
         return content_of(path, _LARGEST_TEXT).decode("utf-8-sig")
     except OSError:
-        raise InputError([Fault(str(path), unreadable(path), "a text file")]) from None
+        raise InputError([Fault(str(path), unreadable(path), expected, field=field)]) from None
     except UnicodeDecodeError as error:
-        raise InputError([Fault(str(path), undecodable(error), "UTF-8 text")]) from None
+        raise InputError([Fault(str(path), undecodable(error), expected, field=field)]) from None
 
 
 def _is_utf_16(line: bytes) -> bool:

@@ -140,8 +140,8 @@ class KeptSockets:
             self.has_strays = True
             logger.warning(
                 "A server sent an answer that no request asked for. It was thrown away, with its "
-                "connection; of the answer that came before it on that connection nobody can tell "
-                "whether it was another request's. See to the server, or to the proxy before it."
+                "connection. The answer before it on that connection may be another request's. "
+                "Check the server, or the proxy before it."
             )
 
     def _place_new(self) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib.util import find_spec
+from itertools import count
 from typing import Any
 
 import orjson
@@ -16,6 +17,8 @@ from tests.helpers.threaded_server import listening
 
 Payload = Mapping[str, Any]
 KEY = "contract-key-7f3a9c21d0b84e56"
+NUMBERS = count(1)
+"""Of answers: a real API gives no two the same id."""
 
 
 @dataclass(frozen=True)

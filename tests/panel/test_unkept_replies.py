@@ -80,7 +80,7 @@ def test_an_odd_reply_fails_alone_and_is_asked_for_again(
 ) -> None:
     """It has its reason, the next response is scored, and the same run later calls again."""
     mended = False
-    good = weighed("yes", -0.1, "7") if elicitation == "yes-no" else weighed("8", -5.0)
+    good = weighed("yes", -5.0, "7") if elicitation == "yes-no" else weighed("8", -5.0)
 
     def script(number: int, payload: Mapping[str, Any]) -> Answer:
         asked = "".join(message["content"] for message in payload["messages"])

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from tests.contracts.wire import KEY, Payload, Said, Wire
+from tests.contracts.wire import KEY, NUMBERS, Payload, Said, Wire
 
 
 def _schema(payload: Payload) -> Any:
@@ -22,7 +22,7 @@ def _message(content: list[Any], reason: str, **usage: int) -> Said:
     counts = {"input_tokens": 120, "output_tokens": 5}
     return Said(
         {
-            "id": "msg_1",
+            "id": f"msg_{next(NUMBERS)}",
             "type": "message",
             "role": "assistant",
             "model": "contract",

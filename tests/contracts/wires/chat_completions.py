@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from tests.contracts.wire import Payload, Said
+from tests.contracts.wire import NUMBERS, Payload, Said
 
 
 def schema_of(payload: Payload) -> Any:
@@ -38,7 +38,7 @@ def completion(
     counts = {"prompt_tokens": 120, "completion_tokens": 5, "total_tokens": 125}
     return Said(
         {
-            "id": "chatcmpl-1",
+            "id": f"chatcmpl-{next(NUMBERS)}",
             "object": "chat.completion",
             "created": 1_760_000_000,
             "model": "contract",

@@ -50,7 +50,9 @@ def _run(name: str, folder: Path, people: Path, *options: str) -> Result:
     }.get(name, [name, str(folder / "run")])
     if name == "fidelity":
         given += ["--raters", str(folder / "raters.csv"), "--groups", str(folder / "groups.yaml")]
-    return CliRunner(env={"COLUMNS": "400"}).invoke(command, [*given, "--human", str(people), *options])
+    return CliRunner(env={"COLUMNS": "400"}).invoke(
+        command, [*given, "--human", str(people), *options]
+    )
 
 
 def _people(path: Path, **changed: str) -> Path:

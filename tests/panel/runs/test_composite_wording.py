@@ -28,7 +28,12 @@ ENDS = (CLARITY.scale.low, CLARITY.scale.high)
     ("dimensions", "composite", "told"),
     [
         ((CLARITY, DEPTH), None, "the mean of both dimensions, from 1 ({}) to 10 ({})"),
-        ((CLARITY, DEPTH, TILT), None, "the mean of all 3 dimensions, from 0 to 7"),
+        (
+            (CLARITY, DEPTH, TILT),
+            None,
+            "the mean of all 3 dimensions, which are on different scales: each as a share of the "
+            "width of its own, from 0 to 1",
+        ),
         ((CLARITY, TILT), {"mean_of": ["tilt"]}, "Tilt, from −2 (left) to 1 (right)"),
         (
             (CLARITY, TILT),

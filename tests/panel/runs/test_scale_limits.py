@@ -25,7 +25,7 @@ def rubric(*dimensions: Dimension, composite: Composite | None = None) -> Rubric
 @pytest.mark.parametrize(
     ("composite", "limits"),
     [
-        (None, (-0.5, 5.5)),
+        (None, (0, 1)),
         (Composite(mean_of=("clarity",)), (1, 10)),
         (Composite(product_of=("clarity", "tilt")), (-20, 10)),
         (Composite(share_of={"dimension": "kind", "value": "bad"}), (0, 1)),
@@ -34,8 +34,8 @@ def rubric(*dimensions: Dimension, composite: Composite | None = None) -> Rubric
 def test_a_composite_lies_between_what_its_rule_makes_of_the_scales(
     composite: Composite | None, limits: tuple[float, float]
 ) -> None:
-    """A mean between the means of the ends, a product between the products of ends, whichever they
-    are, a share between 0 and 1."""
+    """A mean over different scales is of shares of their widths, from 0 to 1, as is a share of
+    judgments; a product lies between the products of ends, whichever they are."""
     assert composite_limits(rubric(CLARITY, TILT, KIND, composite=composite)) == limits
 
 
@@ -47,9 +47,10 @@ def test_categories_alone_have_no_composite_and_no_limits() -> None:
 
 
 def test_shares_are_no_points() -> None:
-    """Of a rubric with scales composites are points; of responses that are compared, and of labels,
-    they are shares."""
+    """Composites of one scale are points; of different scales, of responses that are compared, and
+    of labels, they are shares."""
     share = Composite(share_of={"dimension": "kind", "value": "bad"})
-    assert in_points(rubric(CLARITY, TILT))
+    assert in_points(rubric(CLARITY))
+    assert not in_points(rubric(CLARITY, TILT))
     assert not in_points(rubric(CLARITY, KIND, composite=share))
     assert not in_points(preferred(rubric(CLARITY)))

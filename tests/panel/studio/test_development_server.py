@@ -165,7 +165,7 @@ def test_a_response_that_is_none(served: tuple[httpx.Client, Path]) -> None:
     thread = served[0].post("/threads", json={}).json()["thread_id"]
     asked = {"assistant_id": "judging", "input": value}
     done = served[0].post(f"/threads/{thread}/runs/wait", json=asked).json()
-    assert done["__error__"]["error"] == "ValidationError"
+    assert done["__error__"]["error"] == "InputError"
     assert run(served[0], "judging", INPUTS["judging"])["verdict"]["n_judges"] == 5
 
 
