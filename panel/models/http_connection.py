@@ -28,6 +28,8 @@ from panel.secrets import SECRETS
 _LONGEST_IDLE_S = 15
 """How long a connection is kept after its last answer: servers close them sooner or later, and one
 that closes it just then has lost a call."""
+_LAST_LOOK_S = 0.05
+"""How long a run's connections are kept after its last answer, to see whether another comes."""
 _MOST_IDLE = 10_000
 """More than are ever open. By itself libcurl keeps four connections for each request under way, and
 would close the others whenever fewer calls are in flight for a moment."""
@@ -108,7 +110,11 @@ class HttpConnection:
         Another loop's are closed by `aclose` there, or when that loop ends.
         """
         if pool := self._pools.get(asyncio.get_running_loop()):
-            await pool.keeper.aclose()
+            try:
+                # An answer too many may be on its way.
+                await asyncio.sleep(_LAST_LOOK_S)
+            finally:
+                await pool.keeper.aclose()
 
     def distrust(self) -> None:
         """Use none of the running loop's connections again that are open now: an answer that came
@@ -224,6 +230,7 @@ class _Pool:
 
     def close(self) -> None:
         """Told before the connections are closed."""
+        self.sockets.look_for_strays()
         self.idle.clear()
         for later in (self._closing, self._sparing):
             if later is not None:

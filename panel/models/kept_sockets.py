@@ -133,6 +133,13 @@ class KeptSockets:
         for each in self._at.values() if kept is None else (kept,):
             each.is_distrusted = True
 
+    def look_for_strays(self) -> None:
+        """Warn of an answer that waits on a connection which is about to be closed: a server that
+        answered once too often may have answered with another's before."""
+        for kept in self._at.values():
+            if kept.n_requests and kept.poll.poll(0):
+                self._report(_unread(kept))
+
     def _report(self, unread: bytes | None) -> None:
         """Warn, once, of an answer that came while nobody waited for any."""
         # Some servers announce with an error that they close what is idle.

@@ -16,7 +16,8 @@ _CI = rf"(?:95 % interval (?P<low>{_NUMBER}) to (?P<high>{_NUMBER}))"
 _P = r"(?:adjusted p (?P<p><? ?[\d.e-]+))"
 _N = r"(?:(?P<n>[\d,]+) prompts?)"
 _FACTS = rf"(?: \({_CI}?(?:, )?{_P}?(?:, )?{_N}?\))?"
-_POINTS = rf"(?P<d>{_NUMBER})(?: points| percentage points)?"
+_UNIT = r"(?: points| percentage points| of the scale's width)?"
+_POINTS = rf"(?P<d>{_NUMBER}){_UNIT}"
 _POWER = (
     r"\(80 % power if so, which is not known; (?:now (?P<now>[\d,]+)|a rough estimate from "
     r"(?P<few>[\d,]+) \w+)\)"
@@ -483,7 +484,7 @@ def _no_persona(found: re.Match[str], beside: Beside) -> bool:
 
 
 _RATES = re.compile(
-    rf"(?P<who>\w+) rates (?P<on>\w+) (?P<d>{_NUMBER})(?: points)? (?P<way>higher|lower) than the "
+    rf"(?P<who>\w+) rates (?P<on>\w+) (?P<d>{_NUMBER}){_UNIT} (?P<way>higher|lower) than the "
     rf"panel does \({_P}\)"
 )
 
@@ -530,7 +531,7 @@ def _not_tested(name: str) -> Check:
 
 
 _PAIR = re.compile(
-    rf"(?P<a>\w+) rates (?P<d>{_NUMBER})(?: points)? higher than (?P<b>\w+) \({_CI}, {_P}\)"
+    rf"(?P<a>\w+) rates (?P<d>{_NUMBER}){_UNIT} higher than (?P<b>\w+) \({_CI}, {_P}\)"
 )
 
 
@@ -586,7 +587,7 @@ DIFFERS: dict[str, Check] = {
         lambda found, beside: beside.summary["by_response"]["reason"] is not None
     ),
     r"Personas and single responses: (?P<n>none|\d+) of (?P<of>\d+) departures from the panel "
-    rf"(?:is|are) beyond noise(?:, up to (?P<d>{_NUMBER})(?: points)?)?\.": _departures,
+    rf"(?:is|are) beyond noise(?:, up to (?P<d>{_NUMBER}){_UNIT})?\.": _departures,
     r"Which responses are contested cannot be said: .+\.": _not_tested("contested"),
     r"No response is shown to be contested: on none of (?P<of>\d+) do personas differ by more than "
     r"noise explains\.": _contested,

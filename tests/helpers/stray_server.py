@@ -56,10 +56,11 @@ class StrayServer:
                 threading.Thread(target=self._connected, args=(one, context), daemon=True).start()
 
     def _connected(self, one: socket.socket, context: ssl.SSLContext | None) -> None:
+        one.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if context is not None:
+            # The handshake is made by the first reading.
+            one = context.wrap_socket(one, server_side=True, do_handshake_on_connect=False)
         with suppress(OSError, ValueError), closing(one):
-            one.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            if context is not None:
-                one = context.wrap_socket(one, server_side=True)
             if self.place == "greeting":
                 self._stray(one)
             held = b""
