@@ -224,7 +224,7 @@ def test_a_difference_to_detect_and_people_beside(command: Command, tmp_path: Pa
     said = " ".join(command(*given).stdout.split())
     assert "Detecting a difference of 1.5 points between two systems (80 % power) takes" in said
     assert "People: A system's mean has a standard error" in said
-    assert "With the present raters" in said
+    assert "takes about 8 prompts and 5 raters: 160 ratings" in said
     assert "it takes 8 prompts of each system that people rated (`calibrate`)" in said
     # What people are asked for is not refused by `calibrate`.
     assert document["people"]["target"]["cheapest"]["levels"]["prompt"] >= 8
