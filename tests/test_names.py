@@ -7,8 +7,8 @@ import pkgutil
 from collections import defaultdict
 from pathlib import Path
 
-import panel
-import panel.statistics
+import persona_panel
+import persona_panel.statistics
 
 ROOT = Path(__file__).parent.parent
 PACKAGES = ("panel", "graphs", "rubrics", "personas")

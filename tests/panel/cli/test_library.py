@@ -6,10 +6,10 @@ import re
 from importlib.util import find_spec
 from pathlib import Path
 
-import personas
-import rubrics
-from panel import PersonaSet, Rubric, load_definition
-from panel.models.providers import provider_names
+import persona_panel.personas
+import persona_panel.rubrics
+from persona_panel import PersonaSet, Rubric, load_definition
+from persona_panel.models.providers import provider_names
 from tests.helpers.command import Command
 
 
