@@ -35,6 +35,7 @@ import numpy as np
 from benchmarks.coverage_data import Cell, Found, Judges, of_rows, rated, split_sides
 from benchmarks.coverage_families import FAMILIES, RATERS
 from benchmarks.harness import add_parts, simulated_cells, simulation_parser
+from persona_panel.experiments.sweep.deltas import Names, measure
 from persona_panel.statistics import AnalysisOptions, correlate
 from persona_panel.statistics.agreement.agree import AgreementBlock, agreement_statistics
 from persona_panel.statistics.core.arrays import row_means
@@ -46,7 +47,6 @@ from persona_panel.statistics.humans.correlation import CorrelationKind, within_
 from persona_panel.statistics.humans.losses import pairwise_error
 from persona_panel.statistics.resampling.jackknife import EstimateKind, jackknife
 from persona_panel.statistics.resampling.weights import resampled_mean
-from persona_panel.experiments.sweep.deltas import Names, measure
 
 PROMPTS = (3, 5, 8, 12, 30, 100)
 NULL_PROMPTS = (3, 5, 12, 30)

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 ROOT = Path(__file__).parent.parent
-COMMAND = [sys.executable, "-c", "from persona_panel import main; main()"]
+COMMAND = [sys.executable, "-c", "from persona_panel.cli.main import main; main()"]
 TEXT = "Meritocracy promises that places go to the able, and hides how ability is made. " * 30
 LATENCY_S = 0.02
 WATCH_S = 1.0

@@ -79,7 +79,7 @@ PACED = """
 from persona_panel.calls.batch_rounds import PACE
 for name, seconds in {"first_look": 0.05, "longest_look": 0.1, "listed": 1.0}.items():
     object.__setattr__(PACE, name, seconds)
-from persona_panel._launch import main
+from persona_panel.cli.main import main
 main()
 """
 """The command, which looks at batches in fractions of a second, not in minutes."""

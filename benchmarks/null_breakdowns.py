@@ -21,13 +21,20 @@ import numpy as np
 from persona_panel.statistics.breakdown.author_groups import AuthorShare, author_shares
 from persona_panel.statistics.breakdown.cells import PersonaCells
 from persona_panel.statistics.breakdown.contested import contested_responses, response_departures
-from persona_panel.statistics.breakdown.group_contrasts import axis_pair, group_differences, model_pair
+from persona_panel.statistics.breakdown.group_contrasts import (
+    axis_pair,
+    group_differences,
+    model_pair,
+)
 from persona_panel.statistics.breakdown.persona_departures import (
     departures_by_dimension,
     departures_by_system,
     severities,
 )
-from persona_panel.statistics.breakdown.stratum_differences import StratumFigure, stratum_differences
+from persona_panel.statistics.breakdown.stratum_differences import (
+    StratumFigure,
+    stratum_differences,
+)
 from persona_panel.statistics.core.arrays import Array
 from persona_panel.statistics.core.tested import LEVEL
 

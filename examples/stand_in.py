@@ -40,10 +40,10 @@ from persona_panel import (
     load_definition,
     persona_fidelity,
 )
+from persona_panel.personas import shipped
 from persona_panel.runs.votes import votes_report
 from persona_panel.runs.votes_conclusion import votes_conclusion
 from persona_panel.statistics import AnalysisOptions, correlate
-from persona_panel.personas import shipped
 
 SOURCES = """Where to get the files:
   sentences.csv  github.com/Media-Bias-Group/Neural-Media-Bias-Detection-Using-Distant-Supervision-\

@@ -2,8 +2,8 @@
 
     START ─ Send, one per model ─▶ compare × M ─▶ aggregate ─▶ END
 
-As in `persona_panel.graphs.judging`, whose means and dialogues these are: what differs is that a judge
-is asked about several responses at once, and that one answer bears on several judgments.
+As in `persona_panel.graphs.judging`, whose means and dialogues these are: what differs is that a
+judge is asked about several responses at once, and that one answer bears on several judgments.
 """
 
 from __future__ import annotations
@@ -29,7 +29,15 @@ from persona_panel.graphs.judging import DialogueResult, run_dialogue
 from persona_panel.graphs.questions import ComparisonTask, by_id, comparison_tasks
 from persona_panel.graphs.records import Judge, Judgment, Response, Verdict
 from persona_panel.rubrics import Usage, load_comparing
-from persona_panel.rubrics.comparison import PREFERRED, Order, Places, Standing, labels_of, outcome, standings
+from persona_panel.rubrics.comparison import (
+    PREFERRED,
+    Order,
+    Places,
+    Standing,
+    labels_of,
+    outcome,
+    standings,
+)
 
 
 class ComparativeState(TypedDict):

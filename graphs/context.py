@@ -10,7 +10,14 @@ from typing import TYPE_CHECKING, Any
 from persona_panel.graphs.deliberation import Deliberation
 from persona_panel.graphs.records import Judge, Judgment, Response
 from persona_panel.personas import Persona
-from persona_panel.rubrics import Layout, ModelRequest, ModelResponse, Rubric, Status, load_elicitation
+from persona_panel.rubrics import (
+    Layout,
+    ModelRequest,
+    ModelResponse,
+    Rubric,
+    Status,
+    load_elicitation,
+)
 from persona_panel.rubrics.peer_feedback import Peer
 
 if TYPE_CHECKING:

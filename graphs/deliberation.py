@@ -1,7 +1,7 @@
 """When a panel goes on about a response, and what each judge then sees: pure rules.
 
-The loop that follows them is in `persona_panel.graphs.judging`; the words that judges are told are in
-`persona_panel.rubrics.peer_feedback`.
+The loop that follows them is in `persona_panel.graphs.judging`; the words that judges are told are
+in `persona_panel.rubrics.peer_feedback`.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ class Deliberation(BaseModel):
     Args:
         rounds: of revision, at most.
         reveal: what judges see of each other.
-        stop_when: the name of a rule (see `persona_panel.graphs.stopping_rules`) that may end it before the last
-            round; None, there is none.
+        stop_when: the name of a rule (see `persona_panel.graphs.stopping_rules`) that may end it
+            before the last round; None, there is none.
         spread_above: deliberate only on responses whose spread is larger (see `spread`).
         named: whether peers go by persona and model; by default they are anonymous.
     """

@@ -32,7 +32,12 @@ from typing_extensions import TypedDict
 
 from persona_panel.graphs.aggregate import aggregate
 from persona_panel.graphs.context import Abort, GraphContext, Unanswered
-from persona_panel.graphs.deliberation import Deliberation, StoppingRuleError, peers_of, should_continue
+from persona_panel.graphs.deliberation import (
+    Deliberation,
+    StoppingRuleError,
+    peers_of,
+    should_continue,
+)
 from persona_panel.graphs.judgment_checks import check_own
 from persona_panel.graphs.questions import question_of
 from persona_panel.graphs.records import Judge, Judgment, Response, Verdict, without_texts

@@ -3,8 +3,8 @@
     START ─▶ rewrite ─▶ respond ─ Send, one per response ─▶ judge ─▶ compare ─▶ END
       └──────────── responses given: Send ──────────────────▲
 
-`judge` runs the judging graph (`persona_panel.graphs.judging`) on one response. As there, nothing here
-opens a socket, a file or a cache, and the state holds keys and small values. What is worth
+`judge` runs the judging graph (`persona_panel.graphs.judging`) on one response. As there, nothing
+here opens a socket, a file or a cache, and the state holds keys and small values. What is worth
 keeping leaves by the custom stream as soon as it is made: `Variant`, `Answer`, `Verdict`; a
 `Judgment` is told by the judging means.
 """

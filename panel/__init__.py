@@ -7,13 +7,14 @@ The public names stand in `__init__.pyi`, each once, and are imported when first
 
 from typing import Any
 
-from persona_panel import CLASH, clashes, lazy_names
+if __name__ == "persona_panel":
+    from persona_panel._names import lazy_names
 
-if clashes():
-    raise ImportError(CLASH)
-
-# `panel --help` must not wait for numpy, pydantic and what else the names need.
-_name, _names = lazy_names(__name__)
+    # `persona-panel --help` must not wait for numpy, pydantic and what else the names need.
+    _name, _names = lazy_names(__name__)
+else:
+    # This folder, imported by its own name: it stands for the installed package.
+    import persona_panel._alias  # noqa: F401
 
 
 def __getattr__(name: str) -> Any:

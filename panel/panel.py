@@ -1,4 +1,5 @@
-"""The panel, as a user holds it: a plan, and what `persona_panel.runs` and `persona_panel.experiments.sweep` do with it."""
+"""The panel, as a user holds it: a plan, and what `persona_panel.runs` and
+`persona_panel.experiments.sweep` do with it."""
 
 from __future__ import annotations
 
@@ -6,38 +7,38 @@ from collections.abc import AsyncGenerator, AsyncIterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from persona_panel.calls.budget import NO_CAPS, Caps
 from persona_panel.graphs import Judge, Verdict
 from persona_panel.graphs.deliberation import Deliberation
-from persona_panel.calls.budget import NO_CAPS, Caps
-from persona_panel.runs.judging.cost_estimate import CostEstimate
 from persona_panel.models.event_loops import run_in_loop
+from persona_panel.personas import Persona, PersonaSet
 from persona_panel.plan.definitions import DEFAULT_MODEL
 from persona_panel.plan.panel_plan import PanelPlan
 from persona_panel.plan.short_form import plan_facts
+from persona_panel.rubrics import Layout, Rubric
 from persona_panel.runs import executor
 from persona_panel.runs.execution import Engine, Execution
+from persona_panel.runs.judging.cost_estimate import CostEstimate
 from persona_panel.runs.output import RunOutput
 from persona_panel.runs.run import Run
-from persona_panel.personas import Persona, PersonaSet
-from persona_panel.rubrics import Layout, Rubric
 
 if TYPE_CHECKING:
     from typing import Any, Unpack
 
     from langgraph.checkpoint.base import BaseCheckpointSaver
 
+    from persona_panel.experiments.sweep.plan import Models, Options, SweepOptions
+    from persona_panel.experiments.sweep.result import Sweep
+    from persona_panel.experiments.sweep.running import OnEvent
+    from persona_panel.files.tables import Responses
     from persona_panel.graphs import Response
     from persona_panel.graphs.framing import Prompt
     from persona_panel.graphs.judging import Builder
-    from persona_panel.files.tables import Responses
     from persona_panel.plan.overrides import PanelOverrides
     from persona_panel.runs.executor import OnJudgment, ScoreOptions
     from persona_panel.runs.panel_graph import PanelGraph
     from persona_panel.statistics.core.options import Random
     from persona_panel.statistics.core.table import Ratings
-    from persona_panel.experiments.sweep.plan import Models, Options, SweepOptions
-    from persona_panel.experiments.sweep.result import Sweep
-    from persona_panel.experiments.sweep.running import OnEvent
 
 
 class Panel:

@@ -24,8 +24,19 @@ from persona_panel.rubrics.elicitation import (
     load_elicitation,
     shares_prefix,
 )
-from persona_panel.rubrics.one_dimension import calls_by_dimension, dialogue_of, single_dimension_rubrics
-from persona_panel.rubrics.rubric import Abstention, Dimension, ItemForm, Rubric, RubricVariant, VariantDimension
+from persona_panel.rubrics.one_dimension import (
+    calls_by_dimension,
+    dialogue_of,
+    single_dimension_rubrics,
+)
+from persona_panel.rubrics.rubric import (
+    Abstention,
+    Dimension,
+    ItemForm,
+    Rubric,
+    RubricVariant,
+    VariantDimension,
+)
 from persona_panel.rubrics.scale import CategoryScale, RealScale, Scale
 
 __all__ = [
@@ -66,5 +77,5 @@ __all__ = [
 
 def shipped() -> dict[str, Path]:
     """The YAML file of each rubric in the library, by name."""
-    folder = Path(str(files("rubrics").joinpath("library")))
+    folder = Path(str(files("persona_panel.rubrics").joinpath("library")))
     return {path.stem: path for path in sorted(folder.glob("*.yaml"))}

@@ -215,7 +215,8 @@ class Elicitation(Protocol):
 
 
 class Comparing(Protocol):
-    """What a module of `persona_panel.rubrics.elicitations` offers that compares the responses to a prompt.
+    """What a module of `persona_panel.rubrics.elicitations` offers that compares the responses to a
+    prompt.
 
     It has `serves` and `output_rubric` as the others do, and instead of one dialogue about a
     response a dialogue about each of its orders.
@@ -268,7 +269,9 @@ def load_elicitation(name: str) -> Elicitation:
         KeyError: there is none of that name.
         ExtensionError: another distribution's cannot be imported.
     """
-    found: Elicitation = load_extension("persona_panel.rubrics.elicitations", _GROUP, name, hyphens=True)
+    found: Elicitation = load_extension(
+        "persona_panel.rubrics.elicitations", _GROUP, name, hyphens=True
+    )
     return found
 
 

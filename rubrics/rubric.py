@@ -1,7 +1,8 @@
 """What is asked: a rubric and its dimensions.
 
 Only the shapes live here: how a question is put to a model and how its answer is
-read is in `persona_panel.rubrics.elicitations`, and how a file becomes a rubric in `persona_panel.files`.
+read is in `persona_panel.rubrics.elicitations`, and how a file becomes a rubric in
+`persona_panel.files`.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Further faults of the scripted server in `persona_panel.testing`, and the server as a process of its own:
-`python -m tests.server`, which a benchmark wants.
+"""Further faults of the scripted server in `persona_panel.testing`, and the server as a process of
+its own: `python -m tests.server`, which a benchmark wants.
 """
 
 from __future__ import annotations

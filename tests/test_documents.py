@@ -90,8 +90,8 @@ def test_an_output_that_is_not_printed_is_a_fault() -> None:
 def test_every_public_name_is_in_the_reference() -> None:
     """The page on Python describes each name that `panel` has, and no other."""
     text = (ROOT / "docs/reference/python.md").read_text("utf-8")
-    described = re.findall(r"^::: panel\.(\w+)$", text, re.M)
-    assert sorted(described) == sorted([*panel.__all__, "testing"])
+    described = re.findall(r"^::: persona_panel\.(\w+)$", text, re.M)
+    assert sorted(described) == sorted([*persona_panel.__all__, "testing"])
 
 
 def test_the_readme_is_one_page() -> None:
@@ -142,7 +142,7 @@ def test_panel_files_of_providers_can_be_had(
         monkeypatch.setenv(variable, "canary-4f9e-0123456789")
     [block] = [block for block in blocks_of(ROOT / "docs/how-to/models.md") if block.title == title]
     (tmp_path / title).write_text(block.text)
-    [model] = panel.Panel.from_file(tmp_path / title).plan.models
+    [model] = persona_panel.Panel.from_file(tmp_path / title).plan.models
     options = model.config.options
     assert options
     assert all(value in str(dict(model.client.parameters)) for value in _words(options))

@@ -11,13 +11,12 @@ from typing import Any
 
 import pytest
 
-from persona_panel.graphs.deliberation import Deliberation
-from persona_panel.graphs.framing import Prompt
-from persona_panel.graphs.rewriting import Step, rewriting
 from persona_panel import Dimension, ModelConfig, Panel, Persona, Response, Rubric, Scale
 from persona_panel.experiments.questions.asking import asking_questions, asking_which
 from persona_panel.experiments.sweep.library import framings_of
-from persona_panel.testing import Answer, ok, serving
+from persona_panel.graphs.deliberation import Deliberation
+from persona_panel.graphs.framing import Prompt
+from persona_panel.graphs.rewriting import Step, rewriting
 from persona_panel.rubrics import (
     Comparison,
     Layout,
@@ -31,6 +30,7 @@ from persona_panel.rubrics import (
 from persona_panel.rubrics.elicitation import load_comparing, load_elicitation
 from persona_panel.rubrics.peer_feedback import Peer, ask_why, peer_feedback
 from persona_panel.rubrics.replies import Unreadable
+from persona_panel.testing import Answer, ok, serving
 from tests.sycophant import world
 
 CANARY = "Zilpzalp"

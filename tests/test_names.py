@@ -43,7 +43,7 @@ def test_no_type_has_another_ones_name() -> None:
 def test_no_module_hides_a_public_name() -> None:
     """No module or folder has the name of a public name of the package that it is in: imported, it
     would take the name's place."""
-    for package in (panel, panel.statistics):
+    for package in (persona_panel, persona_panel.statistics):
         inside = {module.name for module in pkgutil.iter_modules(package.__path__)}
         assert len(inside) >= 5
         assert inside & set(dir(package)) == set()

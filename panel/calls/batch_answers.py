@@ -18,8 +18,8 @@ from persona_panel.files.wording import shown
 from persona_panel.models.batches import BatchAnswer, BatchStatus, unreadable_answer
 from persona_panel.models.client import CallError
 from persona_panel.models.model_names import is_another_model
-from persona_panel.statistics.core.display import counted
 from persona_panel.rubrics import ModelResponse, Usage
+from persona_panel.statistics.core.display import counted
 
 _NO_ANSWER = "no answer in a batch"
 

@@ -18,7 +18,6 @@ from typing import IO, Any, Literal
 
 import orjson
 
-from persona_panel.graphs.context import Unanswered
 from persona_panel.calls.abort_reasons import no_room, unwritable
 from persona_panel.calls.answer_limit import is_spent_on_thinking
 from persona_panel.calls.budget import Budget
@@ -27,6 +26,7 @@ from persona_panel.calls.caller import Caller, form_of
 from persona_panel.calls.endpoint import Endpoint
 from persona_panel.calls.key_masking import without_keys
 from persona_panel.calls.token_counts import estimated_tokens, most_usage
+from persona_panel.graphs.context import Unanswered
 from persona_panel.models.batches import BatchApi, unreadable_answer
 from persona_panel.models.client import NOTHING, CallError
 from persona_panel.models.sent_parameters import parameters_of

@@ -3,8 +3,8 @@
 A provider's batch is submitted once. It is `prepared` before it is sent, under a token that the
 provider stores with it; `submitted` once its id is known; `settled` once its answers are in the
 cache and what they took is counted; `dropped` where it never reached the provider. Each change is a
-record of a journal (`persona_panel.calls.batch_journal`); a process that is killed leaves one that says
-what is still to be done.
+record of a journal (`persona_panel.calls.batch_journal`); a process that is killed leaves one that
+says what is still to be done.
 """
 
 from __future__ import annotations

@@ -38,8 +38,8 @@ from persona_panel.models.batches import BatchApi, BatchStatus, NotToldYet, Uplo
 from persona_panel.models.catalogue import batched_name
 from persona_panel.models.client import NOTHING, CallError
 from persona_panel.models.error_responses import BROKEN
-from persona_panel.statistics.core.display import counted
 from persona_panel.rubrics import Usage
+from persona_panel.statistics.core.display import counted
 
 T = TypeVar("T")
 NOT_FOUND = 404

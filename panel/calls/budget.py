@@ -271,9 +271,9 @@ class Budget:
         )
 
     def settle(self, model: str, reserved: Usage | None, used: Usage, *, calls: int = 1) -> None:
-        """Count what a call really came to, in counts that are sound (`persona_panel.models.usage`);
-        `reserved` is None where nothing was set aside. `calls` is 0 of one that failed before it
-        was sent.
+        """Count what a call really came to, in counts that are sound
+        (`persona_panel.models.usage`); `reserved` is None where nothing was set aside. `calls` is 0
+        of one that failed before it was sent.
 
         Raises:
             OSError: what is spent cannot be written down.

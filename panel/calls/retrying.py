@@ -11,10 +11,10 @@ from typing import TypeVar
 
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception
 
-from persona_panel.graphs.context import Unanswered
 from persona_panel.calls.budget import CapReached
 from persona_panel.calls.endpoint import Endpoint
 from persona_panel.calls.in_flight import waiting_for_a_server
+from persona_panel.graphs.context import Unanswered
 from persona_panel.models.client import CallError
 
 ATTEMPTS = 6

@@ -94,10 +94,10 @@ def align(
 
     Exit status: 0, or 2 for bad input, each fault named with its line.
     """
-    from persona_panel.results.conclusions.align import without_a_gain
-    from persona_panel.files.errors import Fault, InputError
     from persona_panel.files.aligned_ratings import load_aligned_ratings
     from persona_panel.files.aligned_scores_file import require_csv, write_aligned_scores
+    from persona_panel.files.errors import Fault, InputError
+    from persona_panel.results.conclusions.align import without_a_gain
     from persona_panel.statistics import align as alignment
     from persona_panel.statistics.humans.alignment import METHODS
 

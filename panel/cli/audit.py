@@ -26,8 +26,8 @@ from persona_panel.cli.run_options import RunOptions, run_options
 from persona_panel.files.secrets.visible import say, standard_output, visible
 
 if TYPE_CHECKING:
-    from persona_panel.graphs.deliberation import Deliberation
     from persona_panel.experiments.audit.plan import AuditPlan
+    from persona_panel.graphs.deliberation import Deliberation
     from persona_panel.panel import Panel
     from persona_panel.reports.formats import Renderer
 
@@ -94,7 +94,12 @@ def injection(
     if mapping and responses is None:
         raise click.UsageError("--map works only with RESPONSES; leave it out.")
 
-    from persona_panel.experiments.audit.attacks import AttackSet, shipped_attacks, shipped_responses, shipped_rivals
+    from persona_panel.experiments.audit.attacks import (
+        AttackSet,
+        shipped_attacks,
+        shipped_responses,
+        shipped_rivals,
+    )
     from persona_panel.experiments.audit.injection import estimate_injection, export_injection
     from persona_panel.experiments.audit.plan import plan_injection
     from persona_panel.files.definitions import load_definition
@@ -107,19 +112,19 @@ def injection(
     rivals = (
         load_responses(shipped_rivals()) if panel.plan.is_comparative and responses is None else []
     )
-    plan = plan_injection(panel, batch, attacks, rivals)
+    plan = plan_injection(panel.plan, batch, attacks, rivals)
     if options.dry_run:
         from persona_panel.runs.executor import held_run
 
         held = held_run(panel.plan, plan.responses, options.out, options.caps)
-        estimates = estimate_injection(panel, plan)
+        estimates = estimate_injection(panel.plan, plan)
         with standard_output() as to:
             options.renderer.render_cost_estimates(estimates, to)
         models = {model.id: model for model in panel.plan.models}
         priced = answering.priced(estimates, models)
         tell(priced, options.caps, held, len(plan.responses) * len(panel.judges))
         tell_batches(estimates, models)
-    elif not answering.export(partial(export_injection, panel, plan)):
+    elif not answering.export(partial(export_injection, panel.plan, plan)):
         options = options.with_inputs(
             [(responses, mapping), (attack_file, {})], panel_options.inputs
         )
@@ -170,10 +175,10 @@ def bias(run: str, renderer: Renderer) -> None:
 
 def _audit(panel: Panel, plan: AuditPlan, options: RunOptions, answering: AnswerOptions) -> None:
     """The audit itself, with what it prints and its exit status."""
-    from persona_panel.experiments.audit.injection import aaudit_injection
     from persona_panel.cli.watching import run_with_progress
-    from persona_panel.results.conclusions.wording import counted
+    from persona_panel.experiments.audit.injection import aaudit_injection
     from persona_panel.reports.formats.terminal.injection import reasons
+    from persona_panel.results.conclusions.wording import counted
 
     attacks, controls = counted(len(plan.attacks), "attack"), counted(len(plan.controls), "control")
     found = run_with_progress(
@@ -182,7 +187,7 @@ def _audit(panel: Panel, plan: AuditPlan, options: RunOptions, answering: Answer
         len(plan.responses) * len(panel.judges),
         options.out.folder,
         lambda progress: aaudit_injection(
-            panel,
+            panel.plan,
             plan,
             out=options.out,
             caps=options.caps,

@@ -16,9 +16,9 @@ from persona_panel.cli.signals import run_to_end
 from persona_panel.files.secrets.visible import say, visible
 
 if TYPE_CHECKING:
-    from persona_panel.runs.judging.cost_estimate import CostEstimate
     from persona_panel.plan.bound_models import BoundModel
     from persona_panel.runs.execution import Execution, OnStart
+    from persona_panel.runs.judging.cost_estimate import CostEstimate
     from persona_panel.runs.request_files import Exported, RequestFiles
 
 _DEFAULT = click.core.ParameterSource.DEFAULT

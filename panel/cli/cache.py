@@ -65,8 +65,8 @@ def export(file: str, overwrite: bool) -> None:
     confidential, and no key; only its owner can read it.
     """
     from persona_panel.calls.kept_replies import listed_store, write_replies
-    from persona_panel.results.conclusions.wording import counted
     from persona_panel.files.outputs import refuse_as_output
+    from persona_panel.results.conclusions.wording import counted
 
     refuse_as_output("FILE", file, ())
     with listed_store() as store:
@@ -87,8 +87,8 @@ def import_(file: str) -> None:
     line can be read.
     """
     from persona_panel.calls.kept_replies import listed_store, read_replies
-    from persona_panel.results.conclusions.wording import counted
     from persona_panel.files.errors import told_once
+    from persona_panel.results.conclusions.wording import counted
 
     with listed_store() as store:
         found = read_replies(store, Path(file))

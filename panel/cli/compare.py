@@ -12,7 +12,12 @@ from persona_panel.cli.column_mapping import COLUMNS_OF_RATINGS
 from persona_panel.cli.failures import refusals_without_calls
 from persona_panel.cli.gate import Gate, gate_options
 from persona_panel.cli.options import by_option, output_format, random_option
-from persona_panel.cli.people_options import HumanReading, epsilon_option, human_options, say_reading
+from persona_panel.cli.people_options import (
+    HumanReading,
+    epsilon_option,
+    human_options,
+    say_reading,
+)
 from persona_panel.files.secrets.visible import say, standard_output
 
 if TYPE_CHECKING:

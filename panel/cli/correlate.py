@@ -12,12 +12,17 @@ from persona_panel.cli.failures import refusals_without_calls
 from persona_panel.cli.gate import Gate, gate_options
 from persona_panel.cli.incomplete import say_rescaled, say_what_is_missing
 from persona_panel.cli.options import analysis_options, by_option, full_option, output_format
-from persona_panel.cli.people_options import HumanReading, epsilon_option, human_options, say_reading
+from persona_panel.cli.people_options import (
+    HumanReading,
+    epsilon_option,
+    human_options,
+    say_reading,
+)
 from persona_panel.files.secrets.visible import standard_output
 
 if TYPE_CHECKING:
-    from persona_panel.results.gate.figures import Figure
     from persona_panel.reports.formats import Renderer
+    from persona_panel.results.gate.figures import Figure
     from persona_panel.statistics import Strata
 
 
@@ -83,10 +88,10 @@ def correlate(
     Exit status: 0; 2, bad input, each fault named with its line; 3, a requirement is not met.
     """
     from persona_panel.cli.analysis_progress import AnalysisProgress
-    from persona_panel.results.conclusions.correlate import correlate_conclusion
-    from persona_panel.reports.gate.row_figures import row_figures
     from persona_panel.files.aligned_ratings import load_aligned_ratings
     from persona_panel.files.rating_checks import check_groups
+    from persona_panel.reports.gate.row_figures import row_figures
+    from persona_panel.results.conclusions.correlate import correlate_conclusion
     from persona_panel.statistics import (
         AnalysisOptions,
         correlation_differences,

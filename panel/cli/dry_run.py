@@ -11,15 +11,15 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from persona_panel.calls.budget import NOTHING_SPENT, Caps, Spending
-from persona_panel.models.keys import missing_keys
 from persona_panel.files.secrets.visible import say, visible
+from persona_panel.models.keys import missing_keys
 from persona_panel.rubrics import Usage
 
 if TYPE_CHECKING:
-    from persona_panel.runs.judging.cost_estimate import CostEstimate
     from persona_panel.models.catalogue import Price
     from persona_panel.plan.bound_models import BoundModel
     from persona_panel.runs.held import HeldRun
+    from persona_panel.runs.judging.cost_estimate import CostEstimate
 
 
 def tell(

@@ -192,8 +192,8 @@ def _show(result: GateResult, status: int) -> None:
 
     from rich.text import Text
 
-    from persona_panel.results.conclusions.wording import counted
     from persona_panel.reports.formats.terminal.tables import notices
+    from persona_panel.results.conclusions.wording import counted
 
     sys.stdout.flush()
     console = notices()

@@ -131,7 +131,11 @@ def generate(
 
     from persona_panel.experiments.generation.plan import generation_plan
     from persona_panel.experiments.generation.request import load_instructions
-    from persona_panel.experiments.generation.running import estimate_texts, export_texts, held_texts
+    from persona_panel.experiments.generation.running import (
+        estimate_texts,
+        export_texts,
+        held_texts,
+    )
     from persona_panel.files.generation_prompts import load_generation_prompts
     from persona_panel.plan.definitions import configured
     from persona_panel.runs.output_file import OutputFile
@@ -185,12 +189,12 @@ def _generated(
     patience: int | None,
     answering: AnswerOptions,
 ) -> GeneratedTexts:
-    from persona_panel.graphs.sweeping import TargetAnswer
     from persona_panel.cli.progress import ScoreProgress
     from persona_panel.cli.watching import with_progress
-    from persona_panel.results.conclusions.wording import counted
     from persona_panel.experiments.generation.plan import texts_by_target
     from persona_panel.experiments.generation.running import generate_texts
+    from persona_panel.graphs.sweeping import TargetAnswer
+    from persona_panel.results.conclusions.wording import counted
 
     by_target = texts_by_target(plan.wanted)
     heading = f"{counted(len(plan.prompts), 'prompt')} × {counted(len(plan.targets), 'target')}"

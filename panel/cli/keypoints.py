@@ -71,10 +71,14 @@ def keypoints(
     input or configuration, no model was called; 4, no rationale could be read. The same command
     asks only what is missing.
     """
+    from persona_panel.experiments.keypoints.extracting import (
+        estimate_key_points,
+        key_points,
+        write_key_points,
+    )
+    from persona_panel.experiments.keypoints.rationales import rationales_of
     from persona_panel.files.commands import command_line
     from persona_panel.files.outputs import writing
-    from persona_panel.experiments.keypoints.extracting import estimate_key_points, key_points, write_key_points
-    from persona_panel.experiments.keypoints.rationales import rationales_of
     from persona_panel.plan.definitions import DEFAULT_MODEL, configured
     from persona_panel.runs.load import load_run
 

@@ -9,13 +9,13 @@ from rich.text import Text
 
 import persona_panel.personas as persona_library
 import persona_panel.rubrics as rubric_library
-from persona_panel.graphs.framing import Framings
 from persona_panel.cli.failures import refusals_without_calls
+from persona_panel.experiments.sweep.library import framings_of, shipped_framings
 from persona_panel.files.definitions import load_definition, resolve
+from persona_panel.graphs.framing import Framings
+from persona_panel.personas import PersonaSet
 from persona_panel.plan.definitions import resolve_rubric, split_variant
 from persona_panel.reports.formats.terminal.tables import output
-from persona_panel.experiments.sweep.library import framings_of, shipped_framings
-from persona_panel.personas import PersonaSet
 from persona_panel.rubrics import ItemForm, Rubric
 from persona_panel.rubrics.wording import scale_words
 

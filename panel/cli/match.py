@@ -97,11 +97,15 @@ def match(
             f"--dry-run works only with --by model: --by {by} calls no model; leave it out."
         )
 
-    from persona_panel.files.responses import load_responses
-    from persona_panel.plan.definitions import configured
-    from persona_panel.experiments.questions.match import estimate_by_model, match_by_measure, match_by_model
+    from persona_panel.experiments.questions.match import (
+        estimate_by_model,
+        match_by_measure,
+        match_by_model,
+    )
     from persona_panel.experiments.questions.match_report import match_report
     from persona_panel.experiments.questions.references import references_of
+    from persona_panel.files.responses import load_responses
+    from persona_panel.plan.definitions import configured
 
     batch = load_responses(generated, mapping=mapping)
     labelled = load_responses(references, mapping=references_mapping)

@@ -21,8 +21,8 @@ _ENDS = re.compile(r"(-?\d+(?:\.\d+)?)\s*(?:-|–|to|\.\.)\s*(-?\d+(?:\.\d+)?)",
 
 
 class HumanReading(TypedDict):
-    """How people's ratings are to be read: what `persona_panel.files.aligned_ratings.load_human_ratings`
-    takes."""
+    """How people's ratings are to be read: what
+    `persona_panel.files.aligned_ratings.load_human_ratings` takes."""
 
     human_scale: GivenScale | None
     allow_unmatched: bool
@@ -107,8 +107,8 @@ def _scale(ctx: click.Context, param: click.Parameter, value: Sequence[str]) -> 
 def say_reading(*origins: RatingsOrigin | None) -> None:
     """How files of ratings were read, and which of their items match nothing, on standard error and
     before any figure."""
-    from persona_panel.results.conclusions.readings import origin_sentences
     from persona_panel.files.secrets.visible import say_sentences
+    from persona_panel.results.conclusions.readings import origin_sentences
 
     for origin in origins:
         if origin is not None:

@@ -124,10 +124,10 @@ def pairs(
     pair is two lines with one prompt_id: condition baseline (prompt_a) and version_b (prompt_b).
     `generate` has models answer them, and `sweep --responses` compares the answers.
     """
-    from persona_panel.results.conclusions.wording import counted
+    from persona_panel.experiments.prompt_sets.pairs import load_pairs
     from persona_panel.files.documents import json_lines
     from persona_panel.files.private_files import make_private_folder, replace_file
-    from persona_panel.experiments.prompt_sets.pairs import load_pairs
+    from persona_panel.results.conclusions.wording import counted
     from persona_panel.runs.output_file import OutputFile
 
     output = OutputFile(Path(out), overwrite, (pairs,))

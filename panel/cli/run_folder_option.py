@@ -12,9 +12,9 @@ from typing import Any
 
 import click
 
-from persona_panel.files.addresses import is_address, is_meant_as_address
 from persona_panel.cli.failures import refusals
 from persona_panel.cli.signals import received
+from persona_panel.files.addresses import is_address, is_meant_as_address
 from persona_panel.files.secrets.visible import say, visible
 
 

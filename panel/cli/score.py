@@ -24,10 +24,10 @@ from persona_panel.cli.run_options import RunOptions, run_options
 from persona_panel.files.secrets.visible import say, standard_output
 
 if TYPE_CHECKING:
-    from persona_panel.graphs.deliberation import Deliberation
-    from persona_panel.results.gate.figures import Figure
     from persona_panel.files.responses import ResponseFile
+    from persona_panel.graphs.deliberation import Deliberation
     from persona_panel.panel import Panel
+    from persona_panel.results.gate.figures import Figure
     from persona_panel.runs.request_files import Exported, RequestFiles
     from persona_panel.statistics import Random, Ratings
 
@@ -138,8 +138,8 @@ async def _export(panel: Panel, batch: ResponseFile, files: RequestFiles) -> Exp
 
 def _planned(panel: Panel, batch: ResponseFile) -> list[Figure]:
     """The names of the figures that there will be."""
-    from persona_panel.reports.gate.check import planned_run
     from persona_panel.files.response_batch import Batch
+    from persona_panel.reports.gate.check import planned_run
 
     return planned_run(panel.plan, Batch(batch, one_prompt_each=True))
 

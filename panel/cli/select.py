@@ -51,10 +51,10 @@ def select(run: str, mapping: Mapping[str, str], n: int, seed: int, out: str | N
 
     Exit status: 0, or 2 for bad input.
     """
-    from persona_panel.results.conclusions.select import select_conclusion
     from persona_panel.files.errors import Fault, InputError
     from persona_panel.files.ratings import load_ratings
     from persona_panel.files.selections import selection_csv, write_selection
+    from persona_panel.results.conclusions.select import select_conclusion
     from persona_panel.statistics import select_items
 
     ratings = load_ratings(run, mapping=mapping)
@@ -120,9 +120,9 @@ def _of_run(run: str) -> tuple[str, str]:
     """Where the texts of a run are, and by what its judges rated them."""
     from persona_panel.files.errors import RunFolderError
     from persona_panel.plan.definitions import resolve_rubric
+    from persona_panel.rubrics import shipped
     from persona_panel.runs.kept_texts import RESPONSES
     from persona_panel.runs.load import load_run
-    from persona_panel.rubrics import shipped
 
     loaded = load_run(run)
     own = loaded.rubric.id

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 import click
 
-from persona_panel.files.addresses import remove_temporary_folder
 from persona_panel.cli.streams import flush
+from persona_panel.files.addresses import remove_temporary_folder
 
 if TYPE_CHECKING:
     import asyncio

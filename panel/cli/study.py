@@ -134,8 +134,8 @@ def _say_faults(read: ReadAnswers) -> None:
 
 def _selection_lines(figures: Mapping[str, Any], out: str) -> list[str]:
     """What `calibrate` can make of ratings of items that `select` drew, written to `out`."""
-    from persona_panel.results.conclusions.wording import counted
     from persona_panel.files.commands import command_line
+    from persona_panel.results.conclusions.wording import counted
 
     if "selected" not in figures:
         return []

@@ -139,6 +139,7 @@ def make(
     from persona_panel.reports.formats.json import write_json
     from persona_panel.reports.formats.terminal.study import show_study_design
     from persona_panel.reports.formats.terminal.tables import output
+    from persona_panel.rubrics import shipped
     from persona_panel.runs.load import load_run
     from persona_panel.study.figures import design_figures
     from persona_panel.study.kit import (
@@ -151,7 +152,6 @@ def make(
     )
     from persona_panel.study.selection import selected_responses
     from persona_panel.study.settings import StudySettings
-    from persona_panel.rubrics import shipped
 
     folder = Path(out)
     refuse_a_study_there(folder)

@@ -21,14 +21,14 @@ from persona_panel.cli.targets import model_in
 from persona_panel.files.secrets.visible import standard_output
 
 if TYPE_CHECKING:
-    from persona_panel.graphs.framing import Prompt
     from persona_panel.cli.progress import ScoreProgress
-    from persona_panel.results.gate.figures import Figure
-    from persona_panel.models.config import ModelConfig
-    from persona_panel.panel import Panel
-    from persona_panel.runs.request_files import Exported, RequestFiles
     from persona_panel.experiments.sweep.plan import Options
     from persona_panel.experiments.sweep.running import Event
+    from persona_panel.graphs.framing import Prompt
+    from persona_panel.models.config import ModelConfig
+    from persona_panel.panel import Panel
+    from persona_panel.results.gate.figures import Figure
+    from persona_panel.runs.request_files import Exported, RequestFiles
 
 _SEEN = ("framed", "baseline")
 
@@ -150,8 +150,8 @@ def sweep(
         if given_mapping and file is None:
             raise click.UsageError(f"{name} works only with {where}; leave it out.")
 
-    from persona_panel.files.prompts import load_framed_responses, load_prompts
     from persona_panel.experiments.sweep.library import framings_of
+    from persona_panel.files.prompts import load_framed_responses, load_prompts
 
     limit = options.limit
     with gathered() as gather:
@@ -236,8 +236,8 @@ def _planned(
     design: Options,
 ) -> list[Figure]:
     """The names of the figures that there will be."""
-    from persona_panel.reports.gate.check import planned_sweep
     from persona_panel.experiments.sweep.plan import sweep_plan_of
+    from persona_panel.reports.gate.check import planned_sweep
 
     return planned_sweep(panel.plan, sweep_plan_of(panel.plan, prompts, targets, design))
 
@@ -268,8 +268,8 @@ def _sweep(
 ) -> None:
     """The sweep itself, with what it prints and its exit status."""
     from persona_panel.cli.watching import run_with_progress
-    from persona_panel.results.conclusions.wording import counted
     from persona_panel.experiments.sweep.running import run_sweep
+    from persona_panel.results.conclusions.wording import counted
 
     done = run_with_progress(
         panel,

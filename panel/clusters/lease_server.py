@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from typing import Any, NamedTuple
 
-from persona_panel.graphs.context import Abort
 from persona_panel.calls.abort_reasons import unrecorded, unwritable
 from persona_panel.calls.budget import CapReached
 from persona_panel.calls.cache import RemoteReplyStore, SharedReplyStore
@@ -46,6 +45,7 @@ from persona_panel.clusters.messages import (
     Told,
     TookOver,
 )
+from persona_panel.graphs.context import Abort
 from persona_panel.models.client import NOTHING
 from persona_panel.rubrics import ModelResponse, Usage
 

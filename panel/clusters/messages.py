@@ -7,8 +7,8 @@ from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
-from persona_panel.graphs.context import Abort
 from persona_panel.calls.call_counts import CallCounts
+from persona_panel.graphs.context import Abort
 from persona_panel.rubrics import Usage
 
 DRIVER = "driver"

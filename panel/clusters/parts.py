@@ -13,16 +13,16 @@ from dataclasses import replace
 from itertools import count
 from typing import Any, Protocol
 
-from persona_panel.graphs import Response, Verdict
 from persona_panel.calls.budget import Caps
 from persona_panel.calls.caller import Caller
 from persona_panel.clusters.lease_server import LeaseServer
 from persona_panel.clusters.messages import Mailbox, TakenForLost
 from persona_panel.clusters.worker import Assignment, JudgedPart, Units
 from persona_panel.files.errors import RunStopped
-from persona_panel.runs.judging.model_access import responses_in_flight
+from persona_panel.graphs import Response, Verdict
 from persona_panel.plan.panel_plan import PanelPlan
 from persona_panel.runs.executor import OnJudgment
+from persona_panel.runs.judging.model_access import responses_in_flight
 
 logger = logging.getLogger(__name__)
 

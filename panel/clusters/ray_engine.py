@@ -17,8 +17,6 @@ from typing import Any
 import ray
 from ray.exceptions import RayActorError, RayError, RayTaskError
 
-from persona_panel.graphs import Response, Verdict
-from persona_panel.graphs.context import Abort
 from persona_panel.calls.budget import Caps
 from persona_panel.calls.caller import Caller
 from persona_panel.clusters.messages import Mailbox
@@ -26,6 +24,8 @@ from persona_panel.clusters.parts import PARTS_AT_ONCE, WorkerLost, verdicts_by_
 from persona_panel.clusters.ray_mailbox import NAMESPACE, RayMailbox
 from persona_panel.clusters.worker import Assignment, JudgedPart, Units, Worker, at_work
 from persona_panel.files.errors import ConfigurationError, PanelError, RunStopped
+from persona_panel.graphs import Response, Verdict
+from persona_panel.graphs.context import Abort
 from persona_panel.plan.panel_plan import PanelPlan
 from persona_panel.runs.executor import OnJudgment
 

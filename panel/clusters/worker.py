@@ -9,20 +9,25 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from persona_panel.graphs import Judgment, Response, Verdict
 from persona_panel.calls.budget import Budget, Caps
 from persona_panel.calls.call_counts import CallCounts
 from persona_panel.calls.caller import Caller
 from persona_panel.calls.endpoint import Endpoint
-from persona_panel.clusters.lease_client import LeaseClient, LeasedBudget, LeasedLimiter, LogToDriver
+from persona_panel.clusters.lease_client import (
+    LeaseClient,
+    LeasedBudget,
+    LeasedLimiter,
+    LogToDriver,
+)
 from persona_panel.clusters.messages import Begin, Mailbox, Synchronize, TookOver
 from persona_panel.clusters.store import ClusterStore
 from persona_panel.files.response_batch import as_async
-from persona_panel.runs.judging.model_access import open_caller
+from persona_panel.graphs import Judgment, Response, Verdict
 from persona_panel.models.catalogue import with_batches
 from persona_panel.plan.bound_models import BoundModel
 from persona_panel.plan.panel_plan import PanelPlan
 from persona_panel.runs import executor
+from persona_panel.runs.judging.model_access import open_caller
 
 Units = Sequence[tuple[Response, ...]]
 """A part of a run's responses: units as `persona_panel.runs.judging.mode` has them."""
@@ -111,7 +116,7 @@ async def at_work(assignment: Assignment, mailbox: Mailbox) -> AsyncIterator[Wor
         await asyncio.to_thread(store.take_over)
         client.tell(TookOver(began))
         handler = LogToDriver(client, asyncio.get_running_loop())
-        log = logging.getLogger("panel")
+        log = logging.getLogger("persona_panel")
         log.addHandler(handler)
         opened = open_caller(
             models,

@@ -1,7 +1,8 @@
 """The formats of files: JSONL, JSON, CSV, TSV and Parquet, as rows; all but the last also in gzip.
 
 A reader never raises for what is in a file: it reports, and goes on past a fault, so that one
-reading finds them all. What rows mean is said by `persona_panel.files.records` and the modules above it.
+reading finds them all. What rows mean is said by `persona_panel.files.records` and the modules
+above it.
 """
 
 from __future__ import annotations

@@ -11,7 +11,6 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from persona_panel.graphs.framing import BASELINE, FramedResponse, Prompt
 from persona_panel.files.digests import prompt_id_of
 from persona_panel.files.records import (
     ColumnMapping,
@@ -24,6 +23,7 @@ from persona_panel.files.records import (
     read_records,
 )
 from persona_panel.files.wording import explain, shown
+from persona_panel.graphs.framing import BASELINE, FramedResponse, Prompt
 
 M = TypeVar("M", bound=BaseModel)
 

@@ -1,7 +1,8 @@
 """Ratings in: a run's folder, or a CSV, JSON or Parquet file by people or other tools.
 
-Which rating each cell of a file is, is said by `persona_panel.files.rating_cells`, what a rating is worth
-beside others by `persona_panel.files.tabulation`, how a run's folder is read by `persona_panel.files.judgments`.
+Which rating each cell of a file is, is said by `persona_panel.files.rating_cells`, what a rating is
+worth beside others by `persona_panel.files.tabulation`, how a run's folder is read by
+`persona_panel.files.judgments`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Records in: the rows of a file or stream, and which column each field goes by.
 
-How a file's rows are read is said by `persona_panel.files.file_formats`, and what the cells mean by the
-modules that read responses, prompts and ratings.
+How a file's rows are read is said by `persona_panel.files.file_formats`, and what the cells mean by
+the modules that read responses, prompts and ratings.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ _DIGEST = "_sha256"
 """What the name of a column ends in that has the digests of texts, and no texts."""
 
 Source = str | Path | IO[str] | IO[bytes]
-"""A path, a pattern or an address (see `persona_panel.files.file_sets`), `-` for JSONL on standard input, or
-an open stream of JSONL."""
+"""A path, a pattern or an address (see `persona_panel.files.file_sets`), `-` for JSONL on standard
+input, or an open stream of JSONL."""
 ColumnMapping = Mapping[str, str]
 """A field's name, as the documentation of a file has it, to the name of the column that holds it
 in this file: `{"response": "answer"}`."""

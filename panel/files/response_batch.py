@@ -9,12 +9,12 @@ from typing import Any, NamedTuple, TypeVar
 
 import orjson
 
-from persona_panel.graphs import Response
-from persona_panel.files.errors import Fault, InputError
 from persona_panel.files.digests import digest_of, prompt_id_of, short_digest
+from persona_panel.files.errors import Fault, InputError
 from persona_panel.files.responses import CONDITION, ResponseFile
 from persona_panel.files.tables import Responses, is_table
 from persona_panel.files.wording import shown
+from persona_panel.graphs import Response
 
 T = TypeVar("T")
 

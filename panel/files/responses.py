@@ -15,7 +15,6 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from persona_panel.graphs import Response
 from persona_panel.files.digests import prompt_id_of, response_id_of, short_digest
 from persona_panel.files.records import (
     ColumnMapping,
@@ -29,6 +28,7 @@ from persona_panel.files.records import (
 )
 from persona_panel.files.tables import DataTable, is_table
 from persona_panel.files.wording import explain, shown
+from persona_panel.graphs import Response
 
 _LABELS = frozenset({"id", "system", "prompt_id"})
 _FIELDS = Fields(
@@ -61,12 +61,13 @@ class ResponseFile:
     folder of Parquet files, a pattern such as `texts/*.parquet`, an address that fsspec knows
     (`s3://…`), `-` for JSONL on standard input, an open stream of JSONL, or a table in memory: a
     data frame (pandas, polars, anything with `__arrow_c_stream__` or `__dataframe__`), a data set
-    of Hugging Face, a list of dicts. A stream is kept. Fields are `prompt`, `response` and
-    `system` (or `prompt_text`, `response_text` or `text`, `respondent_id`), and optionally `id` (or
+    of Hugging Face, a list of dicts. A stream is kept. Fields are `prompt`, `response` and `system`
+    (or `prompt_text`, `response_text` or `text`, `respondent_id`), and optionally `id` (or
     `response_id`), `prompt_id` and `context`; all others are kept as metadata, with the types that
     the format has. A response without an id is called after its system and text
-    (`persona_panel.files.digests.response_id_of`), a prompt without one after its text (`prompt_id_of`).
-    A prompt id stands for one prompt, but where a column `condition` tells versions of it apart.
+    (`persona_panel.files.digests.response_id_of`), a prompt without one after its text
+    (`prompt_id_of`). A prompt id stands for one prompt, but where a column `condition` tells
+    versions of it apart.
 
     The whole file is checked at once, whatever the limit.
 

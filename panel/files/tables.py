@@ -16,10 +16,10 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from typing_extensions import TypeIs
 
-from persona_panel.graphs import Response
 from persona_panel.files.file_formats import FilePart, FileRow, arrow_rows
 from persona_panel.files.text_lines import AddFault
 from persona_panel.files.wording import shown
+from persona_panel.graphs import Response
 
 _ROWS = 1_000
 _LONGEST_REASON = 300

@@ -102,7 +102,7 @@ FREE = Price(input=0, output=0)
 
 @cache
 def _table() -> _Table:
-    text = files("panel").joinpath("library/models.yaml").read_text("utf-8")
+    text = files("persona_panel").joinpath("library/models.yaml").read_text("utf-8")
     # The C loader, where PyYAML has it, takes an eighth of the time; it would not bear what the
     # files of strangers may hold, but this one is ours.
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)

@@ -18,6 +18,7 @@ from langchain_core.outputs import LLMResult
 from langchain_core.runnables import Runnable
 from langchain_core.runnables.config import merge_configs, var_child_runnable_config
 
+from persona_panel.files.secrets import SECRETS
 from persona_panel.models.client import CallError, Capabilities, not_too_long
 from persona_panel.models.completions import several, short
 from persona_panel.models.error_responses import BROKEN
@@ -35,7 +36,6 @@ from persona_panel.models.langchain_sending import Sending, sending
 from persona_panel.models.options import options_document
 from persona_panel.models.stray_answers import StrayAnswers
 from persona_panel.models.usage import completion_usage, odd_usage, usage_from
-from persona_panel.files.secrets import SECRETS
 from persona_panel.rubrics import ModelRequest, ModelResponse, Usage
 from persona_panel.rubrics.unicode import well_formed
 
@@ -69,8 +69,8 @@ class LangChainClient:
     `close` then closes its connections, once nothing refers to this client any more.
 
     Its clients belong to the loop in which they first connect. So a chat model of its own is called
-    in the lasting loop (`persona_panel.models.event_loops`); a user's, in the user's loop as long as that
-    one lasts, and else there, too.
+    in the lasting loop (`persona_panel.models.event_loops`); a user's, in the user's loop as long
+    as that one lasts, and else there, too.
     """
 
     def __init__(

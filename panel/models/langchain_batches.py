@@ -37,7 +37,8 @@ class _Noted(Exception):
 
 
 class BatchedClient(LangChainClient):
-    """A `LangChainClient` whose provider has batches; see `persona_panel.models.batches.BatchClient`."""
+    """A `LangChainClient` whose provider has batches; see
+    `persona_panel.models.batches.BatchClient`."""
 
     batches_module = ""
     """The module whose `of` makes them."""

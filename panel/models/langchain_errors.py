@@ -14,6 +14,7 @@ from typing import Any
 from langchain_core import exceptions as langchain
 
 from persona_panel.files.descriptors import is_lack_of_descriptors
+from persona_panel.files.secrets import scrub
 from persona_panel.models.client import NOTHING, CallError, FaultKind
 from persona_panel.models.completions import read_completion, short
 from persona_panel.models.error_responses import (
@@ -26,7 +27,6 @@ from persona_panel.models.error_responses import (
 )
 from persona_panel.models.http_clients import UNASKED
 from persona_panel.models.response_bodies import content_of
-from persona_panel.files.secrets import scrub
 from persona_panel.rubrics import ModelResponse
 from persona_panel.rubrics.unicode import well_formed
 

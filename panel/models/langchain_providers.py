@@ -16,11 +16,11 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any, cast
 
 from persona_panel.files.errors import ConfigurationError
+from persona_panel.files.secrets import scrub
 from persona_panel.models.availability import Availability
 from persona_panel.models.config import ModelConfig
 from persona_panel.models.event_loops import MOST_THREADS
 from persona_panel.models.keys import find_key
-from persona_panel.files.secrets import scrub
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel

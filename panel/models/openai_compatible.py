@@ -1,10 +1,11 @@
 """Any server that speaks OpenAI's chat completions: OpenAI, vLLM, Ollama, llama.cpp, …
 
 The panel asks through `OpenAICompatible.complete`, which goes from a `ModelRequest` straight to the
-socket and back; LangChain reaches the same endpoint through the ordinary chat model
-methods. What this family of servers means by its errors is in `persona_panel.models.error_responses`,
-the shape of a request and an answer in `persona_panel.models.completions`, the connections in
-`persona_panel.models.http_connection`; retrying, pacing and caching stand above, in `persona_panel.calls`.
+socket and back; LangChain reaches the same endpoint through the ordinary chat model methods. What
+this family of servers means by its errors is in `persona_panel.models.error_responses`, the shape
+of a request and an answer in `persona_panel.models.completions`, the connections in
+`persona_panel.models.http_connection`; retrying, pacing and caching stand above, in
+`persona_panel.calls`.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from pydantic import ConfigDict, Field, SecretStr, field_validator
 from yarl import URL
 
 from persona_panel.files.descriptors import is_lack_of_descriptors
+from persona_panel.files.secrets import scrub
 from persona_panel.models.batches import BatchApi
 from persona_panel.models.client import NOTHING, CallError, Capabilities, not_too_long
 from persona_panel.models.completions import SeveralChoices, as_message, body_of, read_completion
@@ -57,7 +59,6 @@ from persona_panel.models.options import (
 from persona_panel.models.sent_parameters import note_sent
 from persona_panel.models.stray_answers import StrayAnswers
 from persona_panel.models.usage import usage_in
-from persona_panel.files.secrets import scrub
 from persona_panel.rubrics import ModelRequest, ModelResponse
 
 if TYPE_CHECKING:
@@ -197,7 +198,7 @@ class OpenAICompatible(BaseChatModel):
         return [name for name in self.headers if name not in HEADER_OPTIONS.values()]
 
     def batches(self) -> BatchApi:
-        """Its batches, where the server has such; see `persona_panel.models.batches.BatchClient`."""
+        """Return its batches, where the server has such (`persona_panel.models.batches`)."""
         from persona_panel.models.openai_batches import OpenAIBatches
 
         return OpenAIBatches(self)

@@ -11,19 +11,19 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import persona_panel.rubrics as rubric_library
-from persona_panel.graphs import Judge, Response
-from persona_panel.graphs.questions import ComparisonTask, comparison_tasks, question_of
 from persona_panel.calls.answer_limit import AnswerLimit
 from persona_panel.files.errors import ConfigurationError
+from persona_panel.files.secrets import credentials_in
+from persona_panel.graphs import Judge, Response
+from persona_panel.graphs.questions import ComparisonTask, comparison_tasks, question_of
 from persona_panel.models.catalogue import FREE, Price, context_window_of, facts_of, price_of
 from persona_panel.models.client import Capabilities, ModelClient
 from persona_panel.models.config import ModelConfig
 from persona_panel.models.providers import client_for
 from persona_panel.models.reasoning import reasoning_room
+from persona_panel.personas import Persona
 from persona_panel.plan.definitions import config_of
 from persona_panel.plan.given_model import GivenModel
-from persona_panel.files.secrets import credentials_in
-from persona_panel.personas import Persona
 from persona_panel.rubrics import (
     Layout,
     ModelRequest,

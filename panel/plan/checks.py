@@ -6,15 +6,21 @@ from collections.abc import Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING
 
+from persona_panel.files.errors import ConfigurationError
 from persona_panel.graphs import Judge
 from persona_panel.graphs.deliberation import Deliberation
 from persona_panel.graphs.records import controls_among
 from persona_panel.graphs.stopping_rules import load_stopping_rule
-from persona_panel.files.errors import ConfigurationError
 from persona_panel.plan.bound_models import BoundModel, can_serve
-from persona_panel.statistics.core.display import general
-from persona_panel.rubrics import CategoryScale, Rubric, elicitation_names, is_comparative, load_elicitation
+from persona_panel.rubrics import (
+    CategoryScale,
+    Rubric,
+    elicitation_names,
+    is_comparative,
+    load_elicitation,
+)
 from persona_panel.rubrics.extensions import ExtensionError
+from persona_panel.statistics.core.display import general
 
 if TYPE_CHECKING:
     from persona_panel.graphs.judging import Builder
@@ -68,7 +74,8 @@ def refuse_another_graph(graph: Builder, deliberation: Deliberation | None) -> N
     if missing := [name for name in wanted if name not in getattr(graph, "nodes", ())]:
         raise ConfigurationError(
             f"the panel's graph has no node {' and no node '.join(map(repr, missing))}; begin with "
-            "persona_panel.graphs.judging.builder(), add nodes to what it gives, and do not compile it"
+            "persona_panel.graphs.judging.builder(), add nodes to what it gives, and do not "
+            "compile it"
         )
 
 

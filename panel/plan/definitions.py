@@ -11,8 +11,8 @@ from pydantic import ValidationError
 
 import persona_panel.personas as persona_library
 import persona_panel.rubrics as rubric_library
-from persona_panel.files.errors import ConfigurationError, Fault, InputError
 from persona_panel.files.definitions import load_definition, resolve
+from persona_panel.files.errors import ConfigurationError, Fault, InputError
 from persona_panel.files.wording import explain
 from persona_panel.models.config import MODEL_SPEC, ModelConfig
 from persona_panel.personas import NO_PERSONA, Persona, PersonaSet

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from persona_panel.files.errors import ConfigurationError
+from persona_panel.files.secrets import scrub
 from persona_panel.models.client import ModelClient
 from persona_panel.models.config import ModelConfig
-from persona_panel.files.secrets import scrub
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel

@@ -9,8 +9,8 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, TypedDict
 
-from persona_panel.graphs.deliberation import Deliberation
 from persona_panel.files.errors import ConfigurationError
+from persona_panel.graphs.deliberation import Deliberation
 from persona_panel.models.config import MODEL_SPEC, ModelConfig
 from persona_panel.models.providers import provider_names
 from persona_panel.plan.definitions import DEFAULT_MODEL, configured

@@ -1,4 +1,5 @@
-"""What a panel file may say. Reading the file, with its lines in errors, is in `persona_panel.files`."""
+"""What a panel file may say. Reading the file, with its lines in errors, is in
+`persona_panel.files`."""
 
 from __future__ import annotations
 

@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING, Any
 
 import persona_panel.personas as persona_library
 import persona_panel.rubrics as rubric_library
+from persona_panel.files.definitions import load_definition
+from persona_panel.files.errors import ConfigurationError
+from persona_panel.files.judges import judges_of
 from persona_panel.graphs import Judge
 from persona_panel.graphs.deliberation import Deliberation
-from persona_panel.files.errors import ConfigurationError
-from persona_panel.files.definitions import load_definition
-from persona_panel.files.judges import judges_of
 from persona_panel.models.catalogue import Price, with_batches
 from persona_panel.models.config import ModelConfig
+from persona_panel.personas import Persona, PersonaSet
 from persona_panel.plan.bound_models import BoundModel, bind_models
 from persona_panel.plan.checks import (
     output_rubric_of,
@@ -42,7 +43,6 @@ from persona_panel.plan.definitions import (
 )
 from persona_panel.plan.overrides import PanelOverrides, overriding
 from persona_panel.plan.panel_file import PanelFile
-from persona_panel.personas import Persona, PersonaSet
 from persona_panel.rubrics import Layout, Rubric, is_comparative, single_dimension_rubrics
 
 if TYPE_CHECKING:

@@ -3,9 +3,9 @@ addresses."""
 
 from __future__ import annotations
 
+from persona_panel.files.secrets import SECRETS
 from persona_panel.plan.judge_counts import counted_judges
 from persona_panel.plan.panel_plan import PanelPlan
-from persona_panel.files.secrets import SECRETS
 from persona_panel.statistics.core.display import Facts, counted
 
 

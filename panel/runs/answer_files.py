@@ -25,9 +25,9 @@ from persona_panel.models.batches import LONGEST_ROW, BatchAnswer, BatchApi
 from persona_panel.models.client import CallError
 from persona_panel.models.model_names import is_another_model
 from persona_panel.plan.bound_models import BoundModel
+from persona_panel.rubrics import ModelRequest
 from persona_panel.runs.execution import Collect
 from persona_panel.runs.provider_batches import batch_caller_factory
-from persona_panel.rubrics import ModelRequest
 
 _ENDINGS = (".jsonl", ".jsonl.gz")
 _SHOWN = 3

@@ -9,8 +9,8 @@ from typing import Any
 from persona_panel.calls.budget import Spending
 from persona_panel.calls.call_counts import CallCounts
 from persona_panel.models.catalogue import Price, cost
-from persona_panel.runs.judgment_lines import usage_document
 from persona_panel.rubrics import Usage
+from persona_panel.runs.judgment_lines import usage_document
 
 Prices = Mapping[str, Price | None]
 

@@ -10,15 +10,19 @@ from typing import TYPE_CHECKING, Any, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from persona_panel.graphs import Judge, Judgment
 from persona_panel.files.documents import json_number
 from persona_panel.files.response_batch import Item
+from persona_panel.graphs import Judge, Judgment
+from persona_panel.rubrics.comparison import Outcome
 from persona_panel.statistics.core.options import Random
 from persona_panel.statistics.core.statistic import Reason
-from persona_panel.rubrics.comparison import Outcome
 
 if TYPE_CHECKING:
-    from persona_panel.statistics.core.strengths import StrengthDifference, Strengths, SystemStrength
+    from persona_panel.statistics.core.strengths import (
+        StrengthDifference,
+        Strengths,
+        SystemStrength,
+    )
 
 _CODE: dict[str, int] = {name: code for code, name in enumerate(get_args(Outcome), start=1)}
 

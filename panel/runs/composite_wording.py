@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from persona_panel.graphs.aggregate import composite_rule
 from persona_panel.results.conclusions.wording import all_dimensions, listed
+from persona_panel.rubrics import CategoryScale, Rubric
 from persona_panel.runs.scale_limits import composite_limits
 from persona_panel.statistics.core.display import general
-from persona_panel.rubrics import CategoryScale, Rubric
 
 
 def composite_told(rubric: Rubric) -> str:

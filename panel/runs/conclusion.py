@@ -1,4 +1,5 @@
-"""What may be concluded from a run: its figures handed to the rules of `persona_panel.results.conclusions`."""
+"""What may be concluded from a run: its figures handed to the rules of
+`persona_panel.results.conclusions`."""
 
 from __future__ import annotations
 

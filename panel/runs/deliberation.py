@@ -13,10 +13,11 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from persona_panel.files.response_batch import Item
 from persona_panel.graphs import Judge
 from persona_panel.graphs.aggregate import aggregate
 from persona_panel.graphs.revisions import step
-from persona_panel.files.response_batch import Item
+from persona_panel.rubrics import Rubric
 from persona_panel.runs.collected import judgment_of_row
 from persona_panel.runs.deliberation_document import (
     before_after_document,
@@ -45,7 +46,6 @@ from persona_panel.statistics.deliberation.revisions import (
     spread,
 )
 from persona_panel.statistics.deliberation.toward_humans import TowardHumans, toward_humans
-from persona_panel.rubrics import Rubric
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,14 +11,15 @@ from typing import Any, Literal
 
 import numpy as np
 
-from persona_panel.graphs.aggregate import composite_rule
-from persona_panel.files.errors import Fault, InputError
 from persona_panel.files.aligned_ratings import align_ratings, load_human_ratings
 from persona_panel.files.documents import json_number
+from persona_panel.files.errors import Fault, InputError
 from persona_panel.files.people_scales import GivenScale
 from persona_panel.files.ratings import load_ratings
 from persona_panel.files.records import ColumnMapping
+from persona_panel.graphs.aggregate import composite_rule
 from persona_panel.models.catalogue import cost
+from persona_panel.rubrics import Rubric
 from persona_panel.runs.judge_sample import composite_terms
 from persona_panel.runs.load import load_run
 from persona_panel.runs.run import Run
@@ -38,7 +39,6 @@ from persona_panel.statistics.quality.design_study import (
     design_studies,
     rater_groups,
 )
-from persona_panel.rubrics import Rubric
 
 FEW_LEVELS = 5
 """With fewer levels of a facet its variance is rough."""

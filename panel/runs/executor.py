@@ -22,9 +22,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypedDict
 
-from persona_panel.graphs import Judgment, Response, Verdict
-from persona_panel.graphs.context import Abort, ShowPeers
-from persona_panel.graphs.records import has_own_prompt
 from persona_panel.calls.budget import NO_CAPS, Caps
 from persona_panel.calls.cache import open_reply_store
 from persona_panel.calls.caller import Caller, CallerFactory
@@ -34,10 +31,9 @@ from persona_panel.files.response_batch import Batch, as_async, identified, resp
 from persona_panel.files.responses import ResponseFile
 from persona_panel.files.run_copies import written_place
 from persona_panel.files.tables import Responses
-from persona_panel.runs.judging.cost_estimate import CostEstimate, PredictedCalls
-from persona_panel.runs.judging.mode import Mode, mode_of
-from persona_panel.runs.judging.model_access import graph_context, open_caller, responses_in_flight
-from persona_panel.runs.judging.preflight import refuse_unpriced, refuse_without_logprobs
+from persona_panel.graphs import Judgment, Response, Verdict
+from persona_panel.graphs.context import Abort, ShowPeers
+from persona_panel.graphs.records import has_own_prompt
 from persona_panel.plan.bound_models import BoundModel
 from persona_panel.plan.manifest import manifest_of
 from persona_panel.plan.panel_plan import PanelPlan
@@ -45,6 +41,10 @@ from persona_panel.runs.execution import CALLED, Engine, Execution, refuse_open_
 from persona_panel.runs.folder import RunFolder, refuse_another
 from persona_panel.runs.held import HeldRun, held_in
 from persona_panel.runs.judge_units import judge_units
+from persona_panel.runs.judging.cost_estimate import CostEstimate, PredictedCalls
+from persona_panel.runs.judging.mode import Mode, mode_of
+from persona_panel.runs.judging.model_access import graph_context, open_caller, responses_in_flight
+from persona_panel.runs.judging.preflight import refuse_unpriced, refuse_without_logprobs
 from persona_panel.runs.kept_texts import KeptTexts
 from persona_panel.runs.notebook import notebook_progress
 from persona_panel.runs.output import RunOutput

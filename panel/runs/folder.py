@@ -19,17 +19,17 @@ from typing import Any
 
 import orjson
 
-from persona_panel.graphs import Judgment, Verdict
-from persona_panel.files.errors import RunFolderError, RunStopped
 from persona_panel.files.csv_cells import cell_of, csv_of
 from persona_panel.files.digests import LABELS
 from persona_panel.files.documents import as_json
+from persona_panel.files.errors import RunFolderError, RunStopped
 from persona_panel.files.file_limits import json_of
 from persona_panel.files.outputs import RUN_FILES
 from persona_panel.files.private_files import make_private_folder, replace_file
 from persona_panel.files.response_batch import Batch
 from persona_panel.files.run_copies import is_copy, written_place
 from persona_panel.files.wording import printable
+from persona_panel.graphs import Judgment, Verdict
 from persona_panel.runs.growing_file import AppendedFile, results_in
 from persona_panel.runs.judgment_lines import line_of
 from persona_panel.runs.kept_texts import KeptTexts

@@ -16,8 +16,8 @@ from typing import IO, Any
 
 import orjson
 
-from persona_panel.files.errors import RunFolderError
 from persona_panel.files.documents import as_json
+from persona_panel.files.errors import RunFolderError
 from persona_panel.files.file_limits import lines_of
 from persona_panel.files.private_files import open_private, sync
 from persona_panel.files.secrets import SECRETS

@@ -10,9 +10,9 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from persona_panel.files.errors import Fault, InputError
 from persona_panel.files.wording import explain, printable
 from persona_panel.models.catalogue import Price
+from persona_panel.rubrics import Rubric
 from persona_panel.runs.kept_documents import OF_A_RUN, kept_object
 from persona_panel.statistics.core.options import DEFAULT_OPTIONS, Random
-from persona_panel.rubrics import Rubric
 
 _REMEDY = (
     "as a run writes it there; restore the file from a copy, or repeat the run with --overwrite "
@@ -42,7 +42,7 @@ class _KeptModel(_Part):
 
 
 class _KeptDeliberation(_Part):
-    # No `persona_panel.graphs.deliberation.Deliberation`: the rule of an extension need not be installed here.
+    # No `Deliberation` of the graphs: the rule of an extension need not be installed here.
     rounds: int = Field(ge=1)
     reveal: str
 

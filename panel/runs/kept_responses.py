@@ -8,13 +8,13 @@ from typing import Any
 
 import orjson
 
-from persona_panel.graphs import Response
-from persona_panel.graphs.degradation import BASELINE
-from persona_panel.files.errors import Fault, InputError, RunFolderError
 from persona_panel.files.digests import TEXTS
+from persona_panel.files.errors import Fault, InputError, RunFolderError
 from persona_panel.files.file_limits import json_in, json_of, lines_of
 from persona_panel.files.response_batch import Item
 from persona_panel.files.wording import unreadable
+from persona_panel.graphs import Response
+from persona_panel.graphs.degradation import BASELINE
 from persona_panel.runs.kept_texts import PROMPTS, RESPONSES
 
 _OWN = frozenset({"prompt_id", "id", "system", *TEXTS, *(f"{name}_sha256" for name in TEXTS)})

@@ -14,14 +14,21 @@ from typing import Any
 
 import orjson
 
-from persona_panel.graphs import Response
+from persona_panel.files.digests import (
+    DIGEST_BYTES,
+    LABELS,
+    TEXTS,
+    digest_of,
+    digest_of_all,
+    without_texts,
+)
 from persona_panel.files.errors import Fault, InputError, RunFolderError
-from persona_panel.files.digests import DIGEST_BYTES, LABELS, TEXTS, digest_of, digest_of_all, without_texts
 from persona_panel.files.private_files import replacing
 from persona_panel.files.response_batch import Batch, Item, line_of
 from persona_panel.files.responses import NAMES
-from persona_panel.files.wording import shown
 from persona_panel.files.secrets import SECRETS
+from persona_panel.files.wording import shown
+from persona_panel.graphs import Response
 
 RESPONSES = "responses.jsonl"
 PROMPTS = "prompts.jsonl"

@@ -18,20 +18,20 @@ from langgraph.runtime import Runtime, get_runtime
 from pydantic import ValidationError
 from typing_extensions import TypedDict
 
-from persona_panel.graphs import Judgment, Response, Verdict
-from persona_panel.graphs.comparative import comparative_graph
-from persona_panel.graphs.context import Abort, GraphContext
-from persona_panel.graphs.judging import judging_graph
 from persona_panel.calls.budget import NO_CAPS
 from persona_panel.files.errors import ConfigurationError, Fault, InputError, RunStopped
 from persona_panel.files.response_batch import Batch
 from persona_panel.files.wording import explain
-from persona_panel.runs.judging.mode import mode_of
-from persona_panel.runs.judging.model_access import graph_context
+from persona_panel.graphs import Judgment, Response, Verdict
+from persona_panel.graphs.comparative import comparative_graph
+from persona_panel.graphs.context import Abort, GraphContext
+from persona_panel.graphs.judging import judging_graph
 from persona_panel.models.catalogue import known_models
 from persona_panel.models.event_loops import run_in_loop
 from persona_panel.plan.panel_plan import PanelPlan
 from persona_panel.runs.executor import prepared
+from persona_panel.runs.judging.mode import mode_of
+from persona_panel.runs.judging.model_access import graph_context
 
 if TYPE_CHECKING:
     from langgraph.checkpoint.base import BaseCheckpointSaver

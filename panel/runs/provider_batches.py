@@ -13,11 +13,11 @@ from persona_panel.calls.batch_rounds import PACE, BatchAddress, BatchPace, Batc
 from persona_panel.calls.budget import Caps
 from persona_panel.calls.caller import CallerFactory
 from persona_panel.files.errors import ConfigurationError, RunStopped
-from persona_panel.runs.judging.preflight import refuse_unpriced_batches
 from persona_panel.models.batches import BatchApi, BatchClient
 from persona_panel.plan.bound_models import BoundModel
 from persona_panel.runs.batch_servers import remember
 from persona_panel.runs.execution import Collect
+from persona_panel.runs.judging.preflight import refuse_unpriced_batches
 
 
 @dataclass(frozen=True)

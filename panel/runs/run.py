@@ -1,7 +1,7 @@
 """What a run has brought: ratings with the reason of every gap, verdicts, rankings.
 
-Filled judgment by judgment while the panel judges, or from a folder (`persona_panel.runs.load`); holds no
-texts. Files are written from it by `persona_panel.runs.folder`.
+Filled judgment by judgment while the panel judges, or from a folder (`persona_panel.runs.load`);
+holds no texts. Files are written from it by `persona_panel.runs.folder`.
 """
 
 from __future__ import annotations
@@ -14,14 +14,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from persona_panel.graphs import Judge, Judgment, Response, Verdict
-from persona_panel.graphs.aggregate import aggregate
-from persona_panel.graphs.records import controls_among
 from persona_panel.calls.call_counts import CallCounts
 from persona_panel.files.errors import RunFolderError
 from persona_panel.files.response_batch import Batch, Item
+from persona_panel.graphs import Judge, Judgment, Response, Verdict
+from persona_panel.graphs.aggregate import aggregate
+from persona_panel.graphs.records import controls_among
 from persona_panel.models.catalogue import Price, cost
+from persona_panel.personas import Persona
 from persona_panel.plan.panel_plan import PanelPlan
+from persona_panel.rubrics import Rubric
 from persona_panel.runs.calls_document import calls_document, json_usd
 from persona_panel.runs.collected import CollectedRatings, judgment_of_row
 from persona_panel.runs.comparisons import strengths_document
@@ -46,8 +48,6 @@ from persona_panel.statistics.core.ranking import (
     rank_systems,
 )
 from persona_panel.statistics.core.table import COMPOSITE
-from persona_panel.personas import Persona
-from persona_panel.rubrics import Rubric
 
 if TYPE_CHECKING:
     from persona_panel.analyses.figures.run import RunPlots
@@ -320,7 +320,8 @@ class Run(CollectedRatings):
 
         Args:
             humans: people's ratings of the same responses, to be compared with the panel's.
-            by: also show the systems within strata; see `persona_panel.analyses.breakdown.systems_by`.
+            by: also show the systems within strata; see
+                `persona_panel.analyses.breakdown.systems_by`.
 
         Raises:
             InputError: a file of the run's folder is none that a run writes, `humans` shares no

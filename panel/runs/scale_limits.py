@@ -9,11 +9,11 @@ from math import prod
 import numpy as np
 
 from persona_panel.graphs.aggregate import composite_rule
+from persona_panel.rubrics import Rubric
+from persona_panel.rubrics.comparison import PREFERRED
 from persona_panel.statistics.core.arrays import Array
 from persona_panel.statistics.core.ranking import UNLIMITED, Limits
 from persona_panel.statistics.core.table import COMPOSITE, Ratings
-from persona_panel.rubrics import Rubric
-from persona_panel.rubrics.comparison import PREFERRED
 
 SHARE: Limits = (0.0, 1.0)
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from persona_panel.runs.collected import CollectedRatings
 from persona_panel.files.secrets import SECRETS
+from persona_panel.runs.collected import CollectedRatings
 from persona_panel.statistics.core.display import Facts, counted, ends
 from persona_panel.statistics.core.ranking import Leaderboard
 

@@ -8,12 +8,13 @@ from math import nan
 from pathlib import Path
 from typing import Any
 
-from persona_panel.graphs import Judge
-from persona_panel.files.errors import Fault, InputError
 from persona_panel.files.aligned_ratings import align_ratings, load_human_ratings
+from persona_panel.files.errors import Fault, InputError
 from persona_panel.files.people_scales import GivenScale
 from persona_panel.files.ratings import load_ratings
 from persona_panel.files.records import ColumnMapping
+from persona_panel.graphs import Judge
+from persona_panel.rubrics import Rubric
 from persona_panel.runs.design import judge_composites
 from persona_panel.runs.load import load_run
 from persona_panel.runs.run import Run
@@ -31,7 +32,6 @@ from persona_panel.statistics.quality.votes import (
     effective_votes,
     ensemble_distance,
 )
-from persona_panel.rubrics import Rubric
 
 PERSONAS = "personas"
 REPLICATES = "replicates without a persona"

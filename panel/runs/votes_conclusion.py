@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from math import isnan
 
-from persona_panel.results.conclusions.wording import ONE_PERSON, counted, in_brackets, interval, points
+from persona_panel.results.conclusions.wording import (
+    ONE_PERSON,
+    counted,
+    in_brackets,
+    interval,
+    points,
+)
 from persona_panel.runs.votes import MODELS, PERSONAS, REPLICATES, DimensionVotes, VotesReport
 from persona_panel.statistics.core.display import number
 from persona_panel.statistics.quality.votes import Votes, VotesDifference

@@ -4,8 +4,8 @@ Pure functions: arrays in, small frozen results out. Ratings are `(items, raters
 where there is no rating; nothing is imputed. A statistic that is undefined has the value
 NaN and a `reason`. Most have a `resampled_…` form, of which `jackknife` makes an interval.
 
-`agree`, `correlate` and `panel_quality` compute what is registered: to add a statistic to one
-of them, register a function in a file of its own, in a folder of `persona_panel.statistics.registered`
+`agree`, `correlate` and `panel_quality` compute what is registered: to add a statistic to one of
+them, register a function in a file of its own, in a folder of `persona_panel.statistics.registered`
 or in a module of another package that is an entry point of `persona_panel.statistics`:
 
     from persona_panel.statistics import AgreementBlock, Result, agreement_statistics
@@ -15,6 +15,6 @@ or in a module of another package that is an entry point of `persona_panel.stati
         yield Result(statistic_of(block.ratings))
 """
 
-from persona_panel import lazy_names
+from persona_panel._names import lazy_names
 
 __getattr__, __dir__ = lazy_names(__name__)

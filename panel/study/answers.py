@@ -15,6 +15,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from persona_panel.files.errors import Fault
 from persona_panel.files.file_limits import json_of
 from persona_panel.files.wording import explain, printable, shown, unreadable
+from persona_panel.rubrics import Rubric, Scale
+from persona_panel.rubrics.scale import CategoryScale
 from persona_panel.study.key import KeyedPacket, StudyKey
 from persona_panel.study.packet import (
     NOT_ASSESSABLE,
@@ -23,8 +25,6 @@ from persona_panel.study.packet import (
     ShownText,
     digest_of_json,
 )
-from persona_panel.rubrics import Rubric, Scale
-from persona_panel.rubrics.scale import CategoryScale
 
 ANSWERS_SCHEMA: Literal["persona-panel/study-answers/1"] = "persona-panel/study-answers/1"
 _MOST_BYTES = 20_000_000

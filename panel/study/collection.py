@@ -5,7 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from persona_panel.study.answers import GivenRanking, GivenScores, ReadAnswers, StudyAnswers, score_of
+from persona_panel.study.answers import (
+    GivenRanking,
+    GivenScores,
+    ReadAnswers,
+    StudyAnswers,
+    score_of,
+)
 from persona_panel.study.design import SetRole
 from persona_panel.study.key import KeyedPacket, KeyedSet, KeyedText, StudyKey
 

@@ -19,8 +19,8 @@ from math import ceil, comb
 from random import Random
 from typing import Literal
 
-from persona_panel.results.conclusions.wording import counted
 from persona_panel.files.errors import ConfigurationError
+from persona_panel.results.conclusions.wording import counted
 from persona_panel.study.rotation import BalancedOrders, Rotation
 from persona_panel.study.settings import MOST_TOGETHER, StudySettings
 

@@ -15,9 +15,9 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from persona_panel.files.errors import Fault, InputError
 from persona_panel.files.file_limits import content_of
 from persona_panel.files.wording import explain, unreadable
+from persona_panel.rubrics import Rubric
 from persona_panel.study.design import SetRole
 from persona_panel.study.settings import Task
-from persona_panel.rubrics import Rubric
 
 KEY_SCHEMA: Literal["persona-panel/study-key/1"] = "persona-panel/study-key/1"
 FOLDER, NAME = "key", "key.json"

@@ -8,13 +8,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 
-from persona_panel.graphs import Response
-from persona_panel.graphs.records import prompt_of
-from persona_panel.files.errors import Fault, InputError
 from persona_panel.files.documents import json_lines
+from persona_panel.files.errors import Fault, InputError
 from persona_panel.files.outputs import writing
 from persona_panel.files.private_files import make_private_folder, replace_file
 from persona_panel.files.response_batch import Batch, line_of
+from persona_panel.graphs import Response
+from persona_panel.graphs.records import prompt_of
+from persona_panel.rubrics import Rubric
 from persona_panel.study import key as keys
 from persona_panel.study.attention import PROMPT, attention_texts
 from persona_panel.study.blinding import NamingText, naming_texts, new_secret, opaque_id
@@ -30,7 +31,6 @@ from persona_panel.study.packet import (
 )
 from persona_panel.study.ranking import ranking_words
 from persona_panel.study.settings import StudySettings
-from persona_panel.rubrics import Rubric
 
 PACKETS = "packets"
 _LABELS = "ABCDEF"

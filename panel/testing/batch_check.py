@@ -12,11 +12,11 @@ from uuid import uuid4
 
 import orjson
 
+from persona_panel.files.secrets import SECRETS
 from persona_panel.models.batches import BatchApi, BatchClient, BatchSought, BatchStatus, NotToldYet
 from persona_panel.models.client import ModelClient
-from persona_panel.files.secrets import SECRETS
-from persona_panel.testing.requirement import require
 from persona_panel.rubrics import ModelRequest, ModelResponse
+from persona_panel.testing.requirement import require
 
 _ASKED = ModelRequest("You judge.", ("Say 7.",))
 _LOOK_S = 0.05

@@ -17,20 +17,18 @@ from functools import partial
 from pathlib import Path
 
 import persona_panel.personas as personas_library
-import persona_panel.rubrics
+from persona_panel import rubrics
+from persona_panel.experiments.sweep.library import framings_of
+from persona_panel.files.definitions import load_definition, resolve
+from persona_panel.files.errors import ConfigurationError, InputError, PanelError
+from persona_panel.files.secrets import credentials_in
 from persona_panel.graphs import Judge, Judgment
 from persona_panel.graphs.framing import Framings
 from persona_panel.graphs.stopping_rules import StoppingRule
-from persona_panel.files.errors import ConfigurationError, InputError, PanelError
-from persona_panel.files.definitions import load_definition, resolve
 from persona_panel.models.client import Capabilities, ModelClient
 from persona_panel.models.completions import body_of
 from persona_panel.models.config import ModelConfig
 from persona_panel.models.providers import Provider, load_provider, provider_names
-from persona_panel.files.secrets import credentials_in
-from persona_panel.experiments.sweep.library import framings_of
-from persona_panel.testing.answers import default_text
-from persona_panel.testing.requirement import require
 from persona_panel.personas import NO_PERSONA, PersonaSet
 from persona_panel.rubrics import (
     CategoryScale,
@@ -43,6 +41,8 @@ from persona_panel.rubrics import (
     Status,
 )
 from persona_panel.rubrics.elicitation import Elicitation
+from persona_panel.testing.answers import default_text
+from persona_panel.testing.requirement import require
 
 _MOST_REQUESTS = 100
 

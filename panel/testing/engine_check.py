@@ -9,8 +9,8 @@ from contextlib import AbstractContextManager
 
 import numpy as np
 
-from persona_panel.graphs import Response
 from persona_panel.calls.budget import NO_CAPS, Caps
+from persona_panel.graphs import Response
 from persona_panel.panel import Panel
 from persona_panel.runs.execution import Engine
 from persona_panel.runs.run import Run

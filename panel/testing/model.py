@@ -8,8 +8,8 @@ from uuid import uuid4
 
 from persona_panel.models.client import CallError, Capabilities
 from persona_panel.models.completions import body_of
-from persona_panel.testing.answers import default_text
 from persona_panel.rubrics import ModelRequest, ModelResponse
+from persona_panel.testing.answers import default_text
 
 Scripted = str | ModelResponse | CallError
 """What comes of a call: an answer's text, a whole answer, or a fault."""

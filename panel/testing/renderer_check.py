@@ -11,41 +11,41 @@ from typing import Any
 
 import numpy as np
 
-from persona_panel.graphs import Response
-from persona_panel.graphs.framing import BASELINE, FramedResponse
-from persona_panel.experiments.audit.attacks import AttackSet, shipped_attacks
-from persona_panel.experiments.audit.audited import load_audited_run
-from persona_panel.experiments.audit.bias import biases
-from persona_panel.experiments.audit.injection import audit_injection
-from persona_panel.experiments.audit.plan import plan_injection
 from persona_panel.analyses.breakdown.contested import contested
 from persona_panel.analyses.breakdown.strata import systems_by
 from persona_panel.analyses.comparison.compare import compare
 from persona_panel.analyses.fidelity.measure import persona_fidelity
 from persona_panel.analyses.fidelity.result import FidelityReport
+from persona_panel.experiments.audit.attacks import AttackSet, shipped_attacks
+from persona_panel.experiments.audit.audited import load_audited_run
+from persona_panel.experiments.audit.bias import biases
+from persona_panel.experiments.audit.injection import audit_injection
+from persona_panel.experiments.audit.plan import plan_injection
 from persona_panel.experiments.generation.plan import generation_plan
 from persona_panel.experiments.generation.report import GeneratedTexts
-from persona_panel.files.definitions import load_definition
-from persona_panel.files.generation_prompts import GenerationPrompt
 from persona_panel.experiments.keypoints.asking import Point
 from persona_panel.experiments.keypoints.rationales import Rationale
 from persona_panel.experiments.keypoints.report import KeyPointReport, key_point_report
 from persona_panel.experiments.keypoints.steps import MadePoint, SummedUp
-from persona_panel.panel import Panel
 from persona_panel.experiments.prompt_sets.asking import EstimatedAnswers
 from persona_panel.experiments.prompt_sets.building import BuiltPrompts, build_prompts
 from persona_panel.experiments.prompt_sets.plan import prompt_set_plan
 from persona_panel.experiments.questions.match_report import match_report
 from persona_panel.experiments.questions.matching import Match
 from persona_panel.experiments.questions.references import Reference
+from persona_panel.experiments.sweep.detectable import detectable_delta
+from persona_panel.experiments.sweep.plan import sweep_plan_of
+from persona_panel.files.definitions import load_definition
+from persona_panel.files.generation_prompts import GenerationPrompt
+from persona_panel.graphs import Response
+from persona_panel.graphs.framing import BASELINE, FramedResponse
+from persona_panel.panel import Panel
 from persona_panel.reports.formats import Renderer
 from persona_panel.runs.design import design_report
 from persona_panel.runs.executor import predicted_calls
 from persona_panel.runs.votes import votes_report
 from persona_panel.statistics import AnalysisOptions, Ratings, agree, align, calibrate, correlate
 from persona_panel.statistics.core.arrays import Array
-from persona_panel.experiments.sweep.detectable import detectable_delta
-from persona_panel.experiments.sweep.plan import sweep_plan_of
 from persona_panel.testing.model import ScriptedModel
 from persona_panel.testing.requirement import require
 
@@ -104,7 +104,9 @@ def _results(folder: Path) -> tuple[Mapping[str, Callable[[], tuple[Any, ...]]],
         "render_run_by": lambda: (run, systems_by(run, "persona"), labels),
         "render_sweep": lambda: (sweep,),
         "render_injection_audit": lambda: (
-            audit_injection(panel, plan_injection(panel, responses, attacks), out=folder / "audit"),
+            audit_injection(
+                panel.plan, plan_injection(panel.plan, responses, attacks), out=folder / "audit"
+            ),
         ),
         "render_cost_estimates": lambda: (panel.estimate(responses),),
         "render_sweep_estimate": lambda: (

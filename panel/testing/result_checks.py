@@ -20,7 +20,15 @@ from persona_panel.panel import Panel
 from persona_panel.plan.panel_plan import PanelPlan
 from persona_panel.runs.load import load_run
 from persona_panel.runs.run import Run
-from persona_panel.statistics import AnalysisOptions, Ratings, Reason, Row, agree, correlate, panel_quality
+from persona_panel.statistics import (
+    AnalysisOptions,
+    Ratings,
+    Reason,
+    Row,
+    agree,
+    correlate,
+    panel_quality,
+)
 from persona_panel.testing.answers import MODEL
 from persona_panel.testing.requirement import require
 from persona_panel.testing.server import serving

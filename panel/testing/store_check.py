@@ -12,8 +12,8 @@ from dataclasses import Field, fields, replace
 from typing import Any, Final
 
 from persona_panel.calls.cache import CannotBeKept, ReplyStore
-from persona_panel.testing.requirement import require
 from persona_panel.rubrics import ModelResponse, Position, Usage
+from persona_panel.testing.requirement import require
 
 OpenStore = Callable[[], ReplyStore]
 _Expected = Mapping[tuple[str, bytes], ModelResponse | None]

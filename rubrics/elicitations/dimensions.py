@@ -15,7 +15,13 @@ from persona_panel.rubrics.elicitation import (
     Question,
 )
 from persona_panel.rubrics.exchange import ask_twice
-from persona_panel.rubrics.ratings_object import TOKENS_A_KEY, form_of, keys_of, read_ratings, schema_of
+from persona_panel.rubrics.ratings_object import (
+    TOKENS_A_KEY,
+    form_of,
+    keys_of,
+    read_ratings,
+    schema_of,
+)
 from persona_panel.rubrics.rubric import Rubric, once_a_rubric
 from persona_panel.rubrics.wording import SYSTEM, criteria, opening
 

@@ -10,7 +10,13 @@ from itertools import permutations
 from typing import Any
 
 from persona_panel.rubrics.comparison import labels_of, opening, preferred
-from persona_panel.rubrics.elicitation import Comparison, Dialogue, ModelRequest, ModelResponse, ParsedJudgment
+from persona_panel.rubrics.elicitation import (
+    Comparison,
+    Dialogue,
+    ModelRequest,
+    ModelResponse,
+    ParsedJudgment,
+)
 from persona_panel.rubrics.exchange import ask_twice
 from persona_panel.rubrics.replies import read_label, read_object
 from persona_panel.rubrics.rubric import Dimension, Rubric

@@ -11,7 +11,13 @@ import re
 from typing import Any
 
 from persona_panel.rubrics.comparison import labels_of, opening, preferred
-from persona_panel.rubrics.elicitation import Comparison, Dialogue, ModelRequest, ModelResponse, ParsedJudgment
+from persona_panel.rubrics.elicitation import (
+    Comparison,
+    Dialogue,
+    ModelRequest,
+    ModelResponse,
+    ParsedJudgment,
+)
 from persona_panel.rubrics.exchange import ask_twice
 from persona_panel.rubrics.replies import Unreadable, read_object, read_score
 from persona_panel.rubrics.rubric import Dimension, Rubric

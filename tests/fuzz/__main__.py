@@ -47,7 +47,7 @@ def main() -> None:
         target = TARGETS[given.target]
         search = _by_hypothesis
     else:
-        with atheris.instrument_imports(include=["panel", "graphs", "rubrics", "personas"]):
+        with atheris.instrument_imports(include=["persona_panel"]):
             from tests.fuzz.targets import TARGETS, corpus
 
         target = TARGETS[given.target]

@@ -14,10 +14,10 @@ from typing import Any
 from click.testing import CliRunner
 
 from persona_panel import ModelConfig, Panel, Rubric, load_definition, load_responses
+from persona_panel.cli.main import command
 from persona_panel.experiments.audit.attacks import AttackSet, shipped_attacks
 from persona_panel.experiments.audit.injection import audit_injection
 from persona_panel.experiments.audit.plan import plan_injection
-from persona_panel.cli.main import command
 from persona_panel.testing import Answer, ok, serving
 
 RESPONSES = [
@@ -100,7 +100,7 @@ def originals() -> Path:
         panel = Panel("personas.yaml", model, rubric)
         attacks = load_definition(shipped_attacks(), AttackSet).chosen([], [])[:2]
         responses = list(load_responses("responses.jsonl"))[:2]
-        audit_injection(panel, plan_injection(panel, responses, attacks), out="audit")
+        audit_injection(panel.plan, plan_injection(panel.plan, responses, attacks), out="audit")
     return folder
 
 

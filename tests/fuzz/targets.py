@@ -19,7 +19,6 @@ from typing import Any
 from langchain_core.messages import AIMessage
 from pydantic import ValidationError
 
-from persona_panel.graphs.framing import Framings
 from persona_panel import (
     PersonaSet,
     load_definition,
@@ -29,9 +28,12 @@ from persona_panel import (
     load_responses,
 )
 from persona_panel.experiments.audit.attacks import AttackSet
+from persona_panel.experiments.prompt_sets.pairs import load_pairs
+from persona_panel.experiments.prompt_sets.spec import load_prompt_set_spec
+from persona_panel.experiments.questions.interventions import load_interventions
 from persona_panel.files.errors import PanelError
-from persona_panel.results.gate.requirement import WrongRequirement, parse_requirement
 from persona_panel.files.generation_prompts import load_generation_prompts
+from persona_panel.graphs.framing import Framings
 from persona_panel.models.client import CallError, not_too_long
 from persona_panel.models.config import ModelConfig
 from persona_panel.models.langchain import as_reply
@@ -39,10 +41,7 @@ from persona_panel.models.openai_compatible import OpenAICompatible
 from persona_panel.models.providers import client_for
 from persona_panel.models.response_bodies import content_of
 from persona_panel.plan.panel_file import PanelFile
-from persona_panel.experiments.prompt_sets.pairs import load_pairs
-from persona_panel.experiments.prompt_sets.spec import load_prompt_set_spec
-from persona_panel.experiments.questions.interventions import load_interventions
-from persona_panel.testing.conformance import _require_on_scale
+from persona_panel.results.gate.requirement import WrongRequirement, parse_requirement
 from persona_panel.rubrics import (
     CategoryScale,
     Comparison,
@@ -58,6 +57,7 @@ from persona_panel.rubrics import (
     load_comparing,
     load_elicitation,
 )
+from persona_panel.testing.conformance import _require_on_scale
 from tests.contracts.wires import anthropic, google_genai
 from tests.fuzz import folders
 from tests.fuzz.raw_server import answering
@@ -467,8 +467,7 @@ _DEFINITIONS: dict[str, Callable[[Path], Any]] = {
 
 
 def _definition_seeds() -> list[bytes]:
-    import persona_panel.personas
-    import persona_panel.rubrics
+    from persona_panel import personas, rubrics
     from persona_panel.experiments.audit.attacks import shipped_attacks
     from persona_panel.experiments.sweep.library import shipped_framings
 

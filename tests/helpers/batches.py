@@ -23,6 +23,7 @@ from persona_panel.calls.budget import NO_CAPS, Caps
 from persona_panel.experiments.generation.plan import GenerationPlan, generation_plan
 from persona_panel.experiments.generation.report import GeneratedTexts
 from persona_panel.experiments.generation.running import generate_texts
+from persona_panel.experiments.sweep.running import run_sweep
 from persona_panel.files.generation_prompts import GenerationPrompt
 from persona_panel.models.batches import BatchAnswer, BatchStatus
 from persona_panel.models.catalogue import Price
@@ -34,7 +35,6 @@ from persona_panel.runs.execution import Execution
 from persona_panel.runs.output_file import OutputFile
 from persona_panel.runs.provider_batches import ByBatches
 from persona_panel.runs.run import Run
-from persona_panel.experiments.sweep.running import run_sweep
 from tests.helpers.judgments import PLAIN
 from tests.sycophant import questions
 

@@ -35,11 +35,12 @@ IMPORTED = (
     "scipy.optimize", "scipy.special", "scipy.stats", "sqlite3", "tenacity", "yaml",
 )  # fmt: skip
 """What the project requires."""
-PACKAGES = ("graphs", "panel", "personas", "rubrics")
+PACKAGES = ("persona_panel",)
 LEFT_OUT = (
     "persona_panel.calls.redis_client", "persona_panel.calls.stores.redis", "persona_panel.cli.",
-    "persona_panel.clusters.engines.ray", "persona_panel.clusters.ray_", "persona_panel.analyses.figures.", "persona_panel.clusters.ray_data",
-    "persona_panel.statistics.figures.", "persona_panel.experiments.sweep.plots",
+    "persona_panel.clusters.engines.ray", "persona_panel.clusters.ray_", "persona_panel._alias",
+    "persona_panel.analyses.figures.", "persona_panel.statistics.figures.",
+    "persona_panel.experiments.sweep.plots",
 )  # fmt: skip
 """How the names of modules begin that each fork imports itself: those that import an extra, and
 those of commands, whose options name the extensions that are installed."""

@@ -14,7 +14,15 @@ from persona_panel.graphs.context import GraphContext
 from persona_panel.graphs.deliberation import Deliberation
 from persona_panel.graphs.judging import judge_response
 from persona_panel.personas import Persona
-from persona_panel.rubrics import Abstention, Dimension, ModelRequest, ModelResponse, Rubric, Scale, Usage
+from persona_panel.rubrics import (
+    Abstention,
+    Dimension,
+    ModelRequest,
+    ModelResponse,
+    Rubric,
+    Scale,
+    Usage,
+)
 
 TEXT = "Liberty is many things, said the canary."
 

@@ -14,7 +14,6 @@ from typing import Any
 
 import pytest
 
-from persona_panel.graphs.deliberation import Deliberation
 from persona_panel import (
     Caps,
     CostEstimate,
@@ -27,15 +26,16 @@ from persona_panel import (
     Rubric,
     Scale,
 )
+from persona_panel.calls.budget import NO_CAPS
 from persona_panel.experiments.audit.attacks import AttackSet, shipped_attacks
 from persona_panel.experiments.audit.injection import audit_injection, estimate_injection
 from persona_panel.experiments.audit.plan import plan_injection
-from persona_panel.calls.budget import NO_CAPS
-from persona_panel.files.definitions import load_definition
 from persona_panel.experiments.questions.asking import QUESTIONS_TOKENS, asking_questions
 from persona_panel.experiments.questions.calling import answers, estimate_answers
 from persona_panel.experiments.questions.match import estimate_by_model, match_by_model
 from persona_panel.experiments.questions.references import Reference
+from persona_panel.files.definitions import load_definition
+from persona_panel.graphs.deliberation import Deliberation
 from persona_panel.testing import Answer, ScriptedServer, default_text, ok, serving
 
 READERS = [
@@ -169,10 +169,10 @@ def given(server: ScriptedServer, folder: Path) -> Mode:
 def injecting(server: ScriptedServer, folder: Path) -> Mode:
     panel = Panel(READERS, stub(server), PLAIN)
     attacks = load_definition(shipped_attacks(), AttackSet).chosen((), ("flattery",))
-    plan = plan_injection(panel, TEXTS, attacks)
+    plan = plan_injection(panel.plan, TEXTS, attacks)
     return Mode(
-        lambda: estimate_injection(panel, plan),
-        lambda caps: audit_injection(panel, plan, out=folder / "audit", caps=caps),
+        lambda: estimate_injection(panel.plan, plan),
+        lambda caps: audit_injection(panel.plan, plan, out=folder / "audit", caps=caps),
     )
 
 

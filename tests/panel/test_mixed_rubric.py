@@ -15,7 +15,6 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from persona_panel.graphs.deliberation import Deliberation
 from persona_panel import (
     ConfigurationError,
     ModelConfig,
@@ -25,6 +24,7 @@ from persona_panel import (
     load_responses,
 )
 from persona_panel.experiments.audit.plan import plan_injection
+from persona_panel.graphs.deliberation import Deliberation
 from persona_panel.reports.formats.terminal.run import show_run
 from persona_panel.statistics.core.table import Ratings
 from persona_panel.testing import Answer, ok, serving
@@ -125,7 +125,7 @@ def test_an_uplift_wants_numbers() -> None:
         model = ModelConfig(model="openai:stub", base_url=server.base_url)
         panel = Panel(READERS, model, "critical-question")
         with pytest.raises(ConfigurationError, match="'critical-question' has only categories"):
-            plan_injection(panel, QUESTIONS, [])
+            plan_injection(panel.plan, QUESTIONS, [])
         assert not server.calls
 
 

@@ -10,12 +10,11 @@ from pkgutil import walk_packages
 
 import pytest
 
-import persona_panel.graphs
 import persona_panel
-from persona_panel.graphs.context import Abort
-from persona_panel import InputError, PanelError
+from persona_panel import InputError, PanelError, graphs
 from persona_panel.clusters.parts import WorkerLost
 from persona_panel.files.errors import Fault
+from persona_panel.graphs.context import Abort
 from persona_panel.models.client import CallError
 from persona_panel.rubrics import Usage
 
@@ -24,7 +23,7 @@ FAULT = Fault("a.csv", "nothing", "a number", line=3, field="score")
 
 def kinds() -> list[type[Exception]]:
     """All of ours that a user, a driver or a caller of a model can meet."""
-    for package in (graphs, panel):
+    for package in (graphs, persona_panel):
         for module in walk_packages(package.__path__, f"{package.__name__}."):
             try:
                 import_module(module.name)

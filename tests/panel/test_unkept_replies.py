@@ -8,7 +8,17 @@ from typing import Any
 
 import pytest
 
-from persona_panel import Dimension, Judgment, ModelConfig, Panel, Persona, Response, Rubric, Run, Scale
+from persona_panel import (
+    Dimension,
+    Judgment,
+    ModelConfig,
+    Panel,
+    Persona,
+    Response,
+    Rubric,
+    Run,
+    Scale,
+)
 from persona_panel.testing import Answer, ScriptedServer, ok, raw, serving
 
 READER = [Persona(id="librarian", label="Librarian", axis="own", description="You keep books.")]

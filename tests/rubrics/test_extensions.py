@@ -53,7 +53,10 @@ def test_an_elicitation_of_another_distribution_is_listed_and_loaded(tmp_path: P
         "print('socratic' in elicitation_names(), load_elicitation('socratic').__name__,\n"
         "      load_elicitation('justified').__name__)"
     )
-    assert output_of(code, tmp_path) == "True others_socratic persona_panel.rubrics.elicitations.justified\n"
+    assert (
+        output_of(code, tmp_path)
+        == "True others_socratic persona_panel.rubrics.elicitations.justified\n"
+    )
 
 
 def test_what_is_not_there_is_a_key_error() -> None:

@@ -8,7 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from persona_panel.rubrics import Dimension, ModelRequest, ModelResponse, ParsedJudgment, Rubric, Scale
+from persona_panel.rubrics import (
+    Dimension,
+    ModelRequest,
+    ModelResponse,
+    ParsedJudgment,
+    Rubric,
+    Scale,
+)
 from persona_panel.rubrics.elicitations import justified
 from persona_panel.rubrics.fence import fence_for
 from tests.rubrics.scripted import play_dialogue

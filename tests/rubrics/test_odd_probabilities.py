@@ -1,4 +1,4 @@
-"""Log-probabilities that cannot be: named, and not weighed. `persona_panel.rubrics.probabilities`."""
+"""Log-probabilities that cannot be: named, and not weighed."""
 
 from __future__ import annotations
 

@@ -6,7 +6,11 @@ in none of it. The statistics themselves are in `persona_panel.statistics.breakd
 """
 
 from persona_panel.analyses.breakdown.contested import Contested, contested
-from persona_panel.analyses.breakdown.groups import GroupDifferences, axis_differences, model_differences
+from persona_panel.analyses.breakdown.groups import (
+    GroupDifferences,
+    axis_differences,
+    model_differences,
+)
 from persona_panel.analyses.breakdown.personas import PersonaDepartures, persona_departures
 from persona_panel.analyses.breakdown.strata import StratumContrast, SystemsBy, systems_by
 from persona_panel.statistics.breakdown.author_groups import AuthorShare

@@ -7,7 +7,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
-from persona_panel.analyses.breakdown.columns import column_in, mapping_of, no_column, stratum_label, warn_of_mapped
+from persona_panel.analyses.breakdown.columns import (
+    column_in,
+    mapping_of,
+    no_column,
+    stratum_label,
+    warn_of_mapped,
+)
 from persona_panel.files.errors import Fault, InputError
 from persona_panel.files.file_limits import json_of
 from persona_panel.files.records import ColumnMapping, Fields, Report, read_records

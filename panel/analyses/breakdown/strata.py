@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from persona_panel.graphs import Response
-from persona_panel.graphs.records import controls_among
 from persona_panel.analyses.breakdown.cells import RunCells
 from persona_panel.analyses.breakdown.columns import column_in, mapping_of, warn_of_mapped
 from persona_panel.analyses.breakdown.groups import axes_of, axis_differences, model_differences
 from persona_panel.files.errors import RunFolderError
+from persona_panel.graphs import Response
+from persona_panel.graphs.records import controls_among
 from persona_panel.runs.judge_sample import composite_terms, judge_sample
 from persona_panel.runs.kept_responses import kept_metadata
 from persona_panel.runs.run import Run
@@ -24,7 +24,10 @@ from persona_panel.statistics.breakdown.author_groups import AuthorShare, author
 from persona_panel.statistics.breakdown.cells import mean_there, means_by
 from persona_panel.statistics.breakdown.group_contrasts import ALL_SYSTEMS, GroupDifference
 from persona_panel.statistics.breakdown.persona_departures import Departure, departures_by_system
-from persona_panel.statistics.breakdown.stratum_differences import StratumFigure, stratum_differences
+from persona_panel.statistics.breakdown.stratum_differences import (
+    StratumFigure,
+    stratum_differences,
+)
 from persona_panel.statistics.core.arrays import Array, Mask, encode_labels
 from persona_panel.statistics.core.holm import holm
 from persona_panel.statistics.core.ranking import Leaderboard, Limits, rank_systems

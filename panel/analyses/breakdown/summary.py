@@ -6,9 +6,17 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from persona_panel.analyses.breakdown.contested import conclusion_on, contested
-from persona_panel.analyses.breakdown.groups import axis_differences, labels_of_personas, model_differences
+from persona_panel.analyses.breakdown.groups import (
+    axis_differences,
+    labels_of_personas,
+    model_differences,
+)
 from persona_panel.analyses.breakdown.personas import persona_departures
-from persona_panel.results.conclusions.breakdown import groups, personas_and_responses, personas_and_systems
+from persona_panel.results.conclusions.breakdown import (
+    groups,
+    personas_and_responses,
+    personas_and_systems,
+)
 from persona_panel.runs.run import Run
 from persona_panel.runs.units import unit_of
 

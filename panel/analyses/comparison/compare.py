@@ -24,13 +24,13 @@ from persona_panel.analyses.comparison.result import (
 )
 from persona_panel.analyses.comparison.scored_terms import ScoredTerms, scored_terms
 from persona_panel.analyses.comparison.strata import StratumTerms, strata_apart, stratum_terms
+from persona_panel.files.aligned_ratings import load_human_ratings
+from persona_panel.files.errors import Fault, InputError
+from persona_panel.files.people_scales import GivenScale
+from persona_panel.files.records import ColumnMapping
 from persona_panel.results.conclusions.compare import TwoRuns, compare_conclusion
 from persona_panel.results.conclusions.labels import Called, called_by
 from persona_panel.results.conclusions.strata import runs_by_strata
-from persona_panel.files.errors import Fault, InputError
-from persona_panel.files.aligned_ratings import load_human_ratings
-from persona_panel.files.people_scales import GivenScale
-from persona_panel.files.records import ColumnMapping
 from persona_panel.runs.run import Run
 from persona_panel.runs.scale_limits import are_preferences
 from persona_panel.runs.units import unit_of

@@ -5,9 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 from persona_panel.analyses.comparison.opened_run import OpenedRun
-from persona_panel.analyses.comparison.result import ComparedRuns, RunComparison, RunDifference, StratumApart
-from persona_panel.results.conclusions.labels import Called, called_by
+from persona_panel.analyses.comparison.result import (
+    ComparedRuns,
+    RunComparison,
+    RunDifference,
+    StratumApart,
+)
 from persona_panel.analyses.figures.units import dimension_labels
+from persona_panel.results.conclusions.labels import Called, called_by
 
 
 def labels_of(*runs: OpenedRun) -> dict[str, str]:

@@ -11,9 +11,9 @@ from typing import Literal, NamedTuple
 
 from persona_panel.analyses.comparison.opened_run import PAIR, OpenedRun, compares
 from persona_panel.analyses.comparison.panel_facts import panel_differences, version_differences
-from persona_panel.results.conclusions.wording import counted
 from persona_panel.files.errors import Fault, InputError
 from persona_panel.files.wording import printable, some
+from persona_panel.results.conclusions.wording import counted
 
 WhatDiffers = Literal["texts", "panels"]
 """What differs between two runs: the texts, or the panel."""

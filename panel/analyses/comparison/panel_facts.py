@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from persona_panel.graphs import Judge
 from persona_panel.analyses.comparison.opened_run import OpenedRun
 from persona_panel.files.wording import printable
+from persona_panel.graphs import Judge
 
 _SHOWN = 3
 _SWITCHES = {

@@ -10,8 +10,8 @@ import numpy as np
 from persona_panel.analyses.comparison.matching import Matched
 from persona_panel.analyses.comparison.opened_run import OpenedRun
 from persona_panel.analyses.comparison.scored_terms import ScoredTerms
-from persona_panel.files.errors import Fault, InputError
 from persona_panel.files.aligned_ratings import align_ratings
+from persona_panel.files.errors import Fault, InputError
 from persona_panel.runs.scale_limits import on_limits
 from persona_panel.statistics.core.arrays import Array, row_means, rows_of
 from persona_panel.statistics.core.origin import RatingsOrigin

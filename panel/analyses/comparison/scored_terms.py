@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from persona_panel.graphs.aggregate import composite_rule
 from persona_panel.analyses.comparison.matching import Matched
 from persona_panel.analyses.comparison.opened_run import OpenedRun
 from persona_panel.files.errors import Fault, InputError
+from persona_panel.graphs.aggregate import composite_rule
+from persona_panel.rubrics import CategoryScale, Composite, Dimension
 from persona_panel.runs.judge_sample import composite_terms, judge_facets
 from persona_panel.runs.run import share_name
 from persona_panel.runs.scale_limits import composite_limits, mean_limits
@@ -19,7 +20,6 @@ from persona_panel.statistics.core.display import general
 from persona_panel.statistics.core.ranking import Limits
 from persona_panel.statistics.core.table import COMPOSITE, with_several_levels
 from persona_panel.statistics.paired.differences import PairedTerms, by_other_judges, by_same_judges
-from persona_panel.rubrics import CategoryScale, Composite, Dimension
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from persona_panel.analyses.comparison.result import ChangedResponse, ComparedRuns, RunComparison, StratumApart
+from persona_panel.analyses.comparison.result import (
+    ChangedResponse,
+    ComparedRuns,
+    RunComparison,
+    StratumApart,
+)
 from persona_panel.results.conclusions.wording import SAMPLES, counted
 from persona_panel.statistics.core.statistic import Reason
 from persona_panel.statistics.paired.panels import PairedFigure

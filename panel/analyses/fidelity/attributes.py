@@ -7,9 +7,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from persona_panel.analyses.fidelity.condition import (
+    AttributeCondition,
+    AttributeValues,
+    NotANumber,
+)
 from persona_panel.files.errors import Fault, InputError
-from persona_panel.analyses.fidelity.condition import AttributeCondition, AttributeValues, NotANumber
-from persona_panel.files.records import ColumnMapping, Fields, Report, Source, label_of, name_of, read_records
+from persona_panel.files.records import (
+    ColumnMapping,
+    Fields,
+    Report,
+    Source,
+    label_of,
+    name_of,
+    read_records,
+)
 from persona_panel.files.wording import did_you_mean, shown
 from persona_panel.runs.kept_responses import kept_lines
 from persona_panel.runs.kept_texts import RESPONSES

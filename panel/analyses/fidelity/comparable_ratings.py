@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from persona_panel.files.errors import Fault, InputError
 from persona_panel.files.aligned_ratings import align_ratings
+from persona_panel.files.errors import Fault, InputError
 from persona_panel.files.wording import did_you_mean, shown
 from persona_panel.statistics.core.display import general
 from persona_panel.statistics.core.table import ALL, Ratings

@@ -9,7 +9,11 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
 
-from persona_panel.analyses.fidelity.condition import AttributeCondition, WrongCondition, parse_condition
+from persona_panel.analyses.fidelity.condition import (
+    AttributeCondition,
+    WrongCondition,
+    parse_condition,
+)
 from persona_panel.files.definitions import load_definition
 from persona_panel.files.wording import did_you_mean
 from persona_panel.statistics.core.table import ALL

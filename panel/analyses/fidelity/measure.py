@@ -9,7 +9,6 @@ from typing import TypeVar, cast
 
 import numpy as np
 
-from persona_panel.files.errors import Fault, InputError
 from persona_panel.analyses.fidelity.attributes import (
     AttributeTable,
     item_attributes,
@@ -20,9 +19,15 @@ from persona_panel.analyses.fidelity.attributes import (
 )
 from persona_panel.analyses.fidelity.comparable_ratings import comparable_ratings
 from persona_panel.analyses.fidelity.groups import GroupContrast, GroupFile, load_groups
-from persona_panel.analyses.fidelity.notes import RATERS_NAMED, of_prompts, of_the_same_people, themselves
+from persona_panel.analyses.fidelity.notes import (
+    RATERS_NAMED,
+    of_prompts,
+    of_the_same_people,
+    themselves,
+)
 from persona_panel.analyses.fidelity.result import FidelityReport
 from persona_panel.files.aligned_ratings import load_human_ratings
+from persona_panel.files.errors import Fault, InputError
 from persona_panel.files.people_scales import GivenScale
 from persona_panel.files.ratings import load_ratings
 from persona_panel.files.records import ColumnMapping, Source, name_of

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
-from persona_panel.results.conclusions.wording import counted
 from persona_panel.files.wording import some
+from persona_panel.results.conclusions.wording import counted
 
 RATERS_NAMED = 8
 """How many raters or personas a note or a fault has by name."""

@@ -8,10 +8,15 @@ from dataclasses import replace
 from math import isnan, nan
 from typing import TYPE_CHECKING, Literal
 
-from persona_panel.analyses.figures.units import composite_unit, dimension_labels, least_shown, units_of
+from persona_panel.analyses.figures.units import (
+    composite_unit,
+    dimension_labels,
+    least_shown,
+    units_of,
+)
+from persona_panel.files.secrets import SECRETS
 from persona_panel.plan.judge_counts import counted_judges
 from persona_panel.runs.units import unit_of, unit_of_ratings
-from persona_panel.files.secrets import SECRETS
 from persona_panel.statistics.core.display import counted
 from persona_panel.statistics.core.ranking import Difference, SystemRank
 from persona_panel.statistics.core.strengths import SystemStrength
@@ -56,7 +61,12 @@ class RunPlots:
             ValueError: there is no such dimension.
         """
         check_plots(columns)
-        from persona_panel.statistics.figures.forest import ForestMarks, ForestPanel, ForestSeries, forest
+        from persona_panel.statistics.figures.forest import (
+            ForestMarks,
+            ForestPanel,
+            ForestSeries,
+            forest,
+        )
 
         systems = self._run.leaderboard().systems
         if dimension is None:
@@ -89,7 +99,12 @@ class RunPlots:
         """A forest plot for each dimension, systems in the order of the leaderboard: means with
         their 95 % intervals over prompts; of dimensions with categories, the share of each."""
         check_plots(columns)
-        from persona_panel.statistics.figures.forest import ForestMarks, ForestPanel, ForestSeries, forest
+        from persona_panel.statistics.figures.forest import (
+            ForestMarks,
+            ForestPanel,
+            ForestSeries,
+            forest,
+        )
 
         run = self._run
         systems = run.leaderboard().systems

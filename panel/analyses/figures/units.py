@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from math import isinf
 
+from persona_panel.rubrics import Rubric
 from persona_panel.runs.run import share_name
 from persona_panel.runs.scale_limits import composite_limits, mean_limits
 from persona_panel.runs.units import POINTS, FigureUnit, unit_of
 from persona_panel.statistics.core.display import general
 from persona_panel.statistics.core.ranking import Limits
-from persona_panel.rubrics import Rubric
 
 
 def dimension_labels(rubric: Rubric) -> Mapping[str, str]:

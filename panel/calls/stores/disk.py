@@ -23,8 +23,8 @@ from persona_panel.calls.claims import Claims, ReplyClaim
 from persona_panel.calls.coalescing import Coalesced
 from persona_panel.calls.journal import JournalEntry, JournalReader
 from persona_panel.calls.journaled_store import JournaledStore, Pages, decoded, with_descriptors
-from persona_panel.files.errors import ConfigurationError
 from persona_panel.files.descriptors import is_lack_of_descriptors
+from persona_panel.files.errors import ConfigurationError
 from persona_panel.files.private_files import make_private_folder, open_private
 from persona_panel.rubrics import ModelResponse
 

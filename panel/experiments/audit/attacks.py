@@ -1,8 +1,8 @@
 """Attacks on a judge, and how one is put into what a judge is shown.
 
-Which channels a panel has is in `persona_panel.experiments.audit.channels`, the neutral texts that attacks are held
-against in `persona_panel.experiments.audit.controls`; what an attack does to scores is measured in
-`persona_panel.experiments.audit.injection`.
+Which channels a panel has is in `persona_panel.experiments.audit.channels`, the neutral texts that
+attacks are held against in `persona_panel.experiments.audit.controls`; what an attack does to
+scores is measured in `persona_panel.experiments.audit.injection`.
 """
 
 from __future__ import annotations
@@ -108,17 +108,17 @@ def _unknown(what: str, wanted: Sequence[str], known: Sequence[str]) -> list[Fau
 
 def shipped_attacks() -> Path:
     """The attack set that ships with the package."""
-    return Path(str(files("panel").joinpath("library", "attacks.yaml")))
+    return Path(str(files("persona_panel").joinpath("library", "attacks.yaml")))
 
 
 def shipped_responses() -> Path:
     """The base responses that ship with the package: mediocre, so that a rise is possible."""
-    return Path(str(files("panel").joinpath("library", "audit_responses.jsonl")))
+    return Path(str(files("persona_panel").joinpath("library", "audit_responses.jsonl")))
 
 
 def shipped_rivals() -> Path:
     """What the base responses are compared with, by a panel that compares: as mediocre."""
-    return Path(str(files("panel").joinpath("library", "audit_rivals.jsonl")))
+    return Path(str(files("persona_panel").joinpath("library", "audit_rivals.jsonl")))
 
 
 _PARAGRAPHS = re.compile(r"\n[^\S\n]*\n\s*")

@@ -16,6 +16,7 @@ from persona_panel.experiments.audit.families import family_of
 from persona_panel.experiments.audit.position import position_of
 from persona_panel.experiments.audit.self_preference import self_preference
 from persona_panel.files.comparisons import Compared
+from persona_panel.rubrics.comparison import PREFERRED
 from persona_panel.statistics.bias.compression import (
     mode_share,
     resampled_mode_share,
@@ -27,7 +28,10 @@ from persona_panel.statistics.bias.rater_share import (
     resampled_variance_share,
     variance_share,
 )
-from persona_panel.statistics.bias.within_groups import correlation_within, resampled_correlation_within
+from persona_panel.statistics.bias.within_groups import (
+    correlation_within,
+    resampled_correlation_within,
+)
 from persona_panel.statistics.core.arrays import (
     Array,
     as_ratings,
@@ -42,7 +46,6 @@ from persona_panel.statistics.core.results import Result, rows_of
 from persona_panel.statistics.core.statistic import Reason, Statistic
 from persona_panel.statistics.core.table import ALL, Ratings, Row
 from persona_panel.statistics.resampling.weights import resampled_mean
-from persona_panel.rubrics.comparison import PREFERRED
 
 REAL_BINS = 10
 """Equal parts of a scale of real numbers among which compression tells scores apart."""

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import orjson
 
-from persona_panel.results.conclusions.bias import bias_conclusion
 from persona_panel.files.documents import as_json
 from persona_panel.files.private_files import replace_file
+from persona_panel.results.conclusions.bias import bias_conclusion
 from persona_panel.statistics.core.table import Row
 
 NAME = "bias.json"

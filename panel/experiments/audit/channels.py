@@ -18,13 +18,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from persona_panel.graphs import Response
 from persona_panel.experiments.audit.attacks import Attack, Channel, Prize, inserted, placed
-from persona_panel.runs.judging.mode import mode_of
+from persona_panel.graphs import Response
 from persona_panel.rubrics.peer_feedback import Peer
+from persona_panel.runs.judging.mode import mode_of
 
 if TYPE_CHECKING:
-    from persona_panel.panel import Panel
+    from persona_panel.plan.panel_plan import PanelPlan
 
 SHOWN_AS: Mapping[Channel, Channel] = {"label": "text", "answer": "text", "variant": "prompt"}
 """Channels that lead to the same place as another one does."""
@@ -35,13 +35,13 @@ Plants = dict[tuple[str, str], tuple[str, str]]
 """What stands in a peer's rationale and where in it, by the prompt id and the id of a response."""
 
 
-def closed(channel: Channel, panel: Panel) -> str | None:
+def closed(channel: Channel, panel: PanelPlan) -> str | None:
     """Why no judge of this panel can be reached in this way; None where one can be."""
-    if panel.plan.is_comparative and channel in ("prompt", "variant"):
+    if panel.is_comparative and channel in ("prompt", "variant"):
         return "compared responses share one prompt: an attack in it cannot favour one of them"
-    if panel.plan.is_comparative and channel == "answer":
+    if panel.is_comparative and channel == "answer":
         return "a panel that compares responses cannot run a sweep"
-    if not panel.plan.is_comparative and channel == "label":
+    if not panel.is_comparative and channel == "label":
         return (
             "this panel rates responses one at a time (--elicitation pairwise and ranking "
             "compare them)"
@@ -59,7 +59,7 @@ def closed(channel: Channel, panel: Panel) -> str | None:
     return None
 
 
-def reaches(panel: Panel, attack: Attack, prize: Prize, group: Sequence[Response]) -> bool:
+def reaches(panel: PanelPlan, attack: Attack, prize: Prize, group: Sequence[Response]) -> bool:
     """Whether anything of an attack on the first of a group, the responses that are shown
     together, stands in what the panel's judges are asked about it."""
     first, *others = group
@@ -67,7 +67,7 @@ def reaches(panel: Panel, attack: Attack, prize: Prize, group: Sequence[Response
     attacked = planted(first, attack, prize, others, {})
     return any(
         put in text
-        for request in mode_of(panel.plan).first_requests((attacked, *others))
+        for request in mode_of(panel).first_requests((attacked, *others))
         for text in (request.system, *request.blocks)
     )
 

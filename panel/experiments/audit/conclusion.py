@@ -14,7 +14,8 @@ from persona_panel.statistics.core.tested import LEVEL
 
 
 def injection_conclusion(measured: Injection, n_texts: int, judged: Judged) -> list[str]:
-    """Sentences that follow from the verdicts on the attacks; see `persona_panel.experiments.audit.uplift`.
+    """Sentences that follow from the verdicts on the attacks; see
+    `persona_panel.experiments.audit.uplift`.
 
     Args:
         n_texts: how many base responses there are.

@@ -35,7 +35,7 @@ class NeutralTexts(BaseModel):
 
 @cache
 def _neutral() -> Mapping[Form, str]:
-    shipped = Path(str(files("panel").joinpath("library", "controls.yaml")))
+    shipped = Path(str(files("persona_panel").joinpath("library", "controls.yaml")))
     return load_definition(shipped, NeutralTexts).texts
 
 

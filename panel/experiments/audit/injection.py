@@ -1,8 +1,9 @@
 """How far a text can talk a panel round: each attack against neutral text in the same place.
 
 Every response is scored as it is, with each attack and with each control, in one run: which, is
-in `persona_panel.experiments.audit.plan`, and what it comes to is measured in `persona_panel.experiments.audit.uplift`.
-`audit_injection` has a plan scored, and writes `injection.json` beside the run's other files.
+in `persona_panel.experiments.audit.plan`, and what it comes to is measured in
+`persona_panel.experiments.audit.uplift`. `audit_injection` has a plan scored, and writes
+`injection.json` beside the run's other files.
 """
 
 from __future__ import annotations
@@ -17,19 +18,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import orjson
 
-from persona_panel.graphs import Judge, Judgment
-from persona_panel.graphs.context import ShowPeers
-from persona_panel.graphs.revisions import step
+from persona_panel.calls.budget import NO_CAPS, Caps
 from persona_panel.experiments.audit.attacks import Attack
 from persona_panel.experiments.audit.channels import with_plants
 from persona_panel.experiments.audit.conclusion import injection_conclusion
 from persona_panel.experiments.audit.plan import AuditPlan
 from persona_panel.experiments.audit.uplift import Injection, Uplift, mean_by_judge, measure
-from persona_panel.calls.budget import NO_CAPS, Caps
-from persona_panel.files.errors import RunStopped
 from persona_panel.files.documents import as_json, json_number
+from persona_panel.files.errors import RunStopped
 from persona_panel.files.private_files import replace_file
+from persona_panel.graphs import Judge, Judgment
+from persona_panel.graphs.context import ShowPeers
+from persona_panel.graphs.revisions import step
 from persona_panel.models.event_loops import run_in_loop
+from persona_panel.rubrics import RealScale, Rubric
 from persona_panel.runs import executor
 from persona_panel.runs.conclusion import judged_in
 from persona_panel.runs.execution import CALLED, Execution
@@ -42,11 +44,10 @@ from persona_panel.statistics.core.arrays import Array
 from persona_panel.statistics.core.display import general
 from persona_panel.statistics.core.student_t import POWER
 from persona_panel.statistics.core.tested import LEVEL
-from persona_panel.rubrics import RealScale, Rubric
 
 if TYPE_CHECKING:
+    from persona_panel.plan.panel_plan import PanelPlan
     from persona_panel.runs.judging.cost_estimate import CostEstimate
-    from persona_panel.panel import Panel
 
 LEAST_SHARE = 1 / 18
 """The share of a scale's extent from which an uplift counts: half a point from 1 to 10."""
@@ -157,17 +158,17 @@ def _described(attack: Attack) -> dict[str, Any]:
     }
 
 
-def estimate_injection(panel: Panel, plan: AuditPlan) -> list[CostEstimate]:
+def estimate_injection(panel: PanelPlan, plan: AuditPlan) -> list[CostEstimate]:
     """What an audit would take, model by model, the cache counted in; calls nothing.
 
     Raises:
         PanelError: as `Panel.estimate`.
     """
-    return panel.estimate(plan.responses)
+    return executor.estimate(panel, plan.responses)
 
 
 def audit_injection(
-    panel: Panel,
+    panel: PanelPlan,
     plan: AuditPlan,
     *,
     out: str | Path | RunOutput,
@@ -180,7 +181,7 @@ def audit_injection(
 
 @sent_to_address
 async def aaudit_injection(
-    panel: Panel,
+    panel: PanelPlan,
     plan: AuditPlan,
     *,
     out: str | Path | RunOutput,
@@ -194,7 +195,7 @@ async def aaudit_injection(
         PanelError: as `Panel.ascore`.
     """
     run = await executor.score(
-        panel.plan, plan.responses, out=out, caps=caps, on_judgment=on_judgment,
+        panel, plan.responses, out=out, caps=caps, on_judgment=on_judgment,
         peers=_peers(plan), execution=execution,
     )  # fmt: skip
     ratings, extent, unit = _on_one_scale(run.scores, panel.output_rubric)
@@ -215,9 +216,10 @@ async def aaudit_injection(
     return audit
 
 
-async def export_injection(panel: Panel, plan: AuditPlan, files: RequestFiles) -> Exported:
-    """Write the requests that the audit would make; see `persona_panel.runs.executor.export_requests`."""
-    return await executor.export_requests(panel.plan, plan.responses, files, peers=_peers(plan))
+async def export_injection(panel: PanelPlan, plan: AuditPlan, files: RequestFiles) -> Exported:
+    """Write the requests that the audit would make; see
+    `persona_panel.runs.executor.export_requests`."""
+    return await executor.export_requests(panel, plan.responses, files, peers=_peers(plan))
 
 
 def _peers(plan: AuditPlan) -> ShowPeers | None:
@@ -254,10 +256,10 @@ def _ends(rubric: Rubric) -> list[tuple[float, float]]:
     return [(float(one.min), float(one.max)) for one in rubric.numeric_scales.values()]
 
 
-def _steps(scores: Array, panel: Panel) -> Array:
+def _steps(scores: Array, panel: PanelPlan) -> Array:
     """How far neighbouring ratings of each dimension lie apart, in the unit of uplifts; 0 where
     ratings lie between them (weighted scores) or on a scale without steps."""
-    if panel.plan.is_comparative:
+    if panel.is_comparative:
         return np.array([_ONE_COMPARISON])
     steps = []
     for i, dimension in enumerate(panel.output_rubric.numeric):

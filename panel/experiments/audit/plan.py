@@ -1,7 +1,7 @@
 """What an audit of injections scores: each response as it is, with controls and with attacks.
 
-By what ways attacks come to a judge is in `persona_panel.experiments.audit.channels`, what they are held against in
-`persona_panel.experiments.audit.controls`.
+By what ways attacks come to a judge is in `persona_panel.experiments.audit.channels`, what they are
+held against in `persona_panel.experiments.audit.controls`.
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from persona_panel.graphs import Response
 from persona_panel.experiments.audit.attacks import Attack, Channel, Prize, prize_of
 from persona_panel.experiments.audit.channels import UNSHOWN, Plants, closed, planted, reaches
 from persona_panel.experiments.audit.controls import control_of
 from persona_panel.experiments.audit.uplift import Rows
 from persona_panel.files.errors import ConfigurationError, Fault, InputError
 from persona_panel.files.response_batch import identified
+from persona_panel.graphs import Response
 from persona_panel.plan.checks import refuse_controls
 
 if TYPE_CHECKING:
-    from persona_panel.panel import Panel
+    from persona_panel.plan.panel_plan import PanelPlan
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class AuditPlan:
 
 
 def plan_injection(
-    panel: Panel,
+    panel: PanelPlan,
     responses: Sequence[Response],
     attacks: Sequence[Attack],
     rivals: Sequence[Response] = (),
@@ -75,10 +75,10 @@ def plan_injection(
             "an uplift is measured in points of a numeric scale, and the rubric "
             f"{panel.rubric.id!r} has only categories; audit a panel with another rubric"
         )
-    refuse_controls(panel.plan.judges, "an audit of prompt injection")
+    refuse_controls(panel.judges, "an audit of prompt injection")
     bases = [identified(response) for response in responses]
     others = _rivals(panel, bases, rivals)
-    prize = prize_of(panel.output_rubric, compares=panel.plan.is_comparative)
+    prize = prize_of(panel.output_rubric, compares=panel.is_comparative)
     groups: list[tuple[Response, ...]] = [
         (base, *rival) for base, rival in zip(bases, others, strict=True)
     ]
@@ -100,7 +100,7 @@ def plan_injection(
             *(planted(base, each, prize, shown, plants) for each in (*controls, *tried)),
         ):
             row.append(len(batch))
-            batch += _set_apart(made, shown) if panel.plan.is_comparative else [made]
+            batch += _set_apart(made, shown) if panel.is_comparative else [made]
         rows.append(row)
     at: NDArray[np.intp] = np.array(rows, dtype=np.intp).reshape(len(groups), -1)
     return AuditPlan(
@@ -120,7 +120,7 @@ def plan_injection(
 
 
 def _sorted_out(
-    panel: Panel,
+    panel: PanelPlan,
     groups: Sequence[tuple[Response, ...]],
     attacks: Sequence[Attack],
     prize: Prize,
@@ -145,10 +145,10 @@ def _sorted_out(
 
 
 def _rivals(
-    panel: Panel, bases: Sequence[Response], rivals: Sequence[Response]
+    panel: PanelPlan, bases: Sequence[Response], rivals: Sequence[Response]
 ) -> list[tuple[Response, ...]]:
     """With what each response is compared: one other to its prompt, none where none is."""
-    if not panel.plan.is_comparative:
+    if not panel.is_comparative:
         return [()] * len(bases)
     found: list[tuple[Response, ...]] = []
     faults = []

@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from persona_panel.files.comparisons import Compared
+from persona_panel.rubrics.comparison import Outcome
 from persona_panel.statistics.core.arrays import Labels, as_scores, divide
 from persona_panel.statistics.core.options import DEFAULT_OPTIONS, AnalysisOptions
 from persona_panel.statistics.core.results import Result, rows_of
 from persona_panel.statistics.core.statistic import Reason, Statistic
 from persona_panel.statistics.core.table import ALL, Row
-from persona_panel.rubrics.comparison import Outcome
 
 
 class _Pair(NamedTuple):

@@ -8,7 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from persona_panel.statistics.core.arrays import Mask, Resampled, as_ratings, difference_of, row_means
+from persona_panel.statistics.core.arrays import (
+    Mask,
+    Resampled,
+    as_ratings,
+    difference_of,
+    row_means,
+)
 from persona_panel.statistics.core.statistic import Reason, Statistic
 from persona_panel.statistics.resampling.weights import resampled_mean
 

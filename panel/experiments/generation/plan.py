@@ -8,14 +8,19 @@ from hashlib import sha256
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
+from persona_panel.calls.cache import key_of, page_of
+from persona_panel.experiments.generation.request import Instructions, request_for
+from persona_panel.experiments.generation.texts import (
+    n_words,
+    questions_of,
+    reads_as_refusal,
+    trimmed,
+)
+from persona_panel.files.digests import sha256_of
+from persona_panel.files.errors import ConfigurationError
+from persona_panel.files.generation_prompts import GenerationPrompt
 from persona_panel.graphs.framing import BASELINE
 from persona_panel.graphs.sweeping import TargetAnswer, response_id
-from persona_panel.calls.cache import key_of, page_of
-from persona_panel.files.errors import ConfigurationError
-from persona_panel.experiments.generation.request import Instructions, request_for
-from persona_panel.experiments.generation.texts import n_words, questions_of, reads_as_refusal, trimmed
-from persona_panel.files.digests import sha256_of
-from persona_panel.files.generation_prompts import GenerationPrompt
 from persona_panel.models.config import ModelConfig
 from persona_panel.plan.bound_models import BoundModel, bind_writers
 from persona_panel.plan.definitions import config_of

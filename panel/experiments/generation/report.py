@@ -8,9 +8,9 @@ from dataclasses import asdict, dataclass
 from statistics import median
 from typing import Any
 
-from persona_panel.graphs.sweeping import TargetAnswer
 from persona_panel.experiments.generation.plan import GenerationPlan, WantedText
 from persona_panel.experiments.generation.texts import reads_as_refusal
+from persona_panel.graphs.sweeping import TargetAnswer
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,8 @@
 """What a model is sent to write a text: the prompt, its context and instructions of a user's own.
 
 Instructions are a text with places in braces: {prompt}, {context} and {words}. Where there are
-none a prompt is sent as a sweep sends it (`persona_panel.graphs.sweeping.question_for`), and a context is set
-apart by marks, since it is material and not for the model to obey.
+none a prompt is sent as a sweep sends it (`persona_panel.graphs.sweeping.question_for`), and a
+context is set apart by marks, since it is material and not for the model to obey.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from persona_panel.graphs.sweeping import answer_tokens, question_for
 from persona_panel.files.errors import Fault, InputError
 from persona_panel.files.generation_prompts import GenerationPrompt
 from persona_panel.files.text_lines import text_of_file
 from persona_panel.files.wording import did_you_mean
+from persona_panel.graphs.sweeping import answer_tokens, question_for
 from persona_panel.rubrics import ModelRequest
 from persona_panel.rubrics.fence import fence_for, fenced
 

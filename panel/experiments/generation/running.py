@@ -8,28 +8,28 @@ from functools import partial
 from hashlib import sha256
 from typing import Any
 
-from persona_panel.graphs.context import Abort
-from persona_panel.graphs.sweeping import TargetAnswer, said_in, target_answer
 from persona_panel.calls.budget import NO_CAPS, Caps
 from persona_panel.calls.cache import key_of, page_of
 from persona_panel.calls.caller import Caller
-from persona_panel.files.errors import RunStopped
 from persona_panel.experiments.generation.plan import GenerationPlan, WantedText
 from persona_panel.experiments.generation.report import GeneratedTexts
 from persona_panel.files.documents import as_json
+from persona_panel.files.errors import RunStopped
 from persona_panel.files.private_files import replace_file
-from persona_panel.runs.judging.cost_estimate import CostEstimate, ModelEstimate
-from persona_panel.runs.judging.model_access import open_caller
-from persona_panel.runs.judging.preflight import refuse_unpriced
+from persona_panel.graphs.context import Abort
+from persona_panel.graphs.sweeping import TargetAnswer, said_in, target_answer
+from persona_panel.rubrics import Calls
 from persona_panel.runs.execution import CALLED, Execution, refuse_open_batches
 from persona_panel.runs.executor import kept_going, predicted_calls
 from persona_panel.runs.growing_file import AppendedFile
 from persona_panel.runs.held import HeldRun
+from persona_panel.runs.judging.cost_estimate import CostEstimate, ModelEstimate
+from persona_panel.runs.judging.model_access import open_caller
+from persona_panel.runs.judging.preflight import refuse_unpriced
 from persona_panel.runs.output_file import OutputFile
 from persona_panel.runs.provider_batches import batch_caller_factory
 from persona_panel.runs.request_files import Exported, RequestFiles, export
 from persona_panel.runs.spending import spending_kept
-from persona_panel.rubrics import Calls
 
 OnAnswer = Callable[[TargetAnswer], None]
 

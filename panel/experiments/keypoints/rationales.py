@@ -8,8 +8,8 @@ from hashlib import sha256
 
 import orjson
 
-from persona_panel.graphs.records import controls_among
 from persona_panel.files.errors import ConfigurationError
+from persona_panel.graphs.records import controls_among
 from persona_panel.runs.run import Run
 
 

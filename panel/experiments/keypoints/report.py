@@ -60,7 +60,8 @@ class KeyPointReport:
 
     Attributes:
         model: which model read the rationales.
-        digest: of the rationales; see `persona_panel.experiments.keypoints.rationales.rationales_digest`.
+        digest: of the rationales; see
+            `persona_panel.experiments.keypoints.rationales.rationales_digest`.
         key_points: the commonest first, those for the texts before those against; at the end of
             each the points that belong to no key point, where there are any.
         rationales: how many there are.

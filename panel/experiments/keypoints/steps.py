@@ -1,8 +1,8 @@
 """The way from rationales to key points, batch by batch, without I/O.
 
 A generator: it yields dialogues, is sent what they come to, and returns the key points with the
-points that belong to each. `persona_panel.experiments.keypoints.extracting` holds the dialogues with a model, or
-follows them through the cache for an estimate.
+points that belong to each. `persona_panel.experiments.keypoints.extracting` holds the dialogues
+with a model, or follows them through the cache for an estimate.
 """
 
 from __future__ import annotations

@@ -7,14 +7,14 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
-from persona_panel.graphs.context import Abort
 from persona_panel.calls.cache import key_of, page_of
 from persona_panel.calls.caller import Caller
-from persona_panel.runs.judging.cost_estimate import CostEstimate, ModelEstimate, PredictedCalls
-from persona_panel.plan.bound_models import BoundModel
 from persona_panel.experiments.questions.calling import QuestionReply, hold
+from persona_panel.graphs.context import Abort
+from persona_panel.plan.bound_models import BoundModel
 from persona_panel.rubrics import Calls, ModelRequest, ModelResponse
 from persona_panel.rubrics.replies import Unreadable
+from persona_panel.runs.judging.cost_estimate import CostEstimate, ModelEstimate, PredictedCalls
 
 T = TypeVar("T")
 

@@ -21,7 +21,11 @@ from persona_panel.experiments.prompt_sets.candidates import (
     candidate_id,
     funnel_step,
 )
-from persona_panel.experiments.prompt_sets.dialogues import comparing_prompts, prompts_as_hoped, rewriting_item
+from persona_panel.experiments.prompt_sets.dialogues import (
+    comparing_prompts,
+    prompts_as_hoped,
+    rewriting_item,
+)
 from persona_panel.experiments.prompt_sets.diversity import (
     BundleDiversity,
     Pair,
@@ -33,7 +37,11 @@ from persona_panel.experiments.prompt_sets.diversity import (
 from persona_panel.experiments.prompt_sets.draw import STEP as DRAW
 from persona_panel.experiments.prompt_sets.draw import drawn
 from persona_panel.experiments.prompt_sets.duplicates import STEP as DUPLICATES
-from persona_panel.experiments.prompt_sets.duplicates import map_places, similarities, without_duplicates
+from persona_panel.experiments.prompt_sets.duplicates import (
+    map_places,
+    similarities,
+    without_duplicates,
+)
 from persona_panel.experiments.prompt_sets.limits import STEP as RULES
 from persona_panel.experiments.prompt_sets.limits import within_limits
 from persona_panel.experiments.prompt_sets.plan import PromptSetPlan

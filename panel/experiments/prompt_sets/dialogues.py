@@ -1,8 +1,9 @@
 """What models are asked to build a set: to make open questions of an item, and whether two prompts
 take the same work.
 
-Generators without I/O, as in `persona_panel.experiments.questions.asking`. Items and prompts stand between marks: what
-they ask for is not carried out. How prompts are judged is the rubric's business.
+Generators without I/O, as in `persona_panel.experiments.questions.asking`. Items and prompts stand
+between marks: what they ask for is not carried out. How prompts are judged is the rubric's
+business.
 """
 
 from __future__ import annotations

@@ -8,10 +8,10 @@ from importlib.util import find_spec
 import numpy as np
 from scipy.linalg import eigh
 
-from persona_panel.files.errors import ConfigurationError
 from persona_panel.experiments.prompt_sets.candidates import CandidatePrompt, DroppedPrompt
 from persona_panel.experiments.prompt_sets.spec import DuplicateRule
 from persona_panel.experiments.questions.similarity import chrf_similarity, sentence_similarity
+from persona_panel.files.errors import ConfigurationError
 from persona_panel.statistics.core.arrays import Array
 
 STEP = "near-duplicates"

@@ -7,12 +7,17 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from persona_panel.experiments.prompt_sets.candidates import (
+    DroppedPrompt,
+    FunnelStep,
+    SeedItem,
+    funnel_step,
+)
+from persona_panel.experiments.prompt_sets.places import filled, places_in
+from persona_panel.experiments.prompt_sets.spec import ItemSource, KeepRule
 from persona_panel.files.file_formats import FileRow, file_rows
 from persona_panel.files.records import Report
 from persona_panel.files.wording import did_you_mean
-from persona_panel.experiments.prompt_sets.candidates import DroppedPrompt, FunnelStep, SeedItem, funnel_step
-from persona_panel.experiments.prompt_sets.places import filled, places_in
-from persona_panel.experiments.prompt_sets.spec import ItemSource, KeepRule
 
 _NAMES_SHOWN = 12
 

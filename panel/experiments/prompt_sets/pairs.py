@@ -5,9 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from persona_panel.graphs.framing import BASELINE
 from persona_panel.files.digests import prompt_id_of
-from persona_panel.files.records import ColumnMapping, Fields, Report, Source, label_of, name_of, read_records
+from persona_panel.files.records import (
+    ColumnMapping,
+    Fields,
+    Report,
+    Source,
+    label_of,
+    name_of,
+    read_records,
+)
+from persona_panel.graphs.framing import BASELINE
 
 SECOND = "version_b"
 """The condition of a pair's second version; the first is the baseline."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import replace
 
-from persona_panel.graphs import Response
-from persona_panel.graphs.questions import question_of
-from persona_panel.files.errors import ConfigurationError
 from persona_panel.experiments.prompt_sets.candidates import CandidatePrompt, DroppedPrompt
 from persona_panel.experiments.prompt_sets.spec import QualityFilter
+from persona_panel.files.errors import ConfigurationError
+from persona_panel.graphs import Response
+from persona_panel.graphs.questions import question_of
 from persona_panel.personas import NO_PERSONA
 from persona_panel.rubrics import (
     CategoryScale,

@@ -10,12 +10,12 @@ from typing import Any, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 from pydantic_core import InitErrorDetails
 
-from persona_panel.files.errors import Fault, InputError
+from persona_panel.experiments.prompt_sets.places import list_of, places_in, stray_brace
 from persona_panel.files.definitions import load_definition
+from persona_panel.files.errors import Fault, InputError
 from persona_panel.files.text_lines import text_of_file
 from persona_panel.files.wording import did_you_mean
 from persona_panel.models.config import MODEL_SPEC, ModelConfig
-from persona_panel.experiments.prompt_sets.places import list_of, places_in, stray_brace
 
 _ID = r"^[a-z0-9][a-z0-9_-]*$"
 _STRICT = ConfigDict(extra="forbid", frozen=True)

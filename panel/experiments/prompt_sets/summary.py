@@ -8,11 +8,16 @@ from dataclasses import asdict, dataclass
 from itertools import combinations
 from typing import Any
 
-from persona_panel.files.csv_cells import cell_of, csv_of
-from persona_panel.files.documents import json_number
 from persona_panel.experiments.prompt_sets.building import BuiltPrompts
 from persona_panel.experiments.prompt_sets.candidates import CandidatePrompt
-from persona_panel.experiments.prompt_sets.diversity import MeanDiversity, bundle_diversity, grouped, mean_diversity
+from persona_panel.experiments.prompt_sets.diversity import (
+    MeanDiversity,
+    bundle_diversity,
+    grouped,
+    mean_diversity,
+)
+from persona_panel.files.csv_cells import cell_of, csv_of
+from persona_panel.files.documents import json_number
 
 _COLUMNS = ("step", "unit", "entered", "dropped", "kept", "reason", "dropped_for_it")
 

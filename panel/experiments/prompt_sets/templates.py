@@ -8,10 +8,10 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 
-from persona_panel.files.errors import ConfigurationError
 from persona_panel.experiments.prompt_sets.candidates import SeedItem, candidate_id
 from persona_panel.experiments.prompt_sets.places import filled, list_of, places_in
 from persona_panel.experiments.prompt_sets.spec import PromptTemplate
+from persona_panel.files.errors import ConfigurationError
 
 _TRIES = 200
 MOST_FILLINGS = 100_000

@@ -8,19 +8,19 @@ from contextlib import asynccontextmanager, closing, contextmanager
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from persona_panel.graphs.context import Abort, Unanswered
 from persona_panel.calls.budget import Caps
 from persona_panel.calls.cache import key_of, open_reply_store, page_of
 from persona_panel.calls.caller import Caller
 from persona_panel.files.errors import RunStopped
-from persona_panel.runs.judging.cost_estimate import CostEstimate, ModelEstimate, PredictedCalls
-from persona_panel.runs.judging.model_access import open_caller
-from persona_panel.runs.judging.preflight import refuse_unpriced
+from persona_panel.graphs.context import Abort, Unanswered
 from persona_panel.models.config import ModelConfig
 from persona_panel.plan.bound_models import BoundModel
 from persona_panel.plan.checks import refuse_repeats
 from persona_panel.rubrics import Calls, ModelRequest, ModelResponse
 from persona_panel.rubrics.replies import Unreadable
+from persona_panel.runs.judging.cost_estimate import CostEstimate, ModelEstimate, PredictedCalls
+from persona_panel.runs.judging.model_access import open_caller
+from persona_panel.runs.judging.preflight import refuse_unpriced
 
 T = TypeVar("T")
 

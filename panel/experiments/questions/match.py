@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Mapping, Sequence
 from typing import Literal
 
-from persona_panel.graphs import Response
 from persona_panel.calls.budget import Caps
-from persona_panel.runs.judging.cost_estimate import CostEstimate
-from persona_panel.models.config import ModelConfig
 from persona_panel.experiments.questions.asking import ANSWER_TOKENS, asking_which
 from persona_panel.experiments.questions.calling import answers, estimate_answers
 from persona_panel.experiments.questions.matching import Match, nearest
 from persona_panel.experiments.questions.references import Reference, by_intervention
 from persona_panel.experiments.questions.similarity import chrf_similarity, sentence_similarity
-from persona_panel.statistics.core.arrays import Array
+from persona_panel.graphs import Response
+from persona_panel.models.config import ModelConfig
 from persona_panel.rubrics import ModelRequest, ModelResponse
+from persona_panel.runs.judging.cost_estimate import CostEstimate
+from persona_panel.statistics.core.arrays import Array
 
 Similarity = Literal["similarity", "chrf"]
 

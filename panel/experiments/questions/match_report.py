@@ -8,10 +8,15 @@ from dataclasses import dataclass
 from statistics import fmean, stdev
 from typing import Any
 
-from persona_panel.graphs import Response
 from persona_panel.experiments.questions.diversity import compression_diversity, ngram_diversity
-from persona_panel.experiments.questions.matching import Match, MatchQuality, label_kappa, match_quality
+from persona_panel.experiments.questions.matching import (
+    Match,
+    MatchQuality,
+    label_kappa,
+    match_quality,
+)
 from persona_panel.experiments.questions.references import given_label
+from persona_panel.graphs import Response
 from persona_panel.statistics.core.statistic import Statistic
 
 

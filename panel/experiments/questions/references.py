@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from persona_panel.graphs import Response
 from persona_panel.files.errors import Fault, InputError
+from persona_panel.graphs import Response
 from persona_panel.rubrics import CategoryScale
 
 LABELS = ("useful", "unhelpful", "invalid")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from persona_panel.graphs.sweeping import TargetAnswer
-from persona_panel.files.documents import json_number
 from persona_panel.experiments.sweep.asymmetry import Asymmetry
 from persona_panel.experiments.sweep.deltas import Cell, CompositeDelta, Gap, Mean
 from persona_panel.experiments.sweep.profiles import Profile, SweepLabels
+from persona_panel.files.documents import json_number
+from persona_panel.graphs.sweeping import TargetAnswer
 
 
 def unanswered_document(answer: TargetAnswer) -> dict[str, Any]:

@@ -2,8 +2,8 @@
 
 On fewer than `SHOWS_RARE` prompts a claim is that more of them fall than rise, by the sign test; on
 more it is of the mean, by flipped signs at a level from which the probability is taken away that
-no prompt of so many is a rare one: see `persona_panel.experiments.sweep.deltas.Mean`. Holm tests what stands out most
-at the level over the number of tests.
+no prompt of so many is a rare one: see `persona_panel.experiments.sweep.deltas.Mean`. Holm tests
+what stands out most at the level over the number of tests.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from functools import lru_cache
 
 import scipy
 
+from persona_panel.experiments.sweep.asymmetry import RARE, SHOWS_RARE
 from persona_panel.statistics.core.student_t import MOST, POWER, values_needed
 from persona_panel.statistics.core.tested import LEVEL
 from persona_panel.statistics.resampling.sign_flip_power import items_needed, smallest_effect
-from persona_panel.experiments.sweep.asymmetry import RARE, SHOWS_RARE
 
 _FARTHEST = 10.0
 _HALVINGS = 40

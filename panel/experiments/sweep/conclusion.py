@@ -6,6 +6,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from math import isnan
 
+from persona_panel.experiments.sweep.asymmetry import SHOWS_RARE
+from persona_panel.experiments.sweep.claim_power import prompts_to_claim
+from persona_panel.experiments.sweep.deltas import Cell, Mean
+from persona_panel.experiments.sweep.profiles import Profile, SweepLabels
 from persona_panel.results.conclusions.score import Judged, few_judged, nothing_judged
 from persona_panel.results.conclusions.wording import (
     as_many,
@@ -19,10 +23,6 @@ from persona_panel.results.conclusions.wording import (
 from persona_panel.statistics.core.display import number
 from persona_panel.statistics.core.tested import LEVEL
 from persona_panel.statistics.resampling.sign_flip_power import items_needed
-from persona_panel.experiments.sweep.asymmetry import SHOWS_RARE
-from persona_panel.experiments.sweep.claim_power import prompts_to_claim
-from persona_panel.experiments.sweep.deltas import Cell, Mean
-from persona_panel.experiments.sweep.profiles import Profile, SweepLabels
 
 _SHOWN = 3
 

@@ -15,6 +15,12 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from persona_panel.experiments.sweep.asymmetry import (
+    RARE,
+    Asymmetry,
+    asymmetry_of,
+    bounded_p_values,
+)
 from persona_panel.graphs.framing import Contrast
 from persona_panel.statistics.core.arrays import ROUNDING, Array, IntArray
 from persona_panel.statistics.core.binomial import binomial_interval, sign_test_p_value
@@ -22,7 +28,6 @@ from persona_panel.statistics.core.holm import holm
 from persona_panel.statistics.core.student_t import student_interval
 from persona_panel.statistics.core.tested import LEVEL
 from persona_panel.statistics.resampling.sign_flip import ENUMERATED, sign_flip_p_values
-from persona_panel.experiments.sweep.asymmetry import RARE, Asymmetry, asymmetry_of, bounded_p_values
 
 THRESHOLD = 1.2
 """|Δ| from which a cell is strong: where SCRuB's heatmap (figure 10) draws bold borders."""
@@ -58,11 +63,11 @@ class Mean:
     that are as likely to have either sign where nothing has an effect. `p_holm` is adjusted for all
     that is tested beside it. `p_bounded` (adjusted, too) does without that: it is there where the
     values of the sweep, or of the cell, are plainly asymmetric and the mean lies opposite to the
-    longer tail, and on few prompts; None elsewhere. See `persona_panel.experiments.sweep.asymmetry`. `p_sign`
-    (adjusted, too) is of the sign test, of `n_above` prompts above 0 and `n_below` below it; NaN
-    below two prompts. `sd` is the standard deviation (n − 1), NaN below two
-    prompts. `effect_size` is Cohen's d of paired differences: the mean over `sd`, NaN where that
-    is 0 or undefined. `n_pairs` prompts enter all of them.
+    longer tail, and on few prompts; None elsewhere. See
+    `persona_panel.experiments.sweep.asymmetry`. `p_sign` (adjusted, too) is of the sign test, of
+    `n_above` prompts above 0 and `n_below` below it; NaN below two prompts. `sd` is the standard
+    deviation (n − 1), NaN below two prompts. `effect_size` is Cohen's d of paired differences: the
+    mean over `sd`, NaN where that is 0 or undefined. `n_pairs` prompts enter all of them.
     """
 
     value: float

@@ -14,20 +14,20 @@ from typing import Any
 
 import numpy as np
 
-from persona_panel.graphs.framing import BASELINE
-from persona_panel.graphs.sweeping import response_id
-from persona_panel.files.errors import Fault, InputError
+from persona_panel.experiments.sweep.claim_power import smallest_claimed
+from persona_panel.experiments.sweep.deltas import Cell
+from persona_panel.experiments.sweep.plan import SweepPlan
 from persona_panel.files.documents import json_number
+from persona_panel.files.errors import Fault, InputError
 from persona_panel.files.file_limits import json_of
 from persona_panel.files.run_copies import shown_folder
+from persona_panel.graphs.framing import BASELINE
+from persona_panel.graphs.sweeping import response_id
 from persona_panel.runs.load import load_run
 from persona_panel.statistics.core.arrays import ROUNDING, Array
 from persona_panel.statistics.core.student_t import POWER
 from persona_panel.statistics.core.tested import LEVEL
 from persona_panel.statistics.resampling.sign_flip_power import items_needed
-from persona_panel.experiments.sweep.claim_power import smallest_claimed
-from persona_panel.experiments.sweep.deltas import Cell
-from persona_panel.experiments.sweep.plan import SweepPlan
 
 
 @dataclass(frozen=True, slots=True)

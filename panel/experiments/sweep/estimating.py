@@ -12,18 +12,24 @@ from typing import TYPE_CHECKING
 
 import orjson
 
+from persona_panel.calls.cache import key_of, page_of
+from persona_panel.experiments.sweep.plan import SweepPlan, sweep_plan_of
+from persona_panel.files.response_batch import Batch
 from persona_panel.graphs import Response
 from persona_panel.graphs.framing import BASELINE, Prompt
 from persona_panel.graphs.rewriting import Step, rewriting
-from persona_panel.graphs.sweeping import question_for, response_key, response_of, said_in, worth_judging
-from persona_panel.calls.cache import key_of, page_of
-from persona_panel.files.response_batch import Batch
+from persona_panel.graphs.sweeping import (
+    question_for,
+    response_key,
+    response_of,
+    said_in,
+    worth_judging,
+)
+from persona_panel.plan.panel_plan import PanelPlan
+from persona_panel.rubrics import Calls, ModelRequest, ModelResponse
+from persona_panel.runs.executor import predicted_calls
 from persona_panel.runs.judging.cost_estimate import CostEstimate, ModelEstimate, PredictedCalls
 from persona_panel.runs.judging.mode import mode_of
-from persona_panel.plan.panel_plan import PanelPlan
-from persona_panel.runs.executor import predicted_calls
-from persona_panel.experiments.sweep.plan import SweepPlan, sweep_plan_of
-from persona_panel.rubrics import Calls, ModelRequest, ModelResponse
 
 if TYPE_CHECKING:
     from persona_panel.experiments.sweep.plan import Models, Options

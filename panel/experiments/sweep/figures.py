@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from persona_panel.statistics.figures.extra import PageColumns, check_plots
 
 if TYPE_CHECKING:
-    from persona_panel.statistics.figures.page import PaperFigure
     from persona_panel.experiments.sweep.plots import PlottedSweep
+    from persona_panel.statistics.figures.page import PaperFigure
 
 
 class SweepPlots:

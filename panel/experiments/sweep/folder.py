@@ -12,22 +12,22 @@ from typing import Any
 
 import orjson
 
-from persona_panel.graphs import Judgment
-from persona_panel.graphs.framing import BASELINE, Variant
-from persona_panel.graphs.sweeping import TargetAnswer, response_of
+from persona_panel.experiments.sweep.deltas import Cell
+from persona_panel.experiments.sweep.plan import SweepPlan
+from persona_panel.experiments.sweep.result import Sweep, condition_labels
 from persona_panel.files.csv_cells import cell_of, csv_of
 from persona_panel.files.digests import sha256_of, without_texts
 from persona_panel.files.documents import as_json, json_lines
 from persona_panel.files.private_files import replace_file
+from persona_panel.graphs import Judgment
+from persona_panel.graphs.framing import BASELINE, Variant
+from persona_panel.graphs.sweeping import TargetAnswer, response_of
 from persona_panel.runs.folder import RunFolder
 from persona_panel.runs.growing_file import AppendedFile
 from persona_panel.runs.judgment_lines import usage_document
 from persona_panel.runs.kept_texts import PROMPTS, RESPONSES, KeptTexts
 from persona_panel.runs.output import RunOutput
 from persona_panel.statistics.figures.extra import plots_at_hand
-from persona_panel.experiments.sweep.deltas import Cell
-from persona_panel.experiments.sweep.plan import SweepPlan
-from persona_panel.experiments.sweep.result import Sweep, condition_labels
 
 _WHAT = ("system", "dimension", "condition")
 _FIGURES = (

@@ -9,9 +9,9 @@ from typing import Protocol
 
 import numpy as np
 
+from persona_panel.experiments.sweep.deltas import Cell
 from persona_panel.statistics.core.arrays import Array
 from persona_panel.statistics.core.frames import FrameColumn, field_columns
-from persona_panel.experiments.sweep.deltas import Cell
 
 
 class SweptDeltas(Protocol):

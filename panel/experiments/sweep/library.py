@@ -5,13 +5,13 @@ from __future__ import annotations
 from importlib.resources import files
 from pathlib import Path
 
-from persona_panel.graphs.framing import Framings
 from persona_panel.files.definitions import load_definition, resolve
+from persona_panel.graphs.framing import Framings
 
 
 def shipped_framings() -> dict[str, Path]:
     """The YAML file of each framing set in the library, by name."""
-    folder = Path(str(files("panel").joinpath("library", "framings")))
+    folder = Path(str(files("persona_panel").joinpath("library", "framings")))
     return {path.stem: path for path in sorted(folder.glob("*.yaml"))}
 
 

@@ -12,18 +12,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, get_args
 
+from persona_panel.experiments.sweep.deltas import THRESHOLD
+from persona_panel.experiments.sweep.library import framings_of
+from persona_panel.files.digests import prompt_id_of
+from persona_panel.files.errors import ConfigurationError, Fault, InputError
+from persona_panel.files.wording import shown
 from persona_panel.graphs.framing import BASELINE, FramedResponse, Framings, Prompt
 from persona_panel.graphs.rewriting import Role
 from persona_panel.graphs.sweeping import JudgeSees
-from persona_panel.files.errors import ConfigurationError, Fault, InputError
-from persona_panel.files.digests import prompt_id_of
-from persona_panel.files.wording import shown
 from persona_panel.models.config import MODEL_SPEC, ModelConfig
 from persona_panel.plan.bound_models import BoundModel, bind_models
 from persona_panel.plan.checks import refuse_controls, refuse_if_comparative
 from persona_panel.plan.panel_plan import PanelPlan
-from persona_panel.experiments.sweep.deltas import THRESHOLD
-from persona_panel.experiments.sweep.library import framings_of
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel

@@ -14,8 +14,11 @@ import numpy as np
 from matplotlib import rc_context
 from matplotlib.axes import Axes
 
-from persona_panel.graphs.framing import BASELINE
+from persona_panel.experiments.sweep.deltas import MARKS, Cell, CompositeDelta, Gap, Mean
+from persona_panel.experiments.sweep.plan import SweepPlan
 from persona_panel.files.secrets import SECRETS
+from persona_panel.graphs.framing import BASELINE
+from persona_panel.rubrics import Rubric
 from persona_panel.statistics.core.arrays import Array
 from persona_panel.statistics.core.tested import LEVEL
 from persona_panel.statistics.figures.extra import PageColumns
@@ -39,9 +42,6 @@ from persona_panel.statistics.figures.page import (
     paper_figure,
     plain,
 )
-from persona_panel.experiments.sweep.deltas import MARKS, Cell, CompositeDelta, Gap, Mean
-from persona_panel.experiments.sweep.plan import SweepPlan
-from persona_panel.rubrics import Rubric
 
 _DPI = 150
 _DELTA = "Δ (points; positive: worse than the baseline)"

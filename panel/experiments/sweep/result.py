@@ -11,20 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from persona_panel.graphs.degradation import Degradation
-from persona_panel.graphs.framing import BASELINE, Variant
-from persona_panel.graphs.sweeping import TargetAnswer
-from persona_panel.results.conclusions.score import Judged
-from persona_panel.files.documents import json_number
-from persona_panel.files.response_batch import Batch
-from persona_panel.runs.conclusion import judged_in
-from persona_panel.runs.run import Run
-from persona_panel.files.secrets import SECRETS
-from persona_panel.statistics.core.arrays import Array, divide
-from persona_panel.statistics.core.coverage import Coverage
-from persona_panel.statistics.core.display import Facts, counted, ends
-from persona_panel.statistics.core.frames import FrameMethod
-from persona_panel.statistics.core.tested import LEVEL
 from persona_panel.experiments.sweep.cell_documents import (
     asymmetry_document,
     cell_document,
@@ -40,7 +26,21 @@ from persona_panel.experiments.sweep.figures import SweepPlots
 from persona_panel.experiments.sweep.frames import cell_columns, delta_columns
 from persona_panel.experiments.sweep.plan import SweepPlan
 from persona_panel.experiments.sweep.profiles import Profile, SweepLabels, profiles
+from persona_panel.files.documents import json_number
+from persona_panel.files.response_batch import Batch
+from persona_panel.files.secrets import SECRETS
+from persona_panel.graphs.degradation import Degradation
+from persona_panel.graphs.framing import BASELINE, Variant
+from persona_panel.graphs.sweeping import TargetAnswer
+from persona_panel.results.conclusions.score import Judged
 from persona_panel.rubrics import Rubric
+from persona_panel.runs.conclusion import judged_in
+from persona_panel.runs.run import Run
+from persona_panel.statistics.core.arrays import Array, divide
+from persona_panel.statistics.core.coverage import Coverage
+from persona_panel.statistics.core.display import Facts, counted, ends
+from persona_panel.statistics.core.frames import FrameMethod
+from persona_panel.statistics.core.tested import LEVEL
 
 WITHOUT_ANSWER = "without an answer to judge"
 NOT_COMPARABLE = "without another condition to compare with"

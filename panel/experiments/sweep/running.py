@@ -10,6 +10,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from persona_panel.calls.budget import NO_CAPS, Caps
+from persona_panel.calls.caller import Caller
+from persona_panel.calls.in_flight import InFlightLimit
+from persona_panel.calls.tracing import is_traced, traced
+from persona_panel.experiments.sweep.folder import SweepFolder, texts_of
+from persona_panel.experiments.sweep.plan import SweepPlan, endpoint_name, sweep_plan_of
+from persona_panel.experiments.sweep.result import Sweep
+from persona_panel.files.response_batch import Batch
 from persona_panel.graphs import Judgment, Response, Verdict
 from persona_panel.graphs.context import Abort, GraphContext
 from persona_panel.graphs.degradation import Degradation
@@ -22,19 +30,15 @@ from persona_panel.graphs.sweeping import (
     response_of,
     sweeping_graph,
 )
-from persona_panel.calls.budget import NO_CAPS, Caps
-from persona_panel.calls.caller import Caller
-from persona_panel.calls.in_flight import InFlightLimit
-from persona_panel.calls.tracing import is_traced, traced
-from persona_panel.files.response_batch import Batch
-from persona_panel.runs.judging.model_access import graph_context
 from persona_panel.models.catalogue import Price, with_batches
 from persona_panel.plan.bound_models import BoundModel, texts_at_once
 from persona_panel.plan.manifest import manifest_of, prices_document
 from persona_panel.plan.panel_plan import PanelPlan
+from persona_panel.rubrics import ModelRequest, ModelResponse, Usage
 from persona_panel.runs.execution import CALLED, Execution, refuse_open_batches
 from persona_panel.runs.executor import kept_going, prepared, written_at_the_end
 from persona_panel.runs.held import HeldRun, held_in
+from persona_panel.runs.judging.model_access import graph_context
 from persona_panel.runs.notebook import notebook_progress
 from persona_panel.runs.output import RunOutput
 from persona_panel.runs.provenance import start_of
@@ -42,10 +46,6 @@ from persona_panel.runs.provider_batches import batch_caller_factory
 from persona_panel.runs.request_files import Exported, RequestFiles, export
 from persona_panel.runs.run import Run
 from persona_panel.runs.written_at_address import sent_to_address
-from persona_panel.experiments.sweep.folder import SweepFolder, texts_of
-from persona_panel.experiments.sweep.plan import SweepPlan, endpoint_name, sweep_plan_of
-from persona_panel.experiments.sweep.result import Sweep
-from persona_panel.rubrics import ModelRequest, ModelResponse, Usage
 
 if TYPE_CHECKING:
     from persona_panel.experiments.sweep.plan import Models, Options

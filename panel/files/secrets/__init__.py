@@ -2,8 +2,9 @@
 
 `SECRETS` knows every key of this process: whatever resolves or uses one tells it
 (`SECRETS.learn`), and whatever text comes in from a model or goes out of the process is put
-through it: replies and errors as they come (`persona_panel.calls.caller`, `persona_panel.models.client`),
-files as they are written (`persona_panel.runs.folder`), what a command prints (`persona_panel.cli`).
+through it: replies and errors as they come (`persona_panel.calls.caller`,
+`persona_panel.models.client`), files as they are written (`persona_panel.runs.folder`), what a
+command prints (`persona_panel.cli`).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Providers: from `provider:name` to a model that can be asked, or to what is missing for it.
 
-A provider is one file of this package, found by its name (`openai.py` is `openai:`), or a line
-of the table in `persona_panel.models.langchain_providers`. Another distribution adds one by an entry
+A provider is one file of this package, found by its name (`openai.py` is `openai:`), or a line of
+the table in `persona_panel.models.langchain_providers`. Another distribution adds one by an entry
 point, which is a module or any object with what `Provider` lists:
 
     [project.entry-points."persona_panel.providers"]
@@ -18,11 +18,11 @@ from importlib.util import find_spec
 from typing import Protocol, cast
 
 from persona_panel.files.errors import ConfigurationError
+from persona_panel.files.secrets import learn_proxies
 from persona_panel.models.availability import Availability as Availability
 from persona_panel.models.client import ModelClient
 from persona_panel.models.config import ModelConfig
 from persona_panel.models.langchain_providers import LANGCHAIN_PROVIDERS
-from persona_panel.files.secrets import learn_proxies
 from persona_panel.rubrics.extensions import ExtensionError, extension_names, load_extension
 
 _GROUP = "persona_panel.providers"

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from math import isnan
 
+from persona_panel.reports.gate.run_figures import ADJUSTED, OVER
 from persona_panel.results.conclusions.wording import counted
 from persona_panel.results.conclusions.wording import p_adjusted as told_p
 from persona_panel.results.gate.figures import Figure, FigureKey, exact
-from persona_panel.reports.gate.run_figures import ADJUSTED, OVER
 from persona_panel.statistics.core.table import ALL, COMPOSITE
 from persona_panel.statistics.core.tested import LEVEL
 from persona_panel.statistics.humans.calibration import Calibration

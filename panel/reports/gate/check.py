@@ -6,25 +6,25 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from persona_panel.analyses.comparison.result import RunComparison
-from persona_panel.files.errors import Fault, InputError
 from persona_panel.analyses.fidelity.result import FidelityReport
-from persona_panel.reports.gate.calibration_figures import calibration_figures
-from persona_panel.reports.gate.comparison_figures import comparison_figures
-from persona_panel.results.gate.decision import Decision, decide
-from persona_panel.reports.gate.fidelity_figures import fidelity_figures
-from persona_panel.results.gate.figures import Figure, find
-from persona_panel.results.gate.requirement import Requirement, WrongRequirement, parse_requirement
-from persona_panel.reports.gate.row_figures import row_figures
-from persona_panel.reports.gate.run_figures import run_figures
-from persona_panel.results.gate.sentences import sentence
-from persona_panel.reports.gate.sweep_figures import sweep_figures
+from persona_panel.experiments.sweep.plan import SweepPlan
+from persona_panel.experiments.sweep.result import Sweep
+from persona_panel.files.errors import Fault, InputError
 from persona_panel.files.response_batch import Batch
 from persona_panel.plan.panel_plan import PanelPlan
+from persona_panel.reports.gate.calibration_figures import calibration_figures
+from persona_panel.reports.gate.comparison_figures import comparison_figures
+from persona_panel.reports.gate.fidelity_figures import fidelity_figures
+from persona_panel.reports.gate.row_figures import row_figures
+from persona_panel.reports.gate.run_figures import run_figures
+from persona_panel.reports.gate.sweep_figures import sweep_figures
+from persona_panel.results.gate.decision import Decision, decide
+from persona_panel.results.gate.figures import Figure, find
+from persona_panel.results.gate.requirement import Requirement, WrongRequirement, parse_requirement
+from persona_panel.results.gate.sentences import sentence
 from persona_panel.runs.run import Run
 from persona_panel.statistics.core.table import Row
 from persona_panel.statistics.humans.calibration import Calibration
-from persona_panel.experiments.sweep.plan import SweepPlan
-from persona_panel.experiments.sweep.result import Sweep
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from math import isnan
 
-from persona_panel.results.gate.figures import Figure, FigureKey, exact
 from persona_panel.reports.gate.run_figures import NO_INTERVAL, OVER
+from persona_panel.results.gate.figures import Figure, FigureKey, exact
 from persona_panel.statistics.core.table import ALL, COMPOSITE, NO_PERSONA_GROUP, Row
 from persona_panel.statistics.humans.correlate import HUMANS
 

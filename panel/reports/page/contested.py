@@ -8,8 +8,8 @@ from math import isnan
 
 import numpy as np
 
-from persona_panel.graphs.records import controls_among
 from persona_panel.analyses.breakdown import Contested, contested
+from persona_panel.graphs.records import controls_among
 from persona_panel.runs.run import Run
 from persona_panel.statistics.core.arrays import Array
 
@@ -60,8 +60,9 @@ class ContestedSection:
 
 
 def contested_section(run: Run, titles: Mapping[str, str]) -> ContestedSection:
-    """The responses by how far personas differ beyond noise (see `persona_panel.analyses.breakdown.contested`);
-    where noise is not known, as with one model, by the standard deviation of their ratings.
+    """The responses by how far personas differ beyond noise (see
+    `persona_panel.analyses.breakdown.contested`); where noise is not known, as with one model, by
+    the standard deviation of their ratings.
 
     `titles` are prompts by their ids; a prompt without one is called by its id.
     """

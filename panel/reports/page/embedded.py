@@ -15,15 +15,15 @@ from typing import Any, BinaryIO
 import numpy as np
 import orjson
 
+from persona_panel.files.documents import as_json
+from persona_panel.files.errors import InputError, RunFolderError
+from persona_panel.files.secrets import SECRETS
 from persona_panel.graphs import Response
 from persona_panel.graphs.records import controls_among
-from persona_panel.files.errors import InputError, RunFolderError
-from persona_panel.files.documents import as_json
 from persona_panel.reports.page.names import judge_names
-from persona_panel.runs.run import Run
-from persona_panel.files.secrets import SECRETS
-from persona_panel.statistics.core.arrays import Array
 from persona_panel.rubrics import Scale
+from persona_panel.runs.run import Run
+from persona_panel.statistics.core.arrays import Array
 
 BYTES = 13_000_000
 """What ratings and texts may take in a page, which with everything else stays below 15 MB."""

@@ -7,9 +7,9 @@ from importlib.resources import files
 
 from jinja2 import Environment
 
-from persona_panel.results.conclusions.wording import counted
 from persona_panel.files.pages import content_source, templates
 from persona_panel.reports.page.wording import seconds, sentence, shown
+from persona_panel.results.conclusions.wording import counted
 from persona_panel.statistics.core.display import ends, number, p_value, signed
 
 
@@ -31,7 +31,9 @@ def environment() -> Environment:
 @cache
 def part(name: str) -> str:
     """The style sheet or the script as it is inlined."""
-    return files("persona_panel.reports.page").joinpath("templates", name).read_text("utf-8").strip()
+    return (
+        files("persona_panel.reports.page").joinpath("templates", name).read_text("utf-8").strip()
+    )
 
 
 def csp() -> str:

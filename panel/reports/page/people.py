@@ -6,19 +6,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from persona_panel.files.aligned_ratings import align_ratings
+from persona_panel.files.errors import InputError
+from persona_panel.files.rating_checks import check_calibration
+from persona_panel.files.ratings import load_ratings
+from persona_panel.files.selections import inclusion_of
+from persona_panel.reports.page.axis import Axis
+from persona_panel.reports.page.names import dimension_names
 from persona_panel.results.conclusions.calibrate import best_first, calibrate_conclusion
 from persona_panel.results.conclusions.correlate import correlate_conclusion, n_claimed
 from persona_panel.results.conclusions.fidelity import contrast_label, fidelity_conclusion
 from persona_panel.results.conclusions.labels import labelled_calibration
 from persona_panel.results.conclusions.leads import established_leads, leads_conclusion
 from persona_panel.results.conclusions.readings import origin_sentences
-from persona_panel.files.errors import InputError
-from persona_panel.files.aligned_ratings import align_ratings
-from persona_panel.files.rating_checks import check_calibration
-from persona_panel.files.ratings import load_ratings
-from persona_panel.files.selections import inclusion_of
-from persona_panel.reports.page.axis import Axis
-from persona_panel.reports.page.names import dimension_names
 from persona_panel.runs.run import Run, composite_name
 from persona_panel.runs.votes import VotesReport, votes_of
 from persona_panel.runs.votes_conclusion import votes_conclusion
@@ -175,7 +175,8 @@ def people_section(
         judges: their names, by their ids.
         epsilon: of the alternative annotator test.
         inclusion: by item, with which probability people were asked for it; all the same if None.
-        fidelity: the contrasts of `persona_panel.analyses.fidelity`, where groups of people are known.
+        fidelity: the contrasts of `persona_panel.analyses.fidelity`, where groups of people are
+            known.
         required: statistics of `correlate` that `rows` are to have beside those that are shown;
             other names are passed over.
 

@@ -11,6 +11,8 @@ from markupsafe import Markup
 
 from persona_panel.files.errors import InputError, RunFolderError
 from persona_panel.files.private_files import replace_file
+from persona_panel.files.secrets import SECRETS
+from persona_panel.personas import NO_PERSONA
 from persona_panel.plan.judge_counts import counted_judges
 from persona_panel.reports.page.contested import contested_section
 from persona_panel.reports.page.differences import differences_section
@@ -23,10 +25,8 @@ from persona_panel.reports.page.systems import systems_section
 from persona_panel.reports.page.units import page_units
 from persona_panel.runs.kept_documents import object_if_there
 from persona_panel.runs.run import Run
-from persona_panel.files.secrets import SECRETS
 from persona_panel.statistics.core.table import Ratings
 from persona_panel.statistics.fidelity.contrast import FidelityContrast
-from persona_panel.personas import NO_PERSONA
 
 if TYPE_CHECKING:
     from persona_panel.reports.page.people import PeopleSection
@@ -98,7 +98,8 @@ def report_of(
     Args:
         humans: people's ratings of the same responses, to be shown beside the panel's.
         by: also show the systems within strata; see `persona_panel.analyses.breakdown.systems_by`.
-        epsilon, inclusion, fidelity, required: see `persona_panel.reports.page.people.people_section`.
+        epsilon, inclusion, fidelity, required: see
+            `persona_panel.reports.page.people.people_section`.
 
     Raises:
         InputError: a file of the folder is none that a run writes, `humans` share no response or

@@ -7,7 +7,13 @@ from math import isnan
 
 from persona_panel.results.conclusions.labels import labelled_alignment
 from persona_panel.results.conclusions.rows import dimension_called, on_dimensions
-from persona_panel.results.conclusions.wording import all_dimensions, counted, in_brackets, interval, listed
+from persona_panel.results.conclusions.wording import (
+    all_dimensions,
+    counted,
+    in_brackets,
+    interval,
+    listed,
+)
 from persona_panel.results.conclusions.wording import p_adjusted as told_p
 from persona_panel.statistics.core.display import number
 from persona_panel.statistics.core.statistic import Reason

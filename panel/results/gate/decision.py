@@ -3,9 +3,9 @@
 Where the figure is in truth on the wrong side of the bound, an interval that covers in 95 % of the
 cases lies wholly on the right side in at most 5 % of them (2.5 % where it misses either way alike).
 Near the end of a scale Student's interval of a mean does not cover so often; there the end of
-Wilson's decides, where it is less favourable: see `persona_panel.statistics.core.scaled_mean`. That holds
-of each requirement; that all of several are met although one of them is not in truth is no more
-frequent. `benchmarks/null_gate.py` measures it.
+Wilson's decides, where it is less favourable: see `persona_panel.statistics.core.scaled_mean`. That
+holds of each requirement; that all of several are met although one of them is not in truth is no
+more frequent. `benchmarks/null_gate.py` measures it.
 """
 
 from __future__ import annotations

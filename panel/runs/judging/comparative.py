@@ -7,14 +7,17 @@ from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
+from persona_panel.calls.token_counts import estimated_tokens, tokens_in
+from persona_panel.files.errors import ConfigurationError, Fault, InputError
+from persona_panel.files.response_batch import Batch, as_async
 from persona_panel.graphs import Response, Verdict
 from persona_panel.graphs.comparative import comparative_graph
 from persona_panel.graphs.context import GraphContext
 from persona_panel.graphs.judging import run_dialogue
 from persona_panel.graphs.questions import ComparisonTask
-from persona_panel.calls.token_counts import estimated_tokens, tokens_in
-from persona_panel.files.errors import ConfigurationError, Fault, InputError
-from persona_panel.files.response_batch import Batch, as_async
+from persona_panel.plan.panel_plan import PanelPlan
+from persona_panel.rubrics import Calls, ModelRequest, load_comparing
+from persona_panel.rubrics.comparison import MOST
 from persona_panel.runs.judging.cost_estimate import (
     CachedReplies,
     CostEstimate,
@@ -23,9 +26,6 @@ from persona_panel.runs.judging.cost_estimate import (
     context_from,
 )
 from persona_panel.runs.judging.preflight import longest_persona
-from persona_panel.plan.panel_plan import PanelPlan
-from persona_panel.rubrics import Calls, ModelRequest, load_comparing
-from persona_panel.rubrics.comparison import MOST
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,18 +13,18 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, TypeVar
 
-from persona_panel.graphs import Judge, Response
-from persona_panel.graphs.context import GraphContext, Unanswered
 from persona_panel.calls.answer_limit import AnswerLimit
 from persona_panel.calls.cache import ReplyStore, key_of, page_of
 from persona_panel.calls.token_counts import tokens_in
-from persona_panel.runs.judging.context import context_of
-from persona_panel.runs.judging.preflight import PROBE, PROBE_PAGE, is_probed
+from persona_panel.graphs import Judge, Response
+from persona_panel.graphs.context import GraphContext, Unanswered
 from persona_panel.models.catalogue import ModelFacts, cost, prices_as_of
 from persona_panel.plan.bound_models import BoundModel
 from persona_panel.plan.panel_plan import PanelPlan
 from persona_panel.rubrics import Calls, ModelRequest, ModelResponse, Usage
 from persona_panel.rubrics.fence import MARK_DIGITS
+from persona_panel.runs.judging.context import context_of
+from persona_panel.runs.judging.preflight import PROBE, PROBE_PAGE, is_probed
 
 T = TypeVar("T")
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Iterator, Sequence
 from typing import Protocol
 
+from persona_panel.files.response_batch import Batch
 from persona_panel.graphs import Response, Verdict
 from persona_panel.graphs.context import GraphContext
-from persona_panel.files.response_batch import Batch
+from persona_panel.plan.panel_plan import PanelPlan
+from persona_panel.rubrics import ModelRequest
 from persona_panel.runs.judging.comparative import Comparative
 from persona_panel.runs.judging.cost_estimate import CostEstimate, PredictedCalls
 from persona_panel.runs.judging.pointwise import Pointwise
-from persona_panel.plan.panel_plan import PanelPlan
-from persona_panel.rubrics import ModelRequest
 
 
 class Mode(Protocol):

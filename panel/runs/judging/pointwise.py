@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass
 
-from persona_panel.graphs import Response, Verdict
-from persona_panel.graphs.context import GraphContext
-from persona_panel.graphs.judging import judge_response
 from persona_panel.calls.token_counts import estimated_tokens, tokens_in
 from persona_panel.files.errors import Fault, InputError
 from persona_panel.files.response_batch import Batch, as_async
+from persona_panel.graphs import Response, Verdict
+from persona_panel.graphs.context import GraphContext
+from persona_panel.graphs.judging import judge_response
+from persona_panel.plan.panel_plan import PanelPlan
+from persona_panel.rubrics import ModelRequest
 from persona_panel.runs.judging.cost_estimate import CostEstimate, PredictedCalls
 from persona_panel.runs.judging.pointwise_estimate import PointwiseEstimator, peer_tokens
 from persona_panel.runs.judging.preflight import longest_persona
-from persona_panel.plan.panel_plan import PanelPlan
-from persona_panel.rubrics import ModelRequest
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,14 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from persona_panel.graphs import Judge, Judgment, Response
-from persona_panel.graphs.deliberation import Deliberation, StoppingRuleError, peer_name, should_continue
-from persona_panel.graphs.judging import judge_one, revise_one
-from persona_panel.graphs.questions import question_of
-from persona_panel.graphs.revisions import latest_judgments, may_revise
 from persona_panel.calls.token_counts import tokens_in
 from persona_panel.files.errors import ConfigurationError
 from persona_panel.files.response_batch import Batch
+from persona_panel.graphs import Judge, Judgment, Response
+from persona_panel.graphs.deliberation import (
+    Deliberation,
+    StoppingRuleError,
+    peer_name,
+    should_continue,
+)
+from persona_panel.graphs.judging import judge_one, revise_one
+from persona_panel.graphs.questions import question_of
+from persona_panel.graphs.revisions import latest_judgments, may_revise
+from persona_panel.plan.panel_plan import PanelPlan
+from persona_panel.rubrics import (
+    Calls,
+    ModelRequest,
+    Rubric,
+    Usage,
+    calls_by_dimension,
+    load_elicitation,
+)
+from persona_panel.rubrics.peer_feedback import REASON_TOKENS, Peer, peer_feedback
 from persona_panel.runs.judging.cost_estimate import (
     CachedReplies,
     CostEstimate,
@@ -20,9 +35,6 @@ from persona_panel.runs.judging.cost_estimate import (
     PredictedCalls,
     context_from,
 )
-from persona_panel.plan.panel_plan import PanelPlan
-from persona_panel.rubrics import Calls, ModelRequest, Rubric, Usage, calls_by_dimension, load_elicitation
-from persona_panel.rubrics.peer_feedback import REASON_TOKENS, Peer, peer_feedback
 
 
 class PointwiseEstimator:

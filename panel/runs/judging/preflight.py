@@ -5,13 +5,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from persona_panel.graphs.context import Unanswered
 from persona_panel.calls.budget import Caps
 from persona_panel.calls.caller import Caller
 from persona_panel.calls.token_counts import tokens_in
 from persona_panel.files.errors import ConfigurationError, RunStopped
-from persona_panel.plan.bound_models import BoundModel
+from persona_panel.graphs.context import Unanswered
 from persona_panel.personas import Persona
+from persona_panel.plan.bound_models import BoundModel
 from persona_panel.rubrics import ModelRequest, load_elicitation
 
 

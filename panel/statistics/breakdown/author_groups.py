@@ -4,8 +4,9 @@
 `best`: the share of prompts where the best of the texts of both kinds is one of `a`. `first
 place`: the same where all kinds count. Ties count half, or in equal parts. A prompt counts once.
 
-Intervals are Wilson's over prompts (see `persona_panel.statistics.core.scaled_mean`), of what is the same
-in all prompts Clopper's and Pearson's. Win rates are tested against a half by flipping signs. For
+Intervals are Wilson's over prompts (see `persona_panel.statistics.core.scaled_mean`), of what is
+the same in all prompts Clopper's and Pearson's. Win rates are tested against a half by flipping
+signs. For
 the best texts the test is exact: where kinds do not differ they are drawn from all texts of the
 prompt, so that who has more texts has more of them. `benchmarks/null_breakdowns.py` measures how
 often intervals and tests err.

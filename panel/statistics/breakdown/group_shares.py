@@ -2,10 +2,10 @@
 
 A text is a judge's rationale, a feature a key point that it makes, a group the system that it is
 about, say. Texts about one prompt are alike, so prompts are the clusters: a share's interval is the
-jackknife's over prompts in Wilson's form (`persona_panel.statistics.resampling.jackknife`). A difference of
-two groups is the mean over the prompts that both have of the prompts' differences, with Student's
-interval and test (`persona_panel.statistics.core.sampled_mean`); p-values are adjusted by Holm over all
-pairs and features.
+jackknife's over prompts in Wilson's form (`persona_panel.statistics.resampling.jackknife`). A
+difference of two groups is the mean over the prompts that both have of the prompts' differences,
+with Student's interval and test (`persona_panel.statistics.core.sampled_mean`); p-values are
+adjusted by Holm over all pairs and features.
 """
 
 from __future__ import annotations

@@ -7,7 +7,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from persona_panel.statistics.core.arrays import Array, IntArray, Labels, Resampled, divide, encode_labels
+from persona_panel.statistics.core.arrays import (
+    Array,
+    IntArray,
+    Labels,
+    Resampled,
+    divide,
+    encode_labels,
+)
 from persona_panel.statistics.core.statistic import Reason, Statistic
 
 

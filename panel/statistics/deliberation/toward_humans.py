@@ -23,7 +23,12 @@ from persona_panel.statistics.core.arrays import (
 from persona_panel.statistics.core.holm import holm
 from persona_panel.statistics.core.statistic import Reason
 from persona_panel.statistics.core.tested import LEVEL
-from persona_panel.statistics.deliberation.revisions import Change, change_between, spread_of, spreads
+from persona_panel.statistics.deliberation.revisions import (
+    Change,
+    change_between,
+    spread_of,
+    spreads,
+)
 from persona_panel.statistics.humans.correlation import correlation, resampled_correlation
 from persona_panel.statistics.resampling.sign_flip import sign_flip_p_values
 from persona_panel.statistics.resampling.weights import resampled_mean

@@ -2,8 +2,9 @@
 
 Source: the argument-quality paper, section 4.3 and table 4. It marks changes as significant
 without naming its test. Here both α are computed without each prompt in turn, and Student's t over
-prompts (the jackknife's, see `persona_panel.statistics.resampling.jackknife`) gives the interval of their
-difference and its p-value. Of n additions each is tested at a level n times as strict, and has an
+prompts (the jackknife's, see `persona_panel.statistics.resampling.jackknife`) gives the interval of
+their difference and its p-value. Of n additions each is tested at a level n times as strict, and
+has an
 interval to match (Bonferroni): the α of so many raters are too much alike for their correlation
 to be estimated from few prompts, which tests of the largest t would need.
 """

@@ -1,8 +1,8 @@
 """A panel brought nearer to people by what they rated, and whether that holds on other prompts.
 
 Prompts are dealt into folds. What is learnt from all folds but one (see
-`persona_panel.statistics.humans.alignment_rules`) is applied to that one, so that each figure is of prompts
-that nothing was learnt from. Two things have to be shown for a gain:
+`persona_panel.statistics.humans.alignment_rules`) is applied to that one, so that each figure is of
+prompts that nothing was learnt from. Two things have to be shown for a gain:
 
 - the error is lower than that of the panel as it is, the mean of its judges;
 - the aligned scores order the texts of a prompt as people do: the mean of Kendall's τ_b with
@@ -60,7 +60,10 @@ from persona_panel.statistics.humans.alignment_rules import (
 )
 from persona_panel.statistics.humans.correlation import correlation, resampled_correlation
 from persona_panel.statistics.humans.gain import resampled_correlation_gain
-from persona_panel.statistics.humans.mean_reliability import mean_reliability, resampled_mean_reliability
+from persona_panel.statistics.humans.mean_reliability import (
+    mean_reliability,
+    resampled_mean_reliability,
+)
 from persona_panel.statistics.resampling.jackknife import jackknife
 from persona_panel.statistics.resampling.weights import resampled_mean
 

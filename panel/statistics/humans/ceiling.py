@@ -19,7 +19,11 @@ from persona_panel.statistics.core.arrays import (
 )
 from persona_panel.statistics.core.prompts import OverPrompts, over_prompts
 from persona_panel.statistics.core.statistic import Reason, Statistic
-from persona_panel.statistics.humans.correlation import CorrelationKind, correlation, resampled_correlation
+from persona_panel.statistics.humans.correlation import (
+    CorrelationKind,
+    correlation,
+    resampled_correlation,
+)
 
 NOT_COMPARABLE = (
     "The mean of the others is of one person fewer than what judges are compared with, and the "

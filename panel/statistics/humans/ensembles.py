@@ -15,7 +15,13 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from persona_panel.statistics.core.arrays import Labels, as_ratings, as_scores, encode_labels, row_means
+from persona_panel.statistics.core.arrays import (
+    Labels,
+    as_ratings,
+    as_scores,
+    encode_labels,
+    row_means,
+)
 from persona_panel.statistics.core.statistic import Statistic
 from persona_panel.statistics.humans.correlation import CorrelationKind, correlation
 

@@ -2,8 +2,8 @@
 
 Sources: L. J. Cronbach (1951), "Coefficient alpha and the internal structure of tests", which this
 is where all rated all; C. R. Henderson (1953), method 1, for the variances with gaps (see
-`persona_panel.statistics.agreement.icc`). Where items have other raters, their severity is noise as well:
-all of it where no two items share a rater, none where all share all.
+`persona_panel.statistics.agreement.icc`). Where items have other raters, their severity is noise as
+well: all of it where no two items share a rater, none where all share all.
 """
 
 from __future__ import annotations

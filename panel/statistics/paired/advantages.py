@@ -2,8 +2,8 @@
 people as a person is.
 
 The advantage probability ρ is that of the alternative annotator test (Calderon, Reichart & Dror
-2025; see `persona_panel.statistics.humans.annotator_test`). The difference of two panels' is paired: it is
-of the same items and people, and leaves out one prompt at a time of both.
+2025; see `persona_panel.statistics.humans.annotator_test`). The difference of two panels' is
+paired: it is of the same items and people, and leaves out one prompt at a time of both.
 
 ρ is a mean over items, so that a prompt with most of the items decides the difference nearly alone.
 Student's t has as many degrees of freedom as prompts of equal size that would be worth as much,

@@ -3,8 +3,8 @@
 What is paired is subtracted before anything is averaged, so that what both sides owe to the
 prompt, and to judges that both have, cancels. Pairs of one prompt are no independent samples: a
 prompt counts once, with the mean of its pairs. Interval and p-value are those of
-`persona_panel.statistics.core.sampled_mean`: Student's t over prompts and, where judges are a sample, too,
-what the levels of their factors (personas, models) add.
+`persona_panel.statistics.core.sampled_mean`: Student's t over prompts and, where judges are a
+sample, too, what the levels of their factors (personas, models) add.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""Replies on disk: `persona_panel.calls.stores.disk`, and the store of a process: `persona_panel.calls.cache`."""
+"""Replies on disk: `persona_panel.calls.stores.disk`, and the store of a process:
+`persona_panel.calls.cache`."""
 
 from __future__ import annotations
 

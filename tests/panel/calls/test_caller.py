@@ -12,8 +12,6 @@ from typing import Any
 
 import pytest
 
-from persona_panel.graphs import Judge, Response
-from persona_panel.graphs.context import Unanswered
 from persona_panel.calls import endpoint as lines
 from persona_panel.calls import retrying as module
 from persona_panel.calls.budget import NO_CAPS, Budget, Caps
@@ -22,9 +20,12 @@ from persona_panel.calls.endpoint import Endpoint
 from persona_panel.calls.rate_limiter import RateLimiter
 from persona_panel.calls.stores.disk import DiskReplyStore
 from persona_panel.calls.token_counts import estimated_tokens, tokens_in
+from persona_panel.graphs import Judge, Response
+from persona_panel.graphs.context import Unanswered
 from persona_panel.models.catalogue import Price
 from persona_panel.models.client import Capabilities, ModelClient
 from persona_panel.models.openai_compatible import OpenAICompatible
+from persona_panel.rubrics import ModelRequest, ModelResponse, Usage
 from persona_panel.testing import (
     Answer,
     always,
@@ -36,7 +37,6 @@ from persona_panel.testing import (
     status,
     truncated,
 )
-from persona_panel.rubrics import ModelRequest, ModelResponse, Usage
 from tests.helpers.callers import ASK, MODEL, PAGE, ask, caller_at
 
 JUDGE = Judge(persona="law", model=MODEL, elicitation="dimensions")

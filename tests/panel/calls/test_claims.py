@@ -1,4 +1,4 @@
-"""One process asks, the others that share its cache on a disk wait: `persona_panel.calls.claims`."""
+"""One process asks, the others that share its cache on a disk wait."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Servers that go away and come back, or start late: `persona_panel.calls.endpoint`, over real ones."""
+"""Servers that go away and come back, or start late: `persona_panel.calls.endpoint`, over real
+ones."""
 
 from __future__ import annotations
 
@@ -11,7 +12,6 @@ from typing import Any
 
 import pytest
 
-from persona_panel.graphs.context import Unanswered
 from persona_panel.calls import endpoint as lines
 from persona_panel.calls import retrying as module
 from persona_panel.calls.budget import NO_CAPS, Budget
@@ -20,10 +20,21 @@ from persona_panel.calls.endpoint import Endpoint
 from persona_panel.calls.in_flight import InFlightLimit
 from persona_panel.calls.rate_limiter import RateLimiter
 from persona_panel.calls.stores.disk import DiskReplyStore
+from persona_panel.graphs.context import Unanswered
 from persona_panel.models.client import CallError
 from persona_panel.models.openai_compatible import OpenAICompatible
-from persona_panel.testing import Answer, ScriptedModel, always, in_turn, ok, reset, serving, stall, status
 from persona_panel.rubrics import ModelRequest, ModelResponse
+from persona_panel.testing import (
+    Answer,
+    ScriptedModel,
+    always,
+    in_turn,
+    ok,
+    reset,
+    serving,
+    stall,
+    status,
+)
 from tests.helpers.ports import free_port
 
 MODEL = "openai:stub"

@@ -24,8 +24,8 @@ from persona_panel.calls.endpoint import Endpoint
 from persona_panel.calls.journal import journals_in
 from persona_panel.calls.kept_replies import counts_of
 from persona_panel.calls.rate_limiter import RateLimiter
-from persona_panel.testing import ScriptedModel, check_reply_store, serving
 from persona_panel.rubrics import ModelRequest, ModelResponse
+from persona_panel.testing import ScriptedModel, check_reply_store, serving
 from tests.helpers.command import COMMAND
 from tests.helpers.redis_server import PASSWORD, RedisServer, redis_server
 

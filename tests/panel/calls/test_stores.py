@@ -14,9 +14,9 @@ from persona_panel.calls.cache import ENVIRONMENT_VARIABLE, open_reply_store, pa
 from persona_panel.calls.caller import Caller
 from persona_panel.calls.endpoint import Endpoint
 from persona_panel.calls.rate_limiter import RateLimiter
-from persona_panel.testing import MemoryReplyStore, ScriptedModel, serving
 from persona_panel.rubrics import ModelRequest
 from persona_panel.rubrics.extensions import load_extension
+from persona_panel.testing import MemoryReplyStore, ScriptedModel, serving
 from tests.helpers import forked
 from tests.helpers.command import COMMAND
 from tests.helpers.distributions import installed

@@ -13,8 +13,8 @@ from click.testing import CliRunner
 from persona_panel import Panel, Persona, Response
 from persona_panel.cli.contested import contested
 from persona_panel.results.conclusions.contested import contested_conclusion
-from persona_panel.testing import ScriptedModel
 from persona_panel.rubrics import ModelRequest
+from persona_panel.testing import ScriptedModel
 
 PERSONAS = [
     Persona(id=name, label=name.title(), axis=axis, description=f"You are {name}.")

@@ -6,9 +6,7 @@ import re
 from importlib.util import find_spec
 from pathlib import Path
 
-import persona_panel.personas
-import persona_panel.rubrics
-from persona_panel import PersonaSet, Rubric, load_definition
+from persona_panel import PersonaSet, Rubric, load_definition, personas, rubrics
 from persona_panel.models.providers import provider_names
 from tests.helpers.command import Command
 

@@ -16,11 +16,11 @@ from persona_panel import Panel, Persona, Response
 from persona_panel.cli.main import command
 from persona_panel.cli.votes import votes
 from persona_panel.results.conclusions.wording import ONE_PERSON
+from persona_panel.rubrics import ModelRequest
 from persona_panel.runs.votes import DimensionVotes, VotesReport
 from persona_panel.runs.votes_conclusion import votes_conclusion
 from persona_panel.statistics.quality.votes import Votes
 from persona_panel.testing import ScriptedModel
-from persona_panel.rubrics import ModelRequest
 
 PERSONAS = [
     Persona(id=name, label=name.title(), axis="own", description=f"You are {name}.")

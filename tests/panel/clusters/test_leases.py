@@ -32,9 +32,9 @@ from persona_panel.clusters.messages import (
 from persona_panel.clusters.store import ClusterStore
 from persona_panel.clusters.worker import Assignment, JudgedPart, at_work
 from persona_panel.files.response_batch import identified
+from persona_panel.rubrics import ModelResponse, Rubric
 from persona_panel.runs.executor import prepared
 from persona_panel.testing import in_turn, ok, serving, status
-from persona_panel.rubrics import ModelResponse, Rubric
 from tests.helpers.cluster import LocalMailbox, parts, workers_of
 from tests.helpers.judgments import PLAIN
 

@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
+from persona_panel.files.definitions import load_definition, resolve
 from persona_panel.files.errors import Fault, InputError
-from persona_panel.files import load_definition, resolve
 from persona_panel.personas.persona import Persona, PersonaSet
 
 Write = Callable[[str | bytes], Path]

@@ -1,4 +1,5 @@
-"""Few files may be open: `persona_panel.files.descriptors`, and runs, calls and caches under a limit."""
+"""Few files may be open: `persona_panel.files.descriptors`, and runs, calls and caches under a
+limit."""
 
 from __future__ import annotations
 
@@ -26,8 +27,8 @@ from persona_panel.calls.rate_limiter import RateLimiter
 from persona_panel.calls.stores.disk import DiskReplyStore
 from persona_panel.files.descriptors import is_lack_of_descriptors, left_for_calls, shared_out
 from persona_panel.models.openai_compatible import OpenAICompatible
-from persona_panel.testing import serving
 from persona_panel.rubrics import ModelRequest, ModelResponse
+from persona_panel.testing import serving
 from tests.helpers.command import COMMAND
 
 ROOT = Path(__file__).parents[3]

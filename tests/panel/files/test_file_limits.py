@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from persona_panel.files.errors import InputError
 from persona_panel.files import file_limits
+from persona_panel.files.errors import InputError
 from persona_panel.files.file_limits import content_of, json_in, lines_of
 
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from persona_panel import load_ratings
 from persona_panel.files.errors import Fault, InputError
-from persona_panel.files import load_responses
+from persona_panel.files.responses import load_responses
 
 ROW = {"id": "r1", "prompt": "Why?", "response": "Because.", "system": "ash", "year": 2024}
 MAPPING = {"prompt": "question", "response": "answer", "system": "model"}

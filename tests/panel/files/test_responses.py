@@ -19,10 +19,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from persona_panel.graphs import Response
-from persona_panel.files.errors import Fault, InputError
-from persona_panel.files import load_responses
 from persona_panel.files.digests import prompt_id_of, without_texts
+from persona_panel.files.errors import Fault, InputError
+from persona_panel.files.responses import load_responses
+from persona_panel.graphs import Response
 
 GOOD = {"id": "r1", "prompt": "Why?", "response": "Because.", "system": "alder"}
 HEADER = "id,prompt,response,system\n"
@@ -287,7 +287,7 @@ def test_standard_input_is_dash(line: bytes) -> None:
     """`-` is standard input, whose faults are named like a file's."""
     script = (
         "from persona_panel.files.errors import InputError\n"
-        "from persona_panel.files import load_responses\n"
+        "from persona_panel.files.responses import load_responses\n"
         "try: load_responses('-')\n"
         "except InputError as error: print(ascii(error.faults[0].file), error.faults[0].line)\n"
     )

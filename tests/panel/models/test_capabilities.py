@@ -7,12 +7,9 @@ from typing import Any
 
 import pytest
 
-import persona_panel.rubrics
-from persona_panel.files.errors import ConfigurationError
+from persona_panel import rubrics
 from persona_panel.files.definitions import load_definition
-from persona_panel.runs.judging.cost_estimate import ModelEstimate
-from persona_panel.runs.judging.model_access import concurrency_of
-from persona_panel.runs.judging.preflight import is_probed
+from persona_panel.files.errors import ConfigurationError
 from persona_panel.models.catalogue import FREE
 from persona_panel.models.client import Capabilities
 from persona_panel.models.config import ModelConfig
@@ -20,6 +17,9 @@ from persona_panel.plan.bound_models import BoundModel, bind_models, texts_at_on
 from persona_panel.plan.checks import refuse_repeats
 from persona_panel.plan.given_model import GivenModel
 from persona_panel.rubrics import ModelRequest, ModelResponse, Rubric
+from persona_panel.runs.judging.cost_estimate import ModelEstimate
+from persona_panel.runs.judging.model_access import concurrency_of
+from persona_panel.runs.judging.preflight import is_probed
 
 
 class Client:

@@ -1,4 +1,5 @@
-"""The embedded model, for real: `persona_panel.models.embedded` and `persona_panel.models.embedded_weights`."""
+"""The embedded model, for real: `persona_panel.models.embedded` and
+`persona_panel.models.embedded_weights`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""What an embedded model makes of answers that are weighed: `persona_panel.models.embedded_weighing`."""
+"""What an embedded model makes of answers that are weighed:
+`persona_panel.models.embedded_weighing`."""
 
 from __future__ import annotations
 

@@ -16,10 +16,11 @@ from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 from pydantic import Field, SecretStr
 
+from persona_panel.files.secrets import SECRETS
 from persona_panel.models.client import CallError, ModelClient
 from persona_panel.models.identity import secrets_of
 from persona_panel.models.langchain import LangChainClient
-from persona_panel.files.secrets import SECRETS
+from persona_panel.rubrics import ModelRequest, ModelResponse, Position, Usage
 from persona_panel.testing import (
     Answer,
     ScriptedServer,
@@ -32,7 +33,6 @@ from persona_panel.testing import (
     status,
     truncated,
 )
-from persona_panel.rubrics import ModelRequest, ModelResponse, Position, Usage
 from tests.helpers.anthropic import ANTHROPIC
 from tests.server import echo_headers, not_json
 

@@ -14,6 +14,7 @@ from persona_panel.models.batches import BatchSought, listed_in, next_page
 from persona_panel.models.client import CallError
 from persona_panel.models.openai_batches import OpenAIBatches
 from persona_panel.models.openai_compatible import OpenAICompatible
+from persona_panel.rubrics import ModelRequest, ModelResponse
 from persona_panel.testing import (
     ScriptedServer,
     always,
@@ -25,7 +26,6 @@ from persona_panel.testing import (
     status,
 )
 from persona_panel.testing.batches import BatchScript
-from persona_panel.rubrics import ModelRequest, ModelResponse
 
 ASK = ModelRequest("You judge.", ("Read this. ", "Rate it."))
 KEY = "sk-batches-0123456789"

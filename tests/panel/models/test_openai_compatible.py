@@ -27,6 +27,7 @@ from yarl import URL
 from persona_panel.models.client import CallError, ModelClient
 from persona_panel.models.http_transfer import NoHttpResponse
 from persona_panel.models.openai_compatible import OpenAICompatible
+from persona_panel.rubrics import ModelRequest, Position, Usage
 from persona_panel.testing import (
     Answer,
     Script,
@@ -41,7 +42,6 @@ from persona_panel.testing import (
     status,
     truncated,
 )
-from persona_panel.rubrics import ModelRequest, Position, Usage
 from tests.server import echo_headers, empty, faulty, not_json
 
 ROOT = Path(__file__).parents[3]

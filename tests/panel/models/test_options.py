@@ -17,8 +17,8 @@ from persona_panel.models.client import CallError, ModelClient
 from persona_panel.models.config import ModelConfig
 from persona_panel.models.options import options_document, parsed_option
 from persona_panel.models.providers import client_for
-from persona_panel.testing import ScriptedServer, always, in_turn, ok, serving, status
 from persona_panel.rubrics import ModelRequest
+from persona_panel.testing import ScriptedServer, always, in_turn, ok, serving, status
 
 KEY = "canary-options-7d21-0123456789"
 ASK = ModelRequest("You judge.", ("Rate it.",))

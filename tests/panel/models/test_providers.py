@@ -17,8 +17,8 @@ from persona_panel.models.langchain import LangChainClient
 from persona_panel.models.langchain_providers import LANGCHAIN_PROVIDERS as PROVIDERS
 from persona_panel.models.openai_compatible import OpenAICompatible
 from persona_panel.models.providers import client_for
-from persona_panel.testing import ScriptedServer, serving
 from persona_panel.rubrics import ModelRequest
+from persona_panel.testing import ScriptedServer, serving
 
 KEY = "canary-4f9e-0123456789"
 MISSING = next((name for name, one in PROVIDERS.items() if find_spec(one.module) is None), None)

@@ -15,7 +15,6 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import BaseMessage
 from langchain_core.outputs import ChatResult
 
-from persona_panel.graphs.deliberation import Deliberation
 from persona_panel import (
     ConfigurationError,
     ModelConfig,
@@ -24,6 +23,7 @@ from persona_panel import (
     Persona,
     Response,
 )
+from persona_panel.graphs.deliberation import Deliberation
 from persona_panel.testing import always, ok, serving
 from tests.helpers import forked
 from tests.helpers.judgments import PLAIN

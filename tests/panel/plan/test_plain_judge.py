@@ -8,8 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from persona_panel.graphs import Response
-from persona_panel.graphs.deliberation import Deliberation
 from persona_panel import (
     NO_PERSONA,
     ConfigurationError,
@@ -20,7 +18,8 @@ from persona_panel import (
     load_definition,
     load_run,
 )
-from persona_panel.testing import ok, serving
+from persona_panel.graphs import Response
+from persona_panel.graphs.deliberation import Deliberation
 from persona_panel.personas import PersonaSet
 from persona_panel.rubrics import (
     Dimension,
@@ -32,6 +31,7 @@ from persona_panel.rubrics import (
     load_comparing,
     load_elicitation,
 )
+from persona_panel.testing import ok, serving
 from tests.helpers.comparisons import a_comparison
 
 TWO = [

@@ -14,10 +14,12 @@ from typing import Any
 import orjson
 import pytest
 
-from persona_panel.graphs.deliberation import Deliberation
 from persona_panel import Panel, RunFolderError
 from persona_panel.calls.budget import Caps
 from persona_panel.experiments.generation.running import generate_texts
+from persona_panel.experiments.sweep.running import export_sweep, run_sweep
+from persona_panel.graphs.deliberation import Deliberation
+from persona_panel.rubrics import ModelRequest
 from persona_panel.runs import executor
 from persona_panel.runs.answer_files import ByFiles
 from persona_panel.runs.execution import Execution
@@ -25,10 +27,8 @@ from persona_panel.runs.open_batches import look, take_answers
 from persona_panel.runs.output_file import OutputFile
 from persona_panel.runs.provider_batches import ByBatches
 from persona_panel.runs.request_files import RequestFiles
-from persona_panel.experiments.sweep.running import export_sweep, run_sweep
 from persona_panel.testing import Answer, ScriptedModel, ScriptedServer, ok, serving
 from persona_panel.testing.batches import BatchScript
-from persona_panel.rubrics import ModelRequest
 from tests.helpers.answers import answered
 from tests.helpers.batches import (
     FAST,

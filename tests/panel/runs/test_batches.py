@@ -16,14 +16,14 @@ from typing import Any
 import orjson
 import pytest
 
-from persona_panel.graphs.context import Abort
-from persona_panel.graphs.deliberation import Deliberation
 from persona_panel import ModelConfig, Panel, RunFolderError, RunStopped
 from persona_panel.calls.batch_caller import WantedRows
 from persona_panel.calls.batch_journal import BATCHES, batches_of
 from persona_panel.calls.batch_records import BatchRecord, prepared
 from persona_panel.calls.budget import Caps
 from persona_panel.calls.cache import ReplyKey
+from persona_panel.graphs.context import Abort
+from persona_panel.graphs.deliberation import Deliberation
 from persona_panel.models.batches import BatchAnswer
 from persona_panel.models.client import NOTHING
 from persona_panel.models.openai_batches import OpenAIBatches

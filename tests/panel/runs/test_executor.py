@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from persona_panel.graphs.deliberation import Deliberation
 from persona_panel import (
     ConfigurationError,
     ModelConfig,
@@ -17,6 +16,7 @@ from persona_panel import (
     Persona,
     Response,
 )
+from persona_panel.graphs.deliberation import Deliberation
 from persona_panel.testing import Answer, ok, serving, stall
 from tests.helpers.judgments import PLAIN
 

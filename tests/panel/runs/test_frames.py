@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from persona_panel.graphs import Judge, Judgment
-from persona_panel.graphs.aggregate import aggregate
 from persona_panel import CategoryScale, Dimension, Panel, Response, Rubric, Run, Scale, load_run
 from persona_panel.files.response_batch import Item
+from persona_panel.graphs import Judge, Judgment
+from persona_panel.graphs.aggregate import aggregate
 from persona_panel.testing import ScriptedModel
 from tests.helpers.extras import needs_extra
 from tests.helpers.frames import LIBRARIES, rows_of

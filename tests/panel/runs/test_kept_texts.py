@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from persona_panel.graphs import Response
 from persona_panel.files.errors import InputError, RunFolderError
-from persona_panel.files import ResponseFile, load_responses
 from persona_panel.files.response_batch import Batch
+from persona_panel.files.responses import ResponseFile, load_responses
+from persona_panel.graphs import Response
 from persona_panel.runs.kept_texts import KeptTexts
 
 

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from persona_panel.graphs.deliberation import Deliberation
 from persona_panel import (
     Caps,
     CategoryScale,
@@ -35,6 +34,7 @@ from persona_panel.experiments.audit.attacks import AttackSet, shipped_attacks
 from persona_panel.experiments.audit.injection import audit_injection
 from persona_panel.experiments.audit.plan import plan_injection
 from persona_panel.files.definitions import load_definition
+from persona_panel.graphs.deliberation import Deliberation
 from persona_panel.models.catalogue import Price
 from persona_panel.testing import Answer, ScriptedServer, always, ok, serving, status
 
@@ -240,8 +240,8 @@ def test_an_audits_folder(tmp_path: Path) -> None:
     attacks = load_definition(shipped_attacks(), AttackSet).chosen([], [])[:2]
     with serving(by_text) as server:
         panel = Panel(PERSONAS, stub(server), PLAIN)
-        plan = plan_injection(panel, RESPONSES, attacks)
-        audit = audit_injection(panel, plan, out=tmp_path / "run")
+        plan = plan_injection(panel.plan, RESPONSES, attacks)
+        audit = audit_injection(panel.plan, plan, out=tmp_path / "run")
     loaded = load_run(tmp_path / "run")
     same(audit.run, loaded)
     assert [one.text for one in loaded.responses()] == [one.text for one in plan.responses]

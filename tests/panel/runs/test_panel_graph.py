@@ -19,9 +19,6 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.types import Command, interrupt
 from typing_extensions import TypedDict
 
-from persona_panel.graphs import CHECKPOINTED
-from persona_panel.graphs.deliberation import Deliberation
-from persona_panel.graphs.judging import Builder, JudgingState, builder
 from persona_panel import (
     ConfigurationError,
     InputError,
@@ -34,6 +31,9 @@ from persona_panel import (
     RunStopped,
     Verdict,
 )
+from persona_panel.graphs import CHECKPOINTED
+from persona_panel.graphs.deliberation import Deliberation
+from persona_panel.graphs.judging import Builder, JudgingState, builder
 from persona_panel.testing import ScriptedModel
 from tests.helpers.embedded import PLAIN, READERS
 

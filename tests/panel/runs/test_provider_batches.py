@@ -22,6 +22,7 @@ from persona_panel.models.batches import BatchClient, BatchSought, NotToldYet
 from persona_panel.models.config import ModelConfig
 from persona_panel.models.providers import client_for
 from persona_panel.models.sent_parameters import distinct, parameters_of
+from persona_panel.rubrics import ModelRequest
 from persona_panel.runs import executor
 from persona_panel.runs.answer_files import ByFiles
 from persona_panel.runs.execution import Execution
@@ -29,7 +30,6 @@ from persona_panel.runs.open_batches import cancel, headers_left_out, look, take
 from persona_panel.runs.request_files import RequestFiles
 from persona_panel.testing import check_batch_client, serving
 from persona_panel.testing.batches import BatchScript
-from persona_panel.rubrics import ModelRequest
 from tests.helpers.answers import answered
 from tests.helpers.batch_wires import AnthropicBatchWire, BatchWire, GeminiBatchWire, served
 from tests.helpers.batches import PERSONAS, PRICE, RESPONSES

@@ -11,7 +11,15 @@ from pathlib import Path
 
 import pytest
 
-from persona_panel import Panel, Response, RunFolderError, RunOutput, RunStopped, load_responses, load_run
+from persona_panel import (
+    Panel,
+    Response,
+    RunFolderError,
+    RunOutput,
+    RunStopped,
+    load_responses,
+    load_run,
+)
 from persona_panel.runs.written_at_address import written_here
 from persona_panel.testing import ScriptedModel
 

@@ -12,7 +12,6 @@ import click
 import fsspec
 import pytest
 
-from persona_panel.graphs import Judgment
 from persona_panel import (
     Caps,
     ModelConfig,
@@ -28,6 +27,7 @@ from persona_panel.cli.local_runs import local_runs
 from persona_panel.cli.plan import plan
 from persona_panel.cli.sweep import sweep
 from persona_panel.files.run_copies import RemoteFolder, copied_run, shown_folder
+from persona_panel.graphs import Judgment
 from persona_panel.runs.written_at_address import written_here
 from persona_panel.testing import ScriptedServer, serving
 from tests.helpers.invoked import invoked

@@ -12,11 +12,15 @@ import pytest
 
 import persona_panel.statistics
 
-MODULES = [module.name for module in walk_packages(panel.statistics.__path__, "persona_panel.statistics.")]
+MODULES = [
+    module.name
+    for module in walk_packages(persona_panel.statistics.__path__, "persona_panel.statistics.")
+]
 FUNCTIONS = sorted(
     name
-    for name in panel.statistics.__all__
-    if inspect.isfunction(getattr(panel.statistics, name)) and not name.startswith("resampled_")
+    for name in persona_panel.statistics.__all__
+    if inspect.isfunction(getattr(persona_panel.statistics, name))
+    and not name.startswith("resampled_")
 )
 OF_ROWS = {
     "agree", "agreement_differences", "correlate", "correlation_differences", "panel_quality",
@@ -28,7 +32,10 @@ OF_ROWS = {
 @pytest.mark.parametrize("name", MODULES)
 def test_examples_in_docstrings(name: str) -> None:
     """Every `>>>` in the statistics gives what is written under it, with the public names."""
-    names = {public: getattr(panel.statistics, public) for public in panel.statistics.__all__}
+    names = {
+        public: getattr(persona_panel.statistics, public)
+        for public in persona_panel.statistics.__all__
+    }
     failed, _ = doctest.testmod(import_module(name), extraglobs={**names, "np": np})
     assert failed == 0
 
@@ -36,4 +43,4 @@ def test_examples_in_docstrings(name: str) -> None:
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_every_public_function_has_an_example(name: str) -> None:
     """Whoever reads about a statistic sees a call of it and what it gives."""
-    assert name in OF_ROWS or ">>> " in (getattr(panel.statistics, name).__doc__ or "")
+    assert name in OF_ROWS or ">>> " in (getattr(persona_panel.statistics, name).__doc__ or "")

@@ -7,12 +7,12 @@ import pytest
 from persona_panel import Response
 from persona_panel.files.errors import ConfigurationError
 from persona_panel.plan.definitions import resolve_rubric
+from persona_panel.rubrics import Rubric
 from persona_panel.study.kit import Study, make_study
 from persona_panel.study.label_studio import label_studio_config
 from persona_panel.study.page import packet_page
 from persona_panel.study.potato import potato_projects
 from persona_panel.study.settings import StudySettings
-from persona_panel.rubrics import Rubric
 
 
 def made(rubric: Rubric) -> Study:

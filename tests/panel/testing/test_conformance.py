@@ -16,21 +16,36 @@ from typing import Any
 
 import pytest
 
-import persona_panel.personas
-import persona_panel.rubrics
-from persona_panel.graphs.stopping_rules import load_stopping_rule, stopping_rule_names
-from persona_panel import Caps, ModelConfig, PanelPlan, Response, Rubric, Verdict, load_definition
+from persona_panel import (
+    Caps,
+    ModelConfig,
+    PanelPlan,
+    Response,
+    Rubric,
+    Verdict,
+    load_definition,
+    personas,
+    rubrics,
+)
 from persona_panel.calls.budget import NO_CAPS
 from persona_panel.calls.caller import Caller
 from persona_panel.calls.stores.disk import open_store
+from persona_panel.experiments.sweep.library import shipped_framings
+from persona_panel.graphs.stopping_rules import load_stopping_rule, stopping_rule_names
 from persona_panel.models.client import Capabilities
 from persona_panel.models.options import refuse_options
 from persona_panel.models.providers import Availability, load_provider
 from persona_panel.reports.formats import load_renderer, renderer_names
+from persona_panel.rubrics import (
+    ModelResponse,
+    Usage,
+    elicitation_names,
+    is_comparative,
+    load_elicitation,
+)
 from persona_panel.runs import executor
 from persona_panel.runs.executor import OnJudgment, judged, prepared
 from persona_panel.statistics import AgreementBlock, Reason, Result, Statistic, agreement_statistics
-from persona_panel.experiments.sweep.library import shipped_framings
 from persona_panel.testing import (
     MemoryReplyStore,
     ScriptedModel,
@@ -47,7 +62,6 @@ from persona_panel.testing import (
     serving,
 )
 from persona_panel.testing.store_check import SAMPLE
-from persona_panel.rubrics import ModelResponse, Usage, elicitation_names, is_comparative, load_elicitation
 
 
 def shipped(name: str) -> Rubric:

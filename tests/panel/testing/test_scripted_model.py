@@ -1,4 +1,5 @@
-"""`persona_panel.testing`: its example runs, and a scripted model takes the place of one in a panel."""
+"""`persona_panel.testing`: its example runs, and a scripted model takes the place of one in a
+panel."""
 
 from __future__ import annotations
 
@@ -10,11 +11,10 @@ from urllib.request import Request, urlopen
 
 import pytest
 
-import persona_panel.testing
-from persona_panel import ConfigurationError, ModelConfig, Panel, Response
+from persona_panel import ConfigurationError, ModelConfig, Panel, Response, testing
 from persona_panel.models.client import CallError, Capabilities
-from persona_panel.testing import ScriptedModel, raw, serving
 from persona_panel.rubrics import ModelRequest, ModelResponse
+from persona_panel.testing import ScriptedModel, raw, serving
 
 ESSAY = Response(id="a", prompt="Should rents be capped?", text="Yes, for two years.", system="s")
 
@@ -27,7 +27,7 @@ def scores(answers: Any, **options: Any) -> list[float]:
 
 def test_the_example_prints_what_it_says() -> None:
     """Whoever pastes the docstring of `persona_panel.testing` gets its output."""
-    found = doctest.testmod(panel.testing)
+    found = doctest.testmod(testing)
     assert found.attempted > 8
     assert found.failed == 0
 

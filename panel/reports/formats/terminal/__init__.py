@@ -11,22 +11,22 @@ from typing import TYPE_CHECKING, TextIO
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from persona_panel.experiments.audit.injection import InjectionAudit
     from persona_panel.analyses.breakdown import Contested
     from persona_panel.analyses.breakdown.strata import SystemsBy
     from persona_panel.analyses.comparison.result import RunComparison
     from persona_panel.analyses.fidelity.result import FidelityReport
+    from persona_panel.experiments.audit.injection import InjectionAudit
     from persona_panel.experiments.generation.report import GeneratedTexts
-    from persona_panel.runs.judging.cost_estimate import CostEstimate
     from persona_panel.experiments.keypoints.report import KeyPointReport
     from persona_panel.experiments.prompt_sets.building import BuiltPrompts
     from persona_panel.experiments.questions.match_report import MatchReport
+    from persona_panel.experiments.sweep.detectable import DetectableDelta
+    from persona_panel.experiments.sweep.result import Sweep
     from persona_panel.runs.design import DesignReport
+    from persona_panel.runs.judging.cost_estimate import CostEstimate
     from persona_panel.runs.run import Run
     from persona_panel.runs.votes import VotesReport
     from persona_panel.statistics import Alignment, Calibration, Ratings, Row
-    from persona_panel.experiments.sweep.detectable import DetectableDelta
-    from persona_panel.experiments.sweep.result import Sweep
 
 
 def render_run(run: Run, labels: Mapping[str, str], to: TextIO) -> None:

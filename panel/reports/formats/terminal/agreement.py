@@ -7,15 +7,18 @@ from math import isnan
 
 from rich.console import Console
 
+from persona_panel.reports.formats.terminal.judge_names import in_short, names_on, what_is_left_out
+from persona_panel.reports.formats.terminal.rows import remark, show_conclusion
+from persona_panel.reports.formats.terminal.statistics import (
+    show_statistics,
+    show_stratum_differences,
+)
+from persona_panel.reports.formats.terminal.summary import WHERE_THE_REST_IS, show_summary
+from persona_panel.reports.formats.terminal.tables import has_ids
 from persona_panel.results.conclusions.agree import agree_conclusion
 from persona_panel.results.conclusions.judge_names import rater_word
 from persona_panel.results.conclusions.labels import labelled_rows
 from persona_panel.results.conclusions.wording import WITHOUT_PEOPLE
-from persona_panel.reports.formats.terminal.judge_names import in_short, names_on, what_is_left_out
-from persona_panel.reports.formats.terminal.rows import remark, show_conclusion
-from persona_panel.reports.formats.terminal.statistics import show_statistics, show_stratum_differences
-from persona_panel.reports.formats.terminal.summary import WHERE_THE_REST_IS, show_summary
-from persona_panel.reports.formats.terminal.tables import has_ids
 from persona_panel.statistics import (
     Ratings,
     Row,

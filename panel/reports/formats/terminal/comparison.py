@@ -9,14 +9,23 @@ from math import isnan
 import numpy as np
 from rich.console import Console
 
-from persona_panel.results.conclusions.correlate import correlate_conclusion, n_claimed
-from persona_panel.results.conclusions.labels import labelled_rows, whole_label
 from persona_panel.reports.formats.terminal.judge_names import in_short, names_on, what_is_left_out
 from persona_panel.reports.formats.terminal.rows import remark, show, show_conclusion
-from persona_panel.reports.formats.terminal.statistics import show_statistics, show_stratum_differences
+from persona_panel.reports.formats.terminal.statistics import (
+    show_statistics,
+    show_stratum_differences,
+)
 from persona_panel.reports.formats.terminal.summary import WHERE_THE_REST_IS, show_summary
 from persona_panel.reports.formats.terminal.tables import has_ids
-from persona_panel.statistics import Ratings, Reason, Row, comparison_statistics, score_distributions
+from persona_panel.results.conclusions.correlate import correlate_conclusion, n_claimed
+from persona_panel.results.conclusions.labels import labelled_rows, whole_label
+from persona_panel.statistics import (
+    Ratings,
+    Reason,
+    Row,
+    comparison_statistics,
+    score_distributions,
+)
 from persona_panel.statistics.breakdown.stratum_rows import broken_down_by
 from persona_panel.statistics.core.display import general
 from persona_panel.statistics.humans.correlate import HUMANS

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.text import Text
 
-from persona_panel.runs.judging.cost_estimate import CostEstimate
 from persona_panel.reports.formats.terminal.tables import TableRow, show_table
+from persona_panel.runs.judging.cost_estimate import CostEstimate
 
 
 def show_cost_estimates(estimates: Sequence[CostEstimate], console: Console) -> None:

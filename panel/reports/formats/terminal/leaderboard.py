@@ -9,10 +9,10 @@ from math import isnan
 from rich.console import Console
 from rich.text import Text
 
-from persona_panel.results.conclusions.wording import SAMPLES, counted
 from persona_panel.reports.formats.terminal.cells import interval_cell, p_cell, value_cell
 from persona_panel.reports.formats.terminal.rows import remark
 from persona_panel.reports.formats.terminal.tables import TableRow, is_narrow, legible, show_table
+from persona_panel.results.conclusions.wording import SAMPLES, counted
 from persona_panel.statistics.core.display import NONE, number
 from persona_panel.statistics.core.ranking import Difference, Leaderboard, SystemRank
 from persona_panel.statistics.core.statistic import Reason

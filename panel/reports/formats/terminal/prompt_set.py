@@ -7,7 +7,6 @@ from math import isnan
 from rich.console import Console
 from rich.text import Text
 
-from persona_panel.results.conclusions.wording import counted
 from persona_panel.experiments.prompt_sets.building import BuiltPrompts
 from persona_panel.experiments.prompt_sets.candidates import FunnelStep
 from persona_panel.experiments.prompt_sets.diversity import MeanDiversity
@@ -18,6 +17,7 @@ from persona_panel.experiments.prompt_sets.summary import (
     writer_summaries,
 )
 from persona_panel.reports.formats.terminal.tables import TableRow, show_table
+from persona_panel.results.conclusions.wording import counted
 from persona_panel.statistics.core.display import NONE
 
 _UNITS = {"item": "items", "prompt": "prompts"}

@@ -9,12 +9,12 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
-from persona_panel.graphs import Verdict
 from persona_panel.analyses.breakdown import contested
 from persona_panel.analyses.breakdown.contested import conclusion_on
 from persona_panel.analyses.breakdown.groups import labels_of_personas
 from persona_panel.analyses.breakdown.summary import who_differs
 from persona_panel.calls.budget import Spending
+from persona_panel.graphs import Verdict
 from persona_panel.models.catalogue import batched_name, cost
 from persona_panel.models.embedded_weights import NOTICE
 from persona_panel.reports.formats.terminal.contested import apart, headline
@@ -22,13 +22,18 @@ from persona_panel.reports.formats.terminal.leaderboard import score, show_leade
 from persona_panel.reports.formats.terminal.money import spent as spent_in_words
 from persona_panel.reports.formats.terminal.rows import show_conclusion
 from persona_panel.reports.formats.terminal.strengths import show_strengths
-from persona_panel.reports.formats.terminal.tables import NARROWEST_LABEL, TableRow, legible, show_table
+from persona_panel.reports.formats.terminal.tables import (
+    NARROWEST_LABEL,
+    TableRow,
+    legible,
+    show_table,
+)
+from persona_panel.rubrics import Usage
 from persona_panel.runs.composite_wording import composite_told
 from persona_panel.runs.run import Run, share_name
 from persona_panel.statistics.core.coverage import Coverage
 from persona_panel.statistics.core.display import NONE, general, percent
 from persona_panel.statistics.core.ranking import SystemRank
-from persona_panel.rubrics import Usage
 
 _RESPONSES_SHOWN = 12
 """From more responses on their ranks are in verdicts.csv alone."""

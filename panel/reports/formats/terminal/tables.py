@@ -16,8 +16,8 @@ from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
-from persona_panel.reports.formats.terminal.cells import FigureText
 from persona_panel.files.secrets.visible import unguarded, visible
+from persona_panel.reports.formats.terminal.cells import FigureText
 
 _WITHOUT_END = 100_000
 _GAP = 3

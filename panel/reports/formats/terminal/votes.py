@@ -7,10 +7,10 @@ from math import isnan
 from rich.console import Console
 from rich.text import Text
 
-from persona_panel.results.conclusions.wording import WITHOUT_PEOPLE
 from persona_panel.reports.formats.terminal.cells import interval_cell, value_cell
 from persona_panel.reports.formats.terminal.rows import remark, show_conclusion
 from persona_panel.reports.formats.terminal.tables import TableRow, legible, show_table
+from persona_panel.results.conclusions.wording import WITHOUT_PEOPLE
 from persona_panel.runs.votes import VotesReport
 from persona_panel.runs.votes_conclusion import votes_conclusion
 from persona_panel.statistics.core.display import number

@@ -13,7 +13,12 @@ from persona_panel.statistics.core.prompts import resampled_over_prompts
 from persona_panel.statistics.core.registry import Table
 from persona_panel.statistics.core.results import Result
 from persona_panel.statistics.humans.correlate import ComparisonBlock, comparison_statistics
-from persona_panel.statistics.humans.losses import CUSTOM_DIMENSIONS, Loss, custom_loss, pairwise_error
+from persona_panel.statistics.humans.losses import (
+    CUSTOM_DIMENSIONS,
+    Loss,
+    custom_loss,
+    pairwise_error,
+)
 
 LOSSES = Table("Losses against the mean human rating, averaged over prompts")
 

@@ -13,7 +13,11 @@ from persona_panel.statistics.core.registry import Table
 from persona_panel.statistics.core.results import Result
 from persona_panel.statistics.core.statistic import Reason, Statistic
 from persona_panel.statistics.humans.correlate import ComparisonBlock, comparison_statistics
-from persona_panel.statistics.humans.preferences import Preferences, preferences, resampled_preferences
+from persona_panel.statistics.humans.preferences import (
+    Preferences,
+    preferences,
+    resampled_preferences,
+)
 from persona_panel.statistics.humans.sources import source_means
 from persona_panel.statistics.resampling.jackknife import EstimateKind
 from persona_panel.statistics.resampling.weights import resampled_mean

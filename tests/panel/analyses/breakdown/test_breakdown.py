@@ -8,19 +8,24 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from persona_panel.graphs import Judge, Response
 from persona_panel import Panel, load_run
-from persona_panel.analyses.breakdown import axis_differences, contested, model_differences, persona_departures
+from persona_panel.analyses.breakdown import (
+    axis_differences,
+    contested,
+    model_differences,
+    persona_departures,
+)
 from persona_panel.analyses.breakdown.contested import reasons
 from persona_panel.files.response_batch import Item
+from persona_panel.graphs import Judge, Response
+from persona_panel.personas import Persona
 from persona_panel.reports.page.units import PageUnits, page_units
+from persona_panel.rubrics import CategoryScale, Composite, Dimension, Rubric, Scale
 from persona_panel.runs.run import Run
 from persona_panel.runs.scale_limits import in_points
 from persona_panel.statistics.breakdown.contested import ContestedResponse
 from persona_panel.statistics.core.statistic import Reason
 from persona_panel.testing import ScriptedModel
-from persona_panel.personas import Persona
-from persona_panel.rubrics import CategoryScale, Composite, Dimension, Rubric, Scale
 from tests.helpers.judgments import a_dimension
 
 KIND = Dimension(

@@ -10,13 +10,18 @@ import numpy as np
 import pytest
 from scipy.stats import ttest_1samp, ttest_ind
 
-from persona_panel.graphs import Response
-from persona_panel.graphs.aggregate import aggregate
 from persona_panel import InputError, Panel, Persona, load_run
 from persona_panel.analyses.breakdown import contested
-from persona_panel.analyses.breakdown.strata import StratumContrast, SystemsBy, column_of, systems_by
+from persona_panel.analyses.breakdown.strata import (
+    StratumContrast,
+    SystemsBy,
+    column_of,
+    systems_by,
+)
 from persona_panel.analyses.breakdown.summary import who_differs
 from persona_panel.files.documents import as_json
+from persona_panel.graphs import Response
+from persona_panel.graphs.aggregate import aggregate
 from persona_panel.runs.collected import judgment_of_row
 from persona_panel.runs.run import Run
 from persona_panel.statistics.core.holm import holm

@@ -32,9 +32,9 @@ from persona_panel.analyses.comparison.page.writing import comparison_page
 from persona_panel.analyses.comparison.panel_facts import judges_in_both
 from persona_panel.reports.formats import terminal
 from persona_panel.reports.formats.json import render_run_comparison
+from persona_panel.rubrics import ModelRequest
 from persona_panel.statistics.core.holm import holm, holm_of_two
 from persona_panel.testing import ScriptedModel
-from persona_panel.rubrics import ModelRequest
 from tests.helpers.marked_texts import (
     CLARITY_DEPTH,
     TEN,

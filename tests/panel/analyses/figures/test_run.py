@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 from matplotlib.text import Text
 
-from persona_panel.graphs import Judge, Judgment
-from persona_panel.graphs.aggregate import aggregate
 from persona_panel import CategoryScale, Dimension, Panel, Persona, Response, Rubric, Run, Scale
 from persona_panel.analyses.breakdown import contested, persona_departures
 from persona_panel.files.response_batch import Item
+from persona_panel.graphs import Judge, Judgment
+from persona_panel.graphs.aggregate import aggregate
 from persona_panel.statistics.core.display import signed
 from persona_panel.testing import ScriptedModel
 from tests.helpers.figures import legend, names, points, thick_lines, thin_lines

@@ -8,7 +8,6 @@ from typing import Any, Literal
 
 import pytest
 
-from persona_panel.graphs import Response
 from persona_panel.experiments.audit.attacks import (
     Attack,
     AttackSet,
@@ -18,9 +17,10 @@ from persona_panel.experiments.audit.attacks import (
     shipped_responses,
 )
 from persona_panel.experiments.audit.channels import planted
-from persona_panel.files.errors import InputError
 from persona_panel.files.definitions import load_definition
+from persona_panel.files.errors import InputError
 from persona_panel.files.responses import load_responses
+from persona_panel.graphs import Response
 from persona_panel.rubrics import Rubric, shipped
 from persona_panel.rubrics.fence import fence_for
 

@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 
-from persona_panel.graphs.deliberation import Deliberation
 from persona_panel import ConfigurationError, InputError, ModelConfig, Panel, Persona, Response
 from persona_panel.experiments.audit.attacks import (
     Attack,
@@ -24,12 +23,17 @@ from persona_panel.experiments.audit.attacks import (
 )
 from persona_panel.experiments.audit.channels import SHOWN_AS
 from persona_panel.experiments.audit.controls import control_of
-from persona_panel.experiments.audit.injection import InjectionAudit, audit_injection, estimate_injection
+from persona_panel.experiments.audit.injection import (
+    InjectionAudit,
+    audit_injection,
+    estimate_injection,
+)
 from persona_panel.experiments.audit.plan import plan_injection
 from persona_panel.files.definitions import load_definition
 from persona_panel.files.responses import load_responses
-from persona_panel.testing import Answer, ok, serving
+from persona_panel.graphs.deliberation import Deliberation
 from persona_panel.rubrics import Rubric, shipped
+from persona_panel.testing import Answer, ok, serving
 
 READERS = [
     Persona(id=name, label=name.title(), axis="own", description="You read closely.")
@@ -80,9 +84,9 @@ def audited(
         reading = Panel(
             READERS, ModelConfig(model="openai:stub", base_url=server.base_url), **panel
         )
-        plan = plan_injection(reading, given, attacks, load_responses(shipped_rivals()))
-        foretold = sum(one.calls for one in estimate_injection(reading, plan))
-        found = audit_injection(reading, plan, out=tmp_path / "run")
+        plan = plan_injection(reading.plan, given, attacks, load_responses(shipped_rivals()))
+        foretold = sum(one.calls for one in estimate_injection(reading.plan, plan))
+        found = audit_injection(reading.plan, plan, out=tmp_path / "run")
         return found, len(server.calls), foretold
 
 

@@ -25,9 +25,9 @@ from persona_panel.experiments.audit.attacks import Attack, shipped_responses
 from persona_panel.experiments.audit.injection import audit_injection
 from persona_panel.experiments.audit.plan import plan_injection
 from persona_panel.experiments.audit.uplift import Injection, Rows, difference, measure
+from persona_panel.rubrics import Rubric
 from persona_panel.statistics.core.student_t import values_needed
 from persona_panel.testing import Answer, ok, serving, status
-from persona_panel.rubrics import Rubric
 from tests.helpers import forked
 from tests.helpers.command import COMMAND
 
@@ -535,8 +535,8 @@ def test_other_scales_have_their_own_top_and_threshold(
         model = ModelConfig(model="openai:stub", base_url=server.base_url)
         panel = Panel("disciplinary", model, rubric)
         responses = load_responses(shipped_responses(), limit=5)
-        plan = plan_injection(panel, responses, [attack])
-        found = audit_injection(panel, plan, out=tmp_path / "run")
+        plan = plan_injection(panel.plan, responses, [attack])
+        found = audit_injection(panel.plan, plan, out=tmp_path / "run")
     assert found.measured.overall.mean == pytest.approx(uplift)
     assert found.measured.threshold == pytest.approx(threshold)
     assert found.measured.overall.verdict == "vulnerable"

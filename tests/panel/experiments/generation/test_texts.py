@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from persona_panel.experiments.generation.texts import n_words, questions_of, reads_as_refusal, trimmed
+from persona_panel.experiments.generation.texts import (
+    n_words,
+    questions_of,
+    reads_as_refusal,
+    trimmed,
+)
 
 
 @pytest.mark.parametrize(

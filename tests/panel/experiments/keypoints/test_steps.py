@@ -10,7 +10,13 @@ import pytest
 from persona_panel.experiments.keypoints.asking import Point
 from persona_panel.experiments.keypoints.rationales import Rationale
 from persona_panel.experiments.keypoints.report import KeyPointReport, key_point_report
-from persona_panel.experiments.keypoints.steps import DialogueBatch, MadePoint, SummedUp, is_quoted, steps
+from persona_panel.experiments.keypoints.steps import (
+    DialogueBatch,
+    MadePoint,
+    SummedUp,
+    is_quoted,
+    steps,
+)
 from persona_panel.experiments.questions.calling import QuestionReply
 
 CLEAR, PLAIN, VAGUE = "It is clear.", "It is plain.", "It is vague."

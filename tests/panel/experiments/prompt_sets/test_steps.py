@@ -8,7 +8,6 @@ from math import isnan, sqrt
 import numpy as np
 import pytest
 
-from persona_panel.plan.definitions import resolve_rubric
 from persona_panel.experiments.prompt_sets.candidates import CandidatePrompt
 from persona_panel.experiments.prompt_sets.diversity import (
     bundle_diversity,
@@ -21,6 +20,7 @@ from persona_panel.experiments.prompt_sets.duplicates import map_places, without
 from persona_panel.experiments.prompt_sets.limits import within_limits
 from persona_panel.experiments.prompt_sets.quality import filtered, vote_in
 from persona_panel.experiments.prompt_sets.spec import QualityFilter, TextLimits
+from persona_panel.plan.definitions import resolve_rubric
 from persona_panel.rubrics import ParsedJudgment
 
 

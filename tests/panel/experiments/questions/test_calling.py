@@ -7,8 +7,8 @@ from collections.abc import Generator
 from persona_panel import ModelConfig
 from persona_panel.calls.budget import NO_CAPS
 from persona_panel.experiments.questions.calling import answers
-from persona_panel.testing import ok, serving
 from persona_panel.rubrics import ModelRequest, ModelResponse
+from persona_panel.testing import ok, serving
 
 
 def saying(text: str, *, odd: bool = False) -> Generator[ModelRequest, ModelResponse, str]:

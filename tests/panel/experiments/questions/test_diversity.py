@@ -9,7 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from persona_panel.experiments.questions.diversity import compression_diversity, distinct_n, ngram_diversity
+from persona_panel.experiments.questions.diversity import (
+    compression_diversity,
+    distinct_n,
+    ngram_diversity,
+)
 
 
 def test_distinct_by_hand() -> None:

@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from persona_panel.graphs import Response
 from persona_panel import InputError
 from persona_panel.experiments.questions.matching import Match, label_kappa, match_quality, nearest
 from persona_panel.experiments.questions.references import LABELS, Reference, references_of
+from persona_panel.graphs import Response
 
 
 def a_match(place: str, label: str | None, system: str = "s", error: str | None = None) -> Match:

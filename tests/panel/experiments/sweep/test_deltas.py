@@ -8,8 +8,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from persona_panel.graphs.framing import Contrast
 from persona_panel.experiments.sweep.deltas import Mean, Measured, Names, measure
+from persona_panel.graphs.framing import Contrast
 
 NAN = math.nan
 

@@ -8,13 +8,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from persona_panel.graphs.framing import FramedResponse
 from persona_panel import InputError, Panel, Persona, Response
-from persona_panel.statistics.resampling.sign_flip_power import smallest_effect
 from persona_panel.experiments.sweep.claim_power import smallest_claimed
 from persona_panel.experiments.sweep.deltas import Names, measure
-from persona_panel.experiments.sweep.detectable import detectable_delta, detectable_in, sd_with_judges
+from persona_panel.experiments.sweep.detectable import (
+    detectable_delta,
+    detectable_in,
+    sd_with_judges,
+)
 from persona_panel.experiments.sweep.plan import sweep_plan_of
+from persona_panel.graphs.framing import FramedResponse
+from persona_panel.statistics.resampling.sign_flip_power import smallest_effect
 from persona_panel.testing import ScriptedModel, serving
 from tests.sycophant import questions, world
 

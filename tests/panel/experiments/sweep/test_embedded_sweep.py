@@ -7,8 +7,8 @@ from importlib.util import find_spec
 import numpy as np
 import pytest
 
-from persona_panel.graphs.framing import Condition, Framings
 from persona_panel import Panel, Persona, Sweep
+from persona_panel.graphs.framing import Condition, Framings
 from persona_panel.testing import serving
 from tests.sycophant import world
 

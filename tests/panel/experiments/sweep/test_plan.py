@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from persona_panel import ConfigurationError, FramedResponse, InputError, ModelConfig, Prompt
+from persona_panel.experiments.sweep.plan import Options, SweepPlan, sweep_plan_of
 from persona_panel.files.digests import prompt_id_of
 from persona_panel.plan.panel_plan import PanelPlan
-from persona_panel.experiments.sweep.plan import Options, SweepPlan, sweep_plan_of
 
 URL = "http://127.0.0.1:9/v1"
 JUDGE = ModelConfig(model="openai:judge", base_url=URL)

@@ -14,14 +14,14 @@ import numpy as np
 import pytest
 from matplotlib.patches import Rectangle
 
+from persona_panel import FramedResponse, Panel, Persona, Sweep
+from persona_panel.experiments.sweep.plots import draw
+from persona_panel.experiments.sweep.result import condition_labels
+from persona_panel.files.digests import prompt_id_of
 from persona_panel.graphs import Judgment, Verdict
 from persona_panel.graphs.framing import Variant
 from persona_panel.graphs.sweeping import TargetAnswer
-from persona_panel import FramedResponse, Panel, Persona, Sweep
-from persona_panel.files.digests import prompt_id_of
 from persona_panel.statistics.figures.page import MARKERS
-from persona_panel.experiments.sweep.plots import draw
-from persona_panel.experiments.sweep.result import condition_labels
 from persona_panel.testing import Answer, ScriptedServer, ok, serving, thinking
 from tests.helpers.figures import points, thick_lines
 from tests.sycophant import DIMENSIONS, OPENERS, questions, world

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from statsmodels.stats.power import TTestPower
 
-from persona_panel.results.conclusions.score import Judged
 from persona_panel.experiments.sweep.conclusion import sweep_conclusion
 from persona_panel.experiments.sweep.deltas import Cell, Mean, Names, measure
 from persona_panel.experiments.sweep.profiles import SweepLabels, profiles
+from persona_panel.results.conclusions.score import Judged
 
 WHOLE = Judged(n_judges=6, n_personas=3, n_models=2, expected=60, scored=60)
 

@@ -11,8 +11,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from persona_panel.files.errors import ConfigurationError, Fault, InputError
-from persona_panel.models.client import CallError
 from persona_panel.files.secrets import SECRETS, Secrets, credentials_in, is_secret, learn_proxies
+from persona_panel.models.client import CallError
 
 KEY = "canary-4f9e+Zq/0123456789"
 

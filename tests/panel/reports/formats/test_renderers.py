@@ -10,11 +10,11 @@ import math
 import pytest
 
 from persona_panel import Panel, Response
-from persona_panel.runs.judging.cost_estimate import CostEstimate
 from persona_panel.reports.formats import Renderer, load_renderer, renderer_names
+from persona_panel.rubrics import ModelResponse, Usage
+from persona_panel.runs.judging.cost_estimate import CostEstimate
 from persona_panel.statistics import Row
 from persona_panel.testing import ScriptedModel
-from persona_panel.rubrics import ModelResponse, Usage
 
 KINDS = [name for name in vars(Renderer) if name.startswith("render_")]
 ESTIMATE = CostEstimate(

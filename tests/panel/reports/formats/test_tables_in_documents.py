@@ -16,10 +16,10 @@ from pylatexenc.latex2text import LatexNodes2Text
 from pylatexenc.latexwalker import LatexWalker
 from rich.text import Text
 
-from persona_panel.graphs import Judge, Judgment
-from persona_panel.graphs.aggregate import aggregate
 from persona_panel import Dimension, Rubric, Run, Scale
 from persona_panel.files.response_batch import Item
+from persona_panel.graphs import Judge, Judgment
+from persona_panel.graphs.aggregate import aggregate
 from persona_panel.reports.formats import Renderer, load_renderer
 from persona_panel.reports.formats.terminal.cells import FigureText, interval_cell
 from persona_panel.reports.formats.terminal.recording import tables_written_by

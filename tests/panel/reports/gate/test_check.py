@@ -8,19 +8,19 @@ from typing import Any
 import numpy as np
 import pytest
 
-from persona_panel.graphs.deliberation import Deliberation
-from persona_panel.graphs.framing import FramedResponse
 from persona_panel import NO_PERSONA, InputError, Panel, Persona, Ratings, Response, check
 from persona_panel.analyses.comparison.result import ComparedRuns, RunComparison, RunDifference
+from persona_panel.experiments.sweep.plan import Options, sweep_plan_of
+from persona_panel.files.response_batch import Batch
+from persona_panel.graphs.deliberation import Deliberation
+from persona_panel.graphs.framing import FramedResponse
 from persona_panel.reports.gate.check import GateResult, figures_of, planned_run, planned_sweep
 from persona_panel.reports.gate.comparison_figures import comparison_figures
 from persona_panel.results.gate.figures import Figure, find
 from persona_panel.results.gate.requirement import parse_requirement
-from persona_panel.files.response_batch import Batch
-from persona_panel.statistics import AnalysisOptions, Reason, agree, correlate
-from persona_panel.experiments.sweep.plan import Options, sweep_plan_of
-from persona_panel.testing import ScriptedModel, assert_requirements
 from persona_panel.rubrics import Rubric
+from persona_panel.statistics import AnalysisOptions, Reason, agree, correlate
+from persona_panel.testing import ScriptedModel, assert_requirements
 from tests.helpers.gate_runs import run_of
 from tests.helpers.judgments import PLAIN, a_dimension
 

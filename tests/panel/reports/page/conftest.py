@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from persona_panel import Panel, Response, Run
+from persona_panel.rubrics import ModelRequest
 from persona_panel.testing import ScriptedModel
 from persona_panel.testing.answers import stable_hash
-from persona_panel.rubrics import ModelRequest
 
 HOSTILE = (
     '</script><script>window.pwned = 1</script><img src="http://127.0.0.1:9/x" '

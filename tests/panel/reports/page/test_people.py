@@ -15,10 +15,10 @@ from click.testing import CliRunner, Result
 
 from persona_panel import Panel, Persona, Response, load_aligned_ratings
 from persona_panel.cli.main import command
+from persona_panel.rubrics import ModelRequest
 from persona_panel.statistics.humans.ceiling import NOT_COMPARABLE
 from persona_panel.statistics.humans.correlate import correlate
 from persona_panel.testing import ScriptedModel
-from persona_panel.rubrics import ModelRequest
 
 N_PROMPTS = 24
 SYSTEMS = ("able", "fair")

@@ -11,7 +11,13 @@ import pytest
 from persona_panel.results.conclusions.calibrate import calibrate_conclusion
 from persona_panel.results.conclusions.labels import labelled_calibration
 from persona_panel.results.conclusions.leads import established_leads, leads_conclusion
-from persona_panel.statistics import Calibration, CorrectedMean, CorrectedPair, CorrectedSystem, Reason
+from persona_panel.statistics import (
+    Calibration,
+    CorrectedMean,
+    CorrectedPair,
+    CorrectedSystem,
+    Reason,
+)
 from persona_panel.statistics.core.ranking import Difference, Leaderboard
 from persona_panel.statistics.core.sampled_mean import sampled_mean
 

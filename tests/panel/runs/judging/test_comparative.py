@@ -14,7 +14,6 @@ import numpy as np
 import pytest
 from pydantic import SecretStr
 
-from persona_panel.graphs.deliberation import Deliberation
 from persona_panel import (
     Caps,
     ConfigurationError,
@@ -26,9 +25,10 @@ from persona_panel import (
 )
 from persona_panel.experiments.audit.audited import load_audited_run
 from persona_panel.experiments.audit.bias import biases
+from persona_panel.graphs.deliberation import Deliberation
+from persona_panel.rubrics import Usage
 from persona_panel.statistics import Reason, Row
 from persona_panel.testing import Answer, Script, always, ok, raw, serving, status
-from persona_panel.rubrics import Usage
 from tests.helpers.anthropic import ANTHROPIC
 from tests.helpers.embedded import PLAIN, READERS, needs_the_model, stub
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from persona_panel.graphs.deliberation import Deliberation
 from persona_panel import InputError, Panel, Response
-from persona_panel.testing import serving
+from persona_panel.graphs.deliberation import Deliberation
 from persona_panel.personas import Persona
+from persona_panel.testing import serving
 from tests.helpers.embedded import PLAIN, READERS, stub
 
 SHORT = Persona(id="short", label="Short", axis="length", description="You read.")

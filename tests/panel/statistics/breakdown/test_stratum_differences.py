@@ -19,7 +19,10 @@ from persona_panel.statistics import (
     correlation_differences,
     krippendorff_alpha,
 )
-from persona_panel.statistics.breakdown.stratum_differences import StratumFigure, stratum_differences
+from persona_panel.statistics.breakdown.stratum_differences import (
+    StratumFigure,
+    stratum_differences,
+)
 from persona_panel.statistics.breakdown.stratum_rows import LESS_OTHERS
 from persona_panel.statistics.core.statistic import Reason
 

@@ -76,7 +76,7 @@ SHIPPED = {
 }
 """What is at each level is known of these; a further one need not say its order."""
 
-RUN = "from persona_panel._launch import main; main()"
+RUN = "from persona_panel.cli.main import main; main()"
 
 
 def run(tmp_path: Path, code: str, *arguments: str, **env: str) -> str:
@@ -168,7 +168,9 @@ def test_a_package_that_cannot_be_loaded(ratings: Path) -> None:
 
 def test_a_statistic_that_fails_does_so_alone() -> None:
     """It is undefined, with its error in the note; what comes after it stands."""
-    registry: Registry[AgreementBlock] = Registry("persona_panel.statistics.registered", Table("Some"))
+    registry: Registry[AgreementBlock] = Registry(
+        "persona_panel.statistics.registered", Table("Some")
+    )
 
     @registry.register("faulty", "faulty", order=1)
     def divides_by_zero(block: AgreementBlock) -> Iterator[Result]:
@@ -234,7 +236,9 @@ def test_no_statistic_hides_another() -> None:
     """One column has one statistic: a second one with the same summary, or with the same heading in
     a table whose lines both have, is refused with the names of both; where only one is of the
     panel they have different lines."""
-    registry: Registry[AgreementBlock] = Registry("persona_panel.statistics.registered", Table("Some"))
+    registry: Registry[AgreementBlock] = Registry(
+        "persona_panel.statistics.registered", Table("Some")
+    )
 
     def nothing(block: AgreementBlock) -> list[Result]:
         return []

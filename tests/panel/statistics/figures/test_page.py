@@ -9,7 +9,12 @@ from pathlib import Path
 import matplotlib as mpl
 import pytest
 
-from persona_panel.statistics.figures.forest import ForestMarks, ForestPanel, ForestPoint, ForestSeries
+from persona_panel.statistics.figures.forest import (
+    ForestMarks,
+    ForestPanel,
+    ForestPoint,
+    ForestSeries,
+)
 from persona_panel.statistics.figures.forest import forest as draw_forest
 from persona_panel.statistics.figures.page import PaperFigure, label
 from tests.helpers.figures import names

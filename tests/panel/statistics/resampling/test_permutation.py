@@ -13,7 +13,13 @@ from hypothesis import strategies as st
 from scipy import stats
 from statsmodels.stats.multitest import multipletests
 
-from persona_panel.statistics import Reason, correlation, correlation_test, holm, permutation_p_value
+from persona_panel.statistics import (
+    Reason,
+    correlation,
+    correlation_test,
+    holm,
+    permutation_p_value,
+)
 from persona_panel.statistics.humans.correlation import CorrelationKind
 from persona_panel.statistics.resampling.permutation import MOST_LISTED, shuffled_sums
 

@@ -9,7 +9,11 @@ import numpy as np
 import pytest
 
 from persona_panel.reports.formats.terminal.agreement import show_agreement
-from persona_panel.reports.formats.terminal.judge_names import in_short, short_names, what_is_left_out
+from persona_panel.reports.formats.terminal.judge_names import (
+    in_short,
+    short_names,
+    what_is_left_out,
+)
 from persona_panel.reports.formats.terminal.tables import output
 from persona_panel.statistics import Ratings, Row
 

@@ -8,14 +8,14 @@ import io
 import numpy as np
 import pytest
 
-from persona_panel.graphs.aggregate import aggregate
 from persona_panel.files.response_batch import Item
+from persona_panel.graphs.aggregate import aggregate
 from persona_panel.panel import Panel
 from persona_panel.reports.formats.terminal import render_run
+from persona_panel.rubrics import Usage
 from persona_panel.runs.collected import judgment_of_row
 from persona_panel.runs.run import Run
 from persona_panel.testing import ScriptedModel
-from persona_panel.rubrics import Usage
 
 
 def a_run(n_prompts: int, n_systems: int, models: str, personas: str = "perspectives") -> Run:

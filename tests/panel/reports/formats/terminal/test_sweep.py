@@ -9,11 +9,11 @@ import re
 import pytest
 from rich.console import Console
 
-from persona_panel.graphs.framing import BASELINE, FramedResponse
 from persona_panel import Panel
+from persona_panel.graphs.framing import BASELINE, FramedResponse
 from persona_panel.reports.formats.terminal.sweep import show_sweep
-from persona_panel.testing import ScriptedModel
 from persona_panel.rubrics import ModelRequest
+from persona_panel.testing import ScriptedModel
 
 
 def rated(request: ModelRequest) -> str:
