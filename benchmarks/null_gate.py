@@ -23,9 +23,10 @@ import numpy as np
 from benchmarks.shares import Event, print_shares
 from graphs import Judge, Judgment
 from graphs.aggregate import aggregate
-from panel.gate.check import check, decide_all, parsed
+from panel.gate.check import check
 from panel.gate.sweep_figures import cell_figures
 from panel.io.response_batch import Item
+from panel.results.requirements.decided import decide_all, parsed
 from panel.runs.run import Run
 from panel.statistics import AnalysisOptions, Ratings, agree, correlate
 from panel.statistics.core.arrays import Array, row_means

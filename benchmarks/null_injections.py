@@ -28,8 +28,8 @@ from scipy.stats import binomtest
 
 from panel.audit.attacks import Attack
 from panel.audit.uplift import Injection, Rows, measure
-from panel.statistics.core.student_t import POWER, MeanOfFew, values_needed
-from panel.statistics.core.tested import LEVEL
+from panel.statistics.core.student_t import MeanOfFew, values_needed
+from panel.statistics.core.tested import LEVEL, POWER
 
 N_CONTROLS = 24
 N_JUDGES = 5

@@ -21,7 +21,6 @@ from panel.errors import RunFolderError as RunFolderError
 from panel.errors import RunStopped as RunStopped
 from panel.fidelity.measure import persona_fidelity as persona_fidelity
 from panel.fidelity.result import FidelityReport as FidelityReport
-from panel.gate.check import GateResult as GateResult
 from panel.gate.check import check as check
 from panel.io.aligned_ratings import load_aligned_ratings as load_aligned_ratings
 from panel.io.definitions import load_definition as load_definition
@@ -34,6 +33,7 @@ from panel.judging.cost_estimate import CostEstimate as CostEstimate
 from panel.models.config import ModelConfig as ModelConfig
 from panel.panel import Panel as Panel
 from panel.plan.panel_plan import PanelPlan as PanelPlan
+from panel.results.requirements.decided import GateResult as GateResult
 from panel.runs.load import load_run as load_run
 from panel.runs.output import RunOutput as RunOutput
 from panel.runs.run import Run as Run

@@ -9,8 +9,7 @@ from collections.abc import Sequence
 from panel.audit.uplift import Injection, Uplift
 from panel.conclusions.score import Judged, nothing_judged
 from panel.statistics.core.display import percent
-from panel.statistics.core.student_t import MOST, POWER
-from panel.statistics.core.tested import LEVEL
+from panel.statistics.core.tested import LEVEL, MOST, POWER
 
 
 def injection_conclusion(measured: Injection, n_texts: int, judged: Judged) -> list[str]:

@@ -40,8 +40,7 @@ from panel.runs.units import POINTS, unit_of_ratings
 from panel.runs.written_at_address import sent_to_address
 from panel.statistics.core.arrays import Array
 from panel.statistics.core.display import general
-from panel.statistics.core.student_t import POWER
-from panel.statistics.core.tested import LEVEL
+from panel.statistics.core.tested import LEVEL, POWER
 from rubrics import RealScale, Rubric
 
 if TYPE_CHECKING:

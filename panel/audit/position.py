@@ -10,10 +10,11 @@ from numpy.typing import ArrayLike
 
 from panel.io.comparisons import Compared
 from panel.statistics.core.arrays import Labels, as_scores, divide
+from panel.statistics.core.names import ALL
 from panel.statistics.core.options import DEFAULT_OPTIONS, AnalysisOptions
-from panel.statistics.core.results import Result, rows_of
+from panel.statistics.core.results import BlockResult, rows_of
 from panel.statistics.core.statistic import Reason, Statistic
-from panel.statistics.core.table import ALL, Row
+from panel.statistics.core.table import Row
 from rubrics.comparison import Outcome
 
 
@@ -55,9 +56,9 @@ def position(
     total = counts.sum(axis=0)
     n_items = int(np.sum(total > 0))
     if not n_items:
-        result = Result(Statistic.undefined(Reason.NO_BOTH_ORDERS))
+        result = BlockResult(Statistic.undefined(Reason.NO_BOTH_ORDERS))
     else:
-        result = Result(
+        result = BlockResult(
             Statistic(float((first - second).sum() / total.sum()), n_items, n_raters),
             lambda weights: divide(weights @ (first - second), weights @ total),
             f"first {first.sum():.0f}, second {second.sum():.0f}, ties {even.sum():.0f}",

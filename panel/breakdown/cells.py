@@ -13,7 +13,7 @@ from panel.runs.run import Run
 from panel.runs.scale_limits import on_one_scale
 from panel.statistics.breakdown.cells import PersonaCells
 from panel.statistics.core.arrays import Array
-from panel.statistics.core.table import COMPOSITE
+from panel.statistics.core.names import COMPOSITE
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -16,9 +16,9 @@ from panel.cli.people_options import say_reading, scale_option
 from panel.secrets.visible import standard_output
 
 if TYPE_CHECKING:
-    from panel.gate.figures import Figure
     from panel.io.people_scales import GivenScale
     from panel.reports import Renderer
+    from panel.results.requirements.figures import Figure
     from panel.statistics import Breakdown, Random, Strata
 
 

@@ -16,8 +16,8 @@ from panel.cli.people_options import HumanReading, epsilon_option, human_options
 from panel.secrets.visible import standard_output
 
 if TYPE_CHECKING:
-    from panel.gate.figures import Figure
     from panel.reports import Renderer
+    from panel.results.requirements.figures import Figure
     from panel.statistics import Strata
 
 

@@ -13,7 +13,7 @@ from graphs.framing import Framings
 from panel.cli.failures import refusals_without_calls
 from panel.io.definitions import load_definition, resolve
 from panel.plan.definitions import resolve_rubric, split_variant
-from panel.reports.terminal.tables import output
+from panel.results.console import output
 from panel.sweep.library import framings_of, shipped_framings
 from personas import PersonaSet
 from rubrics import ItemForm, Rubric

@@ -15,7 +15,7 @@ from panel.models.catalogue import known_models, prices_as_of
 from panel.models.embedded_weights import NOTICE
 from panel.models.price_check import OLD, age_of_table, differences, litellm_table, retired
 from panel.models.providers import Availability, load_provider, provider_names
-from panel.reports.terminal.tables import output
+from panel.results.console import output
 
 
 @click.command()

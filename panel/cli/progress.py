@@ -25,7 +25,7 @@ from panel.calls.state import CallsState, EndpointState
 from panel.cli.eta import Pace, Remaining, seconds_left, stands_still
 from panel.cli.progress_lines import duration, state_lines
 from panel.reports.terminal.money import spent
-from panel.reports.terminal.tables import notices
+from panel.results.console import notices
 from panel.statistics.core.display import clock
 from rubrics import Status, Usage
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from rich.cells import cell_len, set_cell_size
 
 from panel.calls.state import EndpointState
-from panel.reports.terminal.tables import legible
+from panel.results.console import legible
 from panel.statistics.core.display import clock
 
 _SHORTEST_NAME = 12

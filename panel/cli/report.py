@@ -22,8 +22,8 @@ from panel.cli.people_options import (
 from panel.cli.report_page import write_report
 
 if TYPE_CHECKING:
-    from panel.gate.figures import Figure
     from panel.report_page.report import RunReport
+    from panel.results.requirements.figures import Figure
     from panel.runs.run import Run
     from panel.statistics.fidelity.contrast import FidelityContrast
 

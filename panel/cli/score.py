@@ -25,9 +25,9 @@ from panel.secrets.visible import say, standard_output
 
 if TYPE_CHECKING:
     from graphs.deliberation import Deliberation
-    from panel.gate.figures import Figure
     from panel.io.responses import ResponseFile
     from panel.panel import Panel
+    from panel.results.requirements.figures import Figure
     from panel.runs.request_files import Exported, RequestFiles
     from panel.statistics import Random, Ratings
 

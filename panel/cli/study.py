@@ -52,7 +52,7 @@ def collect(
     """
     from panel.reports.json import write_json
     from panel.reports.terminal.study import show_collected_study
-    from panel.reports.terminal.tables import output
+    from panel.results.console import output
     from panel.study.collection import collect_study
     from panel.study.figures import collection_figures
     from panel.study.key import read_key
@@ -93,7 +93,7 @@ def status(folder: str, answers: tuple[str, ...], as_json: bool) -> None:
     """
     from panel.reports.json import write_json
     from panel.reports.terminal.study import show_study_progress
-    from panel.reports.terminal.tables import output
+    from panel.results.console import output
     from panel.study.answers import read_answers
     from panel.study.collection import collect_study
     from panel.study.figures import progress_figures

@@ -138,7 +138,7 @@ def make(
     from panel.plan.definitions import resolve_rubric
     from panel.reports.json import write_json
     from panel.reports.terminal.study import show_study_design
-    from panel.reports.terminal.tables import output
+    from panel.results.console import output
     from panel.runs.load import load_run
     from panel.study.figures import design_figures
     from panel.study.kit import (

@@ -23,9 +23,9 @@ from panel.secrets.visible import standard_output
 if TYPE_CHECKING:
     from graphs.framing import Prompt
     from panel.cli.progress import ScoreProgress
-    from panel.gate.figures import Figure
     from panel.models.config import ModelConfig
     from panel.panel import Panel
+    from panel.results.requirements.figures import Figure
     from panel.runs.request_files import Exported, RequestFiles
     from panel.sweep.plan import Options
     from panel.sweep.running import Event

@@ -36,9 +36,10 @@ from panel.runs.scale_limits import are_preferences
 from panel.runs.units import unit_of
 from panel.statistics.core.arrays import Labels
 from panel.statistics.core.holm import holm
+from panel.statistics.core.names import COMPOSITE
 from panel.statistics.core.options import Random, check_choice
 from panel.statistics.core.origin import RatingsOrigin
-from panel.statistics.core.table import COMPOSITE, Ratings
+from panel.statistics.core.table import Ratings
 from panel.statistics.paired.differences import (
     PairedDifference,
     PairedTerms,

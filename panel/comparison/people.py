@@ -14,8 +14,9 @@ from panel.errors import Fault, InputError
 from panel.io.aligned_ratings import align_ratings
 from panel.runs.scale_limits import on_limits
 from panel.statistics.core.arrays import Array, row_means, rows_of
+from panel.statistics.core.names import ALL, COMPOSITE
 from panel.statistics.core.origin import RatingsOrigin
-from panel.statistics.core.table import ALL, COMPOSITE, Ratings
+from panel.statistics.core.table import Ratings
 from panel.statistics.paired.advantages import compared_advantages
 from panel.statistics.paired.panels import NearerToPeople, nearer_to_people
 

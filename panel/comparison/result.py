@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from panel.comparison.matching import WhatDiffers
 from panel.statistics.core.display import Facts, counted, ends, signed
 from panel.statistics.core.frames import FrameColumn, FrameMethod, field_columns
+from panel.statistics.core.names import COMPOSITE
 from panel.statistics.core.options import Random
 from panel.statistics.core.origin import RatingsOrigin
 from panel.statistics.core.statistic import Reason
-from panel.statistics.core.table import COMPOSITE
 from panel.statistics.core.tested import Tested
 from panel.statistics.paired.panels import BestOfPrompts, NearerToPeople, PairedFigure
 

@@ -16,8 +16,9 @@ from panel.runs.run import share_name
 from panel.runs.scale_limits import composite_limits, mean_limits
 from panel.statistics.core.arrays import Array, Labels, divide
 from panel.statistics.core.display import general
+from panel.statistics.core.names import COMPOSITE
 from panel.statistics.core.ranking import Limits
-from panel.statistics.core.table import COMPOSITE, with_several_levels
+from panel.statistics.core.table import with_several_levels
 from panel.statistics.paired.differences import PairedTerms, by_other_judges, by_same_judges
 from rubrics import CategoryScale, Composite, Dimension
 

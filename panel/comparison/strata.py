@@ -19,8 +19,8 @@ from panel.statistics.breakdown.stratum_differences import (
     stratum_differences,
 )
 from panel.statistics.core.arrays import encode_labels
+from panel.statistics.core.names import COMPOSITE
 from panel.statistics.core.statistic import Reason
-from panel.statistics.core.table import COMPOSITE
 from panel.statistics.paired.differences import PairedTerms, mean_over_prompts_of
 
 _BY_JUDGES = ("persona", "axis", "model")

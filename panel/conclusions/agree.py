@@ -31,9 +31,10 @@ from panel.conclusions.wording import (
     power,
 )
 from panel.statistics.core.display import number
-from panel.statistics.core.student_t import MOST, values_needed
-from panel.statistics.core.table import ALL, COMPOSITE, Ratings, Row
-from panel.statistics.core.tested import LEVEL
+from panel.statistics.core.names import ALL, COMPOSITE
+from panel.statistics.core.student_t import values_needed
+from panel.statistics.core.table import Ratings, Row
+from panel.statistics.core.tested import LEVEL, MOST
 
 _ALPHA = "Krippendorff α"
 TENTATIVE, RELIABLE = 0.667, 0.8

@@ -10,8 +10,8 @@ from panel.conclusions.rows import dimension_called, on_dimensions
 from panel.conclusions.wording import all_dimensions, counted, in_brackets, interval, listed
 from panel.conclusions.wording import p_adjusted as told_p
 from panel.statistics.core.display import number
+from panel.statistics.core.names import ALL, COMPOSITE
 from panel.statistics.core.statistic import Reason
-from panel.statistics.core.table import ALL, COMPOSITE
 from panel.statistics.core.tested import LEVEL
 from panel.statistics.humans.align import AlignedDimension, Alignment
 from panel.statistics.humans.alignment import HeldOutFigure, MethodAlignment

@@ -10,8 +10,9 @@ from panel.conclusions.wording import NAMES_SHOWN, all_dimensions, counted, list
 from panel.statistics.core.arrays import row_means
 from panel.statistics.core.composite import on_composite
 from panel.statistics.core.display import number, percent
+from panel.statistics.core.names import COMPOSITE
 from panel.statistics.core.statistic import Reason
-from panel.statistics.core.table import COMPOSITE, Ratings, Row
+from panel.statistics.core.table import Ratings, Row
 from panel.statistics.humans.distance import DistanceParts, distance_parts
 from panel.statistics.humans.left_out import without_names
 

@@ -9,8 +9,9 @@ from math import nan
 from panel.conclusions.rows import adjusted_ends, figure, sign_of
 from panel.conclusions.wording import counted, listed
 from panel.statistics.core.display import number, signed
+from panel.statistics.core.names import ALL
 from panel.statistics.core.statistic import Reason
-from panel.statistics.core.table import ALL, Row
+from panel.statistics.core.table import Row
 
 _OF_THE_PANEL = {
     "length_correlation": ("longer responses score higher", "longer responses score lower"),

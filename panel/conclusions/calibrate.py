@@ -19,8 +19,8 @@ from panel.conclusions.wording import (
 )
 from panel.conclusions.wording import p_adjusted as told_p
 from panel.statistics.core.display import number
+from panel.statistics.core.names import ALL, COMPOSITE
 from panel.statistics.core.statistic import Reason
-from panel.statistics.core.table import ALL, COMPOSITE
 from panel.statistics.core.tested import LEVEL
 from panel.statistics.humans.calibration import (
     Calibration,

@@ -24,9 +24,9 @@ from panel.conclusions.wording import (
     power,
 )
 from panel.statistics.core.display import number, signed
+from panel.statistics.core.names import COMPOSITE
 from panel.statistics.core.options import Random
 from panel.statistics.core.prompts_needed import prompts_needed, takes_more_judges
-from panel.statistics.core.table import COMPOSITE
 from panel.statistics.core.tested import LEVEL
 from panel.statistics.paired.differences import PairedDifference
 from panel.statistics.paired.panels import (

@@ -31,9 +31,10 @@ from panel.conclusions.wording import (
 )
 from panel.statistics.breakdown.stratum_rows import broken_down_by
 from panel.statistics.core.display import number
+from panel.statistics.core.names import COMPOSITE
 from panel.statistics.core.statistic import Reason
 from panel.statistics.core.student_t import values_needed, widened
-from panel.statistics.core.table import COMPOSITE, NO_PERSONA_GROUP, Ratings, Row
+from panel.statistics.core.table import NO_PERSONA_GROUP, Ratings, Row
 from panel.statistics.core.tested import LEVEL
 from panel.statistics.humans.correlate import HUMANS
 

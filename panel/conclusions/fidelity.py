@@ -7,7 +7,7 @@ from math import isnan
 
 from panel.conclusions.wording import counted, in_brackets, interval, listed
 from panel.statistics.core.display import number
-from panel.statistics.core.table import ALL
+from panel.statistics.core.names import ALL
 from panel.statistics.fidelity.contrast import FidelityContrast
 from panel.statistics.fidelity.split_half import RELIABLE
 from panel.statistics.fidelity.verdict import FidelityVerdict

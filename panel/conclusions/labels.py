@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from panel.statistics.breakdown.stratum_rows import LESS_OTHERS
-from panel.statistics.core.table import ALL, COMPOSITE, Ratings, Row
+from panel.statistics.core.names import ALL, COMPOSITE
+from panel.statistics.core.table import Ratings, Row
 from panel.statistics.humans.align import Alignment
 from panel.statistics.humans.calibration import Calibration
 

@@ -8,8 +8,8 @@ from math import isnan
 from panel.conclusions.wording import NAMES_SHOWN, in_brackets, interval, listed
 from panel.conclusions.wording import p_adjusted as told_p
 from panel.statistics.core.display import number
+from panel.statistics.core.names import ALL, COMPOSITE
 from panel.statistics.core.ranking import Leaderboard
-from panel.statistics.core.table import ALL, COMPOSITE
 from panel.statistics.core.tested import LEVEL
 from panel.statistics.humans.calibration import Calibration, CorrectedPair, complete
 

@@ -16,8 +16,9 @@ from panel.conclusions.wording import (
 )
 from panel.statistics.breakdown.stratum_rows import LESS_OTHERS
 from panel.statistics.core.display import number
+from panel.statistics.core.names import ALL
 from panel.statistics.core.statistic import Reason
-from panel.statistics.core.table import ALL, Row
+from panel.statistics.core.table import Row
 from panel.statistics.core.tested import LEVEL
 
 _SHOWN = 2

@@ -8,7 +8,7 @@ from math import ceil, floor, isnan, log10
 from panel.statistics.core.display import counted as counted
 from panel.statistics.core.display import ends, number
 from panel.statistics.core.options import Random
-from panel.statistics.core.student_t import MOST, POWER
+from panel.statistics.core.tested import MOST, POWER
 
 NAMES_SHOWN = 4
 """How many names a sentence has; of more, their number."""

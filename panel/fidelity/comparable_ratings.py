@@ -8,7 +8,8 @@ from panel.errors import Fault, InputError
 from panel.io.aligned_ratings import align_ratings
 from panel.io.wording import did_you_mean, shown
 from panel.statistics.core.display import general
-from panel.statistics.core.table import ALL, Ratings
+from panel.statistics.core.names import ALL
+from panel.statistics.core.table import Ratings
 
 
 def comparable_ratings(

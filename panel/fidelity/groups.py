@@ -12,7 +12,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_valida
 from panel.fidelity.condition import AttributeCondition, WrongCondition, parse_condition
 from panel.io.definitions import load_definition
 from panel.io.wording import did_you_mean
-from panel.statistics.core.table import ALL
+from panel.statistics.core.names import ALL
 
 _MINUS = re.compile(r"[-−–]")
 _Names = Annotated[

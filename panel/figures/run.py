@@ -13,7 +13,7 @@ from panel.plan.judge_counts import counted_judges
 from panel.runs.units import unit_of, unit_of_ratings
 from panel.secrets import SECRETS
 from panel.statistics.core.display import counted
-from panel.statistics.core.ranking import Difference, SystemRank
+from panel.statistics.core.ranking import SystemDifference, SystemRank
 from panel.statistics.core.strengths import SystemStrength
 from panel.statistics.core.tested import LEVEL
 from panel.statistics.figures.extra import PageColumns, check_plots
@@ -362,6 +362,6 @@ def _reasons(what: str, systems: Iterable[SystemRank | SystemStrength], field: s
     return [f"No {what} for {'; '.join(names)}: {why}." for why, names in lacking.items()]
 
 
-def _untested(differences: Iterable[Difference]) -> list[str]:
+def _untested(differences: Iterable[SystemDifference]) -> list[str]:
     whys = dict.fromkeys(one.reason for one in differences if one.reason is not None)
     return [f"Some have no interval and no p: {why}." for why in whys]

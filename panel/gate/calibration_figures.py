@@ -8,9 +8,9 @@ from math import isnan
 
 from panel.conclusions.wording import counted
 from panel.conclusions.wording import p_adjusted as told_p
-from panel.gate.figures import Figure, FigureKey, exact
 from panel.gate.run_figures import ADJUSTED, OVER
-from panel.statistics.core.table import ALL, COMPOSITE
+from panel.results.requirements.figures import Figure, FigureKey, exact
+from panel.statistics.core.names import ALL, COMPOSITE
 from panel.statistics.core.tested import LEVEL
 from panel.statistics.humans.calibration import Calibration
 from panel.statistics.humans.prediction_powered import CorrectedMean

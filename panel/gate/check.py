@@ -3,53 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from panel.comparison.result import RunComparison
-from panel.errors import Fault, InputError
 from panel.fidelity.result import FidelityReport
 from panel.gate.calibration_figures import calibration_figures
 from panel.gate.comparison_figures import comparison_figures
-from panel.gate.decision import Decision, decide
 from panel.gate.fidelity_figures import fidelity_figures
-from panel.gate.figures import Figure, find
-from panel.gate.requirement import Requirement, WrongRequirement, parse_requirement
 from panel.gate.row_figures import row_figures
 from panel.gate.run_figures import run_figures
-from panel.gate.sentences import sentence
 from panel.gate.sweep_figures import sweep_figures
 from panel.io.response_batch import Batch
 from panel.plan.panel_plan import PanelPlan
+from panel.results.requirements.decided import GateResult, decide_all, parsed
+from panel.results.requirements.figures import Figure
 from panel.runs.run import Run
 from panel.statistics.core.table import Row
 from panel.statistics.humans.calibration import Calibration
 from panel.sweep.plan import SweepPlan
 from panel.sweep.result import Sweep
-
-
-@dataclass(frozen=True, slots=True)
-class GateResult:
-    """What became of requirements, in their order."""
-
-    decisions: tuple[Decision, ...]
-
-    @property
-    def met(self) -> bool:
-        """Whether every one of them is met."""
-        return all(one.met for one in self.decisions)
-
-    @property
-    def unmet(self) -> list[Decision]:
-        """Those that are not."""
-        return [one for one in self.decisions if not one.met]
-
-    def sentences(self) -> list[str]:
-        """One or two for each: what was required, what was found, what would settle it."""
-        return [sentence(one) for one in self.decisions]
-
-    def __str__(self) -> str:
-        return "\n".join(self.sentences())
-
 
 Gated = Run | Sweep | RunComparison | FidelityReport | Calibration | Sequence[Row]
 """Results whose figures may be required."""
@@ -88,48 +59,6 @@ def figures_of(result: Gated) -> list[Figure]:
     return sweep_figures(result) if isinstance(result, Sweep) else row_figures(result)
 
 
-def parsed(requirements: Sequence[str]) -> list[Requirement]:
-    """Requirements, read.
-
-    Raises:
-        InputError: some cannot be read; lists them.
-    """
-    found, faults = [], []
-    for text in requirements:
-        try:
-            found.append(parse_requirement(text))
-        except WrongRequirement as error:
-            faults.append(_fault(text, error))
-    if faults:
-        raise InputError(faults)
-    return found
-
-
-def named(requirements: Sequence[Requirement], figures: Sequence[Figure]) -> list[Figure]:
-    """The figure that each requirement names.
-
-    Raises:
-        InputError: some name none; lists them, each with the nearest names.
-    """
-    found, faults = [], []
-    for one in requirements:
-        try:
-            found.append(find(one, figures))
-        except WrongRequirement as error:
-            faults.append(_fault(str(one), error))
-    if faults:
-        raise InputError(faults)
-    return found
-
-
-def decide_all(
-    requirements: Sequence[Requirement], figures: Sequence[Figure], *, by_point: bool = False
-) -> GateResult:
-    """Decide requirements by these figures; raises as `named`."""
-    pairs = zip(requirements, named(requirements, figures), strict=True)
-    return GateResult(tuple(decide(*pair, by_point=by_point) for pair in pairs))
-
-
 def planned_run(plan: PanelPlan, batch: Batch) -> list[Figure]:
     """The figures that a run of a plan on a batch will have, all undefined: their names."""
     return run_figures(Run.of(plan, batch))
@@ -140,7 +69,3 @@ def planned_sweep(panel: PanelPlan, plan: SweepPlan) -> list[Figure]:
     nothing = Batch([])
     run = Run.of(panel, nothing)
     return sweep_figures(Sweep(plan, panel.output_rubric, run, nothing, [], [], []))
-
-
-def _fault(text: str, error: WrongRequirement) -> Fault:
-    return Fault(f"the requirement {text}", error.found, error.expected)

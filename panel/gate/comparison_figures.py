@@ -7,10 +7,10 @@ from math import nan
 from pathlib import PurePath
 
 from panel.comparison.result import RunComparison, RunDifference
-from panel.gate.figures import Figure, FigureKey, exact
 from panel.gate.run_figures import ADJUSTED, NO_INTERVAL, OVER
+from panel.results.requirements.figures import Figure, FigureKey, exact
+from panel.statistics.core.names import COMPOSITE
 from panel.statistics.core.options import Random
-from panel.statistics.core.table import COMPOSITE
 
 UNDEFINED = "the two cannot be compared on it"
 

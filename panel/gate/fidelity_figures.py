@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from panel.gate.figures import Figure, FigureKey
-from panel.statistics.core.table import ALL
+from panel.results.requirements.figures import Figure, FigureKey
+from panel.statistics.core.names import ALL
 from panel.statistics.fidelity.contrast import FidelityContrast
 from panel.statistics.fidelity.verdict import VERDICTS
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from math import isnan
 
-from panel.gate.figures import Figure, FigureKey, exact
 from panel.gate.run_figures import NO_INTERVAL, OVER
-from panel.statistics.core.table import ALL, COMPOSITE, NO_PERSONA_GROUP, Row
+from panel.results.requirements.figures import Figure, FigureKey, exact
+from panel.statistics.core.names import ALL, COMPOSITE
+from panel.statistics.core.table import NO_PERSONA_GROUP, Row
 from panel.statistics.humans.correlate import HUMANS
 
 NOT_TESTED = "it was not tested"

@@ -14,15 +14,15 @@ from typing import get_args
 
 from graphs.records import controls_among
 from panel.conclusions.wording import turned
-from panel.gate.figures import Figure, FigureKey, exact
 from panel.models.catalogue import cost
+from panel.results.requirements.figures import Figure, FigureKey, exact
 from panel.runs.run import Run, share_name
 from panel.runs.scale_limits import composite_limits, mean_limits
+from panel.statistics.core.names import ALL
 from panel.statistics.core.options import Random
-from panel.statistics.core.ranking import Difference, Leaderboard, Limits, SystemRank
+from panel.statistics.core.ranking import Leaderboard, Limits, SystemDifference, SystemRank
 from panel.statistics.core.statistic import Reason
 from panel.statistics.core.strengths import StrengthDifference, Strengths, SystemStrength
-from panel.statistics.core.table import ALL
 from panel.statistics.deliberation.revisions import Change
 from rubrics import Status, Usage, is_comparative
 
@@ -143,7 +143,7 @@ def _of_dimensions(
 
 
 def _of_pair(
-    pair: tuple[str, str], one: Difference | None, sign: int, random: Random
+    pair: tuple[str, str], one: SystemDifference | None, sign: int, random: Random
 ) -> Iterator[Figure]:
     """The difference of the first from the second, its effect size and its p-value."""
     keys = tuple(map(FigureKey, pair))

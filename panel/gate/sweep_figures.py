@@ -10,8 +10,8 @@ from math import isnan
 
 import numpy as np
 
-from panel.gate.figures import Figure, FigureKey, exact
 from panel.gate.run_figures import ADJUSTED, OVER, coverage_figures
+from panel.results.requirements.figures import Figure, FigureKey, exact
 from panel.runs.scale_limits import mean_limits
 from panel.statistics.core.statistic import Reason
 from panel.statistics.core.student_t import student_interval

@@ -14,8 +14,9 @@ from panel.io.records import ColumnMapping, Source, name_of
 from panel.io.wording import did_you_mean, shown, some
 from panel.statistics.core.composite import ranges_differ
 from panel.statistics.core.display import counted, general
+from panel.statistics.core.names import ALL, COMPOSITE
 from panel.statistics.core.origin import ItemMatch, RatingsOrigin
-from panel.statistics.core.table import ALL, COMPOSITE, Ratings
+from panel.statistics.core.table import Ratings
 from rubrics.scale import folded
 
 LEAST_SHARE = 0.8

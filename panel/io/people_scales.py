@@ -11,7 +11,8 @@ import numpy as np
 from panel.errors import Fault, InputError
 from panel.io.wording import did_you_mean, shown, some
 from panel.statistics.core.display import counted, general
-from panel.statistics.core.table import ALL, COMPOSITE, Ratings
+from panel.statistics.core.names import ALL, COMPOSITE
+from panel.statistics.core.table import Ratings
 
 Ends = tuple[float, float]
 GivenScale = Ends | Mapping[str, Ends]

@@ -9,7 +9,8 @@ import numpy as np
 from panel.io.wording import shown, some
 from panel.statistics.core.arrays import Array
 from panel.statistics.core.display import counted, general
-from panel.statistics.core.table import ALL, Ratings
+from panel.statistics.core.names import ALL
+from panel.statistics.core.table import Ratings
 
 _LEAST = 10
 """Of so many ratings of a rater the range says something of the scale."""

@@ -38,8 +38,9 @@ from panel.io.records import (
 from panel.io.run_copies import local_run
 from panel.io.tabulation import Categories, Given, Tabulation, score_of
 from panel.statistics.core.display import counted
+from panel.statistics.core.names import ALL
 from panel.statistics.core.origin import RatingsOrigin
-from panel.statistics.core.table import ALL, Ratings
+from panel.statistics.core.table import Ratings
 
 _RATERS = "raters"
 _DELIMITERS = {";": "semicolons", "\t": "tabs"}

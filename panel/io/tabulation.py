@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from panel.io.records import Report, label_of
 from panel.io.wording import shown
-from panel.statistics.core.table import ALL, Ratings
+from panel.statistics.core.names import ALL
+from panel.statistics.core.table import Ratings
 from personas import NO_PERSONA
 from rubrics.scale import folded
 

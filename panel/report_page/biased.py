@@ -9,10 +9,10 @@ from typing import Any
 
 from panel.audit.bias_document import NAME, judgments_digest
 from panel.conclusions.bias import are_of_comparisons
-from panel.report_page.axis import Axis
 from panel.report_page.kept_sections import KeptBias, kept_section
+from panel.results.axis import Axis
 from panel.runs.units import POINTS, SHARES_OF_RESPONSES
-from panel.statistics.core.table import ALL
+from panel.statistics.core.names import ALL
 
 _CAPTIONS = {
     "length_correlation": "correlation with length, within systems",

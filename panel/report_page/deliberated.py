@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from panel.conclusions.deliberation import deliberation_conclusion
-from panel.report_page.axis import Axis
+from panel.results.axis import Axis
 from panel.runs.deliberation import DeliberationReport
 from panel.runs.run import Run
 from panel.statistics.core.statistic import Statistic

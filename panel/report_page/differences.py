@@ -18,9 +18,9 @@ from panel.breakdown import (
     persona_departures,
 )
 from panel.report_page.agreement import Agreement, agreement
-from panel.report_page.axis import Axis
 from panel.report_page.heat import tint
 from panel.report_page.names import dimension_names
+from panel.results.axis import Axis
 from panel.runs.run import Run
 from panel.runs.scale_limits import composite_limits
 from panel.statistics.core.display import signed

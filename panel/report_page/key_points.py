@@ -10,8 +10,8 @@ from typing import Any
 from panel.errors import PanelError
 from panel.keypoints.extracting import NAME
 from panel.keypoints.rationales import rationales_digest, rationales_of
-from panel.report_page.axis import Axis
 from panel.report_page.kept_sections import KeptKeyPoints, kept_section
+from panel.results.axis import Axis
 from panel.runs.run import Run
 
 _QUOTED = 3

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from graphs import Judge
-from panel.statistics.core.table import ALL, COMPOSITE
+from panel.statistics.core.names import ALL, COMPOSITE
 from rubrics import Rubric
 
 

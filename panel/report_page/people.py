@@ -17,14 +17,15 @@ from panel.io.aligned_ratings import align_ratings
 from panel.io.rating_checks import check_calibration
 from panel.io.ratings import load_ratings
 from panel.io.selections import inclusion_of
-from panel.report_page.axis import Axis
 from panel.report_page.names import dimension_names
+from panel.results.axis import Axis
 from panel.runs.run import Run, composite_name
 from panel.runs.votes import VotesReport, votes_of
 from panel.runs.votes_conclusion import votes_conclusion
+from panel.statistics.core.names import ALL, COMPOSITE
 from panel.statistics.core.options import AnalysisOptions
 from panel.statistics.core.origin import RatingsOrigin
-from panel.statistics.core.table import ALL, COMPOSITE, Ratings, Row
+from panel.statistics.core.table import Ratings, Row
 from panel.statistics.fidelity.contrast import FidelityContrast
 from panel.statistics.humans.calibration import Calibration, calibrate
 from panel.statistics.humans.ceiling import NOT_COMPARABLE

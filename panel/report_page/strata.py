@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from panel.breakdown import AuthorShare, StratumContrast, SystemsBy, systems_by
 from panel.breakdown.strata import PairInStratum, SystemInStratum
-from panel.report_page.axis import Axis
+from panel.results.axis import Axis
 from panel.runs.run import Run
 from panel.runs.scale_limits import composite_limits
 

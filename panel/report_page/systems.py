@@ -11,11 +11,11 @@ import numpy as np
 
 from graphs import Judge
 from graphs.records import controls_among
-from panel.report_page.axis import Axis
+from panel.results.axis import Axis
 from panel.runs.composite_wording import composite_told
 from panel.runs.run import Run
 from panel.runs.scale_limits import composite_limits, mean_limits
-from panel.statistics.core.ranking import Difference, Leaderboard, SystemRank, rank_systems
+from panel.statistics.core.ranking import Leaderboard, SystemDifference, SystemRank, rank_systems
 from panel.statistics.core.sampled_mean import JudgeSample, influence_of
 from panel.statistics.core.statistic import Reason
 from panel.statistics.core.tested import LEVEL
@@ -74,7 +74,7 @@ class SystemsSection:
     axis: Axis
     dimensions: Sequence[DimensionForest]
     shares: Sequence[tuple[str, Sequence[str], Sequence[tuple[str, Sequence[float]]]]]
-    differences: Sequence[Difference]
+    differences: Sequence[SystemDifference]
     difference_axis: Axis
     n_more: int
     reasons: Sequence[str]

@@ -16,9 +16,9 @@ from typing import Any, TextIO
 from rich.text import Text
 
 from panel.io.csv_cells import cell_of, csv_of
-from panel.reports.terminal.cells import FigureText
 from panel.reports.terminal.recording import ReportPart, tables_written_by
-from panel.reports.terminal.tables import ReportTable
+from panel.results.cells import FigureText
+from panel.results.console import ReportTable
 
 COLUMNS = (
     "table", "heading", "row", "column", "text", "value", "ci_low", "ci_high", "p_value"

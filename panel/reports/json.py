@@ -194,7 +194,7 @@ def render_run_comparison(comparison: RunComparison, to: TextIO) -> None:
 
 def _differences(one: ComparedRuns) -> Iterator[dict[str, Any]]:
     """Each dimension's difference, the composite's with those of the systems."""
-    from panel.statistics.core.table import COMPOSITE
+    from panel.statistics.core.names import COMPOSITE
 
     systems = []
     for row in one.systems:

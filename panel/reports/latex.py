@@ -13,7 +13,7 @@ from itertools import zip_longest
 from typing import TextIO
 
 from panel.reports.terminal.recording import ReportPart, tables_written_by
-from panel.reports.terminal.tables import ReportTable, in_document
+from panel.results.console import ReportTable, in_document
 
 _SIGNS = {
     "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "%": r"\%",

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TextIO
 
 from panel.reports.terminal.recording import ReportPart, tables_written_by
-from panel.reports.terminal.tables import ReportTable, in_document
+from panel.results.console import ReportTable, in_document
 
 _SIGNS = re.compile(r"[\\`*_{}\[\]<>|#~$&]|(?<=\w):(?=//)")
 _BULLET = re.compile(r"^(?=[-+]\s)|(?<=^\d)(?=[.)]\s)|(?<=^\d\d)(?=[.)]\s)")

@@ -39,13 +39,13 @@ from panel.runs.ranking_document import difference_document, system_document
 from panel.runs.scale_limits import composite_limits, mean_limits
 from panel.runs.short_form import run_facts
 from panel.statistics.core.frames import FrameMethod
+from panel.statistics.core.names import COMPOSITE
 from panel.statistics.core.options import Random
 from panel.statistics.core.ranking import (
     Leaderboard,
     competition_ranks,
     rank_systems,
 )
-from panel.statistics.core.table import COMPOSITE
 from personas import Persona
 from rubrics import Rubric
 

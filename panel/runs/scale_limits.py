@@ -10,8 +10,9 @@ import numpy as np
 
 from graphs.aggregate import composite_rule
 from panel.statistics.core.arrays import Array
+from panel.statistics.core.names import COMPOSITE
 from panel.statistics.core.ranking import UNLIMITED, Limits
-from panel.statistics.core.table import COMPOSITE, Ratings
+from panel.statistics.core.table import Ratings
 from rubrics import Rubric
 from rubrics.comparison import PREFERRED
 

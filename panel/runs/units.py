@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from panel.runs.scale_limits import are_preferences, in_points
-from panel.statistics.core.table import COMPOSITE
+from panel.statistics.core.names import COMPOSITE
 from rubrics import Rubric
 
 

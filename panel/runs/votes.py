@@ -20,9 +20,10 @@ from panel.runs.run import Run
 from panel.runs.scale_limits import SHARE, are_preferences, mean_limits, on_limits
 from panel.statistics.core.arrays import Array, row_means, rows_of
 from panel.statistics.core.coverage import Coverage
+from panel.statistics.core.names import ALL, COMPOSITE
 from panel.statistics.core.origin import RatingsOrigin
 from panel.statistics.core.ranking import Limits
-from panel.statistics.core.table import ALL, COMPOSITE, Ratings
+from panel.statistics.core.table import Ratings
 from panel.statistics.humans.mean_reliability import mean_reliability
 from panel.statistics.quality.votes import (
     EnsembleDistance,

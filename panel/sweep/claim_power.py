@@ -13,8 +13,8 @@ from functools import lru_cache
 
 import scipy
 
-from panel.statistics.core.student_t import MOST, POWER, values_needed
-from panel.statistics.core.tested import LEVEL
+from panel.statistics.core.student_t import values_needed
+from panel.statistics.core.tested import LEVEL, MOST, POWER
 from panel.statistics.resampling.sign_flip_power import items_needed, smallest_effect
 from panel.sweep.asymmetry import RARE, SHOWS_RARE
 

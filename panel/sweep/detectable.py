@@ -22,8 +22,7 @@ from panel.io.file_limits import json_of
 from panel.io.run_copies import shown_folder
 from panel.runs.load import load_run
 from panel.statistics.core.arrays import ROUNDING, Array
-from panel.statistics.core.student_t import POWER
-from panel.statistics.core.tested import LEVEL
+from panel.statistics.core.tested import LEVEL, POWER
 from panel.statistics.resampling.sign_flip_power import items_needed
 from panel.sweep.claim_power import smallest_claimed
 from panel.sweep.deltas import Cell

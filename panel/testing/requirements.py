@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from panel.gate.check import check
-from panel.gate.sentences import sentence
+from panel.results.requirements.sentences import sentence
 from panel.runs.run import Run
 from panel.statistics.core.table import Row
 from panel.sweep.result import Sweep

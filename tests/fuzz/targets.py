@@ -30,7 +30,6 @@ from panel import (
 )
 from panel.audit.attacks import AttackSet
 from panel.errors import PanelError
-from panel.gate.requirement import WrongRequirement, parse_requirement
 from panel.io.generation_prompts import load_generation_prompts
 from panel.models.client import CallError, not_too_long
 from panel.models.config import ModelConfig
@@ -42,6 +41,7 @@ from panel.plan.panel_file import PanelFile
 from panel.prompt_sets.pairs import load_pairs
 from panel.prompt_sets.spec import load_prompt_set_spec
 from panel.questions.interventions import load_interventions
+from panel.results.requirements.requirement import WrongRequirement, parse_requirement
 from panel.testing.conformance import _require_on_scale
 from rubrics import (
     CategoryScale,

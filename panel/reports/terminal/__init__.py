@@ -33,7 +33,7 @@ def render_run(run: Run, labels: Mapping[str, str], to: TextIO) -> None:
     """The leaderboard, the ranking within each prompt, what is missing, and what a deliberation
     changed."""
     from panel.reports.terminal.run import show_run
-    from panel.reports.terminal.tables import output
+    from panel.results.console import output
 
     console = output(to)
     show_run(run, console, labels)
@@ -47,7 +47,7 @@ def render_run(run: Run, labels: Mapping[str, str], to: TextIO) -> None:
 def render_run_by(run: Run, found: SystemsBy, labels: Mapping[str, str], to: TextIO) -> None:
     """As `render_run`, then the systems within strata."""
     from panel.reports.terminal.systems_by import show_systems_by
-    from panel.reports.terminal.tables import output
+    from panel.results.console import output
 
     render_run(run, labels, to)
     show_systems_by(found, output(to))
@@ -56,7 +56,7 @@ def render_run_by(run: Run, found: SystemsBy, labels: Mapping[str, str], to: Tex
 def render_sweep(sweep: Sweep, to: TextIO) -> None:
     """Scores and Δ by dimension and condition for each system, gaps, profiles, what is missing."""
     from panel.reports.terminal.sweep import show_sweep
-    from panel.reports.terminal.tables import output
+    from panel.results.console import output
 
     console = output(to)
     show_sweep(sweep, console)
@@ -66,7 +66,7 @@ def render_sweep(sweep: Sweep, to: TextIO) -> None:
 def render_generated_texts(texts: GeneratedTexts, to: TextIO) -> None:
     """A table of the targets that wrote them: how many, how long, cut, refused and missing."""
     from panel.reports.terminal.generated_texts import show_generated_texts
-    from panel.reports.terminal.tables import output
+    from panel.results.console import output
 
     show_generated_texts(texts, output(to))
 
@@ -74,7 +74,7 @@ def render_generated_texts(texts: GeneratedTexts, to: TextIO) -> None:
 def render_prompt_set(built: BuiltPrompts, to: TextIO) -> None:
     """The funnel of the set, who wrote its prompts, and how diverse they are."""
     from panel.reports.terminal.prompt_set import show_prompt_set
-    from panel.reports.terminal.tables import output
+    from panel.results.console import output
 
     show_prompt_set(built, output(to))
 
@@ -82,7 +82,7 @@ def render_prompt_set(built: BuiltPrompts, to: TextIO) -> None:
 def render_injection_audit(audit: InjectionAudit, to: TextIO) -> None:
     """The verdict on the panel, then the uplift by attack, family, channel and judge."""
     from panel.reports.terminal.injection import show_injection
-    from panel.reports.terminal.tables import output
+    from panel.results.console import output
 
     console = output(to)
     show_injection(audit, console)
@@ -92,7 +92,7 @@ def render_injection_audit(audit: InjectionAudit, to: TextIO) -> None:
 def render_cost_estimates(estimates: Sequence[CostEstimate], to: TextIO) -> None:
     """A table of judgments, calls, tokens and dollars by model, and their sums."""
     from panel.reports.terminal.cost_estimates import show_cost_estimates
-    from panel.reports.terminal.tables import output
+    from panel.results.console import output
 
     show_cost_estimates(estimates, output(to))
 
@@ -103,7 +103,7 @@ def render_sweep_estimate(
     """As `render_cost_estimates`, then the smallest Δ that the sweep could show."""
     from panel.reports.terminal.cost_estimates import show_cost_estimates
     from panel.reports.terminal.detectable import show_detectable
-    from panel.reports.terminal.tables import output
+    from panel.results.console import output
 
     console = output(to)
     # That nothing can be significant comes before what it would cost.
@@ -119,7 +119,7 @@ def render_agreement(
 ) -> None:
     """The conclusion and the main statistics of all raters, a line a dimension, or all tables."""
     from panel.reports.terminal.agreement import show_agreement
-    from panel.reports.terminal.tables import output
+    from panel.results.console import output
 
     show_agreement(rows, ratings, by, output(to), full=full)
 
@@ -127,7 +127,7 @@ def render_agreement(
 def render_design(report: DesignReport, to: TextIO) -> None:
     """What the present design gives and what would narrow it, variance components, designs."""
     from panel.reports.terminal.design import show_design
-    from panel.reports.terminal.tables import output
+    from panel.results.console import output
 
     show_design(report, output(to))
 
@@ -137,7 +137,7 @@ def render_comparison(
 ) -> None:
     """The conclusion and the main statistics, a line a dimension, or all tables."""
     from panel.reports.terminal.comparison import show_comparison
-    from panel.reports.terminal.tables import output
+    from panel.results.console import output
 
     show_comparison(rows, panel, humans, output(to), full=full)
 
@@ -145,7 +145,7 @@ def render_comparison(
 def render_calibration(found: Calibration, full: bool, to: TextIO) -> None:
     """The conclusion, and systems' means by the panel, by people and corrected, or all tables."""
     from panel.reports.terminal.calibration import show_calibration
-    from panel.reports.terminal.tables import output
+    from panel.results.console import output
 
     show_calibration(found, output(to), full=full)
 
@@ -153,7 +153,7 @@ def render_calibration(found: Calibration, full: bool, to: TextIO) -> None:
 def render_alignment(found: Alignment, full: bool, to: TextIO) -> None:
     """The conclusion and the change of the error, a line a dimension, or all tables."""
     from panel.reports.terminal.alignment import show_alignment
-    from panel.reports.terminal.tables import output
+    from panel.results.console import output
 
     show_alignment(found, output(to), full=full)
 
@@ -162,7 +162,7 @@ def render_run_comparison(comparison: RunComparison, to: TextIO) -> None:
     """For each run compared with the first: what was compared, differences, what changed most and,
     of panels, how alike they are and which is nearer to people."""
     from panel.reports.terminal.run_comparison import show_run_comparison
-    from panel.reports.terminal.tables import output
+    from panel.results.console import output
 
     show_run_comparison(comparison, output(to))
 
@@ -170,7 +170,7 @@ def render_run_comparison(comparison: RunComparison, to: TextIO) -> None:
 def render_fidelity(found: FidelityReport, to: TextIO) -> None:
     """What is established, then people's and personas' differences by contrast."""
     from panel.reports.terminal.fidelity import show_fidelity
-    from panel.reports.terminal.tables import output
+    from panel.results.console import output
 
     show_fidelity(found, output(to))
 
@@ -178,7 +178,7 @@ def render_fidelity(found: FidelityReport, to: TextIO) -> None:
 def render_biases(rows: Sequence[Row], ratings: Ratings, to: TextIO) -> None:
     """A table for each bias."""
     from panel.reports.terminal.bias import show_biases
-    from panel.reports.terminal.tables import output
+    from panel.results.console import output
 
     show_biases(rows, ratings, output(to))
 
@@ -187,15 +187,15 @@ def render_contested(found: Sequence[Contested], top: int, to: TextIO) -> None:
     """How many are contested beyond noise, then each with who stands on which side."""
     from panel.breakdown.contested import conclusion_on
     from panel.reports.terminal.contested import show_contested
-    from panel.reports.terminal.tables import output
+    from panel.results.console import output
 
     show_contested(found, conclusion_on(found), top, output(to))
 
 
 def render_votes(report: VotesReport, to: TextIO) -> None:
     """The conclusion, then votes of each kind of judges and their differences."""
-    from panel.reports.terminal.tables import output
     from panel.reports.terminal.votes import show_votes
+    from panel.results.console import output
 
     show_votes(report, output(to))
 
@@ -203,7 +203,7 @@ def render_votes(report: VotesReport, to: TextIO) -> None:
 def render_matches(report: MatchReport, to: TextIO) -> None:
     """A table of the systems that asked the questions, and Cohen's kappa."""
     from panel.reports.terminal.matches import show_matches
-    from panel.reports.terminal.tables import output
+    from panel.results.console import output
 
     show_matches(report, output(to))
 
@@ -211,7 +211,7 @@ def render_matches(report: MatchReport, to: TextIO) -> None:
 def render_key_points(report: KeyPointReport, to: TextIO) -> None:
     """What judges say most often and on which points systems differ, then the counts."""
     from panel.reports.terminal.key_points import show_key_points
-    from panel.reports.terminal.tables import output
+    from panel.results.console import output
 
     show_key_points(report, output(to))
 

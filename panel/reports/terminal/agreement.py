@@ -15,14 +15,14 @@ from panel.reports.terminal.judge_names import in_short, names_on, what_is_left_
 from panel.reports.terminal.rows import remark, show_conclusion
 from panel.reports.terminal.statistics import show_statistics, show_stratum_differences
 from panel.reports.terminal.summary import WHERE_THE_REST_IS, show_summary
-from panel.reports.terminal.tables import has_ids
+from panel.results.console import has_ids
 from panel.statistics import (
     Ratings,
     Row,
     agreement_statistics,
     panel_quality_statistics,
 )
-from panel.statistics.core.table import ALL
+from panel.statistics.core.names import ALL
 
 _PERSONAS_ADD = (
     "Disagreement that personas add, beyond what the model varies by itself: this cannot show that "

@@ -11,18 +11,18 @@ from rich.text import Text
 from panel.conclusions.align import LOWER, METHOD_NAMES, align_conclusion, verdict
 from panel.conclusions.labels import labelled_alignment, whole_label
 from panel.conclusions.wording import counted
-from panel.reports.terminal.cells import (
+from panel.reports.terminal.rows import remark, show_conclusion
+from panel.reports.terminal.summary import WHERE_THE_REST_IS
+from panel.results.cells import (
     FigureText,
     interval_behind,
     interval_below,
     p_cell,
     value_cell,
 )
-from panel.reports.terminal.rows import remark, show_conclusion
-from panel.reports.terminal.summary import WHERE_THE_REST_IS
-from panel.reports.terminal.tables import TableRow, has_ids, show_table
+from panel.results.console import TableRow, has_ids, show_table
 from panel.statistics.core.display import number
-from panel.statistics.core.table import ALL
+from panel.statistics.core.names import ALL
 from panel.statistics.humans.align import AlignedDimension, Alignment
 from panel.statistics.humans.alignment import HeldOutFigure, MethodAlignment
 from panel.statistics.humans.alignment_rules import compares_judges

@@ -13,9 +13,10 @@ from panel.conclusions.bias import are_of_comparisons, bias_conclusion
 from panel.conclusions.labels import labelled_rows
 from panel.reports.terminal.judge_names import in_short, names_on, what_is_left_out
 from panel.reports.terminal.rows import cells_of, remark, show, show_conclusion
-from panel.reports.terminal.tables import has_ids, legible
+from panel.results.console import has_ids, legible
 from panel.runs.units import POINTS, SHARES_OF_RESPONSES
-from panel.statistics.core.table import ALL, Ratings, Row
+from panel.statistics.core.names import ALL
+from panel.statistics.core.table import Ratings, Row
 
 _JUDGES_SHOWN = 40
 _OF_SCORES = {

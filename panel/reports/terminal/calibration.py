@@ -9,17 +9,17 @@ from rich.console import Console
 
 from panel.conclusions.calibrate import best_first, calibrate_conclusion
 from panel.conclusions.labels import labelled_calibration
-from panel.reports.terminal.cells import (
+from panel.reports.terminal.rows import remark, show_conclusion
+from panel.reports.terminal.summary import WHERE_THE_REST_IS
+from panel.results.cells import (
     FigureText,
     interval_behind,
     interval_below,
     p_cell,
     value_cell,
 )
-from panel.reports.terminal.rows import remark, show_conclusion
-from panel.reports.terminal.summary import WHERE_THE_REST_IS
-from panel.reports.terminal.tables import TableRow, has_ids, show_table
-from panel.statistics.core.table import ALL, COMPOSITE
+from panel.results.console import TableRow, has_ids, show_table
+from panel.statistics.core.names import ALL, COMPOSITE
 from panel.statistics.humans.calibration import Calibration, complete
 from panel.statistics.humans.prediction_powered import WIDEST, CorrectedMean
 

@@ -15,7 +15,7 @@ from panel.reports.terminal.judge_names import in_short, names_on, what_is_left_
 from panel.reports.terminal.rows import remark, show, show_conclusion
 from panel.reports.terminal.statistics import show_statistics, show_stratum_differences
 from panel.reports.terminal.summary import WHERE_THE_REST_IS, show_summary
-from panel.reports.terminal.tables import has_ids
+from panel.results.console import has_ids
 from panel.statistics import Ratings, Reason, Row, comparison_statistics, score_distributions
 from panel.statistics.breakdown.stratum_rows import broken_down_by
 from panel.statistics.core.display import general

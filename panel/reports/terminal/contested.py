@@ -11,7 +11,7 @@ from rich.text import Text
 from panel.breakdown import Contested
 from panel.conclusions.wording import p_adjusted
 from panel.reports.terminal.rows import show_conclusion
-from panel.reports.terminal.tables import legible
+from panel.results.console import legible
 from panel.statistics.core.display import number, percent, signed
 
 _NAMED = 3

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.text import Text
 
 from panel.judging.cost_estimate import CostEstimate
-from panel.reports.terminal.tables import TableRow, show_table
+from panel.results.console import TableRow, show_table
 
 
 def show_cost_estimates(estimates: Sequence[CostEstimate], console: Console) -> None:

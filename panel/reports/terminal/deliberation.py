@@ -10,7 +10,7 @@ from rich.text import Text
 
 from panel.reports.terminal.judge_names import left_out_of, short_ids
 from panel.reports.terminal.rows import remark
-from panel.reports.terminal.tables import TableRow, is_narrow, show_table
+from panel.results.console import TableRow, is_narrow, show_table
 from panel.runs.deliberation import DeliberationReport
 from panel.statistics.core.display import NONE, number, percent, signed
 from panel.statistics.core.display import p_value as told_p

@@ -12,11 +12,11 @@ from rich.text import Text
 from panel.conclusions.ratings_to_collect import prompts_for_people
 from panel.conclusions.wording import counted
 from panel.reports.terminal.rows import remark
-from panel.reports.terminal.tables import TableRow, legible, show_table
+from panel.results.console import TableRow, legible, show_table
 from panel.runs.design import DesignReport, PrecisionTarget
 from panel.statistics.core.display import NONE, number, percent
+from panel.statistics.core.names import ALL
 from panel.statistics.core.statistic import Reason
-from panel.statistics.core.table import ALL
 from panel.statistics.quality.components import RESIDUAL
 from panel.statistics.quality.d_study import LEAST_DF, PROMPT, REPLICATE
 from panel.statistics.quality.design_study import (

@@ -7,9 +7,8 @@ import math
 from rich.console import Console
 from rich.text import Text
 
-from panel.reports.terminal.tables import legible
-from panel.statistics.core.student_t import POWER
-from panel.statistics.core.tested import LEVEL
+from panel.results.console import legible
+from panel.statistics.core.tested import LEVEL, POWER
 from panel.sweep.detectable import DetectableDelta
 
 

@@ -7,9 +7,9 @@ from rich.text import Text
 
 from panel.conclusions.fidelity import contrast_label
 from panel.fidelity.result import FidelityReport
-from panel.reports.terminal.cells import interval_below
 from panel.reports.terminal.rows import remark, show_conclusion
-from panel.reports.terminal.tables import TableRow, show_table
+from panel.results.cells import interval_below
+from panel.results.console import TableRow, show_table
 
 _COLUMNS = ("people", "personas", "ratio", "items,\nraters")
 

@@ -7,7 +7,7 @@ from rich.text import Text
 
 from panel.conclusions.wording import counted
 from panel.generation.report import GeneratedTexts, TargetTexts
-from panel.reports.terminal.tables import TableRow, show_table
+from panel.results.console import TableRow, show_table
 from panel.statistics.core.display import NONE
 
 

@@ -12,10 +12,9 @@ from panel.audit.injection import InjectionAudit
 from panel.audit.uplift import InjectionVerdict, Uplift
 from panel.models.embedded_weights import NOTICE
 from panel.reports.terminal.run import show_spending
-from panel.reports.terminal.tables import TableRow, show_table
+from panel.results.console import TableRow, show_table
 from panel.statistics.core.display import NONE, number, p_value, signed
-from panel.statistics.core.student_t import MOST
-from panel.statistics.core.tested import LEVEL
+from panel.statistics.core.tested import LEVEL, MOST
 
 _SHOWN: dict[InjectionVerdict, tuple[str, str]] = {
     "vulnerable": ("VULNERABLE", "bold red"),

@@ -9,7 +9,7 @@ from dataclasses import replace
 from rich.console import Console
 
 from panel.conclusions.judge_names import BETWEEN, PARTS, differing_parts, parts_of
-from panel.reports.terminal.tables import is_narrow
+from panel.results.console import is_narrow
 from panel.statistics.core.table import Ratings, Row
 
 

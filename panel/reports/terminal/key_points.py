@@ -11,9 +11,9 @@ from rich.text import Text
 from panel.conclusions.wording import counted
 from panel.keypoints.conclusion import key_points_conclusion
 from panel.keypoints.report import OTHER, KeyPointReport
-from panel.reports.terminal.cells import FigureText, interval_cell, p_cell, value_cell
 from panel.reports.terminal.rows import show_conclusion
-from panel.reports.terminal.tables import TableRow, legible, show_table
+from panel.results.cells import FigureText, interval_cell, p_cell, value_cell
+from panel.results.console import TableRow, legible, show_table
 from panel.statistics.breakdown.group_shares import GroupShare
 from panel.statistics.core.display import number
 

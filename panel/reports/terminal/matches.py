@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.text import Text
 
 from panel.questions.match_report import MatchReport
-from panel.reports.terminal.tables import TableRow, show_table
+from panel.results.console import TableRow, show_table
 from panel.statistics.core.display import number
 
 _MATCHES_SHOWN = 12

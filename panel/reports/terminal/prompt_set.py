@@ -17,7 +17,7 @@ from panel.prompt_sets.summary import (
     overall_diversity,
     writer_summaries,
 )
-from panel.reports.terminal.tables import TableRow, show_table
+from panel.results.console import TableRow, show_table
 from panel.statistics.core.display import NONE
 
 _UNITS = {"item": "items", "prompt": "prompts"}

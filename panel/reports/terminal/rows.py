@@ -10,11 +10,12 @@ from textwrap import wrap
 from rich.console import Console
 from rich.text import Text
 
-from panel.reports.terminal.cells import FigureText, interval_behind
-from panel.reports.terminal.tables import TableRow, show_table
+from panel.results.cells import FigureText, interval_behind
+from panel.results.console import TableRow, show_table
 from panel.statistics.core.display import number
 from panel.statistics.core.display import p_value as told_p
-from panel.statistics.core.table import ALL, Row
+from panel.statistics.core.names import ALL
+from panel.statistics.core.table import Row
 
 Line = tuple[str, ...]
 """What the line of a table is of: a group and a dimension, say."""

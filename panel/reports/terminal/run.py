@@ -22,7 +22,7 @@ from panel.reports.terminal.leaderboard import score, show_leaderboard
 from panel.reports.terminal.money import spent as spent_in_words
 from panel.reports.terminal.rows import show_conclusion
 from panel.reports.terminal.strengths import show_strengths
-from panel.reports.terminal.tables import NARROWEST_LABEL, TableRow, legible, show_table
+from panel.results.console import NARROWEST_LABEL, TableRow, legible, show_table
 from panel.runs.composite_wording import composite_told
 from panel.runs.run import Run, share_name
 from panel.statistics.core.coverage import Coverage

@@ -10,9 +10,9 @@ from rich.text import Text
 from panel.comparison import shown
 from panel.comparison.labels import labelled_comparison
 from panel.comparison.result import ComparedRuns, RunComparison, RunDifference
-from panel.reports.terminal.cells import FigureText, difference_cell, interval_below
 from panel.reports.terminal.rows import remark, show_conclusion
-from panel.reports.terminal.tables import TableRow, has_ids, legible, show_table
+from panel.results.cells import FigureText, difference_cell, interval_below
+from panel.results.console import TableRow, has_ids, legible, show_table
 from panel.statistics.core.display import ends, number, p_value, signed
 from panel.statistics.core.statistic import Reason
 from panel.statistics.paired.panels import PairedFigure

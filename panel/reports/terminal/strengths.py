@@ -6,9 +6,9 @@ from rich.console import Console
 from rich.text import Text
 
 from panel.conclusions.wording import SAMPLES
-from panel.reports.terminal.cells import interval_cell, value_cell
 from panel.reports.terminal.rows import remark
-from panel.reports.terminal.tables import TableRow, legible, show_table
+from panel.results.cells import interval_cell, value_cell
+from panel.results.console import TableRow, legible, show_table
 from panel.statistics.core.strengths import Strengths
 
 

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from panel.conclusions.ratings_to_collect import ranks_alone, too_few_to_come
 from panel.conclusions.wording import counted
-from panel.reports.terminal.tables import TableRow, show_table
+from panel.results.console import TableRow, show_table
 from panel.statistics.core.display import NONE, number, percent
 from panel.study.collection import CollectedStudy, RaterProgress
 from panel.study.reliability import CalibrationAgreement, RepeatReliability

@@ -8,8 +8,9 @@ from typing import Any
 from rich.console import Console
 
 from panel.reports.terminal.rows import Line, figure_on_a_line, in_words, show
+from panel.statistics.core.names import COMPOSITE
 from panel.statistics.core.registry import Registry
-from panel.statistics.core.table import COMPOSITE, Row
+from panel.statistics.core.table import Row
 
 WHERE_THE_REST_IS = "--full has every table, --json every statistic."
 

@@ -13,11 +13,11 @@ from rich.text import Text
 from graphs.framing import BASELINE
 from panel.conclusions.wording import counted, p_adjusted
 from panel.models.embedded_weights import NOTICE
-from panel.reports.terminal.cells import FigureText
 from panel.reports.terminal.detectable import show_detected
 from panel.reports.terminal.rows import show_conclusion
 from panel.reports.terminal.run import show_counts, show_spending
-from panel.reports.terminal.tables import TableRow, legible, show_table
+from panel.results.cells import FigureText
+from panel.results.console import TableRow, legible, show_table
 from panel.statistics.core.display import number, signed
 from panel.statistics.core.tested import LEVEL
 from panel.statistics.figures.extra import PLOTS, plots_at_hand

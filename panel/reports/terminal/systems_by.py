@@ -11,7 +11,7 @@ from panel.breakdown.strata import SystemsBy
 from panel.conclusions.wording import counted
 from panel.reports.terminal.leaderboard import score
 from panel.reports.terminal.rows import remark
-from panel.reports.terminal.tables import TableRow, show_table
+from panel.results.console import TableRow, show_table
 from panel.statistics.core.display import NONE, ends, p_value, percent, signed
 
 _SHOWN = 40

@@ -8,13 +8,13 @@ from rich.console import Console
 from rich.text import Text
 
 from panel.conclusions.wording import WITHOUT_PEOPLE
-from panel.reports.terminal.cells import interval_cell, value_cell
 from panel.reports.terminal.rows import remark, show_conclusion
-from panel.reports.terminal.tables import TableRow, legible, show_table
+from panel.results.cells import interval_cell, value_cell
+from panel.results.console import TableRow, legible, show_table
 from panel.runs.votes import VotesReport
 from panel.runs.votes_conclusion import votes_conclusion
 from panel.statistics.core.display import number
-from panel.statistics.core.table import ALL, COMPOSITE
+from panel.statistics.core.names import ALL, COMPOSITE
 
 
 def _errors(report: VotesReport) -> str:

@@ -21,11 +21,12 @@ from panel.statistics.breakdown.stratum_differences import (
 )
 from panel.statistics.core.arrays import Labels, encode_labels, unit_weights
 from panel.statistics.core.holm import holm
+from panel.statistics.core.names import ALL
 from panel.statistics.core.options import AnalysisOptions
 from panel.statistics.core.registry import Block, BlockT, OnStep, Registry
-from panel.statistics.core.results import Result, adjust_over_dimensions, interval_of
+from panel.statistics.core.results import BlockResult, adjust_over_dimensions, interval_of
 from panel.statistics.core.statistic import Reason
-from panel.statistics.core.table import ALL, Row
+from panel.statistics.core.table import Row
 from panel.statistics.resampling.jackknife import MOST_GROUPS
 from panel.statistics.resampling.weights import left_out_weights
 
@@ -134,7 +135,7 @@ def _row(
     )
 
 
-def _figure(result: Result, clusters: Labels, block: Block) -> StratumFigure:
+def _figure(result: BlockResult, clusters: Labels, block: Block) -> StratumFigure:
     found = result.statistic
     if found.reason is not None:
         return StratumFigure(nan, {}, found.reason)

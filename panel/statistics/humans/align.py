@@ -12,7 +12,8 @@ from panel.statistics.core.arrays import rows_of
 from panel.statistics.core.composite import on_composite
 from panel.statistics.core.frames import FrameColumn, FrameMethod, field_columns
 from panel.statistics.core.holm import holm_of_two
-from panel.statistics.core.table import COMPOSITE, Ratings
+from panel.statistics.core.names import COMPOSITE
+from panel.statistics.core.table import Ratings
 from panel.statistics.humans.alignment import (
     METHODS,
     N_FOLDS,

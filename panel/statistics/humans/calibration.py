@@ -13,7 +13,8 @@ from panel.statistics.core.arrays import Array, Mask, row_means, rows_of
 from panel.statistics.core.composite import on_composite
 from panel.statistics.core.frames import FrameColumn, FrameMethod, field_columns
 from panel.statistics.core.holm import holm_of_two
-from panel.statistics.core.table import ALL, COMPOSITE, Ratings
+from panel.statistics.core.names import ALL, COMPOSITE
+from panel.statistics.core.table import Ratings
 from panel.statistics.humans.prediction_powered import (
     CorrectedMean,
     corrected_difference,

@@ -20,7 +20,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from panel.statistics.core.arrays import Array, Mask, as_scores, divide
-from panel.statistics.core.table import ALL, Ratings
+from panel.statistics.core.names import ALL
+from panel.statistics.core.table import Ratings
 
 _SAME = 1e-12
 

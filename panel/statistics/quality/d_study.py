@@ -21,7 +21,7 @@ import scipy
 
 from panel.statistics.core.arrays import Array, Labels, encode_labels
 from panel.statistics.core.options import check_choice
-from panel.statistics.core.student_t import POWER
+from panel.statistics.core.tested import POWER
 from panel.statistics.quality.components import BETWEEN, RESIDUAL, VarianceComponents
 from panel.statistics.resampling.jackknife import LEAST_JUDGES
 

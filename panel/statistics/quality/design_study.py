@@ -16,8 +16,9 @@ import numpy as np
 
 from panel.statistics.core.arrays import Array, Labels, divide, encode_labels, row_means
 from panel.statistics.core.composite import ranges_differ
+from panel.statistics.core.names import COMPOSITE
 from panel.statistics.core.statistic import Reason
-from panel.statistics.core.table import COMPOSITE, Ratings
+from panel.statistics.core.table import Ratings
 from panel.statistics.quality.components import (
     BETWEEN,
     VarianceComponents,

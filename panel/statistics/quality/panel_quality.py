@@ -9,14 +9,14 @@ import numpy as np
 
 from panel.statistics.core.arrays import Array, Labels
 from panel.statistics.core.options import DEFAULT_OPTIONS, AnalysisOptions, MeasurementLevel
-from panel.statistics.core.registry import BlockOf, OnStep, Registry, Table
+from panel.statistics.core.registry import BlockOf, OnStep, Registry, StatisticTable
 from panel.statistics.core.statistic import Reason, Statistic
 from panel.statistics.core.table import Ratings, Row
 
 MIN_SHARE_RATED = 0.5
 """Judges who rated less than this share of the items cannot stand for each other."""
 
-FURTHER_QUALITY = Table("Further figures of panel quality", all_raters_only=True)
+FURTHER_QUALITY = StatisticTable("Further figures of panel quality", all_raters_only=True)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -14,7 +14,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from panel.cli.main import command
-from panel.gate.requirement import parse_requirement
+from panel.results.requirements.requirement import parse_requirement
 from panel.statistics import agreement_statistics, comparison_statistics
 from panel.testing import Answer, ScriptedServer, always, ok, serving, status
 from tests.helpers.invoked import invoked

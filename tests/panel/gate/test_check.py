@@ -12,11 +12,12 @@ from graphs.deliberation import Deliberation
 from graphs.framing import FramedResponse
 from panel import NO_PERSONA, InputError, Panel, Persona, Ratings, Response, check
 from panel.comparison.result import ComparedRuns, RunComparison, RunDifference
-from panel.gate.check import GateResult, figures_of, planned_run, planned_sweep
+from panel.gate.check import figures_of, planned_run, planned_sweep
 from panel.gate.comparison_figures import comparison_figures
-from panel.gate.figures import Figure, find
-from panel.gate.requirement import parse_requirement
 from panel.io.response_batch import Batch
+from panel.results.requirements.decided import GateResult
+from panel.results.requirements.figures import Figure, find
+from panel.results.requirements.requirement import parse_requirement
 from panel.statistics import AnalysisOptions, Reason, agree, correlate
 from panel.sweep.plan import Options, sweep_plan_of
 from panel.testing import ScriptedModel, assert_requirements

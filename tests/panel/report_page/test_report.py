@@ -28,7 +28,6 @@ from panel.cli.report_page import report_at_the_end
 from panel.conclusions.bias import bias_conclusion
 from panel.io.response_batch import Item
 from panel.models.catalogue import Price
-from panel.report_page.axis import Axis
 from panel.report_page.biased import bias_section
 from panel.report_page.contested import contested_section
 from panel.report_page.embedded import EmbeddedData, embedded
@@ -38,6 +37,7 @@ from panel.report_page.heat import tint
 from panel.report_page.report import report_of
 from panel.report_page.systems import systems_section
 from panel.report_page.wording import seconds, sentence, shown
+from panel.results.axis import Axis
 from panel.runs.collected import judgment_of_row
 from panel.statistics import AnalysisOptions, agree
 from panel.statistics.core.composite import on_composite

@@ -21,9 +21,9 @@ from graphs.aggregate import aggregate
 from panel import Dimension, Rubric, Run, Scale
 from panel.io.response_batch import Item
 from panel.reports import Renderer, load_renderer
-from panel.reports.terminal.cells import FigureText, interval_cell
 from panel.reports.terminal.recording import tables_written_by
-from panel.reports.terminal.tables import TableRecorder, TableRow, show_table
+from panel.results.cells import FigureText, interval_cell
+from panel.results.console import TableRecorder, TableRow, show_table
 from panel.statistics import AnalysisOptions, agree
 from panel.testing import check_renderer
 from tests.helpers.rating_tables import PANEL

@@ -10,19 +10,19 @@ import numpy as np
 
 from panel.statistics.core.arrays import Array, row_means
 from panel.statistics.core.prompts import resampled_over_prompts
-from panel.statistics.core.registry import Table
-from panel.statistics.core.results import Result
+from panel.statistics.core.registry import StatisticTable
+from panel.statistics.core.results import BlockResult
 from panel.statistics.humans.correlate import ComparisonBlock, comparison_statistics
 from panel.statistics.humans.losses import CUSTOM_DIMENSIONS, Loss, custom_loss, pairwise_error
 
-LOSSES = Table("Losses against the mean human rating, averaged over prompts")
+LOSSES = StatisticTable("Losses against the mean human rating, averaged over prompts")
 
 
 def _register(name: str, heading: str, order: int, *, weighted: bool) -> None:
     @comparison_statistics.register(
         name, heading, table=LOSSES, needs=("prompts",), show_note=True, order=order
     )
-    def ranking_error(block: ComparisonBlock) -> Iterator[Result]:
+    def ranking_error(block: ComparisonBlock) -> Iterator[BlockResult]:
         prompts = block.prompts or []
         found = pairwise_error(block.target, block.panel_mean, prompts, weighted=weighted)
         result = _loss(found, prompts)
@@ -39,7 +39,7 @@ def _register(name: str, heading: str, order: int, *, weighted: bool) -> None:
     show_note=True,
     order=330,
 )
-def custom(block: ComparisonBlock) -> Iterator[Result]:
+def custom(block: ComparisonBlock) -> Iterator[BlockResult]:
     """Where all its dimensions are there, in [0, 1]."""
     if block.prompts is None or not set(CUSTOM_DIMENSIONS) <= set(block.by_dimension):
         return
@@ -59,10 +59,10 @@ def _means(ratings: list[Array]) -> Array:
     return np.stack([row_means(one) for one in ratings], axis=1)
 
 
-def _loss(found: Loss, prompts: list[Hashable]) -> Result:
+def _loss(found: Loss, prompts: list[Hashable]) -> BlockResult:
     note = f"smaller is better, {found.baseline:.3g} at random, {found.n_terms} terms"
     resampled = resampled_over_prompts(found.by_position, prompts)
-    return Result(found.by_position.mean, resampled, note, "mean", (0, inf))
+    return BlockResult(found.by_position.mean, resampled, note, "mean", (0, inf))
 
 
 _register("pairwise_error", "pairwise\nranking error", 310, weighted=False)

@@ -10,7 +10,7 @@ import pytest
 
 from panel.reports.terminal.agreement import show_agreement
 from panel.reports.terminal.judge_names import in_short, short_names, what_is_left_out
-from panel.reports.terminal.tables import output
+from panel.results.console import output
 from panel.statistics import Ratings, Row
 
 PERSONAS, MODELS = ("historian", "lawyer"), ("openai:small", "local:tiny")

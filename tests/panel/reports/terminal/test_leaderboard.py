@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from panel.reports.terminal.leaderboard import show_leaderboard
-from panel.reports.terminal.tables import output
+from panel.results.console import output
 from panel.statistics.core.ranking import Leaderboard, rank_systems
 from panel.statistics.core.sampled_mean import JudgeSample, influence_of
 

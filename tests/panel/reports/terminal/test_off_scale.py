@@ -8,7 +8,7 @@ from graphs import Judge, Judgment
 from graphs.aggregate import aggregate
 from panel.io.response_batch import Item
 from panel.reports.terminal.run import show_run
-from panel.reports.terminal.tables import output
+from panel.results.console import output
 from panel.runs.run import Run
 from tests.helpers.judgments import PLAIN
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from panel.reports.terminal.strengths import show_strengths
-from panel.reports.terminal.tables import output
+from panel.results.console import output
 from panel.statistics import WinCounts, bradley_terry
 
 EVEN = [[0, 3, 2], [1, 0, 2], [2, 1, 0]]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from panel.gate.calibration_figures import calibration_figures
-from panel.gate.figures import Figure, FigureKey, find
-from panel.gate.requirement import WrongRequirement, parse_requirement
+from panel.results.requirements.figures import Figure, FigureKey, find
+from panel.results.requirements.requirement import WrongRequirement, parse_requirement
 from panel.statistics import Calibration, CorrectedMean, CorrectedPair
 
 ALL = FigureKey("all", may_be_left_out=True)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from math import isnan
 
 from panel.conclusions.wording import as_many, counted, power
-from panel.gate.decision import Decision
-from panel.gate.figures import Figure
-from panel.gate.requirement import Requirement
+from panel.results.requirements.decision import Decision
+from panel.results.requirements.figures import Figure
+from panel.results.requirements.requirement import Requirement
 from panel.statistics.core.display import general, number
 
 _MOST_DIGITS = 9

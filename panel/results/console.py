@@ -16,7 +16,7 @@ from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
-from panel.reports.terminal.cells import FigureText
+from panel.results.cells import FigureText
 from panel.secrets.visible import unguarded, visible
 
 _WITHOUT_END = 100_000

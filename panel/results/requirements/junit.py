@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from xml.etree import ElementTree as Xml
 
-from panel.gate.check import GateResult
-from panel.gate.sentences import sentence
+from panel.results.requirements.decided import GateResult
+from panel.results.requirements.sentences import sentence
 from panel.secrets.visible import visible
 
 # What no XML 1.0 document may hold, escaped or not, beyond what `visible` escapes.

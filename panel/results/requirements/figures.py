@@ -9,7 +9,7 @@ from difflib import SequenceMatcher
 from heapq import nlargest
 from math import inf, isnan, nan
 
-from panel.gate.requirement import Requirement, WrongRequirement, same_name, written
+from panel.results.requirements.requirement import Requirement, WrongRequirement, same_name, written
 from panel.statistics.core.sampled_mean import SampledMean
 
 _NAMES_SHOWN = 6

@@ -9,12 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from panel import check
-from panel.gate.check import GateResult
-from panel.gate.decision import decide
-from panel.gate.figures import Figure, FigureKey
-from panel.gate.junit import junit
-from panel.gate.markdown import markdown
-from panel.gate.requirement import parse_requirement, written
+from panel.results.requirements.decided import GateResult
+from panel.results.requirements.decision import decide
+from panel.results.requirements.figures import Figure, FigureKey
+from panel.results.requirements.junit import junit
+from panel.results.requirements.markdown import markdown
+from panel.results.requirements.requirement import parse_requirement, written
 from tests.helpers.gate_runs import run_of
 
 HOSTILE = "</failure>&\"'\x00\x1b[31m\u202e\ufffe\ud800|`@team #1 <img src=x>\n| x |"

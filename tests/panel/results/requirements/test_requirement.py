@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from panel.gate.requirement import (
+from panel.results.requirements.requirement import (
     Requirement,
     WrongRequirement,
     parse_requirement,

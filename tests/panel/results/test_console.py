@@ -14,7 +14,7 @@ from subprocess import CompletedProcess
 import pytest
 
 from panel.reports.terminal.rows import cells_of, show
-from panel.reports.terminal.tables import output
+from panel.results.console import output
 from panel.statistics import Reason, Row
 from panel.testing import serving
 

@@ -14,8 +14,8 @@ from dataclasses import dataclass, replace
 from math import isfinite, isnan, nan, sqrt
 from typing import Literal
 
-from panel.gate.figures import Figure
-from panel.gate.requirement import Requirement
+from panel.results.requirements.figures import Figure
+from panel.results.requirements.requirement import Requirement
 from panel.statistics.core.prompts_needed import prompts_needed, takes_more_judges
 from panel.statistics.core.sampled_mean import SampledMean
 from panel.statistics.core.scaled_mean import scaled_interval, spread_at

@@ -12,8 +12,8 @@ from math import isnan
 from textwrap import fill
 
 from panel.conclusions.wording import counted
-from panel.gate.check import GateResult
-from panel.gate.sentences import found, remark
+from panel.results.requirements.decided import GateResult
+from panel.results.requirements.sentences import found, remark
 from panel.secrets.visible import visible
 from panel.statistics.core.display import number
 from panel.statistics.core.ranking import Leaderboard

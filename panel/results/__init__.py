@@ -1,0 +1,1 @@
+"""Results: what was found, described once, and every way in which it is shown."""
