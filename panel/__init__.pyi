@@ -9,6 +9,7 @@ from graphs import Verdict as Verdict
 from graphs.framing import FramedResponse as FramedResponse
 from graphs.framing import Framings as Framings
 from graphs.framing import Prompt as Prompt
+from panel.analyses.votes import votes as votes
 from panel.calls.budget import Caps as Caps
 from panel.clusters.engines import opened_engine as opened_engine
 from panel.comparison.compare import compare as compare
@@ -34,10 +35,13 @@ from panel.models.config import ModelConfig as ModelConfig
 from panel.panel import Panel as Panel
 from panel.plan.panel_plan import PanelPlan as PanelPlan
 from panel.results.requirements.decided import GateResult as GateResult
+from panel.results.result import Result as Result
 from panel.runs.load import load_run as load_run
 from panel.runs.output import RunOutput as RunOutput
 from panel.runs.run import Run as Run
 from panel.statistics.core.coverage import Coverage as Coverage
+from panel.statistics.core.estimate import Difference as Difference
+from panel.statistics.core.estimate import Estimate as Estimate
 from panel.statistics.core.ranking import SystemRank as SystemRank
 from panel.statistics.core.table import Ratings as Ratings
 from panel.sweep.result import Sweep as Sweep

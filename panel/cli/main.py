@@ -33,7 +33,7 @@ _COMMANDS = {
     "agree": ("panel.cli.agree", "Measure inter-rater agreement and panel quality."),
     "correlate": ("panel.cli.correlate", "Compare panel scores with human ratings."),
     "votes": (
-        "panel.cli.votes",
+        "panel.analyses.votes",
         "Estimate the effective number of votes of personas and models.",
     ),
     "fidelity": (
@@ -61,6 +61,8 @@ _COMMANDS = {
     "cache": ("panel.cli.cache", "Count, move or remove the answers in the cache."),
     "models": ("panel.cli.models", "Show which models can be used here."),
 }
+_ANALYSES = "panel.analyses."
+"""What the modules of analyses begin with: their commands are made of their declarations."""
 
 
 class _Lazy(click.Group):
@@ -96,7 +98,14 @@ class _Lazy(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in _COMMANDS:
             return None
-        command: click.Command = getattr(import_module(_COMMANDS[cmd_name][0]), cmd_name)
+        name = _COMMANDS[cmd_name][0]
+        module = import_module(name)
+        if name.startswith(_ANALYSES):
+            from panel.analyses.analysis import ANALYSES
+            from panel.cli.analysis_command import analysis_command
+
+            return analysis_command(ANALYSES[cmd_name])
+        command: click.Command = getattr(module, cmd_name)
         return command
 
     def invoke(self, ctx: click.Context) -> Any:

@@ -16,13 +16,15 @@ from panel.io.response_batch import Batch
 from panel.plan.panel_plan import PanelPlan
 from panel.results.requirements.decided import GateResult, decide_all, parsed
 from panel.results.requirements.figures import Figure
+from panel.results.requirements.of_result import result_figures
+from panel.results.result import Result
 from panel.runs.run import Run
 from panel.statistics.core.table import Row
 from panel.statistics.humans.calibration import Calibration
 from panel.sweep.plan import SweepPlan
 from panel.sweep.result import Sweep
 
-Gated = Run | Sweep | RunComparison | FidelityReport | Calibration | Sequence[Row]
+Gated = Result | Run | Sweep | RunComparison | FidelityReport | Calibration | Sequence[Row]
 """Results whose figures may be required."""
 
 
@@ -48,6 +50,8 @@ def check(
 
 def figures_of(result: Gated) -> list[Figure]:
     """Every figure that a requirement may name."""
+    if isinstance(result, Result):
+        return result_figures(result)
     if isinstance(result, Run):
         return run_figures(result)
     if isinstance(result, RunComparison):

@@ -9,14 +9,15 @@ from jinja2 import Environment
 
 from panel.conclusions.wording import counted
 from panel.io.pages import content_source, templates
-from panel.report_page.wording import seconds, sentence, shown
+from panel.results.formats.html import TEMPLATES
+from panel.results.page_text import seconds, sentence, shown
 from panel.statistics.core.display import ends, number, p_value, signed
 
 
 @cache
 def environment() -> Environment:
     """Templates of this package; an unknown name in one is an error."""
-    made = templates("panel.report_page", "templates", shown)
+    made = templates("panel.report_page", "templates", shown, TEMPLATES)
     made.filters |= {
         "number": number,
         "signed": signed,

@@ -6,6 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from markupsafe import Markup
+
+from panel.analyses.analysis import ANALYSES
+from panel.analyses.votes import votes_result
 from panel.conclusions.calibrate import best_first, calibrate_conclusion
 from panel.conclusions.correlate import correlate_conclusion, n_claimed
 from panel.conclusions.fidelity import contrast_label, fidelity_conclusion
@@ -19,9 +23,9 @@ from panel.io.ratings import load_ratings
 from panel.io.selections import inclusion_of
 from panel.report_page.names import dimension_names
 from panel.results.axis import Axis
+from panel.results.formats.html import section
 from panel.runs.run import Run, composite_name
-from panel.runs.votes import VotesReport, votes_of
-from panel.runs.votes_conclusion import votes_conclusion
+from panel.runs.votes import votes_of
 from panel.statistics.core.names import ALL, COMPOSITE
 from panel.statistics.core.options import AnalysisOptions
 from panel.statistics.core.origin import RatingsOrigin
@@ -111,14 +115,6 @@ class CorrectedMeans:
 
 
 @dataclass(frozen=True, slots=True)
-class CountedVotes:
-    """The effective number of votes."""
-
-    found: VotesReport
-    conclusion: Sequence[str]
-
-
-@dataclass(frozen=True, slots=True)
 class GroupContrasts:
     """Contrasts of groups of people and of personas, with what they are called."""
 
@@ -143,7 +139,7 @@ class PeopleSection:
     rows: Sequence[Row]
     tests: AnnotatorTests
     corrected: CorrectedMeans | None
-    votes: CountedVotes | None
+    votes: Markup | None
     fidelity: GroupContrasts | None
     dimensions: Mapping[str, str]
     origin: RatingsOrigin | None = None
@@ -216,7 +212,7 @@ def people_section(
             several=len({one.dimension for one in tested}) > 1,
         ),
         corrected=corrected,
-        votes=_votes(run, own, humans, names),
+        votes=_votes(run, own, humans, names, dimensions),
         fidelity=_contrasts(fidelity, dimensions),
         dimensions=dimensions,
         origin=people.origin,
@@ -254,13 +250,19 @@ def _beside(
     )
 
 
-def _votes(run: Run, own: Ratings, humans: Ratings, names: tuple[str, str]) -> CountedVotes | None:
+def _votes(
+    run: Run,
+    own: Ratings,
+    humans: Ratings,
+    names: tuple[str, str],
+    dimensions: Mapping[str, str],
+) -> Markup | None:
     try:
         found = votes_of(run, own, humans, names)
     except InputError:
         # A single judge, or categories alone: there are no votes to count.
         return None
-    return CountedVotes(found, votes_conclusion(found))
+    return section(votes_result(found, labels=dimensions), ANALYSES["votes"].title, level=3)
 
 
 def _contrasts(

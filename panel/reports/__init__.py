@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from panel.questions.match_report import MatchReport
     from panel.runs.design import DesignReport
     from panel.runs.run import Run
-    from panel.runs.votes import VotesReport
     from panel.statistics import Alignment, Calibration, Ratings, Row
     from panel.sweep.detectable import DetectableDelta
     from panel.sweep.result import Sweep
@@ -106,9 +105,6 @@ class Renderer(Protocol):
 
     def render_contested(self, found: Sequence[Contested], top: int, to: TextIO) -> None:
         """The responses of a run, the most contested first; the first `top` are asked for."""
-
-    def render_votes(self, report: VotesReport, to: TextIO) -> None:
-        """The effective number of votes of a run's personas, replicates and models."""
 
     def render_matches(self, report: MatchReport, to: TextIO) -> None:
         """Critical questions matched with references."""

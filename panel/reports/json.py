@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from panel.questions.match_report import MatchReport
     from panel.runs.design import DesignReport
     from panel.runs.run import Run
-    from panel.runs.votes import VotesReport
     from panel.statistics import Alignment, Calibration, CorrectedMean, Ratings, Row
     from panel.sweep.detectable import DetectableDelta
     from panel.sweep.result import Sweep
@@ -249,14 +248,6 @@ def render_contested(found: Sequence[Contested], top: int, to: TextIO) -> None:
 
     responses = [asdict(one) for one in found[:top]]
     write_json({"conclusion": conclusion_on(found), "responses": responses}, to)
-
-
-def render_votes(report: VotesReport, to: TextIO) -> None:
-    """`conclusion`, a list of sentences; `sources`, `differences` and `people`, lists of objects by
-    dimension."""
-    from panel.runs.votes_conclusion import votes_conclusion
-
-    write_json({"conclusion": votes_conclusion(report), **report.document()}, to)
 
 
 def render_matches(report: MatchReport, to: TextIO) -> None:

@@ -52,6 +52,8 @@ from panel.statistics.bias.within_groups import (
 from panel.statistics.core.arrays import Resampled as Resampled
 from panel.statistics.core.arrays import row_means as row_means
 from panel.statistics.core.benjamini_yekutieli import benjamini_yekutieli as benjamini_yekutieli
+from panel.statistics.core.estimate import Difference as Difference
+from panel.statistics.core.estimate import Estimate as Estimate
 from panel.statistics.core.holm import holm as holm
 from panel.statistics.core.options import AnalysisOptions as AnalysisOptions
 from panel.statistics.core.options import MeasurementLevel as MeasurementLevel
@@ -65,8 +67,8 @@ from panel.statistics.core.ranking import rank_systems as rank_systems
 from panel.statistics.core.ranks import Ranks as Ranks
 from panel.statistics.core.ranks import ranks_within as ranks_within
 from panel.statistics.core.registry import OF_SCORES as OF_SCORES
-from panel.statistics.core.registry import Table as Table
-from panel.statistics.core.results import Result as Result
+from panel.statistics.core.registry import StatisticTable as StatisticTable
+from panel.statistics.core.results import BlockResult as BlockResult
 from panel.statistics.core.row_frames import rows_frame as rows_frame
 from panel.statistics.core.statistic import Reason as Reason
 from panel.statistics.core.statistic import Statistic as Statistic
@@ -205,7 +207,6 @@ from panel.statistics.quality.subset import SmallestSubset as SmallestSubset
 from panel.statistics.quality.subset import smallest_subset as smallest_subset
 from panel.statistics.quality.votes import EnsembleDistance as EnsembleDistance
 from panel.statistics.quality.votes import Votes as Votes
-from panel.statistics.quality.votes import VotesDifference as VotesDifference
 from panel.statistics.quality.votes import effective_votes as effective_votes
 from panel.statistics.quality.votes import ensemble_distance as ensemble_distance
 from panel.statistics.resampling.jackknife import EstimateKind as EstimateKind

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from panel.questions.match_report import MatchReport
     from panel.runs.design import DesignReport
     from panel.runs.run import Run
-    from panel.runs.votes import VotesReport
     from panel.statistics import Alignment, Calibration, Ratings, Row
     from panel.sweep.detectable import DetectableDelta
     from panel.sweep.result import Sweep
@@ -190,14 +189,6 @@ def render_contested(found: Sequence[Contested], top: int, to: TextIO) -> None:
     from panel.results.console import output
 
     show_contested(found, conclusion_on(found), top, output(to))
-
-
-def render_votes(report: VotesReport, to: TextIO) -> None:
-    """The conclusion, then votes of each kind of judges and their differences."""
-    from panel.reports.terminal.votes import show_votes
-    from panel.results.console import output
-
-    show_votes(report, output(to))
 
 
 def render_matches(report: MatchReport, to: TextIO) -> None:

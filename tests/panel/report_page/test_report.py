@@ -36,8 +36,8 @@ from panel.report_page.established import established
 from panel.report_page.heat import tint
 from panel.report_page.report import report_of
 from panel.report_page.systems import systems_section
-from panel.report_page.wording import seconds, sentence, shown
 from panel.results.axis import Axis
+from panel.results.page_text import seconds, sentence, shown
 from panel.runs.collected import judgment_of_row
 from panel.statistics import AnalysisOptions, agree
 from panel.statistics.core.composite import on_composite

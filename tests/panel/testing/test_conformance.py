@@ -29,7 +29,7 @@ from panel.models.providers import Availability, load_provider
 from panel.reports import load_renderer, renderer_names
 from panel.runs import executor
 from panel.runs.executor import OnJudgment, judged, prepared
-from panel.statistics import AgreementBlock, Reason, Result, Statistic, agreement_statistics
+from panel.statistics import AgreementBlock, BlockResult, Reason, Statistic, agreement_statistics
 from panel.sweep.library import shipped_framings
 from panel.testing import (
     MemoryReplyStore,
@@ -394,8 +394,8 @@ def test_a_statistic_that_fails_is_named(
 ) -> None:
     """A value without a reason, one that is no number, one that depends on the order of items."""
 
-    def rows(block: AgreementBlock) -> Iterator[Result]:
-        yield Result(value(block))
+    def rows(block: AgreementBlock) -> Iterator[BlockResult]:
+        yield BlockResult(value(block))
 
     agreement_statistics.register("odd", "odd")(rows)
     try:
@@ -407,8 +407,8 @@ def test_a_statistic_that_fails_is_named(
 def test_an_undefined_statistic_conforms() -> None:
     """What says why it has no value is whole; what nobody registered is not there."""
 
-    def rows(block: AgreementBlock) -> Iterator[Result]:
-        yield Result(Statistic.undefined(Reason.NO_PAIRS))
+    def rows(block: AgreementBlock) -> Iterator[BlockResult]:
+        yield BlockResult(Statistic.undefined(Reason.NO_PAIRS))
 
     agreement_statistics.register("undefined", "undefined")(rows)
     try:
@@ -422,9 +422,9 @@ def test_only_the_statistic_in_question_is_computed() -> None:
     """Another one, however slow or faulty, is not called."""
     called: list[AgreementBlock] = []
 
-    def rows(block: AgreementBlock) -> Iterator[Result]:
+    def rows(block: AgreementBlock) -> Iterator[BlockResult]:
         called.append(block)
-        yield Result(Statistic.undefined(Reason.NO_PAIRS))
+        yield BlockResult(Statistic.undefined(Reason.NO_PAIRS))
 
     agreement_statistics.register("slow", "slow")(rows)
     try:
