@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from panel.gate.calibration_figures import calibration_figures
-from panel.results.requirements.figures import Figure, FigureKey, find
-from panel.results.requirements.requirement import WrongRequirement, parse_requirement
-from panel.statistics import Calibration, CorrectedMean, CorrectedPair
+from persona_panel.reports.gate.calibration_figures import calibration_figures
+from persona_panel.results.requirements.figures import Figure, FigureKey, find
+from persona_panel.results.requirements.requirement import WrongRequirement, parse_requirement
+from persona_panel.statistics import Calibration, CorrectedMean, CorrectedPair
 
 ALL = FigureKey("all", may_be_left_out=True)
 FIGURES = [
