@@ -35,8 +35,8 @@ from persona_panel.statistics import (
 )
 from persona_panel.statistics.agreement.reliability import resampled_alpha
 from persona_panel.statistics.core.arrays import Array
-from persona_panel.statistics.core.results import Result, adjust_over_dimensions, rows_of
-from persona_panel.statistics.core.table import COMPOSITE
+from persona_panel.statistics.core.names import COMPOSITE
+from persona_panel.statistics.core.results import BlockResult, adjust_over_dimensions, rows_of
 from persona_panel.statistics.deliberation.revisions import spread_of
 
 _ITEMS, _RATERS, _DIMENSIONS = 4, 5, 5
@@ -92,8 +92,10 @@ def _of_agreement(ratings: Ratings) -> list[Row]:
     for name, scores in zip(ratings.dimensions, ratings.scores.transpose(2, 0, 1), strict=True):
         alpha = krippendorff_alpha(scores, "interval")
         measured = {
-            "krippendorff_alpha": Result(alpha, resampled_alpha(scores, "interval")),
-            "kendall_w": Result(kendall_w(scores, ratings.prompts, n_permutations=_DRAWN).mean),
+            "krippendorff_alpha": BlockResult(alpha, resampled_alpha(scores, "interval")),
+            "kendall_w": BlockResult(
+                kendall_w(scores, ratings.prompts, n_permutations=_DRAWN).mean
+            ),
         }
         for statistic, result in measured.items():
             rows += _rows(statistic, result, name, ratings)
@@ -155,7 +157,7 @@ def _correlates(panel: Ratings, humans: Ratings) -> bool:
     return any(" correlates " in one or " contrary " in one for one in said)
 
 
-def _rows(statistic: str, result: Result, dimension: str, ratings: Ratings) -> list[Row]:
+def _rows(statistic: str, result: BlockResult, dimension: str, ratings: Ratings) -> list[Row]:
     clusters = list(ratings.prompts or ())
     return rows_of(statistic, [result], "judges", dimension, clusters, AnalysisOptions())
 

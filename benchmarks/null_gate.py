@@ -25,8 +25,9 @@ from persona_panel.experiments.sweep.deltas import Names, measure
 from persona_panel.files.response_batch import Item
 from persona_panel.graphs import Judge, Judgment
 from persona_panel.graphs.aggregate import aggregate
-from persona_panel.reports.gate.check import check, decide_all, parsed
+from persona_panel.reports.gate.check import check
 from persona_panel.reports.gate.sweep_figures import cell_figures
+from persona_panel.results.requirements.decided import decide_all, parsed
 from persona_panel.rubrics import Dimension, Rubric, Scale
 from persona_panel.runs.run import Run
 from persona_panel.statistics import AnalysisOptions, Ratings, agree, correlate

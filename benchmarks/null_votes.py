@@ -96,22 +96,22 @@ def main() -> None:
                     )
                     those = [
                         *(
-                            (one.ci_low, one.ci_high, t.votes)
+                            (one.votes.low, one.votes.high, t.votes.value)
                             for one, t in zip(found, true, strict=True)
                         ),
                         *(
-                            (one.ci_low, one.ci_high, t.difference)
+                            (one.low, one.high, t.value)
                             for one, t in zip(differences, true_differences, strict=True)
                         ),
                     ]
                     target = farther[near.chosen]
-                    distances.append(near.ci_low <= target <= near.ci_high)
+                    distances.append(near.difference.low <= target <= near.difference.high)
                     for place, (low, high, value) in enumerate(those):
                         if not np.isnan(low):
                             held[place] += (low <= value <= high, 1)
-                    if not np.isnan(differences[0].ci_low):
-                        signs += (differences[0].ci_low > 0, differences[0].ci_high < 0)
-                        widths += (differences[0].ci_high - differences[0].ci_low, 1)
+                    if not np.isnan(differences[0].low):
+                        signs += (differences[0].low > 0, differences[0].high < 0)
+                        widths += (differences[0].high - differences[0].low, 1)
                 with np.errstate(invalid="ignore"):
                     shares = held[:, 0] / held[:, 1]
                     error = sqrt(0.95 * 0.05 / max(held[0, 1], 1))
@@ -123,7 +123,7 @@ def main() -> None:
                         f"distance {np.mean(distances):.3f}",
                         f"personas > replicates {signs[0] / given.trials:.3f}, < "
                         f"{signs[1] / given.trials:.3f}, width {widths[0] / max(widths[1], 1):.2f}",
-                        [round(t.votes, 2) for t in true],
+                        [round(t.votes.value, 2) for t in true],
                         flush=True,
                     )
 

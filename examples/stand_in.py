@@ -40,9 +40,8 @@ from persona_panel import (
     load_definition,
     persona_fidelity,
 )
+from persona_panel import votes as effective_votes
 from persona_panel.personas import shipped
-from persona_panel.runs.votes import votes_report
-from persona_panel.runs.votes_conclusion import votes_conclusion
 from persona_panel.statistics import AnalysisOptions, correlate
 
 SOURCES = """Where to get the files:
@@ -218,14 +217,14 @@ for name in panels:
         for side, raters in sides.items():
             figures = against_people(ours.by(raters), people, dimension)
             compared.append((name, str(n_texts[name]), dimension, side, *figures))
-    found = votes_report(str(out / name), str(people_csv), allow_unmatched=True)
-    for each in found.dimensions:
-        for one in each.sources:
-            interval = told(one.votes, one.ci_low, one.ci_high)
-            votes.append((name, each.dimension, f"{one.n_judges} {one.source}", interval))
-            if one.reason:
-                notes.setdefault(f"Votes of {one.source}, {name}, {each.dimension}: {one.reason}.")
-    notes.update(dict.fromkeys(f"{name}: {said}" for said in votes_conclusion(found)))
+    found = effective_votes(out / name, people_csv, allow_unmatched=True)
+    for row in found["sources"].rows:
+        estimate, of = row["votes"], (row["source"], row["dimension"])
+        interval = told(estimate.value, estimate.low, estimate.high)
+        votes.append((name, of[1], f"{row['n_judges']} {of[0]}", interval))
+        if estimate.reason:
+            notes.setdefault(f"Votes of {of[0]}, {name}, {of[1]}: {estimate.reason}.")
+    notes.update(dict.fromkeys(f"{name}: {said}" for said in found.conclusion))
     report = persona_fidelity(
         out / name, people_csv, options.path / "raters.csv", out / "groups.yaml",
         allow_unmatched=True,

@@ -4,6 +4,7 @@ from persona_panel.analyses.comparison.compare import compare as compare
 from persona_panel.analyses.comparison.result import RunComparison as RunComparison
 from persona_panel.analyses.fidelity.measure import persona_fidelity as persona_fidelity
 from persona_panel.analyses.fidelity.result import FidelityReport as FidelityReport
+from persona_panel.analyses.votes import votes as votes
 from persona_panel.calls.budget import Caps as Caps
 from persona_panel.clusters.engines import opened_engine as opened_engine
 from persona_panel.experiments.sweep.result import Sweep as Sweep
@@ -35,8 +36,9 @@ from persona_panel.personas import NO_PERSONA as NO_PERSONA
 from persona_panel.personas import Persona as Persona
 from persona_panel.personas import PersonaSet as PersonaSet
 from persona_panel.plan.panel_plan import PanelPlan as PanelPlan
-from persona_panel.reports.gate.check import GateResult as GateResult
 from persona_panel.reports.gate.check import check as check
+from persona_panel.results.requirements.decided import GateResult as GateResult
+from persona_panel.results.result import Result as Result
 from persona_panel.rubrics import Abstention as Abstention
 from persona_panel.rubrics import CategoryScale as CategoryScale
 from persona_panel.rubrics import Composite as Composite
@@ -50,6 +52,8 @@ from persona_panel.runs.load import load_run as load_run
 from persona_panel.runs.output import RunOutput as RunOutput
 from persona_panel.runs.run import Run as Run
 from persona_panel.statistics.core.coverage import Coverage as Coverage
+from persona_panel.statistics.core.estimate import Difference as Difference
+from persona_panel.statistics.core.estimate import Estimate as Estimate
 from persona_panel.statistics.core.ranking import SystemRank as SystemRank
 from persona_panel.statistics.core.table import Ratings as Ratings
 

@@ -1,1 +1,27 @@
-"""Analyses of runs and ratings: each answers a question by a result."""
+"""Analyses: one module a question, from what was rated to a `Result`.
+
+How to write one, or move one here (`votes.py` is an example; `X` is its name):
+
+1. `panel/analyses/X.py`, whose imports at the top are light (no numpy, no pydantic: `--help`
+   imports the module); what computes is imported in the function.
+2. A function `X(inputs, *, options) -> Result`, decorated with `@analysis(title, *parameters,
+   requirements=examples)`. Parameters are those of `persona_panel.analyses.parameters` (what
+   several have) and `Option`s of its own, each called as the argument. The docstring, up to
+   `Args:`, is the command's help; exit statuses and the options of every result are added.
+3. Inputs are read by `persona_panel.analyses.inputs`: files or objects, alike.
+4. `X_result(what was computed, …) -> Result` describes it: sentences (`X_conclusion`), tables of
+   `Column`s and rows (`row_of` takes attributes), `Estimate`s and `Difference`s as cells, `Key`s
+   with labels and the values that a requirement may leave out; `figure=` is the name by which it
+   is required. Statistics return estimates themselves. For the full report alone: `when`, `short`,
+   `full`, `remarks_in_full`; for programs alone: no title, no head; for people alone:
+   `programs=False`. `reading`, `source` and `coverage` say what it is of. Intervals, p-values,
+   reasons, "in brackets", "--full has …" come by themselves.
+5. Its line in `panel/cli/main.py` (`"X": ("persona_panel.analyses.X", "…")`), its name in
+   `panel/__init__.pyi`; on the page `section(X_result(…), ANALYSES["X"].title, level=3)`.
+6. Delete `panel/cli/X.py`, `panel/conclusions/X.py`, `panel/reports/terminal/X.py`,
+   `panel/gate/X_figures.py`, its functions in `panel/reports/{__init__,json,terminal/__init__}.py`
+   and `panel/testing/renderer_check.py`, its part of the page's template.
+7. A job that asks models is no analysis: its command has `@result_options(*examples)`, and ends
+   with `output.show(result, status=…)`.
+8. `tests/panel/analyses/test_X.py`; names that changed in JSON, in CHANGELOG's table.
+"""

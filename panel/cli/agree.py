@@ -24,7 +24,7 @@ from persona_panel.files.secrets.visible import standard_output
 if TYPE_CHECKING:
     from persona_panel.files.people_scales import GivenScale
     from persona_panel.reports.formats import Renderer
-    from persona_panel.results.gate.figures import Figure
+    from persona_panel.results.requirements.figures import Figure
     from persona_panel.statistics import Breakdown, Random, Strata
 
 

@@ -192,7 +192,7 @@ def _print_table(counts: CacheCounts) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from persona_panel.reports.formats.terminal.tables import output
+    from persona_panel.results.console import output
 
     if counts.all.n:
         table = Table(box=SIMPLE_HEAD)

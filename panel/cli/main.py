@@ -40,7 +40,7 @@ _COMMANDS = {
     "agree": ("persona_panel.cli.agree", "Measure inter-rater agreement and panel quality."),
     "correlate": ("persona_panel.cli.correlate", "Compare panel scores with human ratings."),
     "votes": (
-        "persona_panel.cli.votes",
+        "persona_panel.analyses.votes",
         "Estimate the effective number of votes of personas and models.",
     ),
     "fidelity": (
@@ -74,6 +74,8 @@ _COMMANDS = {
     "cache": ("persona_panel.cli.cache", "Count, move or remove the answers in the cache."),
     "models": ("persona_panel.cli.models", "Show which models can be used here."),
 }
+_ANALYSES = "persona_panel.analyses."
+"""What the modules of analyses begin with: their commands are made of their declarations."""
 
 
 class _Lazy(click.Group):
@@ -109,7 +111,14 @@ class _Lazy(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in _COMMANDS:
             return None
-        command: click.Command = getattr(import_module(_COMMANDS[cmd_name][0]), cmd_name)
+        name = _COMMANDS[cmd_name][0]
+        module = import_module(name)
+        if name.startswith(_ANALYSES):
+            from persona_panel.analyses.analysis import ANALYSES
+            from persona_panel.cli.analysis_command import analysis_command
+
+            return analysis_command(ANALYSES[cmd_name])
+        command: click.Command = getattr(module, cmd_name)
         return command
 
     def invoke(self, ctx: click.Context) -> Any:

@@ -15,7 +15,7 @@ from persona_panel.models.catalogue import known_models, prices_as_of
 from persona_panel.models.embedded_weights import NOTICE
 from persona_panel.models.price_check import OLD, age_of_table, differences, litellm_table, retired
 from persona_panel.models.providers import Availability, load_provider, provider_names
-from persona_panel.reports.formats.terminal.tables import output
+from persona_panel.results.console import output
 
 
 @click.command()

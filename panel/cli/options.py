@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from persona_panel.analyses import parameters
 from persona_panel.cli.failures import refusals
 from persona_panel.reports.formats import load_renderer, renderer_names
 
@@ -23,39 +24,26 @@ def option(*names: str, **settings: Any) -> Callable[[Command], Command]:
     return click.option(*names, **settings)
 
 
-def random_option(effect: str) -> Callable[[Command], Command]:
-    """The option `--random`; the command is given `random`.
+def with_parameters(*parameters: click.Parameter) -> Callable[[Command], Command]:
+    """Declare parameters that are made already, in their order."""
 
-    Args:
-        effect: what it decides, as the beginning of a sentence.
-    """
-    return option(
-        "--random",
-        type=click.Choice(["prompts", "prompts-and-judges"]),
-        default="prompts",
-        show_default=True,
-        help=f"{effect}: the prompts, with these judges as they are, or the judges, too, as a "
-        "sample of such judges (personas and models each, where they are crossed).",
-    )
+    def declared(command: Command) -> Command:
+        # As click's own decorators do, from the last to the first.
+        there: list[click.Parameter] = command.__dict__.setdefault("__click_params__", [])
+        there.extend(reversed(parameters))
+        return command
+
+    return declared
+
+
+def random_option(effect: str) -> Callable[[Command], Command]:
+    """Declare `--random`; see `persona_panel.analyses.parameters.random`."""
+    return with_parameters(parameters.random(effect))
 
 
 def analysis_options(command: Command) -> Command:
-    """Options for how long an analysis takes; the command is given `resamples` and `intervals`."""
-    command = option(
-        "--no-intervals",
-        "intervals",
-        flag_value=False,
-        default=True,
-        help="Print the values without confidence intervals.",
-    )(command)
-    return option(
-        "--resamples",
-        type=click.IntRange(min=0),
-        default=1999,
-        show_default=True,
-        metavar="N",
-        help="How many shuffles a permutation test takes; with 0 there are no such p-values.",
-    )(command)
+    """Declare `--resamples` and `--no-intervals`; see `persona_panel.analyses.parameters.effort`."""
+    return with_parameters(*parameters.effort())(command)
 
 
 def output_format(command: Command) -> Command:
@@ -112,12 +100,8 @@ def json_option(command: Command) -> Command:
 
 
 def by_option(text: str) -> Callable[[Command], Command]:
-    """The option for strata; the command is given it as `by`, None where it is left out.
-
-    Args:
-        text: what is printed by strata, for the command's help.
-    """
-    return option("--by", metavar="KIND", help=text)
+    """Declare `--by`; see `persona_panel.analyses.parameters.by`."""
+    return with_parameters(parameters.by(text))
 
 
 def full_option(command: Command) -> Command:

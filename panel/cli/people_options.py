@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import math
-import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import wraps
 from typing import TYPE_CHECKING, Any, TypedDict
 
 import click
 
-from persona_panel.cli.column_mapping import column_mapping
-from persona_panel.cli.options import Command, option
+from persona_panel.analyses import parameters
+from persona_panel.cli.options import Command, with_parameters
 
 if TYPE_CHECKING:
     from persona_panel.files.people_scales import GivenScale
     from persona_panel.statistics.core.origin import RatingsOrigin
-
-_ENDS = re.compile(r"(-?\d+(?:\.\d+)?)\s*(?:-|–|to|\.\.)\s*(-?\d+(?:\.\d+)?)", re.ASCII)
 
 
 class HumanReading(TypedDict):
@@ -26,16 +22,6 @@ class HumanReading(TypedDict):
 
     human_scale: GivenScale | None
     allow_unmatched: bool
-
-
-class _Epsilon(click.FloatRange):
-    """click takes nan for a number, which no epsilon is."""
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        epsilon = super().convert(value, param, ctx)
-        if math.isnan(epsilon):
-            self.fail(f"found {value!r}; expected a number from 0 to below 1", param, ctx)
-        return epsilon
 
 
 def human_options(
@@ -61,47 +47,14 @@ def human_options(
                 refuse_alone("--allow-unmatched", reading["allow_unmatched"])
             return command(*args, reading=reading, **given)
 
-        ratings = option("--human", required=required, metavar="RATINGS", help=text)
-        columns = column_mapping("--human", example, "--map-human", parameter="human_mapping")
-        unmatched = option(
-            "--allow-unmatched",
-            is_flag=True,
-            help="Go on where fewer than 80 % of the items that people rated match.",
-        )
-        return ratings(columns(scale_option("--human-scale", "--human")(unmatched(with_reading))))
+        return with_parameters(*parameters.people(text, example, required=required))(with_reading)
 
     return with_ratings
 
 
 def scale_option(name: str, of: str) -> Callable[[Command], Command]:
-    """The scale of ratings; the command is given it as `scale` or `human_scale`, None where it is
-    left out.
-
-    Args:
-        of: what the ratings are called in the command's help.
-    """
-    where = ", where it is not the panel's" if of == "--human" else ""
-    return option(
-        name,
-        metavar="[DIMENSION=]LOW-HIGH",
-        multiple=True,
-        callback=_scale,
-        help=f"The scale of {of}, such as 1-5{where}; repeatable, for each dimension. What lies "
-        "outside is refused.",
-    )
-
-
-def _scale(ctx: click.Context, param: click.Parameter, value: Sequence[str]) -> GivenScale | None:
-    found: dict[str, tuple[float, float]] = {}
-    for text in value:
-        name, _, ends = text.rpartition("=")
-        match = _ENDS.fullmatch(ends.strip())
-        if match is None:
-            raise click.BadParameter(f"found {text!r}; expected LOW-HIGH or DIMENSION=LOW-HIGH")
-        if name.strip() in found or ("" in found or (found and not name)):
-            raise click.BadParameter(f"{text} is there with another; one for each dimension")
-        found[name.strip()] = float(match[1]), float(match[2])
-    return found.get("", found) or None
+    """Declare the scale of ratings; see `persona_panel.analyses.parameters.scale`."""
+    return with_parameters(parameters.scale(name, of))
 
 
 def say_reading(*origins: RatingsOrigin | None) -> None:
@@ -127,48 +80,15 @@ def refuse_alone(name: str, value: object) -> None:
 
 
 def epsilon_option(effect: str) -> Callable[[Command], Command]:
-    """The allowance of the alternative annotator test; the command is given `epsilon`, None where
-    it is not there.
-
-    Args:
-        effect: what it does in this command, the beginning of a sentence.
-    """
-    return option(
-        "--epsilon",
-        type=_Epsilon(min=0, max=1, max_open=True),
-        metavar="E",
-        help=f"{effect} in which a person may be ahead of a judge by so much: 0.2 where people are "
-        "experts, 0.15 where skilled, 0.1 from a crowd.",
-    )
+    """Declare `--epsilon`; see `persona_panel.analyses.parameters.epsilon`."""
+    return with_parameters(parameters.epsilon(effect))
 
 
 def selected_option(command: Command) -> Command:
-    """The file of items that people were asked for; the command is given its name as `selected`."""
-    return option(
-        "--selected",
-        metavar="FILE",
-        help="The items that people were asked for, with their probabilities, as `select` wrote "
-        "them.",
-    )(command)
+    """Declare `--selected`; see `persona_panel.analyses.parameters.selected`."""
+    return with_parameters(parameters.selected())(command)
 
 
 def group_options(*, required: bool) -> Callable[[Command], Command]:
-    """People's attributes, and the groups that are compared; the command is given the names of both
-    files as `raters` and `groups`."""
-
-    def with_groups(command: Command) -> Command:
-        raters = option(
-            "--raters",
-            required=required,
-            metavar="RATERS",
-            help="A file with `rater` and attributes of the people who gave the human ratings.",
-        )
-        groups = option(
-            "--groups",
-            required=required,
-            metavar="GROUPS",
-            help="A YAML file: groups of people, the personas that stand for them, and contrasts.",
-        )
-        return raters(groups(command))
-
-    return with_groups
+    """Declare `--raters` and `--groups`; see `persona_panel.analyses.parameters.groups`."""
+    return with_parameters(*parameters.groups(required=required))

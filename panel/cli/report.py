@@ -23,7 +23,7 @@ from persona_panel.cli.report_page import write_report
 
 if TYPE_CHECKING:
     from persona_panel.reports.page.report import RunReport
-    from persona_panel.results.gate.figures import Figure
+    from persona_panel.results.requirements.figures import Figure
     from persona_panel.runs.run import Run
     from persona_panel.statistics.fidelity.contrast import FidelityContrast
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from persona_panel.files.responses import ResponseFile
     from persona_panel.graphs.deliberation import Deliberation
     from persona_panel.panel import Panel
-    from persona_panel.results.gate.figures import Figure
+    from persona_panel.results.requirements.figures import Figure
     from persona_panel.runs.request_files import Exported, RequestFiles
     from persona_panel.statistics import Random, Ratings
 

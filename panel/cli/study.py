@@ -52,7 +52,7 @@ def collect(
     """
     from persona_panel.reports.formats.json import write_json
     from persona_panel.reports.formats.terminal.study import show_collected_study
-    from persona_panel.reports.formats.terminal.tables import output
+    from persona_panel.results.console import output
     from persona_panel.study.collection import collect_study
     from persona_panel.study.figures import collection_figures
     from persona_panel.study.key import read_key
@@ -93,7 +93,7 @@ def status(folder: str, answers: tuple[str, ...], as_json: bool) -> None:
     """
     from persona_panel.reports.formats.json import write_json
     from persona_panel.reports.formats.terminal.study import show_study_progress
-    from persona_panel.reports.formats.terminal.tables import output
+    from persona_panel.results.console import output
     from persona_panel.study.answers import read_answers
     from persona_panel.study.collection import collect_study
     from persona_panel.study.figures import progress_figures

@@ -138,7 +138,7 @@ def make(
     from persona_panel.plan.definitions import resolve_rubric
     from persona_panel.reports.formats.json import write_json
     from persona_panel.reports.formats.terminal.study import show_study_design
-    from persona_panel.reports.formats.terminal.tables import output
+    from persona_panel.results.console import output
     from persona_panel.rubrics import shipped
     from persona_panel.runs.load import load_run
     from persona_panel.study.figures import design_figures

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from persona_panel.graphs.framing import Prompt
     from persona_panel.models.config import ModelConfig
     from persona_panel.panel import Panel
-    from persona_panel.results.gate.figures import Figure
+    from persona_panel.results.requirements.figures import Figure
     from persona_panel.runs.request_files import Exported, RequestFiles
 
 _SEEN = ("framed", "baseline")

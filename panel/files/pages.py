@@ -11,14 +11,26 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, FileSystemBytecodeCache, PackageLoader, StrictUndefined
+from jinja2 import (
+    ChoiceLoader,
+    Environment,
+    FileSystemBytecodeCache,
+    PackageLoader,
+    StrictUndefined,
+)
 
 
-def templates(package: str, folder: str, shown: Callable[[Any], Any]) -> Environment:
-    """The templates in a package's folder: every value is escaped, after `shown` made what is
-    invisible in it visible; an unknown name is an error."""
+def templates(
+    package: str, folder: str, shown: Callable[[Any], Any], *others: tuple[str, str]
+) -> Environment:
+    """Return the templates in a package's folder: every value is escaped, after `shown` made what
+    is invisible in it visible; an unknown name is an error.
+
+    Args:
+        others: packages and folders whose templates these may import.
+    """
     return Environment(
-        loader=PackageLoader(package, folder),
+        loader=ChoiceLoader([PackageLoader(*each) for each in ((package, folder), *others)]),
         bytecode_cache=_compiled(files(package).joinpath(folder)),
         autoescape=True,
         undefined=StrictUndefined,

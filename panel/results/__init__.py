@@ -1,1 +1,1 @@
-"""Results: their sentences, requirements on their figures, their formats."""
+"""Results: what was found, described once, and every way in which it is shown."""

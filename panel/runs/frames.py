@@ -145,8 +145,8 @@ def ranking_columns(run: RankedRun) -> list[FrameColumn]:
 def difference_columns(run: RankedRun) -> list[FrameColumn]:
     """A data frame with one row for every two systems, the better one first.
 
-    Columns are the fields of `Difference`: `a`, `b`, `difference` (a − b), `ci_low`, `ci_high`,
-    `p`, `p_adjusted`, `effect_size`, `n_prompts`, `reason`.
+    Columns are the fields of `SystemDifference`: `a`, `b`, `difference` (a − b), `ci_low`,
+    `ci_high`, `p`, `p_adjusted`, `effect_size`, `n_prompts`, `reason`.
     """
     pairs = run.leaderboard().differences
     return [

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from persona_panel.files.documents import json_number
-from persona_panel.statistics.core.ranking import Difference, SystemRank
+from persona_panel.statistics.core.ranking import SystemDifference, SystemRank
 
 
 def system_document(entry: SystemRank) -> dict[str, Any]:
@@ -34,7 +34,7 @@ def system_document(entry: SystemRank) -> dict[str, Any]:
     }
 
 
-def difference_document(one: Difference) -> dict[str, Any]:
+def difference_document(one: SystemDifference) -> dict[str, Any]:
     """How far two systems differ."""
     return {
         "a": one.a,

@@ -41,13 +41,13 @@ from persona_panel.runs.ranking_document import difference_document, system_docu
 from persona_panel.runs.scale_limits import composite_limits, mean_limits
 from persona_panel.runs.short_form import run_facts
 from persona_panel.statistics.core.frames import FrameMethod
+from persona_panel.statistics.core.names import COMPOSITE
 from persona_panel.statistics.core.options import Random
 from persona_panel.statistics.core.ranking import (
     Leaderboard,
     competition_ranks,
     rank_systems,
 )
-from persona_panel.statistics.core.table import COMPOSITE
 
 if TYPE_CHECKING:
     from persona_panel.analyses.figures.run import RunPlots

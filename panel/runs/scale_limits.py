@@ -12,8 +12,9 @@ from persona_panel.graphs.aggregate import composite_rule
 from persona_panel.rubrics import Rubric
 from persona_panel.rubrics.comparison import PREFERRED
 from persona_panel.statistics.core.arrays import Array
+from persona_panel.statistics.core.names import COMPOSITE
 from persona_panel.statistics.core.ranking import UNLIMITED, Limits
-from persona_panel.statistics.core.table import COMPOSITE, Ratings
+from persona_panel.statistics.core.table import Ratings
 
 SHARE: Limits = (0.0, 1.0)
 

@@ -3,32 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from math import nan
-from pathlib import Path
-from typing import Any
 
-from persona_panel.files.aligned_ratings import align_ratings, load_human_ratings
+from persona_panel.files.aligned_ratings import align_ratings
 from persona_panel.files.errors import Fault, InputError
-from persona_panel.files.people_scales import GivenScale
-from persona_panel.files.ratings import load_ratings
-from persona_panel.files.records import ColumnMapping
 from persona_panel.graphs import Judge
 from persona_panel.rubrics import Rubric
 from persona_panel.runs.design import judge_composites
-from persona_panel.runs.load import load_run
 from persona_panel.runs.run import Run
 from persona_panel.runs.scale_limits import SHARE, are_preferences, mean_limits, on_limits
 from persona_panel.statistics.core.arrays import Array, row_means, rows_of
 from persona_panel.statistics.core.coverage import Coverage
+from persona_panel.statistics.core.estimate import Difference
+from persona_panel.statistics.core.names import ALL, COMPOSITE
 from persona_panel.statistics.core.origin import RatingsOrigin
 from persona_panel.statistics.core.ranking import Limits
-from persona_panel.statistics.core.table import ALL, COMPOSITE, Ratings
+from persona_panel.statistics.core.table import Ratings
 from persona_panel.statistics.humans.mean_reliability import mean_reliability
 from persona_panel.statistics.quality.votes import (
     EnsembleDistance,
     Votes,
-    VotesDifference,
     effective_votes,
     ensemble_distance,
 )
@@ -56,7 +51,7 @@ class DimensionVotes:
 
     dimension: str
     sources: tuple[Votes, ...]
-    differences: tuple[VotesDifference, ...]
+    differences: tuple[Difference, ...]
     distance: EnsembleDistance | None = None
     best: str | None = None
     reliability: float = nan
@@ -88,63 +83,6 @@ class VotesReport:
         """The composite, or the first dimension where there is none."""
         return self.dimensions[0]
 
-    def document(self) -> dict[str, Any]:
-        """The report for programs; what is undefined is NaN."""
-        return {
-            "sources": [
-                {"dimension": one.dimension, **asdict(each)}
-                for one in self.dimensions
-                for each in one.sources
-            ],
-            "differences": [
-                {"dimension": one.dimension, **asdict(each)}
-                for one in self.dimensions
-                for each in one.differences
-            ],
-            "people": [
-                {
-                    "dimension": one.dimension,
-                    "best_judge": one.best,
-                    "reliability": one.reliability,
-                    **{k: v for k, v in asdict(one.distance).items() if k != "chosen"},
-                }
-                for one in self.dimensions
-                if one.distance is not None
-            ],
-            "n_people": self.n_people,
-            "n_judges": self.n_judges,
-            "deliberated": self.deliberated,
-        }
-
-
-def votes_report(
-    folder: str,
-    human: str | None = None,
-    human_mapping: ColumnMapping | None = None,
-    *,
-    human_scale: GivenScale | None = None,
-    allow_unmatched: bool = False,
-) -> VotesReport:
-    """The report on a run's folder and, where there are any, people's ratings of its responses.
-
-    Args:
-        human_mapping, human_scale, allow_unmatched: of people's ratings; see
-            `load_aligned_ratings`.
-
-    Raises:
-        InputError: anything is wrong with either, nothing is rated by numbers, or no two judges of
-            the run differ in persona, model or replicate alone.
-    """
-    if not Path(folder).is_dir():
-        raise InputError([Fault(folder, "no folder of a run", "what `score --out` has written")])
-    run, ratings = load_run(folder), load_ratings(folder)
-    theirs = None
-    if human is not None:
-        theirs = load_human_ratings(
-            human, human_mapping, human_scale=human_scale, allow_unmatched=allow_unmatched
-        )
-    return votes_of(run, ratings, theirs, (folder, human or ""))
-
 
 def votes_of(
     run: Run,
@@ -160,7 +98,8 @@ def votes_of(
         names: what both are called in faults.
 
     Raises:
-        InputError: as for `votes_report`.
+        InputError: people's ratings do not match the run's, nothing is rated by numbers, or no two
+            judges of the run differ in persona, model or replicate alone.
     """
     sources = _sources({judge.id: judge for judge in run.judges}, ratings)
     if not any(len(one) > 1 for sets in sources.values() for one in sets):

@@ -70,6 +70,8 @@ from persona_panel.statistics.core.arrays import row_means as row_means
 from persona_panel.statistics.core.benjamini_yekutieli import (
     benjamini_yekutieli as benjamini_yekutieli,
 )
+from persona_panel.statistics.core.estimate import Difference as Difference
+from persona_panel.statistics.core.estimate import Estimate as Estimate
 from persona_panel.statistics.core.holm import holm as holm
 from persona_panel.statistics.core.options import AnalysisOptions as AnalysisOptions
 from persona_panel.statistics.core.options import MeasurementLevel as MeasurementLevel
@@ -83,8 +85,8 @@ from persona_panel.statistics.core.ranking import rank_systems as rank_systems
 from persona_panel.statistics.core.ranks import Ranks as Ranks
 from persona_panel.statistics.core.ranks import ranks_within as ranks_within
 from persona_panel.statistics.core.registry import OF_SCORES as OF_SCORES
-from persona_panel.statistics.core.registry import Table as Table
-from persona_panel.statistics.core.results import Result as Result
+from persona_panel.statistics.core.registry import StatisticTable as StatisticTable
+from persona_panel.statistics.core.results import BlockResult as BlockResult
 from persona_panel.statistics.core.row_frames import rows_frame as rows_frame
 from persona_panel.statistics.core.statistic import Reason as Reason
 from persona_panel.statistics.core.statistic import Statistic as Statistic
@@ -253,7 +255,6 @@ from persona_panel.statistics.quality.subset import SmallestSubset as SmallestSu
 from persona_panel.statistics.quality.subset import smallest_subset as smallest_subset
 from persona_panel.statistics.quality.votes import EnsembleDistance as EnsembleDistance
 from persona_panel.statistics.quality.votes import Votes as Votes
-from persona_panel.statistics.quality.votes import VotesDifference as VotesDifference
 from persona_panel.statistics.quality.votes import effective_votes as effective_votes
 from persona_panel.statistics.quality.votes import ensemble_distance as ensemble_distance
 from persona_panel.statistics.resampling.jackknife import EstimateKind as EstimateKind

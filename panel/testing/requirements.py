@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from persona_panel.experiments.sweep.result import Sweep
 from persona_panel.reports.gate.check import check
-from persona_panel.results.gate.sentences import sentence
+from persona_panel.results.requirements.sentences import sentence
 from persona_panel.runs.run import Run
 from persona_panel.statistics.core.table import Row
 

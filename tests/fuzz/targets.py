@@ -41,7 +41,7 @@ from persona_panel.models.openai_compatible import OpenAICompatible
 from persona_panel.models.providers import client_for
 from persona_panel.models.response_bodies import content_of
 from persona_panel.plan.panel_file import PanelFile
-from persona_panel.results.gate.requirement import WrongRequirement, parse_requirement
+from persona_panel.results.requirements.requirement import WrongRequirement, parse_requirement
 from persona_panel.rubrics import (
     CategoryScale,
     Comparison,

@@ -13,7 +13,7 @@ from persona_panel.runs.run import Run
 from persona_panel.runs.scale_limits import on_one_scale
 from persona_panel.statistics.breakdown.cells import PersonaCells
 from persona_panel.statistics.core.arrays import Array
-from persona_panel.statistics.core.table import COMPOSITE
+from persona_panel.statistics.core.names import COMPOSITE
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -56,8 +56,8 @@ class SystemInStratum:
 
 @dataclass(frozen=True, slots=True)
 class PairInStratum(Tested):
-    """How far system `a` is above system `b` in a stratum; fields as of `Difference`, but that
-    `p_adjusted` is by Holm over all pairs of all strata."""
+    """How far system `a` is above system `b` in a stratum; fields as of `SystemDifference`, but
+    that `p_adjusted` is by Holm over all pairs of all strata."""
 
     stratum: str
     a: str

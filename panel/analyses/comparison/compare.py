@@ -36,9 +36,10 @@ from persona_panel.runs.scale_limits import are_preferences
 from persona_panel.runs.units import unit_of
 from persona_panel.statistics.core.arrays import Labels
 from persona_panel.statistics.core.holm import holm
+from persona_panel.statistics.core.names import COMPOSITE
 from persona_panel.statistics.core.options import Random, check_choice
 from persona_panel.statistics.core.origin import RatingsOrigin
-from persona_panel.statistics.core.table import COMPOSITE, Ratings
+from persona_panel.statistics.core.table import Ratings
 from persona_panel.statistics.paired.differences import (
     PairedDifference,
     PairedTerms,

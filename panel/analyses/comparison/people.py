@@ -14,8 +14,9 @@ from persona_panel.files.aligned_ratings import align_ratings
 from persona_panel.files.errors import Fault, InputError
 from persona_panel.runs.scale_limits import on_limits
 from persona_panel.statistics.core.arrays import Array, row_means, rows_of
+from persona_panel.statistics.core.names import ALL, COMPOSITE
 from persona_panel.statistics.core.origin import RatingsOrigin
-from persona_panel.statistics.core.table import ALL, COMPOSITE, Ratings
+from persona_panel.statistics.core.table import Ratings
 from persona_panel.statistics.paired.advantages import compared_advantages
 from persona_panel.statistics.paired.panels import NearerToPeople, nearer_to_people
 

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from persona_panel.analyses.comparison.matching import WhatDiffers
 from persona_panel.statistics.core.display import Facts, counted, ends, signed
 from persona_panel.statistics.core.frames import FrameColumn, FrameMethod, field_columns
+from persona_panel.statistics.core.names import COMPOSITE
 from persona_panel.statistics.core.options import Random
 from persona_panel.statistics.core.origin import RatingsOrigin
 from persona_panel.statistics.core.statistic import Reason
-from persona_panel.statistics.core.table import COMPOSITE
 from persona_panel.statistics.core.tested import Tested
 from persona_panel.statistics.paired.panels import BestOfPrompts, NearerToPeople, PairedFigure
 

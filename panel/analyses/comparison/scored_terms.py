@@ -17,8 +17,9 @@ from persona_panel.runs.run import share_name
 from persona_panel.runs.scale_limits import composite_limits, mean_limits
 from persona_panel.statistics.core.arrays import Array, Labels, divide
 from persona_panel.statistics.core.display import general
+from persona_panel.statistics.core.names import COMPOSITE
 from persona_panel.statistics.core.ranking import Limits
-from persona_panel.statistics.core.table import COMPOSITE, with_several_levels
+from persona_panel.statistics.core.table import with_several_levels
 from persona_panel.statistics.paired.differences import PairedTerms, by_other_judges, by_same_judges
 
 

@@ -19,8 +19,8 @@ from persona_panel.statistics.breakdown.stratum_differences import (
     stratum_differences,
 )
 from persona_panel.statistics.core.arrays import encode_labels
+from persona_panel.statistics.core.names import COMPOSITE
 from persona_panel.statistics.core.statistic import Reason
-from persona_panel.statistics.core.table import COMPOSITE
 from persona_panel.statistics.paired.differences import PairedTerms, mean_over_prompts_of
 
 _BY_JUDGES = ("persona", "axis", "model")

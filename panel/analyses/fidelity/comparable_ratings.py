@@ -8,7 +8,8 @@ from persona_panel.files.aligned_ratings import align_ratings
 from persona_panel.files.errors import Fault, InputError
 from persona_panel.files.wording import did_you_mean, shown
 from persona_panel.statistics.core.display import general
-from persona_panel.statistics.core.table import ALL, Ratings
+from persona_panel.statistics.core.names import ALL
+from persona_panel.statistics.core.table import Ratings
 
 
 def comparable_ratings(

@@ -18,7 +18,7 @@ from persona_panel.files.secrets import SECRETS
 from persona_panel.plan.judge_counts import counted_judges
 from persona_panel.runs.units import unit_of, unit_of_ratings
 from persona_panel.statistics.core.display import counted
-from persona_panel.statistics.core.ranking import Difference, SystemRank
+from persona_panel.statistics.core.ranking import SystemDifference, SystemRank
 from persona_panel.statistics.core.strengths import SystemStrength
 from persona_panel.statistics.core.tested import LEVEL
 from persona_panel.statistics.figures.extra import PageColumns, check_plots
@@ -377,6 +377,6 @@ def _reasons(what: str, systems: Iterable[SystemRank | SystemStrength], field: s
     return [f"No {what} for {'; '.join(names)}: {why}." for why, names in lacking.items()]
 
 
-def _untested(differences: Iterable[Difference]) -> list[str]:
+def _untested(differences: Iterable[SystemDifference]) -> list[str]:
     whys = dict.fromkeys(one.reason for one in differences if one.reason is not None)
     return [f"Some have no interval and no p: {why}." for why in whys]

@@ -41,10 +41,11 @@ from persona_panel.statistics.core.arrays import (
     paired_scores,
     row_means,
 )
+from persona_panel.statistics.core.names import ALL
 from persona_panel.statistics.core.options import DEFAULT_OPTIONS, AnalysisOptions
-from persona_panel.statistics.core.results import Result, rows_of
+from persona_panel.statistics.core.results import BlockResult, rows_of
 from persona_panel.statistics.core.statistic import Reason, Statistic
-from persona_panel.statistics.core.table import ALL, Ratings, Row
+from persona_panel.statistics.core.table import Ratings, Row
 from persona_panel.statistics.resampling.weights import resampled_mean
 
 REAL_BINS = 10
@@ -123,7 +124,7 @@ def biases(
     return rows
 
 
-_Figure = tuple[str, str, Result]
+_Figure = tuple[str, str, BlockResult]
 """Whose figure, which statistic, and what it is."""
 
 
@@ -138,7 +139,7 @@ def _of_length(scores: Array, lengths: Array, ratings: Ratings) -> Iterator[_Fig
         yield judge, "length_correlation", _length(own, lengths, ratings, 1)
 
 
-def _length(scores: Array, lengths: Array, ratings: Ratings, n_raters: int) -> Result:
+def _length(scores: Array, lengths: Array, ratings: Ratings, n_raters: int) -> BlockResult:
     systems = ratings.sources or ()
     if np.isnan(lengths).all():
         found = Statistic.undefined(Reason.NO_LENGTHS)
@@ -146,7 +147,7 @@ def _length(scores: Array, lengths: Array, ratings: Ratings, n_raters: int) -> R
         found = replace(correlation_within(scores, lengths, systems), n_raters=n_raters)
     resampled = resampled_correlation_within(scores, lengths, systems)
     counted = paired_scores(scores, lengths)[2]
-    return Result(found, resampled, kind="correlation", counted=counted)
+    return BlockResult(found, resampled, kind="correlation", counted=counted)
 
 
 # Leniency
@@ -180,7 +181,7 @@ def _of_leniency(scores: Array, ratings: Ratings, *, are_compared: bool) -> Iter
             if n_items
             else Statistic.undefined(reason, n_raters=1)
         )
-        yield judge, "leniency", Result(found, resampled_mean(own), kind="mean")
+        yield judge, "leniency", BlockResult(found, resampled_mean(own), kind="mean")
 
 
 # Self-preference
@@ -193,7 +194,11 @@ def _of_families(scores: Array, ratings: Ratings) -> Iterator[_Figure]:
     found = self_preference(scores, judges, authors)
     for one in found:
         note = f"{one.n_own} responses of its own, {one.n_others} of others"
-        yield one.family, "self_preference", Result(one.estimate, one.resampled, note, "difference")
+        yield (
+            one.family,
+            "self_preference",
+            BlockResult(one.estimate, one.resampled, note, "difference"),
+        )
     defined = [one for one in found if one.estimate.reason is None]
     unknown = ", ".join(unknown_families(ratings))
     note = f"family not known: {unknown}" if unknown else ""
@@ -208,7 +213,7 @@ def _of_families(scores: Array, ratings: Ratings) -> Iterator[_Figure]:
             sum(one.estimate.n_raters for one in defined),
         )
     resampled = mean_of([one.resampled for one in defined])
-    yield ALL, "self_preference", Result(whole, resampled, note, "difference")
+    yield ALL, "self_preference", BlockResult(whole, resampled, note, "difference")
 
 
 def unknown_families(ratings: Ratings) -> list[str]:
@@ -239,7 +244,7 @@ def _of_compression(
         yield (
             group,
             "score_entropy",
-            Result(
+            BlockResult(
                 entropy,
                 entropies,
                 most,
@@ -251,7 +256,7 @@ def _of_compression(
         yield (
             group,
             "mode_share",
-            Result(share, shares, _mode(flat), limits=(0, 1), counted=counted),
+            BlockResult(share, shares, _mode(flat), limits=(0, 1), counted=counted),
         )
 
 
@@ -275,7 +280,7 @@ def _of_personas(scores: Array, ratings: Ratings) -> Iterator[_Figure]:
             yield (
                 model,
                 name,
-                Result(
+                BlockResult(
                     variance_share(own, personas, part),
                     resampled_variance_share(own, personas, part),
                     limits=(0, 1),

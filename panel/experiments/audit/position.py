@@ -11,10 +11,11 @@ from numpy.typing import ArrayLike
 from persona_panel.files.comparisons import Compared
 from persona_panel.rubrics.comparison import Outcome
 from persona_panel.statistics.core.arrays import Labels, as_scores, divide
+from persona_panel.statistics.core.names import ALL
 from persona_panel.statistics.core.options import DEFAULT_OPTIONS, AnalysisOptions
-from persona_panel.statistics.core.results import Result, rows_of
+from persona_panel.statistics.core.results import BlockResult, rows_of
 from persona_panel.statistics.core.statistic import Reason, Statistic
-from persona_panel.statistics.core.table import ALL, Row
+from persona_panel.statistics.core.table import Row
 
 
 class _Pair(NamedTuple):
@@ -55,9 +56,9 @@ def position(
     total = counts.sum(axis=0)
     n_items = int(np.sum(total > 0))
     if not n_items:
-        result = Result(Statistic.undefined(Reason.NO_BOTH_ORDERS))
+        result = BlockResult(Statistic.undefined(Reason.NO_BOTH_ORDERS))
     else:
-        result = Result(
+        result = BlockResult(
             Statistic(float((first - second).sum() / total.sum()), n_items, n_raters),
             lambda weights: divide(weights @ (first - second), weights @ total),
             f"first {first.sum():.0f}, second {second.sum():.0f}, ties {even.sum():.0f}",

@@ -14,8 +14,8 @@ from functools import lru_cache
 import scipy
 
 from persona_panel.experiments.sweep.asymmetry import RARE, SHOWS_RARE
-from persona_panel.statistics.core.student_t import MOST, POWER, values_needed
-from persona_panel.statistics.core.tested import LEVEL
+from persona_panel.statistics.core.student_t import values_needed
+from persona_panel.statistics.core.tested import LEVEL, MOST, POWER
 from persona_panel.statistics.resampling.sign_flip_power import items_needed, smallest_effect
 
 _FARTHEST = 10.0

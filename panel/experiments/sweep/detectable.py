@@ -25,8 +25,7 @@ from persona_panel.graphs.framing import BASELINE
 from persona_panel.graphs.sweeping import response_id
 from persona_panel.runs.load import load_run
 from persona_panel.statistics.core.arrays import ROUNDING, Array
-from persona_panel.statistics.core.student_t import POWER
-from persona_panel.statistics.core.tested import LEVEL
+from persona_panel.statistics.core.tested import LEVEL, POWER
 from persona_panel.statistics.resampling.sign_flip_power import items_needed
 
 

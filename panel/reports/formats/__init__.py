@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from persona_panel.runs.design import DesignReport
     from persona_panel.runs.judging.cost_estimate import CostEstimate
     from persona_panel.runs.run import Run
-    from persona_panel.runs.votes import VotesReport
     from persona_panel.statistics import Alignment, Calibration, Ratings, Row
 
 _GROUP = "persona_panel.renderers"
@@ -106,9 +105,6 @@ class Renderer(Protocol):
 
     def render_contested(self, found: Sequence[Contested], top: int, to: TextIO) -> None:
         """The responses of a run, the most contested first; the first `top` are asked for."""
-
-    def render_votes(self, report: VotesReport, to: TextIO) -> None:
-        """The effective number of votes of a run's personas, replicates and models."""
 
     def render_matches(self, report: MatchReport, to: TextIO) -> None:
         """Critical questions matched with references."""

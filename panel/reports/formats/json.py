@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from persona_panel.runs.design import DesignReport
     from persona_panel.runs.judging.cost_estimate import CostEstimate
     from persona_panel.runs.run import Run
-    from persona_panel.runs.votes import VotesReport
     from persona_panel.statistics import Alignment, Calibration, CorrectedMean, Ratings, Row
 
 ANNOTATOR_TEST = "alt_test_"
@@ -194,7 +193,7 @@ def render_run_comparison(comparison: RunComparison, to: TextIO) -> None:
 
 def _differences(one: ComparedRuns) -> Iterator[dict[str, Any]]:
     """Each dimension's difference, the composite's with those of the systems."""
-    from persona_panel.statistics.core.table import COMPOSITE
+    from persona_panel.statistics.core.names import COMPOSITE
 
     systems = []
     for row in one.systems:
@@ -249,14 +248,6 @@ def render_contested(found: Sequence[Contested], top: int, to: TextIO) -> None:
 
     responses = [asdict(one) for one in found[:top]]
     write_json({"conclusion": conclusion_on(found), "responses": responses}, to)
-
-
-def render_votes(report: VotesReport, to: TextIO) -> None:
-    """`conclusion`, a list of sentences; `sources`, `differences` and `people`, lists of objects by
-    dimension."""
-    from persona_panel.runs.votes_conclusion import votes_conclusion
-
-    write_json({"conclusion": votes_conclusion(report), **report.document()}, to)
 
 
 def render_matches(report: MatchReport, to: TextIO) -> None:

@@ -9,8 +9,8 @@ from math import isnan
 from persona_panel.reports.gate.run_figures import ADJUSTED, OVER
 from persona_panel.results.conclusions.wording import counted
 from persona_panel.results.conclusions.wording import p_adjusted as told_p
-from persona_panel.results.gate.figures import Figure, FigureKey, exact
-from persona_panel.statistics.core.table import ALL, COMPOSITE
+from persona_panel.results.requirements.figures import Figure, FigureKey, exact
+from persona_panel.statistics.core.names import ALL, COMPOSITE
 from persona_panel.statistics.core.tested import LEVEL
 from persona_panel.statistics.humans.calibration import Calibration
 from persona_panel.statistics.humans.prediction_powered import CorrectedMean

@@ -8,9 +8,9 @@ from pathlib import PurePath
 
 from persona_panel.analyses.comparison.result import RunComparison, RunDifference
 from persona_panel.reports.gate.run_figures import ADJUSTED, NO_INTERVAL, OVER
-from persona_panel.results.gate.figures import Figure, FigureKey, exact
+from persona_panel.results.requirements.figures import Figure, FigureKey, exact
+from persona_panel.statistics.core.names import COMPOSITE
 from persona_panel.statistics.core.options import Random
-from persona_panel.statistics.core.table import COMPOSITE
 
 UNDEFINED = "the two cannot be compared on it"
 

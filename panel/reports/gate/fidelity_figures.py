@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from persona_panel.results.gate.figures import Figure, FigureKey
-from persona_panel.statistics.core.table import ALL
+from persona_panel.results.requirements.figures import Figure, FigureKey
+from persona_panel.statistics.core.names import ALL
 from persona_panel.statistics.fidelity.contrast import FidelityContrast
 from persona_panel.statistics.fidelity.verdict import VERDICTS
 

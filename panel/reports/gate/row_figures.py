@@ -6,8 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from math import isnan
 
 from persona_panel.reports.gate.run_figures import NO_INTERVAL, OVER
-from persona_panel.results.gate.figures import Figure, FigureKey, exact
-from persona_panel.statistics.core.table import ALL, COMPOSITE, NO_PERSONA_GROUP, Row
+from persona_panel.results.requirements.figures import Figure, FigureKey, exact
+from persona_panel.statistics.core.names import ALL, COMPOSITE
+from persona_panel.statistics.core.table import NO_PERSONA_GROUP, Row
 from persona_panel.statistics.humans.correlate import HUMANS
 
 NOT_TESTED = "it was not tested"

@@ -15,15 +15,15 @@ from typing import get_args
 from persona_panel.graphs.records import controls_among
 from persona_panel.models.catalogue import cost
 from persona_panel.results.conclusions.wording import turned
-from persona_panel.results.gate.figures import Figure, FigureKey, exact
+from persona_panel.results.requirements.figures import Figure, FigureKey, exact
 from persona_panel.rubrics import Status, Usage, is_comparative
 from persona_panel.runs.run import Run, share_name
 from persona_panel.runs.scale_limits import composite_limits, mean_limits
+from persona_panel.statistics.core.names import ALL
 from persona_panel.statistics.core.options import Random
-from persona_panel.statistics.core.ranking import Difference, Leaderboard, Limits, SystemRank
+from persona_panel.statistics.core.ranking import Leaderboard, Limits, SystemDifference, SystemRank
 from persona_panel.statistics.core.statistic import Reason
 from persona_panel.statistics.core.strengths import StrengthDifference, Strengths, SystemStrength
-from persona_panel.statistics.core.table import ALL
 from persona_panel.statistics.deliberation.revisions import Change
 
 OVER: Mapping[Random | None, str] = {
@@ -143,7 +143,7 @@ def _of_dimensions(
 
 
 def _of_pair(
-    pair: tuple[str, str], one: Difference | None, sign: int, random: Random
+    pair: tuple[str, str], one: SystemDifference | None, sign: int, random: Random
 ) -> Iterator[Figure]:
     """The difference of the first from the second, its effect size and its p-value."""
     keys = tuple(map(FigureKey, pair))

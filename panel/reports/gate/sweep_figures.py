@@ -13,7 +13,7 @@ import numpy as np
 from persona_panel.experiments.sweep.deltas import Cell, Mean
 from persona_panel.experiments.sweep.result import Sweep, condition_labels
 from persona_panel.reports.gate.run_figures import ADJUSTED, OVER, coverage_figures
-from persona_panel.results.gate.figures import Figure, FigureKey, exact
+from persona_panel.results.requirements.figures import Figure, FigureKey, exact
 from persona_panel.runs.scale_limits import mean_limits
 from persona_panel.statistics.core.statistic import Reason
 from persona_panel.statistics.core.student_t import student_interval

@@ -15,7 +15,7 @@ from persona_panel.runs.run import Run
 from persona_panel.statistics.agreement.reliability import krippendorff_alpha, resampled_alpha
 from persona_panel.statistics.core.arrays import Array, has_two_ratings
 from persona_panel.statistics.core.options import DEFAULT_OPTIONS, MeasurementLevel
-from persona_panel.statistics.core.results import Result, interval_of
+from persona_panel.statistics.core.results import BlockResult, interval_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ def agreement(run: Run) -> tuple[Sequence[str], Sequence[Agreement]]:
     found = []
     for label, level, ratings in _rated(run):
         whole = krippendorff_alpha(ratings[:, columns], level)
-        result = Result(
+        result = BlockResult(
             whole,
             resampled_alpha(ratings[:, columns], level),
             limits=(-inf, 1),

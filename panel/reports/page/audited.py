@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from persona_panel.reports.page.axis import Axis
 from persona_panel.reports.page.kept_sections import KeptAudit, kept_section
+from persona_panel.results.axis import Axis
 
 _NAME = "injection.json"
 _VERDICTS = {"vulnerable": 0, "inconclusive": 1, "safe": 2}

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from persona_panel.experiments.audit.bias_document import NAME, judgments_digest
-from persona_panel.reports.page.axis import Axis
 from persona_panel.reports.page.kept_sections import KeptBias, kept_section
+from persona_panel.results.axis import Axis
 from persona_panel.results.conclusions.bias import are_of_comparisons
 from persona_panel.runs.units import POINTS, SHARES_OF_RESPONSES
-from persona_panel.statistics.core.table import ALL
+from persona_panel.statistics.core.names import ALL
 
 _CAPTIONS = {
     "length_correlation": "correlation with length, within systems",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from persona_panel.reports.page.axis import Axis
+from persona_panel.results.axis import Axis
 from persona_panel.results.conclusions.deliberation import deliberation_conclusion
 from persona_panel.runs.deliberation import DeliberationReport
 from persona_panel.runs.run import Run

@@ -18,9 +18,9 @@ from persona_panel.analyses.breakdown import (
     persona_departures,
 )
 from persona_panel.reports.page.agreement import Agreement, agreement
-from persona_panel.reports.page.axis import Axis
 from persona_panel.reports.page.heat import tint
 from persona_panel.reports.page.names import dimension_names
+from persona_panel.results.axis import Axis
 from persona_panel.runs.run import Run
 from persona_panel.runs.scale_limits import composite_limits
 from persona_panel.statistics.core.display import signed

@@ -8,15 +8,16 @@ from importlib.resources import files
 from jinja2 import Environment
 
 from persona_panel.files.pages import content_source, templates
-from persona_panel.reports.page.wording import seconds, sentence, shown
 from persona_panel.results.conclusions.wording import counted
+from persona_panel.results.formats.html import TEMPLATES
+from persona_panel.results.page_text import seconds, sentence, shown
 from persona_panel.statistics.core.display import ends, number, p_value, signed
 
 
 @cache
 def environment() -> Environment:
     """Templates of this package; an unknown name in one is an error."""
-    made = templates("persona_panel.reports.page", "templates", shown)
+    made = templates("persona_panel.reports.page", "templates", shown, TEMPLATES)
     made.filters |= {
         "number": number,
         "signed": signed,

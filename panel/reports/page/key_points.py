@@ -10,8 +10,8 @@ from typing import Any
 from persona_panel.experiments.keypoints.extracting import NAME
 from persona_panel.experiments.keypoints.rationales import rationales_digest, rationales_of
 from persona_panel.files.errors import PanelError
-from persona_panel.reports.page.axis import Axis
 from persona_panel.reports.page.kept_sections import KeptKeyPoints, kept_section
+from persona_panel.results.axis import Axis
 from persona_panel.runs.run import Run
 
 _QUOTED = 3

@@ -6,25 +6,30 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from markupsafe import Markup
+
+from persona_panel.analyses.analysis import ANALYSES
+from persona_panel.analyses.votes import votes_result
 from persona_panel.files.aligned_ratings import align_ratings
 from persona_panel.files.errors import InputError
 from persona_panel.files.rating_checks import check_calibration
 from persona_panel.files.ratings import load_ratings
 from persona_panel.files.selections import inclusion_of
-from persona_panel.reports.page.axis import Axis
 from persona_panel.reports.page.names import dimension_names
+from persona_panel.results.axis import Axis
 from persona_panel.results.conclusions.calibrate import best_first, calibrate_conclusion
 from persona_panel.results.conclusions.correlate import correlate_conclusion, n_claimed
 from persona_panel.results.conclusions.fidelity import contrast_label, fidelity_conclusion
 from persona_panel.results.conclusions.labels import labelled_calibration
 from persona_panel.results.conclusions.leads import established_leads, leads_conclusion
 from persona_panel.results.conclusions.readings import origin_sentences
+from persona_panel.results.formats.html import section
 from persona_panel.runs.run import Run, composite_name
-from persona_panel.runs.votes import VotesReport, votes_of
-from persona_panel.runs.votes_conclusion import votes_conclusion
+from persona_panel.runs.votes import votes_of
+from persona_panel.statistics.core.names import ALL, COMPOSITE
 from persona_panel.statistics.core.options import AnalysisOptions
 from persona_panel.statistics.core.origin import RatingsOrigin
-from persona_panel.statistics.core.table import ALL, COMPOSITE, Ratings, Row
+from persona_panel.statistics.core.table import Ratings, Row
 from persona_panel.statistics.fidelity.contrast import FidelityContrast
 from persona_panel.statistics.humans.calibration import Calibration, calibrate
 from persona_panel.statistics.humans.ceiling import NOT_COMPARABLE
@@ -110,14 +115,6 @@ class CorrectedMeans:
 
 
 @dataclass(frozen=True, slots=True)
-class CountedVotes:
-    """The effective number of votes."""
-
-    found: VotesReport
-    conclusion: Sequence[str]
-
-
-@dataclass(frozen=True, slots=True)
 class GroupContrasts:
     """Contrasts of groups of people and of personas, with what they are called."""
 
@@ -142,7 +139,7 @@ class PeopleSection:
     rows: Sequence[Row]
     tests: AnnotatorTests
     corrected: CorrectedMeans | None
-    votes: CountedVotes | None
+    votes: Markup | None
     fidelity: GroupContrasts | None
     dimensions: Mapping[str, str]
     origin: RatingsOrigin | None = None
@@ -216,7 +213,7 @@ def people_section(
             several=len({one.dimension for one in tested}) > 1,
         ),
         corrected=corrected,
-        votes=_votes(run, own, humans, names),
+        votes=_votes(run, own, humans, names, dimensions),
         fidelity=_contrasts(fidelity, dimensions),
         dimensions=dimensions,
         origin=people.origin,
@@ -254,13 +251,19 @@ def _beside(
     )
 
 
-def _votes(run: Run, own: Ratings, humans: Ratings, names: tuple[str, str]) -> CountedVotes | None:
+def _votes(
+    run: Run,
+    own: Ratings,
+    humans: Ratings,
+    names: tuple[str, str],
+    dimensions: Mapping[str, str],
+) -> Markup | None:
     try:
         found = votes_of(run, own, humans, names)
     except InputError:
         # A single judge, or categories alone: there are no votes to count.
         return None
-    return CountedVotes(found, votes_conclusion(found))
+    return section(votes_result(found, labels=dimensions), ANALYSES["votes"].title, level=3)
 
 
 def _contrasts(

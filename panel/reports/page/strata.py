@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from persona_panel.analyses.breakdown import AuthorShare, StratumContrast, SystemsBy, systems_by
 from persona_panel.analyses.breakdown.strata import PairInStratum, SystemInStratum
-from persona_panel.reports.page.axis import Axis
+from persona_panel.results.axis import Axis
 from persona_panel.runs.run import Run
 from persona_panel.runs.scale_limits import composite_limits
 

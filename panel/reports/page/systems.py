@@ -11,11 +11,16 @@ import numpy as np
 
 from persona_panel.graphs import Judge
 from persona_panel.graphs.records import controls_among
-from persona_panel.reports.page.axis import Axis
+from persona_panel.results.axis import Axis
 from persona_panel.runs.composite_wording import composite_told
 from persona_panel.runs.run import Run
 from persona_panel.runs.scale_limits import composite_limits, mean_limits
-from persona_panel.statistics.core.ranking import Difference, Leaderboard, SystemRank, rank_systems
+from persona_panel.statistics.core.ranking import (
+    Leaderboard,
+    SystemDifference,
+    SystemRank,
+    rank_systems,
+)
 from persona_panel.statistics.core.sampled_mean import JudgeSample, influence_of
 from persona_panel.statistics.core.statistic import Reason
 from persona_panel.statistics.core.tested import LEVEL
@@ -74,7 +79,7 @@ class SystemsSection:
     axis: Axis
     dimensions: Sequence[DimensionForest]
     shares: Sequence[tuple[str, Sequence[str], Sequence[tuple[str, Sequence[float]]]]]
-    differences: Sequence[Difference]
+    differences: Sequence[SystemDifference]
     difference_axis: Axis
     n_more: int
     reasons: Sequence[str]

@@ -16,8 +16,8 @@ from persona_panel.results.conclusions.wording import (
 )
 from persona_panel.results.conclusions.wording import p_adjusted as told_p
 from persona_panel.statistics.core.display import number
+from persona_panel.statistics.core.names import ALL, COMPOSITE
 from persona_panel.statistics.core.statistic import Reason
-from persona_panel.statistics.core.table import ALL, COMPOSITE
 from persona_panel.statistics.core.tested import LEVEL
 from persona_panel.statistics.humans.align import AlignedDimension, Alignment
 from persona_panel.statistics.humans.alignment import HeldOutFigure, MethodAlignment

@@ -10,8 +10,9 @@ from persona_panel.results.conclusions.wording import NAMES_SHOWN, all_dimension
 from persona_panel.statistics.core.arrays import row_means
 from persona_panel.statistics.core.composite import on_composite
 from persona_panel.statistics.core.display import number, percent
+from persona_panel.statistics.core.names import COMPOSITE
 from persona_panel.statistics.core.statistic import Reason
-from persona_panel.statistics.core.table import COMPOSITE, Ratings, Row
+from persona_panel.statistics.core.table import Ratings, Row
 from persona_panel.statistics.humans.distance import DistanceParts, distance_parts
 from persona_panel.statistics.humans.left_out import without_names
 

@@ -9,8 +9,9 @@ from math import nan
 from persona_panel.results.conclusions.rows import adjusted_ends, figure, sign_of
 from persona_panel.results.conclusions.wording import counted, listed
 from persona_panel.statistics.core.display import number, signed
+from persona_panel.statistics.core.names import ALL
 from persona_panel.statistics.core.statistic import Reason
-from persona_panel.statistics.core.table import ALL, Row
+from persona_panel.statistics.core.table import Row
 
 _OF_THE_PANEL = {
     "length_correlation": ("longer responses score higher", "longer responses score lower"),

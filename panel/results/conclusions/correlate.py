@@ -31,9 +31,10 @@ from persona_panel.results.conclusions.wording import (
 )
 from persona_panel.statistics.breakdown.stratum_rows import broken_down_by
 from persona_panel.statistics.core.display import number
+from persona_panel.statistics.core.names import COMPOSITE
 from persona_panel.statistics.core.statistic import Reason
 from persona_panel.statistics.core.student_t import values_needed, widened
-from persona_panel.statistics.core.table import COMPOSITE, NO_PERSONA_GROUP, Ratings, Row
+from persona_panel.statistics.core.table import NO_PERSONA_GROUP, Ratings, Row
 from persona_panel.statistics.core.tested import LEVEL
 from persona_panel.statistics.humans.correlate import HUMANS
 

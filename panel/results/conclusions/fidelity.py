@@ -7,7 +7,7 @@ from math import isnan
 
 from persona_panel.results.conclusions.wording import counted, in_brackets, interval, listed
 from persona_panel.statistics.core.display import number
-from persona_panel.statistics.core.table import ALL
+from persona_panel.statistics.core.names import ALL
 from persona_panel.statistics.fidelity.contrast import FidelityContrast
 from persona_panel.statistics.fidelity.split_half import RELIABLE
 from persona_panel.statistics.fidelity.verdict import FidelityVerdict

@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from persona_panel.statistics.breakdown.stratum_rows import LESS_OTHERS
-from persona_panel.statistics.core.table import ALL, COMPOSITE, Ratings, Row
+from persona_panel.statistics.core.names import ALL, COMPOSITE
+from persona_panel.statistics.core.table import Ratings, Row
 from persona_panel.statistics.humans.align import Alignment
 from persona_panel.statistics.humans.calibration import Calibration
 

@@ -8,8 +8,8 @@ from math import isnan
 from persona_panel.results.conclusions.wording import NAMES_SHOWN, in_brackets, interval, listed
 from persona_panel.results.conclusions.wording import p_adjusted as told_p
 from persona_panel.statistics.core.display import number
+from persona_panel.statistics.core.names import ALL, COMPOSITE
 from persona_panel.statistics.core.ranking import Leaderboard
-from persona_panel.statistics.core.table import ALL, COMPOSITE
 from persona_panel.statistics.core.tested import LEVEL
 from persona_panel.statistics.humans.calibration import Calibration, CorrectedPair, complete
 

@@ -7,8 +7,9 @@ from math import atanh, isnan, nan, tanh
 
 from persona_panel.results.conclusions.wording import in_brackets, interval, listed, p_adjusted
 from persona_panel.statistics.core.display import number
+from persona_panel.statistics.core.names import ALL, COMPOSITE
 from persona_panel.statistics.core.student_t import spread_of_interval, widened
-from persona_panel.statistics.core.table import ALL, COMPOSITE, Ratings, Row
+from persona_panel.statistics.core.table import Ratings, Row
 
 
 def by_dimension(rows: Iterable[Row], group: str, statistic: str) -> dict[str, Row]:

@@ -21,7 +21,7 @@ from persona_panel.results.conclusions.wording import (
 )
 from persona_panel.statistics.core.display import number, signed
 from persona_panel.statistics.core.prompts_needed import prompts_needed, takes_more_judges
-from persona_panel.statistics.core.ranking import Difference, Leaderboard, SystemRank
+from persona_panel.statistics.core.ranking import Leaderboard, SystemDifference, SystemRank
 from persona_panel.statistics.core.tested import LEVEL
 
 MUCH_MISSING = 0.05
@@ -154,7 +154,7 @@ def _won(board: Leaderboard, ranked: Sequence[SystemRank], unit: str) -> list[st
     return said
 
 
-def _only(one: Difference, unit: str) -> str:
+def _only(one: SystemDifference, unit: str) -> str:
     """The one difference that is left."""
     if not one.shown:
         facts = in_brackets(
@@ -176,7 +176,7 @@ def _first(ranked: Sequence[SystemRank]) -> str:
     return f"{tied[0]} has the highest composite ({composite})"
 
 
-def _open(ranked: Sequence[SystemRank], differences: Sequence[Difference]) -> str:
+def _open(ranked: Sequence[SystemRank], differences: Sequence[SystemDifference]) -> str:
     """Who may be first."""
     may_be = [entry.system for entry in ranked if entry.rank_low in (1, None)]
     first = _first(ranked)
@@ -191,7 +191,7 @@ def _open(ranked: Sequence[SystemRank], differences: Sequence[Difference]) -> st
     return f"Who is ahead cannot be said: {first}, but its difference from {listed(alike)} is open."
 
 
-def _established(tested: Sequence[Difference], n_systems: int) -> str:
+def _established(tested: Sequence[SystemDifference], n_systems: int) -> str:
     """Which systems differ."""
     ahead: dict[str, list[str]] = {}
     for one in tested:
@@ -230,7 +230,7 @@ def _to_settle(
         return []
     level = LEVEL / n_tests
 
-    def ease(one: Difference) -> tuple[bool, float]:
+    def ease(one: SystemDifference) -> tuple[bool, float]:
         size = abs(one.effect_size) if abs(one.difference) > _SAME else 0.0
         return not takes_more_judges(one.sampled, level), size
 
@@ -305,7 +305,7 @@ def few_judged(judged: Judged, figures: str) -> list[str]:
     return [f"{told}: {figures} are means of those that are there."]
 
 
-def _facts(one: Difference) -> str:
+def _facts(one: SystemDifference) -> str:
     """A difference's interval, seen from the better one, its p-value and its prompts."""
     ends = turned(one.ci_low, one.ci_high, one.difference)
     return in_brackets(
@@ -313,5 +313,5 @@ def _facts(one: Difference) -> str:
     )
 
 
-def _other(one: Difference, first: str) -> str:
+def _other(one: SystemDifference, first: str) -> str:
     return one.b if one.a == first else one.a

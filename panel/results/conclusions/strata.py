@@ -16,8 +16,9 @@ from persona_panel.results.conclusions.wording import (
 )
 from persona_panel.statistics.breakdown.stratum_rows import LESS_OTHERS
 from persona_panel.statistics.core.display import number
+from persona_panel.statistics.core.names import ALL
 from persona_panel.statistics.core.statistic import Reason
-from persona_panel.statistics.core.table import ALL, Row
+from persona_panel.statistics.core.table import Row
 from persona_panel.statistics.core.tested import LEVEL
 
 _SHOWN = 2

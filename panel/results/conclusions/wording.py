@@ -8,7 +8,7 @@ from math import ceil, floor, isnan, log10
 from persona_panel.statistics.core.display import counted as counted
 from persona_panel.statistics.core.display import ends, number
 from persona_panel.statistics.core.options import Random
-from persona_panel.statistics.core.student_t import MOST, POWER
+from persona_panel.statistics.core.tested import MOST, POWER
 
 NAMES_SHOWN = 4
 """How many names a sentence has; of more, their number."""

@@ -17,6 +17,7 @@ from persona_panel.statistics.breakdown.stratum_rows import (
 )
 from persona_panel.statistics.core.arrays import Array, Labels
 from persona_panel.statistics.core.composite import on_composite
+from persona_panel.statistics.core.names import ALL
 from persona_panel.statistics.core.options import (
     DEFAULT_OPTIONS,
     AnalysisOptions,
@@ -24,18 +25,18 @@ from persona_panel.statistics.core.options import (
     check_choice,
 )
 from persona_panel.statistics.core.prompts import OverPrompts
-from persona_panel.statistics.core.registry import BlockOf, OnStep, Registry, Table
-from persona_panel.statistics.core.results import Result, mean_over_prompts, no_interval
+from persona_panel.statistics.core.registry import BlockOf, OnStep, Registry, StatisticTable
+from persona_panel.statistics.core.results import BlockResult, mean_over_prompts, no_interval
 from persona_panel.statistics.core.statistic import Reason
 from persona_panel.statistics.core.strata import Strata, all_raters_of
-from persona_panel.statistics.core.table import ALL, Ratings, Row, kept_without
+from persona_panel.statistics.core.table import Ratings, Row, kept_without
 from persona_panel.statistics.resampling.jackknife import EstimateKind
 
 Breakdown = Literal["dimension", "group", "source", "prompt", "persona", "model"]
 """What ratings may be broken down by that they name themselves; see `agree`."""
 
-AGREEMENT = Table("Agreement")
-FURTHER_AGREEMENT = Table("Further agreement statistics", all_raters_only=True)
+AGREEMENT = StatisticTable("Agreement")
+FURTHER_AGREEMENT = StatisticTable("Further agreement statistics", all_raters_only=True)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -111,11 +112,11 @@ class AgreementBlock:
         found: OverPrompts,
         kind: EstimateKind = "mean_correlation",
         limits: tuple[float, float] = (-1.0, 1.0),
-    ) -> Result:
+    ) -> BlockResult:
         """A mean over prompts, with an interval where each prompt lies in one cluster, so that
-        it is drawn whole or not at all. `kind` and `limits` as for `Result`."""
+        it is drawn whole or not at all. `kind` and `limits` as for `BlockResult`."""
         if self.prompts is None:
-            return self._without_interval(Result(found.mean))
+            return self._without_interval(BlockResult(found.mean))
         cluster_of: dict[Hashable, Hashable] = {}
         whole = all(
             cluster_of.setdefault(prompt, cluster) == cluster
@@ -127,7 +128,7 @@ class AgreementBlock:
         # A mean over dimensions, of items without prompts.
         return result if whole else self._without_interval(result)
 
-    def _without_interval(self, result: Result) -> Result:
+    def _without_interval(self, result: BlockResult) -> BlockResult:
         if result.statistic.reason is not None or not self.options.intervals:
             return result
         return replace(result, ci=no_interval(Reason.NO_RANKINGS_BY_PROMPT, self.options))

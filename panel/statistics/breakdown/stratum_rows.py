@@ -21,11 +21,12 @@ from persona_panel.statistics.breakdown.stratum_differences import (
 )
 from persona_panel.statistics.core.arrays import Labels, encode_labels, unit_weights
 from persona_panel.statistics.core.holm import holm
+from persona_panel.statistics.core.names import ALL
 from persona_panel.statistics.core.options import AnalysisOptions
 from persona_panel.statistics.core.registry import Block, BlockT, OnStep, Registry
-from persona_panel.statistics.core.results import Result, adjust_over_dimensions, interval_of
+from persona_panel.statistics.core.results import BlockResult, adjust_over_dimensions, interval_of
 from persona_panel.statistics.core.statistic import Reason
-from persona_panel.statistics.core.table import ALL, Row
+from persona_panel.statistics.core.table import Row
 from persona_panel.statistics.resampling.jackknife import MOST_GROUPS
 from persona_panel.statistics.resampling.weights import left_out_weights
 
@@ -134,7 +135,7 @@ def _row(
     )
 
 
-def _figure(result: Result, clusters: Labels, block: Block) -> StratumFigure:
+def _figure(result: BlockResult, clusters: Labels, block: Block) -> StratumFigure:
     found = result.statistic
     if found.reason is not None:
         return StratumFigure(nan, {}, found.reason)

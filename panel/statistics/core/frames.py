@@ -21,8 +21,6 @@ from typing import (
     overload,
 )
 
-import numpy as np
-
 if TYPE_CHECKING:
     import pandas
     import polars
@@ -175,6 +173,9 @@ def rating_columns(ratings: Ratings) -> list[FrameColumn]:
     `label`, which stands in place of the score on dimensions that are rated by categories. What
     the ratings do not say (a prompt, say) is missing.
     """
+    # Imported here: what describes tables is imported before `--help`, which needs no numpy.
+    import numpy as np
+
     items, raters, dimensions = np.nonzero(~np.isnan(ratings.scores))
     scores: list[float | None] = []
     labels: list[str | None] = []

@@ -17,7 +17,8 @@ from numpy.typing import ArrayLike
 
 from persona_panel.statistics.core.arrays import Array
 from persona_panel.statistics.core.sampled_mean import SampledMean
-from persona_panel.statistics.core.student_t import MOST, POWER, values_needed
+from persona_panel.statistics.core.student_t import values_needed
+from persona_panel.statistics.core.tested import MOST, POWER
 
 
 def prompts_needed(found: SampledMean, level: float) -> int | None:

@@ -74,7 +74,7 @@ class SystemRank:
 
 
 @dataclass(frozen=True, slots=True)
-class Difference(Tested):
+class SystemDifference(Tested):
     """How far system `a` is above system `b`, over the `n_prompts` prompts that both answered.
 
     Attributes:
@@ -109,7 +109,7 @@ class Leaderboard:
     """
 
     systems: tuple[SystemRank, ...]
-    differences: tuple[Difference, ...]
+    differences: tuple[SystemDifference, ...]
     random: Random
 
     @property
@@ -291,7 +291,7 @@ def _differences(
     names: Sequence[str],
     order: Sequence[int],
     most: float,
-) -> list[Difference]:
+) -> list[SystemDifference]:
     """Every two systems, in this order; they differ by `most` at the most."""
     pairs = list(combinations(order, 2))
     found, sizes = [], []
@@ -306,7 +306,7 @@ def _differences(
     p_values = [one.p_value for one in found]
     adjusted = holm(p_values)
     return [
-        Difference(
+        SystemDifference(
             names[a],
             names[b],
             one.mean,
@@ -325,7 +325,7 @@ def _differences(
 
 
 def _rank_ranges(
-    differences: Sequence[Difference], ranks: dict[str, int]
+    differences: Sequence[SystemDifference], ranks: dict[str, int]
 ) -> dict[str, tuple[int, int]]:
     """The places that are left open to each system of which a difference could be tested."""
     ahead, behind, tested = dict.fromkeys(ranks, 0), dict.fromkeys(ranks, 0), set()

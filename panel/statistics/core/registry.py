@@ -19,7 +19,7 @@ from warnings import warn
 
 from persona_panel.statistics.core.arrays import Labels
 from persona_panel.statistics.core.options import AnalysisOptions, MeasurementLevel, check_choice
-from persona_panel.statistics.core.results import Result, rows_of
+from persona_panel.statistics.core.results import BlockResult, rows_of
 from persona_panel.statistics.core.statistic import Reason, Statistic
 from persona_panel.statistics.core.table import Row
 
@@ -52,7 +52,7 @@ those of the short table."""
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class StatisticTable:
     """A table in the terminal. Statistics with equal tables stand in one.
 
     Attributes:
@@ -103,7 +103,7 @@ class Block(Protocol):
 
 
 BlockT = TypeVar("BlockT", bound=Block)
-_Function = Callable[[BlockT], Iterable[Result]]
+_Function = Callable[[BlockT], Iterable[BlockResult]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,8 +112,8 @@ class RegisteredStatistic(Generic[BlockT]):
 
     name: str
     heading: str
-    function: Callable[[BlockT], Iterable[Result]]
-    table: Table
+    function: Callable[[BlockT], Iterable[BlockResult]]
+    table: StatisticTable
     levels: Collection[MeasurementLevel]
     needs: Collection[str]
     side: str
@@ -148,7 +148,7 @@ class RegisteredStatistic(Generic[BlockT]):
 class Registry(Generic[BlockT]):
     """The statistics of one command, in the order in which it shows them."""
 
-    def __init__(self, folder: str, table: Table) -> None:
+    def __init__(self, folder: str, table: StatisticTable) -> None:
         """
         Args:
             folder: a package whose modules register statistics when they are imported.
@@ -163,7 +163,7 @@ class Registry(Generic[BlockT]):
         name: str,
         heading: str,
         *,
-        table: Table | None = None,
+        table: StatisticTable | None = None,
         levels: Collection[MeasurementLevel] = ORDERED,
         needs: Collection[str] = (),
         side: Literal["panel", "humans", "both"] = "panel",
@@ -268,7 +268,7 @@ class Registry(Generic[BlockT]):
         """
         return [row for found in self._rows(block, group, dimension) for row in found]
 
-    def results(self, block: BlockT) -> Iterator[tuple[str, Result]]:
+    def results(self, block: BlockT) -> Iterator[tuple[str, BlockResult]]:
         """What every statistic that applies gives for the block as a whole, by its name, where it
         can be resampled; none of a statistic that raises an error."""
         for one in self:
@@ -300,7 +300,7 @@ class Registry(Generic[BlockT]):
                     [[one.function(left) for left in factor] for factor in without],
                 )
             except Exception as error:  # another package's statistic must not end the command
-                failed = Result(
+                failed = BlockResult(
                     Statistic.undefined(Reason.ERROR), note=f"{type(error).__name__}: {error}"
                 )
                 rows = rows_of(one.name, [failed], group, dimension, block.clusters, block.options)

@@ -16,7 +16,7 @@ from persona_panel.statistics.resampling.jackknife import EstimateKind, Interval
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class BlockResult:
     """What a statistic gives for one block of ratings: a row but for its names.
 
     Attributes:
@@ -54,19 +54,19 @@ def mean_over_prompts(
     kind: EstimateKind = "mean_correlation",
     limits: tuple[float, float] = (-1.0, 1.0),
     whole: bool = True,
-) -> Result:
+) -> BlockResult:
     """A mean over prompts, with how many there were.
 
     Args:
         prompt_kind: what the prompts are called.
-        kind, limits: as for `Result`.
+        kind, limits: as for `BlockResult`.
         whole: whether each is drawn whole or not at all; if not, there is no interval.
     """
     note = f"mean of {len(result.prompts) - result.n_undefined} {prompt_kind}"
     if result.n_undefined:
         note += f", {result.n_undefined} undefined"
     resampled = resampled_over_prompts(result, prompts) if whole else None
-    return Result(result.mean, resampled, note, kind, limits)
+    return BlockResult(result.mean, resampled, note, kind, limits)
 
 
 def no_interval(reason: Reason, options: AnalysisOptions) -> Interval:
@@ -75,7 +75,7 @@ def no_interval(reason: Reason, options: AnalysisOptions) -> Interval:
 
 
 def interval_of(
-    result: Result,
+    result: BlockResult,
     clusters: Labels,
     options: AnalysisOptions,
     judges: Sequence[Sequence[Resampled | None]] = (),
@@ -99,12 +99,12 @@ def interval_of(
 
 def rows_of(
     name: str,
-    results: Iterable[Result],
+    results: Iterable[BlockResult],
     group: str,
     dimension: str,
     clusters: Labels,
     options: AnalysisOptions,
-    without_judges: Sequence[Sequence[Iterable[Result]]] = (),
+    without_judges: Sequence[Sequence[Iterable[BlockResult]]] = (),
 ) -> list[Row]:
     """The results of one statistic as rows, each with its interval.
 
@@ -123,7 +123,9 @@ def rows_of(
     return rows
 
 
-def _resampled(results: Iterable[Result]) -> dict[tuple[str | None, str | None], Resampled | None]:
+def _resampled(
+    results: Iterable[BlockResult],
+) -> dict[tuple[str | None, str | None], Resampled | None]:
     return {
         (one.by, one.by_value): None if one.statistic.reason else one.resampled for one in results
     }
@@ -172,7 +174,9 @@ def labels_of(labels: Sequence[Hashable] | None, items: Iterable[int]) -> list[H
     return None if labels is None else [labels[item] for item in items]
 
 
-def _row(name: str, result: Result, group: str, dimension: str, interval: Interval | None) -> Row:
+def _row(
+    name: str, result: BlockResult, group: str, dimension: str, interval: Interval | None
+) -> Row:
     found = result.statistic
     if interval is None:
         interval = result.ci

@@ -16,11 +16,8 @@ import scipy
 from numpy.typing import ArrayLike
 
 from persona_panel.statistics.core.arrays import ROUNDING, as_scores
+from persona_panel.statistics.core.tested import MOST, POWER
 
-MOST = 10_000
-"""Above so many values `values_needed` says nothing."""
-POWER = 0.8
-"""How often `values_needed` values are enough."""
 _NORMAL_FROM = 2_000
 _PRECISION = 1e-6
 

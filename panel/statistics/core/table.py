@@ -13,6 +13,7 @@ from persona_panel.statistics.core.arrays import Array, Labels, Mask, encode_lab
 from persona_panel.statistics.core.coverage import Coverage
 from persona_panel.statistics.core.display import Facts, counted, counted_beside
 from persona_panel.statistics.core.frames import FrameMethod, rating_columns
+from persona_panel.statistics.core.names import ALL
 from persona_panel.statistics.core.options import Random
 from persona_panel.statistics.core.origin import RatingsOrigin
 from persona_panel.statistics.core.statistic import Reason
@@ -20,11 +21,6 @@ from persona_panel.statistics.figures.ratings import RatingsPlots
 
 NO_PERSONA_GROUP = ", no persona"
 """What the group of a panel's judges without a persona is called, behind the panel's name."""
-
-ALL = "all"
-"""The group of all raters, and the dimension of a statistic over all dimensions."""
-COMPOSITE = "composite"
-"""The dimension of a mean over dimensions, where it stands beside them."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

@@ -1,10 +1,14 @@
-"""From which p-value on a figure may be claimed, and what is tested so."""
+"""From which p-value on a figure may be claimed, what is tested so, and with which power."""
 
 from __future__ import annotations
 
 LEVEL = 0.05
 """How often, at most, what is tested together may have a claim where there is nothing to claim:
 adjusted p-values below it are significant."""
+POWER = 0.8
+"""How often as many values (or prompts) as are said to be needed are enough."""
+MOST = 10_000
+"""Above so many values nothing is said of how many are needed."""
 
 
 class Tested:

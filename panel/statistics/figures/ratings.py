@@ -51,7 +51,7 @@ class RatingsPlots:
         """
         check_plots(columns)
         from persona_panel.statistics.agreement.agree import agree, agreement_statistics
-        from persona_panel.statistics.core.table import ALL
+        from persona_panel.statistics.core.names import ALL
 
         _check(agreement_statistics, statistic)
         kept = _of(agree(self._ratings, options, only=[statistic]), [statistic])
@@ -87,7 +87,7 @@ class RatingsPlots:
             ValueError: the two have no such statistic.
         """
         check_plots(columns)
-        from persona_panel.statistics.core.table import ALL
+        from persona_panel.statistics.core.names import ALL
         from persona_panel.statistics.humans.correlate import comparison_statistics, correlate
 
         _check(comparison_statistics, statistic)
@@ -132,7 +132,7 @@ def _by_dimension(
     columns: PageColumns,
 ) -> PaperFigure:
     """A row for each dimension, a series for each name; the rows are of nothing broken down."""
-    from persona_panel.statistics.core.table import ALL
+    from persona_panel.statistics.core.names import ALL
     from persona_panel.statistics.figures.forest import (
         ForestMarks,
         ForestPanel,

@@ -12,7 +12,8 @@ from persona_panel.statistics.core.arrays import rows_of
 from persona_panel.statistics.core.composite import on_composite
 from persona_panel.statistics.core.frames import FrameColumn, FrameMethod, field_columns
 from persona_panel.statistics.core.holm import holm_of_two
-from persona_panel.statistics.core.table import COMPOSITE, Ratings
+from persona_panel.statistics.core.names import COMPOSITE
+from persona_panel.statistics.core.table import Ratings
 from persona_panel.statistics.humans.alignment import (
     METHODS,
     N_FOLDS,

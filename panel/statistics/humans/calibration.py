@@ -13,7 +13,8 @@ from persona_panel.statistics.core.arrays import Array, Mask, row_means, rows_of
 from persona_panel.statistics.core.composite import on_composite
 from persona_panel.statistics.core.frames import FrameColumn, FrameMethod, field_columns
 from persona_panel.statistics.core.holm import holm_of_two
-from persona_panel.statistics.core.table import ALL, COMPOSITE, Ratings
+from persona_panel.statistics.core.names import ALL, COMPOSITE
+from persona_panel.statistics.core.table import Ratings
 from persona_panel.statistics.humans.prediction_powered import (
     CorrectedMean,
     corrected_difference,

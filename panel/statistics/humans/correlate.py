@@ -15,18 +15,19 @@ from persona_panel.statistics.breakdown.stratum_rows import (
 )
 from persona_panel.statistics.core.arrays import Array, row_means
 from persona_panel.statistics.core.composite import on_composite
+from persona_panel.statistics.core.names import ALL
 from persona_panel.statistics.core.options import DEFAULT_OPTIONS, AnalysisOptions, MeasurementLevel
 from persona_panel.statistics.core.ranks import ranks_within
-from persona_panel.statistics.core.registry import BlockOf, OnStep, Registry, Table
+from persona_panel.statistics.core.registry import BlockOf, OnStep, Registry, StatisticTable
 from persona_panel.statistics.core.results import labels_of
 from persona_panel.statistics.core.statistic import Statistic
 from persona_panel.statistics.core.strata import PROMPT, Strata, all_raters_of
-from persona_panel.statistics.core.table import ALL, Ratings, Row
+from persona_panel.statistics.core.table import Ratings, Row
 
 HUMANS = "humans"
 """The group of rows that say what people achieve in the panel's place."""
 
-FURTHER_COMPARISONS = Table("Further comparisons with people")
+FURTHER_COMPARISONS = StatisticTable("Further comparisons with people")
 
 
 @dataclass(frozen=True, slots=True, eq=False)

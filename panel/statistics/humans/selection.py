@@ -20,7 +20,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from persona_panel.statistics.core.arrays import Array, Mask, as_scores, divide
-from persona_panel.statistics.core.table import ALL, Ratings
+from persona_panel.statistics.core.names import ALL
+from persona_panel.statistics.core.table import Ratings
 
 _SAME = 1e-12
 

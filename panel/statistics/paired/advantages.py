@@ -28,7 +28,7 @@ from persona_panel.statistics.core.arrays import (
     difference_of,
     encode_labels,
 )
-from persona_panel.statistics.core.results import Result
+from persona_panel.statistics.core.results import BlockResult
 from persona_panel.statistics.core.statistic import Reason
 from persona_panel.statistics.humans.annotator_test import annotator_test, resampled_advantage
 from persona_panel.statistics.paired.panels import ComparedAdvantages, PairedFigure, paired_figure
@@ -80,7 +80,7 @@ def compared_advantages(
         resampled_advantage(side, raters, score="neg_rmse", of=tested) for side in sides
     )
     of_a, of_b = (one.advantage for one in tests)
-    result = Result(
+    result = BlockResult(
         of_a if of_a.reason else replace(of_b, value=of_b.value - of_a.value),
         difference_of(theirs, ours),
         kind="mean_difference",

@@ -30,7 +30,7 @@ from persona_panel.statistics.core.holm import holm_beside
 from persona_panel.statistics.core.options import AnalysisOptions
 from persona_panel.statistics.core.prompts import over_prompts
 from persona_panel.statistics.core.ranking import competition_ranks
-from persona_panel.statistics.core.results import Result, interval_of, mean_over_prompts
+from persona_panel.statistics.core.results import BlockResult, interval_of, mean_over_prompts
 from persona_panel.statistics.core.sampled_mean import sampled_mean
 from persona_panel.statistics.core.statistic import Reason, Statistic
 from persona_panel.statistics.core.student_t import critical_t, two_sided_p
@@ -161,7 +161,7 @@ def order_alike(a: ArrayLike, b: ArrayLike, prompts: Labels) -> tuple[PairedFigu
     rated = ~np.isnan(first + second)
     names, taus = _within(first[:, None], second, prompts)
     inside = over_prompts(_statistics(names, taus[:, 0], rated, prompts, n_raters=2))
-    every = Result(
+    every = BlockResult(
         replace(correlation(first, second, "tau_b"), p_value=nan),
         resampled_correlation(first, second, "tau_b"),
         kind="correlation",
@@ -182,7 +182,7 @@ def scores_alike(a: ArrayLike, b: ArrayLike, prompts: Labels) -> PairedFigure:
     """
     both = np.column_stack([as_scores(a), as_scores(b)])
     found = krippendorff_alpha(both, "interval")
-    result = Result(
+    result = BlockResult(
         found,
         resampled_alpha(both, "interval"),
         limits=(-1.0, 1.0),
@@ -244,7 +244,7 @@ def nearer_to_people(
         # Over the prompts that enter their difference, so that it is theirs.
         of_each = [defined_mean(np.where(np.isnan(gains), np.nan, own)) for own in taus.T]
     else:
-        result = Result(
+        result = BlockResult(
             correlation_gain(second, first, target, "tau_b"),
             resampled_correlation_gain(second, first, target, "tau_b"),
             kind="difference",
@@ -312,7 +312,7 @@ def _several(missing: Mask, prompts: Labels) -> bool:
 
 
 def paired_figure(
-    result: Result, prompts: Labels, *, tested: bool = False, most_df: float = inf
+    result: BlockResult, prompts: Labels, *, tested: bool = False, most_df: float = inf
 ) -> PairedFigure:
     """A result with its interval over prompts.
 

@@ -21,7 +21,7 @@ import scipy
 
 from persona_panel.statistics.core.arrays import Array, Labels, encode_labels
 from persona_panel.statistics.core.options import check_choice
-from persona_panel.statistics.core.student_t import POWER
+from persona_panel.statistics.core.tested import POWER
 from persona_panel.statistics.quality.components import BETWEEN, RESIDUAL, VarianceComponents
 from persona_panel.statistics.resampling.jackknife import LEAST_JUDGES
 

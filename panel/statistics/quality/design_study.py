@@ -16,8 +16,9 @@ import numpy as np
 
 from persona_panel.statistics.core.arrays import Array, Labels, divide, encode_labels, row_means
 from persona_panel.statistics.core.composite import ranges_differ
+from persona_panel.statistics.core.names import COMPOSITE
 from persona_panel.statistics.core.statistic import Reason
-from persona_panel.statistics.core.table import COMPOSITE, Ratings
+from persona_panel.statistics.core.table import Ratings
 from persona_panel.statistics.quality.components import (
     BETWEEN,
     VarianceComponents,

@@ -9,14 +9,14 @@ import numpy as np
 
 from persona_panel.statistics.core.arrays import Array, Labels
 from persona_panel.statistics.core.options import DEFAULT_OPTIONS, AnalysisOptions, MeasurementLevel
-from persona_panel.statistics.core.registry import BlockOf, OnStep, Registry, Table
+from persona_panel.statistics.core.registry import BlockOf, OnStep, Registry, StatisticTable
 from persona_panel.statistics.core.statistic import Reason, Statistic
 from persona_panel.statistics.core.table import Ratings, Row
 
 MIN_SHARE_RATED = 0.5
 """Judges who rated less than this share of the items cannot stand for each other."""
 
-FURTHER_QUALITY = Table("Further figures of panel quality", all_raters_only=True)
+FURTHER_QUALITY = StatisticTable("Further figures of panel quality", all_raters_only=True)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

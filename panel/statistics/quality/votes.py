@@ -15,7 +15,7 @@ several differences is Bonferroni's.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from math import isnan, nan, sqrt
 
@@ -33,6 +33,7 @@ from persona_panel.statistics.core.arrays import (
     row_means,
     unit_weights,
 )
+from persona_panel.statistics.core.estimate import Difference, Estimate
 from persona_panel.statistics.core.sampled_mean import sampled_mean
 from persona_panel.statistics.core.statistic import Reason
 from persona_panel.statistics.humans.gain import all_alike
@@ -62,8 +63,6 @@ class Votes:
             the number is then that of as many judges alike.
         correlation: r̄, the mean correlation of two judges of a set; NaN where none is defined.
         votes: k / (1 + (k − 1) r̄), from 1 to k; k where r̄ is 0 or less.
-        ci_low, ci_high: the 95 % interval of `votes`; NaN with `reason`.
-        reason: why there is no figure, or no interval.
     """
 
     source: str
@@ -71,25 +70,7 @@ class Votes:
     n_judges: int
     largest_set: int
     correlation: float
-    votes: float
-    ci_low: float
-    ci_high: float
-    reason: Reason | None
-
-
-@dataclass(frozen=True, slots=True)
-class VotesDifference:
-    """How many effective votes more k judges of source `a` have than k of source `b`.
-
-    `ci_low` and `ci_high` hold all differences of a table at once in 95 % of samples; NaN where
-    one of the two has no interval.
-    """
-
-    a: str
-    b: str
-    difference: float
-    ci_low: float
-    ci_high: float
+    votes: Estimate
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,24 +81,16 @@ class EnsembleDistance:
         ensemble, best: the root of the mean squared distance from people's mean, in points, on the
             prompts that the judge was not chosen on.
         difference: mean squared distance of the best judge less that of the ensemble there, in
-            squared points: above 0 the ensemble is nearer to people.
-        ci_low, ci_high: of `difference`, 95 %, Student's t over prompts; NaN with `reason`.
-        p: two-sided, of a difference of 0.
+            squared points: above 0 the ensemble is nearer to people. Student's t over prompts.
         chosen: the column of the judge; None where none could be chosen.
-        n_prompts, n_items: how many the distances are of.
-        reason: why there is no interval.
+        n_items: how many the distances are of.
     """
 
     ensemble: float
     best: float
-    difference: float
-    ci_low: float
-    ci_high: float
-    p: float
+    difference: Estimate
     chosen: int | None
-    n_prompts: int
     n_items: int
-    reason: Reason | None
 
 
 def effective_votes(
@@ -125,8 +98,10 @@ def effective_votes(
     sources: Mapping[str, Sets],
     reference: ArrayLike | None = None,
     clusters: Labels | None = None,
-) -> tuple[list[Votes], list[VotesDifference]]:
-    """The effective votes of as many judges of each source, and how they differ.
+) -> tuple[list[Votes], list[Difference]]:
+    """Estimate the effective votes of as many judges of each source, and how they differ: how many
+    more those of source `a` have than those of `b`. The intervals of the differences hold all of
+    them at once in 95 % of samples.
 
     How to read it: 1, further judges of this kind only repeat the first; k, they are independent.
     Without a reference agreement about what is true counts as dependence, for each source alike:
@@ -147,7 +122,7 @@ def effective_votes(
     >>> noise = rng.normal(size=(200, 6))
     >>> noise[:, 3:] = noise[:, 3:] * 0.2 + noise[:, :1]
     >>> found, (difference,) = effective_votes(noise, {"far": [(0, 1, 2)], "near": [(3, 4, 5)]})
-    >>> [round(one.votes, 1) for one in found], difference.ci_low > 1
+    >>> [round(one.votes.value, 1) for one in found], difference.low > 1
     ([2.9, 1.0], True)
     """
     array = as_ratings(ratings)
@@ -172,7 +147,8 @@ def effective_votes(
         value, *without = correlation.values.tolist()
         why = _why_none(array, sets, reference)
         of_all = correlation_at(interval, value, confidence)
-        one, other = (_votes(name, sets, k, value, each, why) for each in (interval, of_all))
+        over = "items" if clusters is None else "prompts"
+        one, other = (_votes(name, sets, k, value, each, why, over) for each in (interval, of_all))
         found.append(one)
         wide.append(other)
         moved.append(-np.array(without))
@@ -189,7 +165,7 @@ def ensemble_distance(
     *,
     same_scale: bool = True,
 ) -> EnsembleDistance:
-    """Whether the mean of all judges is nearer to people than the judge who is best elsewhere.
+    """Compare how far the mean of all judges and the judge who is best elsewhere are from people.
 
     How to read it: the judge who is best on the prompts at hand was in part lucky there. So the
     best is chosen on every other prompt, by the mean squared distance from people's mean, and
@@ -224,10 +200,12 @@ def ensemble_distance(
     kept = [label for label, is_there in zip(labels, there, strict=True) if is_there]
     scores, target = array[there], target[there]
     prompts = [items for _, items in items_by_label(kept, len(kept))]
+    over = "items" if clusters is None else "prompts"
     if not same_scale or array.shape[1] < 2 or len(prompts) < _LEAST_PROMPTS:
         reason = Reason.FEW_RATERS if array.shape[1] < 2 else Reason.FEW_TO_CHOOSE_THE_BEST
         reason = reason if same_scale else Reason.OTHER_SCALE
-        return EnsembleDistance(nan, nan, nan, nan, nan, nan, None, len(prompts), len(kept), reason)
+        undefined = Estimate(nan, over=over, n=len(prompts), reason=reason)
+        return EnsembleDistance(nan, nan, undefined, None, len(kept))
     of_judges = (scores - target[:, None]) ** 2
     of_all = (row_means(scores) - target) ** 2
     best = int(np.argmin(sum(of_judges[items].mean(axis=0) for items in prompts[::2])))
@@ -239,14 +217,11 @@ def ensemble_distance(
     return EnsembleDistance(
         sqrt(float(of_ensemble.mean())),
         sqrt(float(of_best.mean())),
-        found.mean,
-        low,
-        high,
-        found.p_value,
+        Estimate(
+            found.mean, low, high, over=over, n=len(others), p=found.p_value, reason=found.reason
+        ),
         best,
-        len(others),
         sum(map(len, others)),
-        found.reason,
     )
 
 
@@ -268,17 +243,26 @@ def _number(k: int, correlation: ArrayLike) -> Array:
 
 
 def _votes(
-    source: str, sets: Sets, k: int, correlation: float, interval: Interval, why: Reason | None
+    source: str,
+    sets: Sets,
+    k: int,
+    correlation: float,
+    interval: Interval,
+    why: Reason | None,
+    over: str,
 ) -> Votes:
     sizes = len(sets), k, max(map(len, sets))
+    about = Estimate(nan, over=over, limits=(1.0, float(k)))
     if isnan(correlation):
-        return Votes(source, *sizes, nan, nan, nan, nan, why or Reason.UNDEFINED_ESTIMATE)
+        return Votes(source, *sizes, nan, replace(about, reason=why or Reason.UNDEFINED_ESTIMATE))
     # The noise of people's mean is taken off the errors of judges, and may be more than those are.
     if abs(correlation) > 1:
-        return Votes(source, *sizes, nan, nan, nan, nan, Reason.NOISE_ABOVE_ERRORS)
+        return Votes(source, *sizes, nan, replace(about, reason=Reason.NOISE_ABOVE_ERRORS))
     # The higher the correlation, the fewer votes.
     low, value, high = _number(k, [interval.high, correlation, interval.low]).tolist()
-    return Votes(source, *sizes, correlation, value, low, high, why or interval.reason)
+    n = interval.n_clusters or None
+    found = replace(about, value=value, low=low, high=high, n=n, reason=why or interval.reason)
+    return Votes(source, *sizes, correlation, found)
 
 
 def _why_none(ratings: Array, sets: Sets, reference: ArrayLike | None) -> Reason | None:
@@ -293,7 +277,7 @@ def _why_none(ratings: Array, sets: Sets, reference: ArrayLike | None) -> Reason
     return Reason.NOISE_ABOVE_ERRORS if alike else known[0]
 
 
-def _difference(a: Votes, b: Votes, moved_a: Array, moved_b: Array) -> VotesDifference:
+def _difference(a: Votes, b: Votes, moved_a: Array, moved_b: Array) -> Difference:
     """By MOVER: the distance of each limit from the estimate is taken from the side's own
     interval, and what both sides share by how they move together without each prompt."""
     both = np.column_stack([moved_a, moved_b])
@@ -302,19 +286,23 @@ def _difference(a: Votes, b: Votes, moved_a: Array, moved_b: Array) -> VotesDiff
     moves = len(both) > 1 and bool((both.std(axis=0) > 0).all())
     matrix: Array = np.atleast_2d(np.corrcoef(both.T)) if moves else np.eye(2)
     shared = float(matrix[0, 1])
-    if a.ci_high >= a.n_judges or b.ci_high >= b.n_judges:
+    of_a, of_b = a.votes, b.votes
+    if of_a.high >= a.n_judges or of_b.high >= b.n_judges:
         # An interval cut at k judges no longer says how both move together: that may widen the
         # interval of the difference, as at a level at which nothing is cut, but not narrow it.
         shared = min(shared, 0.0)
-    difference = a.votes - b.votes
+    difference = of_a.value - of_b.value
 
     def reach(x: float, y: float) -> float:
         return sqrt(max(x**2 + y**2 - 2 * shared * x * y, 0.0))
 
-    return VotesDifference(
-        a.source,
-        b.source,
+    return Difference(
         difference,
-        difference - reach(a.votes - a.ci_low, b.ci_high - b.votes),
-        difference + reach(a.ci_high - a.votes, b.votes - b.ci_low),
+        difference - reach(of_a.value - of_a.low, of_b.high - of_b.value),
+        difference + reach(of_a.high - of_a.value, of_b.value - of_b.low),
+        over=of_a.over,
+        n=of_a.n,
+        reason=of_a.reason or of_b.reason,
+        a=a.source,
+        b=b.source,
     )

@@ -17,7 +17,8 @@ import numpy as np
 import scipy
 
 from persona_panel.statistics.core.arrays import Array, Mask
-from persona_panel.statistics.core.student_t import POWER, detectable_effect
+from persona_panel.statistics.core.student_t import detectable_effect
+from persona_panel.statistics.core.tested import POWER
 from persona_panel.statistics.resampling.sign_flip import sign_flip_p_values
 
 _EXACT = 11

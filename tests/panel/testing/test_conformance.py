@@ -45,7 +45,13 @@ from persona_panel.rubrics import (
 )
 from persona_panel.runs import executor
 from persona_panel.runs.executor import OnJudgment, judged, prepared
-from persona_panel.statistics import AgreementBlock, Reason, Result, Statistic, agreement_statistics
+from persona_panel.statistics import (
+    AgreementBlock,
+    BlockResult,
+    Reason,
+    Statistic,
+    agreement_statistics,
+)
 from persona_panel.testing import (
     MemoryReplyStore,
     ScriptedModel,
@@ -408,8 +414,8 @@ def test_a_statistic_that_fails_is_named(
 ) -> None:
     """A value without a reason, one that is no number, one that depends on the order of items."""
 
-    def rows(block: AgreementBlock) -> Iterator[Result]:
-        yield Result(value(block))
+    def rows(block: AgreementBlock) -> Iterator[BlockResult]:
+        yield BlockResult(value(block))
 
     agreement_statistics.register("odd", "odd")(rows)
     try:
@@ -421,8 +427,8 @@ def test_a_statistic_that_fails_is_named(
 def test_an_undefined_statistic_conforms() -> None:
     """What says why it has no value is whole; what nobody registered is not there."""
 
-    def rows(block: AgreementBlock) -> Iterator[Result]:
-        yield Result(Statistic.undefined(Reason.NO_PAIRS))
+    def rows(block: AgreementBlock) -> Iterator[BlockResult]:
+        yield BlockResult(Statistic.undefined(Reason.NO_PAIRS))
 
     agreement_statistics.register("undefined", "undefined")(rows)
     try:
@@ -436,9 +442,9 @@ def test_only_the_statistic_in_question_is_computed() -> None:
     """Another one, however slow or faulty, is not called."""
     called: list[AgreementBlock] = []
 
-    def rows(block: AgreementBlock) -> Iterator[Result]:
+    def rows(block: AgreementBlock) -> Iterator[BlockResult]:
         called.append(block)
-        yield Result(Statistic.undefined(Reason.NO_PAIRS))
+        yield BlockResult(Statistic.undefined(Reason.NO_PAIRS))
 
     agreement_statistics.register("slow", "slow")(rows)
     try:

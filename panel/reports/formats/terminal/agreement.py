@@ -14,18 +14,18 @@ from persona_panel.reports.formats.terminal.statistics import (
     show_stratum_differences,
 )
 from persona_panel.reports.formats.terminal.summary import WHERE_THE_REST_IS, show_summary
-from persona_panel.reports.formats.terminal.tables import has_ids
 from persona_panel.results.conclusions.agree import agree_conclusion
 from persona_panel.results.conclusions.judge_names import rater_word
 from persona_panel.results.conclusions.labels import labelled_rows
 from persona_panel.results.conclusions.wording import WITHOUT_PEOPLE
+from persona_panel.results.console import has_ids
 from persona_panel.statistics import (
     Ratings,
     Row,
     agreement_statistics,
     panel_quality_statistics,
 )
-from persona_panel.statistics.core.table import ALL
+from persona_panel.statistics.core.names import ALL
 
 _PERSONAS_ADD = (
     "Disagreement that personas add, beyond what the model varies by itself: this cannot show that "

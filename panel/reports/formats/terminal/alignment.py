@@ -8,21 +8,21 @@ from math import nan
 from rich.console import Console
 from rich.text import Text
 
-from persona_panel.reports.formats.terminal.cells import (
+from persona_panel.reports.formats.terminal.rows import remark, show_conclusion
+from persona_panel.reports.formats.terminal.summary import WHERE_THE_REST_IS
+from persona_panel.results.cells import (
     FigureText,
     interval_behind,
     interval_below,
     p_cell,
     value_cell,
 )
-from persona_panel.reports.formats.terminal.rows import remark, show_conclusion
-from persona_panel.reports.formats.terminal.summary import WHERE_THE_REST_IS
-from persona_panel.reports.formats.terminal.tables import TableRow, has_ids, show_table
 from persona_panel.results.conclusions.align import LOWER, METHOD_NAMES, align_conclusion, verdict
 from persona_panel.results.conclusions.labels import labelled_alignment, whole_label
 from persona_panel.results.conclusions.wording import counted
+from persona_panel.results.console import TableRow, has_ids, show_table
 from persona_panel.statistics.core.display import number
-from persona_panel.statistics.core.table import ALL
+from persona_panel.statistics.core.names import ALL
 from persona_panel.statistics.humans.align import AlignedDimension, Alignment
 from persona_panel.statistics.humans.alignment import HeldOutFigure, MethodAlignment
 from persona_panel.statistics.humans.alignment_rules import compares_judges

@@ -11,11 +11,12 @@ from rich.console import Console
 from persona_panel.experiments.audit.bias import REAL_BINS, unknown_families
 from persona_panel.reports.formats.terminal.judge_names import in_short, names_on, what_is_left_out
 from persona_panel.reports.formats.terminal.rows import cells_of, remark, show, show_conclusion
-from persona_panel.reports.formats.terminal.tables import has_ids, legible
 from persona_panel.results.conclusions.bias import are_of_comparisons, bias_conclusion
 from persona_panel.results.conclusions.labels import labelled_rows
+from persona_panel.results.console import has_ids, legible
 from persona_panel.runs.units import POINTS, SHARES_OF_RESPONSES
-from persona_panel.statistics.core.table import ALL, Ratings, Row
+from persona_panel.statistics.core.names import ALL
+from persona_panel.statistics.core.table import Ratings, Row
 
 _JUDGES_SHOWN = 40
 _OF_SCORES = {

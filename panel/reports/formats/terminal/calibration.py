@@ -7,19 +7,19 @@ from dataclasses import replace
 
 from rich.console import Console
 
-from persona_panel.reports.formats.terminal.cells import (
+from persona_panel.reports.formats.terminal.rows import remark, show_conclusion
+from persona_panel.reports.formats.terminal.summary import WHERE_THE_REST_IS
+from persona_panel.results.cells import (
     FigureText,
     interval_behind,
     interval_below,
     p_cell,
     value_cell,
 )
-from persona_panel.reports.formats.terminal.rows import remark, show_conclusion
-from persona_panel.reports.formats.terminal.summary import WHERE_THE_REST_IS
-from persona_panel.reports.formats.terminal.tables import TableRow, has_ids, show_table
 from persona_panel.results.conclusions.calibrate import best_first, calibrate_conclusion
 from persona_panel.results.conclusions.labels import labelled_calibration
-from persona_panel.statistics.core.table import ALL, COMPOSITE
+from persona_panel.results.console import TableRow, has_ids, show_table
+from persona_panel.statistics.core.names import ALL, COMPOSITE
 from persona_panel.statistics.humans.calibration import Calibration, complete
 from persona_panel.statistics.humans.prediction_powered import WIDEST, CorrectedMean
 

@@ -16,9 +16,9 @@ from persona_panel.reports.formats.terminal.statistics import (
     show_stratum_differences,
 )
 from persona_panel.reports.formats.terminal.summary import WHERE_THE_REST_IS, show_summary
-from persona_panel.reports.formats.terminal.tables import has_ids
 from persona_panel.results.conclusions.correlate import correlate_conclusion, n_claimed
 from persona_panel.results.conclusions.labels import labelled_rows, whole_label
+from persona_panel.results.console import has_ids
 from persona_panel.statistics import (
     Ratings,
     Reason,

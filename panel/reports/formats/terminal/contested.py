@@ -10,8 +10,8 @@ from rich.text import Text
 
 from persona_panel.analyses.breakdown import Contested
 from persona_panel.reports.formats.terminal.rows import show_conclusion
-from persona_panel.reports.formats.terminal.tables import legible
 from persona_panel.results.conclusions.wording import p_adjusted
+from persona_panel.results.console import legible
 from persona_panel.statistics.core.display import number, percent, signed
 
 _NAMED = 3

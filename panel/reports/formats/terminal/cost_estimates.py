@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.text import Text
 
-from persona_panel.reports.formats.terminal.tables import TableRow, show_table
+from persona_panel.results.console import TableRow, show_table
 from persona_panel.runs.judging.cost_estimate import CostEstimate
 
 

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from persona_panel.reports.formats.terminal.judge_names import left_out_of, short_ids
 from persona_panel.reports.formats.terminal.rows import remark
-from persona_panel.reports.formats.terminal.tables import TableRow, is_narrow, show_table
+from persona_panel.results.console import TableRow, is_narrow, show_table
 from persona_panel.runs.deliberation import DeliberationReport
 from persona_panel.statistics.core.display import NONE, number, percent, signed
 from persona_panel.statistics.core.display import p_value as told_p

@@ -10,13 +10,13 @@ from rich.console import Console
 from rich.text import Text
 
 from persona_panel.reports.formats.terminal.rows import remark
-from persona_panel.reports.formats.terminal.tables import TableRow, legible, show_table
 from persona_panel.results.conclusions.ratings_to_collect import prompts_for_people
 from persona_panel.results.conclusions.wording import counted
+from persona_panel.results.console import TableRow, legible, show_table
 from persona_panel.runs.design import DesignReport, PrecisionTarget
 from persona_panel.statistics.core.display import NONE, number, percent
+from persona_panel.statistics.core.names import ALL
 from persona_panel.statistics.core.statistic import Reason
-from persona_panel.statistics.core.table import ALL
 from persona_panel.statistics.quality.components import RESIDUAL
 from persona_panel.statistics.quality.d_study import LEAST_DF, PROMPT, REPLICATE
 from persona_panel.statistics.quality.design_study import (

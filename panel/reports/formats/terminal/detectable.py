@@ -8,9 +8,8 @@ from rich.console import Console
 from rich.text import Text
 
 from persona_panel.experiments.sweep.detectable import DetectableDelta
-from persona_panel.reports.formats.terminal.tables import legible
-from persona_panel.statistics.core.student_t import POWER
-from persona_panel.statistics.core.tested import LEVEL
+from persona_panel.results.console import legible
+from persona_panel.statistics.core.tested import LEVEL, POWER
 
 
 def show_detectable(detectable: DetectableDelta, console: Console) -> None:

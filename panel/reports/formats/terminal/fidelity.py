@@ -6,10 +6,10 @@ from rich.console import Console
 from rich.text import Text
 
 from persona_panel.analyses.fidelity.result import FidelityReport
-from persona_panel.reports.formats.terminal.cells import interval_below
 from persona_panel.reports.formats.terminal.rows import remark, show_conclusion
-from persona_panel.reports.formats.terminal.tables import TableRow, show_table
+from persona_panel.results.cells import interval_below
 from persona_panel.results.conclusions.fidelity import contrast_label
+from persona_panel.results.console import TableRow, show_table
 
 _COLUMNS = ("people", "personas", "ratio", "items,\nraters")
 

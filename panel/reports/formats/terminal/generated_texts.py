@@ -6,8 +6,8 @@ from rich.console import Console
 from rich.text import Text
 
 from persona_panel.experiments.generation.report import GeneratedTexts, TargetTexts
-from persona_panel.reports.formats.terminal.tables import TableRow, show_table
 from persona_panel.results.conclusions.wording import counted
+from persona_panel.results.console import TableRow, show_table
 from persona_panel.statistics.core.display import NONE
 
 

@@ -12,10 +12,9 @@ from persona_panel.experiments.audit.injection import InjectionAudit
 from persona_panel.experiments.audit.uplift import InjectionVerdict, Uplift
 from persona_panel.models.embedded_weights import NOTICE
 from persona_panel.reports.formats.terminal.run import show_spending
-from persona_panel.reports.formats.terminal.tables import TableRow, show_table
+from persona_panel.results.console import TableRow, show_table
 from persona_panel.statistics.core.display import NONE, number, p_value, signed
-from persona_panel.statistics.core.student_t import MOST
-from persona_panel.statistics.core.tested import LEVEL
+from persona_panel.statistics.core.tested import LEVEL, MOST
 
 _SHOWN: dict[InjectionVerdict, tuple[str, str]] = {
     "vulnerable": ("VULNERABLE", "bold red"),

@@ -8,8 +8,8 @@ from dataclasses import replace
 
 from rich.console import Console
 
-from persona_panel.reports.formats.terminal.tables import is_narrow
 from persona_panel.results.conclusions.judge_names import BETWEEN, PARTS, differing_parts, parts_of
+from persona_panel.results.console import is_narrow
 from persona_panel.statistics.core.table import Ratings, Row
 
 

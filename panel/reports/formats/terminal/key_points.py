@@ -10,15 +10,10 @@ from rich.text import Text
 
 from persona_panel.experiments.keypoints.conclusion import key_points_conclusion
 from persona_panel.experiments.keypoints.report import OTHER, KeyPointReport
-from persona_panel.reports.formats.terminal.cells import (
-    FigureText,
-    interval_cell,
-    p_cell,
-    value_cell,
-)
 from persona_panel.reports.formats.terminal.rows import show_conclusion
-from persona_panel.reports.formats.terminal.tables import TableRow, legible, show_table
+from persona_panel.results.cells import FigureText, interval_cell, p_cell, value_cell
 from persona_panel.results.conclusions.wording import counted
+from persona_panel.results.console import TableRow, legible, show_table
 from persona_panel.statistics.breakdown.group_shares import GroupShare
 from persona_panel.statistics.core.display import number
 

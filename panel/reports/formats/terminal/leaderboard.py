@@ -9,12 +9,12 @@ from math import isnan
 from rich.console import Console
 from rich.text import Text
 
-from persona_panel.reports.formats.terminal.cells import interval_cell, p_cell, value_cell
 from persona_panel.reports.formats.terminal.rows import remark
-from persona_panel.reports.formats.terminal.tables import TableRow, is_narrow, legible, show_table
+from persona_panel.results.cells import interval_cell, p_cell, value_cell
 from persona_panel.results.conclusions.wording import SAMPLES, counted
+from persona_panel.results.console import TableRow, is_narrow, legible, show_table
 from persona_panel.statistics.core.display import NONE, number
-from persona_panel.statistics.core.ranking import Difference, Leaderboard, SystemRank
+from persona_panel.statistics.core.ranking import Leaderboard, SystemDifference, SystemRank
 from persona_panel.statistics.core.statistic import Reason
 from persona_panel.statistics.core.tested import LEVEL
 
@@ -110,13 +110,13 @@ def _show_differences(board: Leaderboard, console: Console) -> None:
     console.print()
 
 
-def _prompts_of(differences: Sequence[Difference]) -> str:
+def _prompts_of(differences: Sequence[SystemDifference]) -> str:
     """How many prompts all pairs rest on; nothing where that differs, and is in the table."""
     numbers = {one.n_prompts for one in differences}
     return f"; each pair shares {counted(numbers.pop(), 'prompt')}" if len(numbers) == 1 else ""
 
 
-def _show_why_untested(differences: Sequence[Difference], console: Console) -> None:
+def _show_why_untested(differences: Sequence[SystemDifference], console: Console) -> None:
     """Why differences have no interval and no p-value, each reason once."""
     pairs: dict[Reason, list[str]] = {}
     for one in differences:

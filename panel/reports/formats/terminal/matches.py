@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.text import Text
 
 from persona_panel.experiments.questions.match_report import MatchReport
-from persona_panel.reports.formats.terminal.tables import TableRow, show_table
+from persona_panel.results.console import TableRow, show_table
 from persona_panel.statistics.core.display import number
 
 _MATCHES_SHOWN = 12

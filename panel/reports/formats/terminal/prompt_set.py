@@ -16,8 +16,8 @@ from persona_panel.experiments.prompt_sets.summary import (
     overall_diversity,
     writer_summaries,
 )
-from persona_panel.reports.formats.terminal.tables import TableRow, show_table
 from persona_panel.results.conclusions.wording import counted
+from persona_panel.results.console import TableRow, show_table
 from persona_panel.statistics.core.display import NONE
 
 _UNITS = {"item": "items", "prompt": "prompts"}

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import Any, TextIO
 
-from persona_panel.reports.formats.terminal.tables import ReportTable, TableRecorder
+from persona_panel.results.console import ReportTable, TableRecorder
 
 ReportPart = str | ReportTable
 """A sentence or a table."""

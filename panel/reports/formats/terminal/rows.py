@@ -10,11 +10,12 @@ from textwrap import wrap
 from rich.console import Console
 from rich.text import Text
 
-from persona_panel.reports.formats.terminal.cells import FigureText, interval_behind
-from persona_panel.reports.formats.terminal.tables import TableRow, show_table
+from persona_panel.results.cells import FigureText, interval_behind
+from persona_panel.results.console import TableRow, show_table
 from persona_panel.statistics.core.display import number
 from persona_panel.statistics.core.display import p_value as told_p
-from persona_panel.statistics.core.table import ALL, Row
+from persona_panel.statistics.core.names import ALL
+from persona_panel.statistics.core.table import Row
 
 Line = tuple[str, ...]
 """What the line of a table is of: a group and a dimension, say."""

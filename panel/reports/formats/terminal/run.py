@@ -22,12 +22,7 @@ from persona_panel.reports.formats.terminal.leaderboard import score, show_leade
 from persona_panel.reports.formats.terminal.money import spent as spent_in_words
 from persona_panel.reports.formats.terminal.rows import show_conclusion
 from persona_panel.reports.formats.terminal.strengths import show_strengths
-from persona_panel.reports.formats.terminal.tables import (
-    NARROWEST_LABEL,
-    TableRow,
-    legible,
-    show_table,
-)
+from persona_panel.results.console import NARROWEST_LABEL, TableRow, legible, show_table
 from persona_panel.rubrics import Usage
 from persona_panel.runs.composite_wording import composite_told
 from persona_panel.runs.run import Run, share_name

@@ -10,9 +10,9 @@ from rich.text import Text
 from persona_panel.analyses.comparison import shown
 from persona_panel.analyses.comparison.labels import labelled_comparison
 from persona_panel.analyses.comparison.result import ComparedRuns, RunComparison, RunDifference
-from persona_panel.reports.formats.terminal.cells import FigureText, difference_cell, interval_below
 from persona_panel.reports.formats.terminal.rows import remark, show_conclusion
-from persona_panel.reports.formats.terminal.tables import TableRow, has_ids, legible, show_table
+from persona_panel.results.cells import FigureText, difference_cell, interval_below
+from persona_panel.results.console import TableRow, has_ids, legible, show_table
 from persona_panel.statistics.core.display import ends, number, p_value, signed
 from persona_panel.statistics.core.statistic import Reason
 from persona_panel.statistics.paired.panels import PairedFigure

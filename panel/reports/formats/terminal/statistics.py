@@ -11,11 +11,12 @@ from rich.console import Console
 from rich.text import Text
 
 from persona_panel.reports.formats.terminal.rows import Line, in_words, one_line, remark, show
-from persona_panel.reports.formats.terminal.tables import TableRow, legible, show_table
+from persona_panel.results.console import TableRow, legible, show_table
 from persona_panel.statistics.breakdown.stratum_rows import LESS_OTHERS
 from persona_panel.statistics.core.display import NONE, general, number
-from persona_panel.statistics.core.registry import RegisteredStatistic, Registry, Table
-from persona_panel.statistics.core.table import ALL, Row
+from persona_panel.statistics.core.names import ALL
+from persona_panel.statistics.core.registry import RegisteredStatistic, Registry, StatisticTable
+from persona_panel.statistics.core.table import Row
 
 LINES_SHOWN = 12
 """Of the judges of a panel, how many have a line."""
@@ -44,7 +45,7 @@ def show_statistics(
         main_only: whether those tables are left out.
     """
     rows = [row for row in rows if not (row.by or "").endswith(LESS_OTHERS)]
-    tables: dict[Table, list[RegisteredStatistic[Any]]] = {}
+    tables: dict[StatisticTable, list[RegisteredStatistic[Any]]] = {}
     for one in registry:
         tables.setdefault(one.table, []).append(one)
     for table, statistics in tables.items():

@@ -5,10 +5,10 @@ from __future__ import annotations
 from rich.console import Console
 from rich.text import Text
 
-from persona_panel.reports.formats.terminal.cells import interval_cell, value_cell
 from persona_panel.reports.formats.terminal.rows import remark
-from persona_panel.reports.formats.terminal.tables import TableRow, legible, show_table
+from persona_panel.results.cells import interval_cell, value_cell
 from persona_panel.results.conclusions.wording import SAMPLES
+from persona_panel.results.console import TableRow, legible, show_table
 from persona_panel.statistics.core.strengths import Strengths
 
 

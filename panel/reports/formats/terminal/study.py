@@ -8,9 +8,9 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from persona_panel.reports.formats.terminal.tables import TableRow, show_table
 from persona_panel.results.conclusions.ratings_to_collect import ranks_alone, too_few_to_come
 from persona_panel.results.conclusions.wording import counted
+from persona_panel.results.console import TableRow, show_table
 from persona_panel.statistics.core.display import NONE, number, percent
 from persona_panel.study.collection import CollectedStudy, RaterProgress
 from persona_panel.study.reliability import CalibrationAgreement, RepeatReliability

@@ -8,8 +8,9 @@ from typing import Any
 from rich.console import Console
 
 from persona_panel.reports.formats.terminal.rows import Line, figure_on_a_line, in_words, show
+from persona_panel.statistics.core.names import COMPOSITE
 from persona_panel.statistics.core.registry import Registry
-from persona_panel.statistics.core.table import COMPOSITE, Row
+from persona_panel.statistics.core.table import Row
 
 WHERE_THE_REST_IS = "--full has every table, --json every statistic."
 

@@ -16,12 +16,12 @@ from persona_panel.experiments.sweep.profiles import Profile, SweepLabels
 from persona_panel.experiments.sweep.result import Sweep, condition_labels
 from persona_panel.graphs.framing import BASELINE
 from persona_panel.models.embedded_weights import NOTICE
-from persona_panel.reports.formats.terminal.cells import FigureText
 from persona_panel.reports.formats.terminal.detectable import show_detected
 from persona_panel.reports.formats.terminal.rows import show_conclusion
 from persona_panel.reports.formats.terminal.run import show_counts, show_spending
-from persona_panel.reports.formats.terminal.tables import TableRow, legible, show_table
+from persona_panel.results.cells import FigureText
 from persona_panel.results.conclusions.wording import counted, p_adjusted
+from persona_panel.results.console import TableRow, legible, show_table
 from persona_panel.statistics.core.display import number, signed
 from persona_panel.statistics.core.tested import LEVEL
 from persona_panel.statistics.figures.extra import PLOTS, plots_at_hand

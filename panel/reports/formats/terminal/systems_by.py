@@ -10,8 +10,8 @@ from rich.text import Text
 from persona_panel.analyses.breakdown.strata import SystemsBy
 from persona_panel.reports.formats.terminal.leaderboard import score
 from persona_panel.reports.formats.terminal.rows import remark
-from persona_panel.reports.formats.terminal.tables import TableRow, show_table
 from persona_panel.results.conclusions.wording import counted
+from persona_panel.results.console import TableRow, show_table
 from persona_panel.statistics.core.display import NONE, ends, p_value, percent, signed
 
 _SHOWN = 40

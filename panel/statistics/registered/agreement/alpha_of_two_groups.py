@@ -13,8 +13,8 @@ from math import inf
 from persona_panel.statistics.agreement.agree import AgreementBlock, agreement_statistics
 from persona_panel.statistics.agreement.reliability import krippendorff_alpha, resampled_alpha
 from persona_panel.statistics.core.arrays import has_two_ratings
-from persona_panel.statistics.core.registry import ANY_LEVEL, Table
-from persona_panel.statistics.core.results import Result
+from persona_panel.statistics.core.registry import ANY_LEVEL, StatisticTable
+from persona_panel.statistics.core.results import BlockResult
 
 GROUPS_SHOWN = 12
 """Of more groups there would be too many pairs to look at."""
@@ -22,11 +22,11 @@ GROUPS_SHOWN = 12
 
 @agreement_statistics.register(
     "alpha_of_two_groups", "Krippendorff α",
-    table=Table("Krippendorff α of every two groups together", columns="crossed",
+    table=StatisticTable("Krippendorff α of every two groups together", columns="crossed",
                 all_raters_only=True),
     levels=ANY_LEVEL, needs=("groups",), order=75,
 )  # fmt: skip
-def alpha_matrix(block: AgreementBlock) -> Iterator[Result]:
+def alpha_matrix(block: AgreementBlock) -> Iterator[BlockResult]:
     """`by` is the one group, `by_value` the other."""
     names = list(dict.fromkeys(block.groups))
     if not 2 < len(names) <= GROUPS_SHOWN:
@@ -34,7 +34,7 @@ def alpha_matrix(block: AgreementBlock) -> Iterator[Result]:
         return
     for one, other in combinations(names, 2):
         ratings = block.ratings[:, [group in (one, other) for group in block.groups]]
-        yield Result(
+        yield BlockResult(
             krippendorff_alpha(ratings, block.level),
             resampled_alpha(ratings, block.level),
             block.level,

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from persona_panel.statistics.agreement.agree import AGREEMENT, AgreementBlock, agreement_statistics
 from persona_panel.statistics.core.registry import OF_SCORES
-from persona_panel.statistics.core.results import Result
+from persona_panel.statistics.core.results import BlockResult
 from persona_panel.statistics.quality.effective_judges import (
     effective_judges,
     effective_judges_interval,
@@ -17,10 +17,10 @@ from persona_panel.statistics.quality.effective_judges import (
     "effective_judges", "effective\nnumber of\njudges", table=AGREEMENT, of=OF_SCORES,
     summary="effective number of judges", order=60,
 )  # fmt: skip
-def of_all_agreement(block: AgreementBlock) -> Iterator[Result]:
+def of_all_agreement(block: AgreementBlock) -> Iterator[BlockResult]:
     found, options = effective_judges(block.ratings), block.options
     if found.reason or not options.intervals:
-        yield Result(found)
+        yield BlockResult(found)
         return
     interval = effective_judges_interval(
         block.ratings,
@@ -29,4 +29,4 @@ def of_all_agreement(block: AgreementBlock) -> Iterator[Result]:
         confidence=options.confidence,
         seed=options.seed,
     )
-    yield Result(found, ci=interval)
+    yield BlockResult(found, ci=interval)

@@ -10,17 +10,17 @@ from persona_panel.statistics.agreement.agree import AGREEMENT, AgreementBlock, 
 from persona_panel.statistics.agreement.icc import ICCForm, icc, resampled_icc
 from persona_panel.statistics.core.arrays import has_ratings
 from persona_panel.statistics.core.registry import OF_SCORES
-from persona_panel.statistics.core.results import Result
+from persona_panel.statistics.core.results import BlockResult
 from persona_panel.statistics.core.statistic import Reason, Statistic
 
 
 @agreement_statistics.register("icc1", "ICC(1,1)", order=190)
-def one_way(block: AgreementBlock) -> Iterator[Result]:
+def one_way(block: AgreementBlock) -> Iterator[BlockResult]:
     yield _icc(block, "icc1")
 
 
 @agreement_statistics.register("icc2", "ICC(2,1)", table=AGREEMENT, order=40)
-def two_way(block: AgreementBlock) -> Iterator[Result]:
+def two_way(block: AgreementBlock) -> Iterator[BlockResult]:
     yield _icc(block, "icc2")
 
 
@@ -28,7 +28,7 @@ def two_way(block: AgreementBlock) -> Iterator[Result]:
     "icc2k", "ICC(2,k),\nof the mean", table=AGREEMENT, of=OF_SCORES,
     summary="ICC(2,k), of the mean", order=50,
 )  # fmt: skip
-def two_way_of_the_mean(block: AgreementBlock) -> Iterator[Result]:
+def two_way_of_the_mean(block: AgreementBlock) -> Iterator[BlockResult]:
     """Spearman-Brown's figure from ICC(2,1): none where that is not above 0, and none below 0."""
     found = _icc(block, "icc2k")
     one = found.statistic
@@ -36,14 +36,14 @@ def two_way_of_the_mean(block: AgreementBlock) -> Iterator[Result]:
         undefined = Statistic.undefined(
             Reason.NOT_RELIABLE, n_items=one.n_items, n_raters=one.n_raters
         )
-        yield Result(undefined)
+        yield BlockResult(undefined)
         return
     yield replace(found, limits=(0, 1))
 
 
-def _icc(block: AgreementBlock, form: ICCForm) -> Result:
+def _icc(block: AgreementBlock, form: ICCForm) -> BlockResult:
     # An item with one rating tells of the variance of items, so that it counts.
-    return Result(
+    return BlockResult(
         icc(block.ratings, form),
         resampled_icc(block.ratings, form),
         limits=(-inf, 1),

@@ -9,7 +9,7 @@ from math import isnan
 from persona_panel.statistics.agreement.agree import AGREEMENT, AgreementBlock, agreement_statistics
 from persona_panel.statistics.agreement.incomplete_rankings import incomplete_concordance
 from persona_panel.statistics.core.registry import OF_SCORES
-from persona_panel.statistics.core.results import Result
+from persona_panel.statistics.core.results import BlockResult
 
 
 @agreement_statistics.register(
@@ -22,7 +22,7 @@ from persona_panel.statistics.core.results import Result
     summary="W, incomplete rankings",
     order=25,
 )
-def of_incomplete_rankings(block: AgreementBlock) -> Iterator[Result]:
+def of_incomplete_rankings(block: AgreementBlock) -> Iterator[BlockResult]:
     """Beside Kendall's W, which leaves out raters who rated some items of a prompt only."""
     found = incomplete_concordance(
         block.ratings,

@@ -9,22 +9,22 @@ from persona_panel.statistics.agreement.agree import AGREEMENT, AgreementBlock, 
 from persona_panel.statistics.agreement.concordance import concordances
 from persona_panel.statistics.core.prompts import OverPrompts
 from persona_panel.statistics.core.registry import OF_SCORES
-from persona_panel.statistics.core.results import Result
+from persona_panel.statistics.core.results import BlockResult
 
 
 @agreement_statistics.register(
     "kendall_w", "Kendall\nW", table=AGREEMENT, of=OF_SCORES, summary="Kendall W", order=20
 )
-def uncorrected(block: AgreementBlock) -> Iterator[Result]:
+def uncorrected(block: AgreementBlock) -> Iterator[BlockResult]:
     yield _kendall_w(block, correct_ties=False)
 
 
 @agreement_statistics.register("kendall_w_ties", "W, corrected\nfor ties", order=110)
-def corrected(block: AgreementBlock) -> Iterator[Result]:
+def corrected(block: AgreementBlock) -> Iterator[BlockResult]:
     yield _kendall_w(block, correct_ties=True)
 
 
-def _kendall_w(block: AgreementBlock, *, correct_ties: bool) -> Result:
+def _kendall_w(block: AgreementBlock, *, correct_ties: bool) -> BlockResult:
     return block.over_prompts(_concordances(block)[correct_ties], "share")
 
 

@@ -9,15 +9,15 @@ from persona_panel.statistics.agreement.agree import AGREEMENT, AgreementBlock, 
 from persona_panel.statistics.agreement.reliability import krippendorff_alpha, resampled_alpha
 from persona_panel.statistics.core.arrays import has_two_ratings
 from persona_panel.statistics.core.registry import ANY_LEVEL, OF_SCORES
-from persona_panel.statistics.core.results import Result
+from persona_panel.statistics.core.results import BlockResult
 
 
 @agreement_statistics.register(
     "krippendorff_alpha", "Krippendorff\nα", table=AGREEMENT, levels=ANY_LEVEL,
     of=OF_SCORES, summary="Krippendorff α", order=10,
 )  # fmt: skip
-def alpha(block: AgreementBlock) -> Iterator[Result]:
-    yield Result(
+def alpha(block: AgreementBlock) -> Iterator[BlockResult]:
+    yield BlockResult(
         krippendorff_alpha(block.ratings, block.level),
         resampled_alpha(block.ratings, block.level),
         block.level,

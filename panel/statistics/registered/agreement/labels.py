@@ -10,8 +10,8 @@ from persona_panel.statistics.agreement.agree import AgreementBlock, agreement_s
 from persona_panel.statistics.agreement.kappa import cohen_kappa
 from persona_panel.statistics.agreement.labels import agreement_on
 from persona_panel.statistics.core.arrays import Array, unit_weights
-from persona_panel.statistics.core.registry import ANY_LEVEL, Table
-from persona_panel.statistics.core.results import Result
+from persona_panel.statistics.core.registry import ANY_LEVEL, StatisticTable
+from persona_panel.statistics.core.results import BlockResult
 from persona_panel.statistics.core.statistic import Reason, Statistic
 
 ANNOTATORS_SHOWN = 40
@@ -20,10 +20,10 @@ ANNOTATORS_SHOWN = 40
 
 @agreement_statistics.register(
     "agreement_on_label", "agreement",
-    table=Table("Agreement of two annotators on each label", columns="by_value"),
+    table=StatisticTable("Agreement of two annotators on each label", columns="by_value"),
     levels=ANY_LEVEL, needs=("categories",), order=70,
 )  # fmt: skip
-def by_label(block: AgreementBlock) -> Iterator[Result]:
+def by_label(block: AgreementBlock) -> Iterator[BlockResult]:
     several = (~np.isnan(block.ratings)).sum(axis=1) > 1
     n_raters = int((~np.isnan(block.ratings[several])).any(axis=0).sum())
     n_items = int(several.sum())
@@ -35,20 +35,24 @@ def by_label(block: AgreementBlock) -> Iterator[Result]:
             if np.isnan(value)
             else Statistic(value, n_items, n_raters)
         )
-        yield Result(found, resampled, kind="share", limits=(0.0, 1.0), by="label", by_value=name)
+        yield BlockResult(
+            found, resampled, kind="share", limits=(0.0, 1.0), by="label", by_value=name
+        )
 
 
 @agreement_statistics.register(
     "kappa_of_two", "Cohen κ",
-    table=Table("Cohen κ of every two annotators", columns="crossed", all_raters_only=True),
+    table=StatisticTable(
+        "Cohen κ of every two annotators", columns="crossed", all_raters_only=True
+    ),
     levels=ANY_LEVEL, needs=("categories",), order=80,
 )  # fmt: skip
-def matrix(block: AgreementBlock) -> Iterator[Result]:
+def matrix(block: AgreementBlock) -> Iterator[BlockResult]:
     if len(block.raters) <= ANNOTATORS_SHOWN:
         yield from kappa_matrix(block.ratings, block.raters)
 
 
-def kappa_matrix(labels: Array, names: Sequence[str]) -> Iterator[Result]:
+def kappa_matrix(labels: Array, names: Sequence[str]) -> Iterator[BlockResult]:
     """Unweighted κ of every two annotators, those of a pair once: `by` is the one, `by_value` the
     other.
 
@@ -59,4 +63,4 @@ def kappa_matrix(labels: Array, names: Sequence[str]) -> Iterator[Result]:
     for place, name in enumerate(names):
         for other in range(place + 1, len(names)):
             found = cohen_kappa(labels[:, place], labels[:, other], "none")
-            yield Result(found, by=name, by_value=names[other])
+            yield BlockResult(found, by=name, by_value=names[other])

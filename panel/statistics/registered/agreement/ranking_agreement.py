@@ -7,16 +7,16 @@ from functools import lru_cache
 
 from persona_panel.statistics.agreement.agree import AgreementBlock, agreement_statistics
 from persona_panel.statistics.agreement.perfect_agreement import RankingAgreement, ranking_agreement
-from persona_panel.statistics.core.results import Result
+from persona_panel.statistics.core.results import BlockResult
 
 
 @agreement_statistics.register("full_ranking_agreement", "same\nranking", order=210)
-def same_ranking(block: AgreementBlock) -> Iterator[Result]:
+def same_ranking(block: AgreementBlock) -> Iterator[BlockResult]:
     yield block.over_prompts(_ranking_agreement(block).full, "share")
 
 
 @agreement_statistics.register("top_ranking_agreement", "same\nfirst place", order=220)
-def same_first_place(block: AgreementBlock) -> Iterator[Result]:
+def same_first_place(block: AgreementBlock) -> Iterator[BlockResult]:
     yield block.over_prompts(_ranking_agreement(block).top, "share")
 
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from persona_panel.statistics.core.display import general
-from persona_panel.statistics.core.registry import ANY_LEVEL, Table
-from persona_panel.statistics.core.results import Result
+from persona_panel.statistics.core.registry import ANY_LEVEL, StatisticTable
+from persona_panel.statistics.core.results import BlockResult
 from persona_panel.statistics.core.statistic import Reason, Statistic
 from persona_panel.statistics.humans.added_raters import added_raters
 from persona_panel.statistics.humans.correlate import ComparisonBlock, comparison_statistics
@@ -16,7 +16,7 @@ from persona_panel.statistics.humans.correlate import ComparisonBlock, compariso
 @comparison_statistics.register(
     "alpha_added",
     "change of α",
-    table=Table(
+    table=StatisticTable(
         "Change of people's Krippendorff α as judges are added",
         columns="by_value",
         remark="Intervals and p here: Student's t over prompts, adjusted by Bonferroni for the "
@@ -26,12 +26,12 @@ from persona_panel.statistics.humans.correlate import ComparisonBlock, compariso
     needs=("same_scale",),
     order=610,
 )
-def change_of_alpha(block: ComparisonBlock) -> Iterator[Result]:
+def change_of_alpha(block: ComparisonBlock) -> Iterator[BlockResult]:
     """The first 1, 2, … judges join, in the panel's order. p-values and intervals are adjusted by
     Bonferroni for the numbers of judges."""
     if block.other_scale:
         undefined = Statistic.undefined(Reason.OTHER_SCALE)
-        yield Result(undefined, by="judges added", by_value="any number")
+        yield BlockResult(undefined, by="judges added", by_value="any number")
         return
     options = block.options
     found = added_raters(
@@ -52,7 +52,7 @@ def change_of_alpha(block: ComparisonBlock) -> Iterator[Result]:
                 alpha, value=float(found.change[place]), p_value=float(found.p_adjusted[place])
             )
         )
-        yield Result(
+        yield BlockResult(
             statistic,
             note=""
             if reason

@@ -7,8 +7,8 @@ from functools import lru_cache
 
 from persona_panel.statistics.agreement.labels import majority
 from persona_panel.statistics.core.arrays import Array
-from persona_panel.statistics.core.registry import ANY_LEVEL, OF_SCORES, Table
-from persona_panel.statistics.core.results import Result
+from persona_panel.statistics.core.registry import ANY_LEVEL, OF_SCORES, StatisticTable
+from persona_panel.statistics.core.results import BlockResult
 from persona_panel.statistics.core.statistic import Reason, Statistic
 from persona_panel.statistics.humans.annotator_test import (
     LEAST_CLUSTERS,
@@ -24,7 +24,7 @@ from persona_panel.statistics.humans.left_out import left_out
 RATER = "rater"
 """What the rows of a single judge are broken down by; the panel's own row has none."""
 
-ANNOTATOR_TEST = Table(
+ANNOTATOR_TEST = StatisticTable(
     "Alternative annotator test, by judge; first the panel",
     all_raters_only=True,
     remark=(
@@ -48,7 +48,7 @@ def _register(name: str, heading: str, order: int, summary: str = "") -> None:
         summary=summary,
         order=order,
     )
-    def results(block: ComparisonBlock) -> Iterator[Result]:
+    def results(block: ComparisonBlock) -> Iterator[BlockResult]:
         """The panel's, then each judge's; nothing without an epsilon."""
         if block.options.epsilon is None:
             return
@@ -64,7 +64,7 @@ def _register(name: str, heading: str, order: int, summary: str = "") -> None:
                 resampled = resampled_advantage(
                     candidate, block.humans, score=_score(block), of=tested
                 )
-            yield Result(
+            yield BlockResult(
                 of,
                 resampled,
                 _note(block, found) if name == "alt_test_winning_rate" else "",

@@ -10,8 +10,8 @@ from dataclasses import replace
 
 from persona_panel.statistics.core.arrays import has_two_ratings, paired_scores
 from persona_panel.statistics.core.prompts import over_prompts
-from persona_panel.statistics.core.registry import OF_SCORES, Table
-from persona_panel.statistics.core.results import Result, mean_over_prompts
+from persona_panel.statistics.core.registry import OF_SCORES, StatisticTable
+from persona_panel.statistics.core.results import BlockResult, mean_over_prompts
 from persona_panel.statistics.humans.ceiling import (
     NOT_COMPARABLE,
     human_ceiling,
@@ -26,11 +26,11 @@ from persona_panel.statistics.humans.correlation import (
 )
 from persona_panel.statistics.resampling.permutation import correlation_test
 
-OVER_ALL_ITEMS = Table(
+OVER_ALL_ITEMS = StatisticTable(
     "Correlation with the mean human rating, over all items; people: each with the others' mean",
     remark=NOT_COMPARABLE,
 )
-WITHIN_PROMPTS = Table(
+WITHIN_PROMPTS = StatisticTable(
     "Correlation with the mean human rating, within prompts; people: each with the others' mean"
 )
 
@@ -44,7 +44,7 @@ def _register(kind: CorrelationKind, heading: str, order: int) -> None:
         summary=f"{heading}, over all items" if kind == "tau_b" else "",
         order=order,
     )
-    def panel(block: ComparisonBlock) -> Iterator[Result]:
+    def panel(block: ComparisonBlock) -> Iterator[BlockResult]:
         # Items of different prompts are not exchangeable: with prompts the test is of the
         # correlation within them.
         found = correlation_test(
@@ -56,7 +56,7 @@ def _register(kind: CorrelationKind, heading: str, order: int) -> None:
         )
         resampled = resampled_correlation(block.panel_mean, block.target, kind)
         counted = paired_scores(block.panel_mean, block.target)[2]
-        yield Result(block.of_both(found), resampled, kind="correlation", counted=counted)
+        yield BlockResult(block.of_both(found), resampled, kind="correlation", counted=counted)
 
     @comparison_statistics.register(
         f"human_ceiling_{kind}",
@@ -66,12 +66,12 @@ def _register(kind: CorrelationKind, heading: str, order: int) -> None:
         of=OF_SCORES,
         order=order,
     )
-    def humans(block: ComparisonBlock) -> Iterator[Result]:
+    def humans(block: ComparisonBlock) -> Iterator[BlockResult]:
         found = human_ceiling(block.compared, kind)
         note = f"{found.n_undefined} constant raters left out" if found.n_undefined else ""
         resampled = resampled_human_ceiling(block.compared, kind)
         counted = has_two_ratings(block.compared)
-        yield Result(found.mean, resampled, note, "correlation", counted=counted)
+        yield BlockResult(found.mean, resampled, note, "correlation", counted=counted)
 
     @comparison_statistics.register(
         f"{kind}_within_prompts",
@@ -82,7 +82,7 @@ def _register(kind: CorrelationKind, heading: str, order: int) -> None:
         summary=f"{heading}, within prompts" if kind == "tau_b" else "",
         order=order + 100,
     )
-    def panel_within_prompts(block: ComparisonBlock) -> Iterator[Result]:
+    def panel_within_prompts(block: ComparisonBlock) -> Iterator[BlockResult]:
         prompts = block.prompts or []
         found = over_prompts(within_prompts(block.panel_mean, block.target, prompts, kind))
         result = mean_over_prompts(
@@ -108,7 +108,7 @@ def _register(kind: CorrelationKind, heading: str, order: int) -> None:
         of=OF_SCORES,
         order=order + 100,
     )
-    def humans_within_prompts(block: ComparisonBlock) -> Iterator[Result]:
+    def humans_within_prompts(block: ComparisonBlock) -> Iterator[BlockResult]:
         prompts = block.prompts or []
         yield mean_over_prompts(human_ceiling_by_prompt(block.compared, prompts, kind), prompts)
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from math import isnan
 
 from persona_panel.statistics.core.display import number, percent
-from persona_panel.statistics.core.registry import Table
-from persona_panel.statistics.core.results import Result
+from persona_panel.statistics.core.registry import StatisticTable
+from persona_panel.statistics.core.results import BlockResult
 from persona_panel.statistics.core.statistic import Reason, Statistic
 from persona_panel.statistics.humans.correlate import ComparisonBlock, comparison_statistics
 from persona_panel.statistics.humans.mean_reliability import mean_reliability
@@ -23,11 +23,11 @@ ASSUMED = (0.8, 0.5)
 @comparison_statistics.register(
     "effective_judges",
     "effective number",
-    table=Table("Effective number of judges, from the correlation of their errors"),
+    table=StatisticTable("Effective number of judges, from the correlation of their errors"),
     show_note=True,
     order=410,
 )
-def of_errors(block: ComparisonBlock) -> Iterator[Result]:
+def of_errors(block: ComparisonBlock) -> Iterator[BlockResult]:
     """Corrected for the noise of people's mean where its reliability can be estimated; else a
     lower bound, with what it would be for given reliabilities."""
     options, reliability = block.options, mean_reliability(block.compared)
@@ -60,9 +60,9 @@ def of_errors(block: ComparisonBlock) -> Iterator[Result]:
             seed=options.seed,
         )
     if interval is None:
-        yield Result(found, note=note)
+        yield BlockResult(found, note=note)
     elif found.reason is None:
-        yield Result(found, note=note, ci=interval)
+        yield BlockResult(found, note=note, ci=interval)
     else:
         # Judges whose errors seem independent have no number, but a bound.
         least = (
@@ -71,7 +71,7 @@ def of_errors(block: ComparisonBlock) -> Iterator[Result]:
             else f"; {percent(options.confidence)} interval {interval.low:.1f} to "
             f"{interval.high:.1f}"
         )
-        yield Result(found, note=note + least)
+        yield BlockResult(found, note=note + least)
 
 
 def _number(found: Statistic) -> str:

@@ -9,8 +9,8 @@ import numpy as np
 
 from persona_panel.statistics.core.arrays import Array, has_two_ratings
 from persona_panel.statistics.core.ranks import ranks_within
-from persona_panel.statistics.core.registry import OF_SCORES, Table
-from persona_panel.statistics.core.results import Result, mean_over_prompts
+from persona_panel.statistics.core.registry import OF_SCORES, StatisticTable
+from persona_panel.statistics.core.results import BlockResult, mean_over_prompts
 from persona_panel.statistics.humans.correlate import ComparisonBlock, comparison_statistics
 from persona_panel.statistics.humans.correlation import CorrelationKind
 from persona_panel.statistics.humans.difference import (
@@ -25,7 +25,7 @@ _LIMITS = (-2.0, 2.0)
 """Between which the difference of two correlations lies."""
 
 _TITLE = "Panel and one person compared with the same other people: difference of correlations, "
-OVER_ALL_ITEMS = Table(
+OVER_ALL_ITEMS = StatisticTable(
     _TITLE + "over all items",
     all_raters_only=True,
     remark=(
@@ -37,7 +37,7 @@ OVER_ALL_ITEMS = Table(
         "panel − human alone, as for every judge it would take minutes."
     ),
 )
-WITHIN_PROMPTS = Table(_TITLE + "within prompts", all_raters_only=True)
+WITHIN_PROMPTS = StatisticTable(_TITLE + "within prompts", all_raters_only=True)
 
 
 def _register(kind: CorrelationKind, heading: str, order: int) -> None:
@@ -49,7 +49,7 @@ def _register(kind: CorrelationKind, heading: str, order: int) -> None:
         summary="panel − one person, over all items" if kind == "tau_b" else "",
         order=order,
     )
-    def difference(block: ComparisonBlock) -> Iterator[Result]:
+    def difference(block: ComparisonBlock) -> Iterator[BlockResult]:
         sides = _judges(block), block.compared
         found = human_difference(*sides, kind)
         resampled = resampled_human_difference(*sides, kind)
@@ -57,7 +57,7 @@ def _register(kind: CorrelationKind, heading: str, order: int) -> None:
         # τ of every judge with every person takes minutes where there are thousands of items.
         n_rows = 1 if kind == "tau_b" else _n_rows(block)
         for name, one, function in list(zip(NAMES, found, resampled, strict=True))[:n_rows]:
-            yield Result(one, function, "", "difference", _LIMITS, BY, name, counted=counted)
+            yield BlockResult(one, function, "", "difference", _LIMITS, BY, name, counted=counted)
 
     @comparison_statistics.register(
         f"human_difference_{kind}_within_prompts",
@@ -68,7 +68,7 @@ def _register(kind: CorrelationKind, heading: str, order: int) -> None:
         summary="panel − one person, within prompts" if kind == "tau_b" else "",
         order=order + 5,
     )
-    def difference_within(block: ComparisonBlock) -> Iterator[Result]:
+    def difference_within(block: ComparisonBlock) -> Iterator[BlockResult]:
         prompts = block.prompts or []
         found = human_difference_by_prompt(_judges(block), block.compared, prompts, kind)
         for name, one in list(zip(NAMES, found, strict=True))[: _n_rows(block)]:

@@ -19,26 +19,26 @@ from persona_panel.statistics.core.arrays import (
     paired_scores,
     unit_weights,
 )
-from persona_panel.statistics.core.registry import ANY_LEVEL, Table
-from persona_panel.statistics.core.results import Result
+from persona_panel.statistics.core.registry import ANY_LEVEL, StatisticTable
+from persona_panel.statistics.core.results import BlockResult
 from persona_panel.statistics.core.statistic import Reason, Statistic
 from persona_panel.statistics.humans.correlate import ComparisonBlock, comparison_statistics
 from persona_panel.statistics.registered.agreement.labels import ANNOTATORS_SHOWN, kappa_matrix
 from persona_panel.statistics.resampling.weights import resampled_mean
 
-LABELS = Table("Labels compared with people's; people: each with the others")
-BY_LABEL = Table("Agreement of the two majorities on each label (F1)", columns="by_value")
-CONFUSION = Table(
+LABELS = StatisticTable("Labels compared with people's; people: each with the others")
+BY_LABEL = StatisticTable("Agreement of the two majorities on each label (F1)", columns="by_value")
+CONFUSION = StatisticTable(
     "Labels by the majority of people (lines) and of the panel (columns), numbers of items",
     columns="crossed",
     all_raters_only=True,
 )
-BY_JUDGE = Table(
+BY_JUDGE = StatisticTable(
     "Cohen κ of each judge with the majority of people",
     columns="dimension",
     all_raters_only=True,
 )
-MATRIX = Table(
+MATRIX = StatisticTable(
     "Cohen κ of every two annotators, judges and people", columns="crossed", all_raters_only=True
 )
 _KAPPA, _SAME, _PAIRS = (
@@ -52,9 +52,9 @@ _KAPPA, _SAME, _PAIRS = (
     "label_kappa", _KAPPA, table=LABELS, levels=ANY_LEVEL, needs=("categories",), show_note=True,
     summary="Cohen κ of the majorities", order=1,
 )  # fmt: skip
-def kappa(block: ComparisonBlock) -> Iterator[Result]:
+def kappa(block: ComparisonBlock) -> Iterator[BlockResult]:
     ours, theirs = majority(block.judges), majority(block.humans)
-    yield Result(
+    yield BlockResult(
         block.of_both(_named(cohen_kappa(ours, theirs, "none"), block.judges, block.humans)),
         resampled_cohen_kappa(ours, theirs, "none"),
         _without_majority(block),
@@ -67,7 +67,7 @@ def kappa(block: ComparisonBlock) -> Iterator[Result]:
 @comparison_statistics.register(
     "label_agreement", _SAME, table=LABELS, levels=ANY_LEVEL, needs=("categories",), order=2
 )
-def agreement(block: ComparisonBlock) -> Iterator[Result]:
+def agreement(block: ComparisonBlock) -> Iterator[BlockResult]:
     same = same_label(majority(block.judges), majority(block.humans))
     yield _mean(same, block)
 
@@ -75,7 +75,7 @@ def agreement(block: ComparisonBlock) -> Iterator[Result]:
 @comparison_statistics.register(
     "label_kappa_pairs", _PAIRS, table=LABELS, levels=ANY_LEVEL, needs=("categories",), order=3
 )
-def pairs(block: ComparisonBlock) -> Iterator[Result]:
+def pairs(block: ComparisonBlock) -> Iterator[BlockResult]:
     """Each judge with each person."""
     found = [
         (cohen_kappa(judge, human, "none"), resampled_cohen_kappa(judge, human, "none"))
@@ -91,10 +91,10 @@ def pairs(block: ComparisonBlock) -> Iterator[Result]:
     "human_label_kappa", _KAPPA, table=LABELS, levels=ANY_LEVEL, needs=("categories",),
     side="humans", summary="people: κ with the others", order=1,
 )  # fmt: skip
-def human_kappa(block: ComparisonBlock) -> Iterator[Result]:
+def human_kappa(block: ComparisonBlock) -> Iterator[BlockResult]:
     """Each person with the majority of the others."""
     if _why_no_humans(block) is Reason.FEW_PEOPLE:
-        yield Result(Statistic.undefined(Reason.FEW_PEOPLE))
+        yield BlockResult(Statistic.undefined(Reason.FEW_PEOPLE))
         return
     found = []
     for place, human in enumerate(block.humans.T):
@@ -113,7 +113,7 @@ def human_kappa(block: ComparisonBlock) -> Iterator[Result]:
     "human_label_agreement", _SAME, table=LABELS, levels=ANY_LEVEL, needs=("categories",),
     side="humans", order=2,
 )  # fmt: skip
-def human_agreement(block: ComparisonBlock) -> Iterator[Result]:
+def human_agreement(block: ComparisonBlock) -> Iterator[BlockResult]:
     """Each person with the majority of the others, the mean over people."""
     by_human = [
         same_label(human, majority(np.delete(block.humans, place, axis=1)))
@@ -121,12 +121,12 @@ def human_agreement(block: ComparisonBlock) -> Iterator[Result]:
     ]
     defined = [same for same in by_human if not np.isnan(same).all()]
     if not defined:
-        yield Result(Statistic.undefined(_why_no_humans(block)))
+        yield BlockResult(Statistic.undefined(_why_no_humans(block)))
         return
     resampled = mean_of([resampled_mean(same) for same in defined])
     value = float(resampled(unit_weights(len(block.humans)))[0])
     n_items = int((~np.isnan(np.array(defined))).any(axis=0).sum())
-    yield Result(
+    yield BlockResult(
         Statistic(value, n_items, len(defined)), resampled, kind="share", limits=(0.0, 1.0)
     )
 
@@ -135,9 +135,9 @@ def human_agreement(block: ComparisonBlock) -> Iterator[Result]:
     "human_label_kappa_pairs", _PAIRS, table=LABELS, levels=ANY_LEVEL, needs=("categories",),
     side="humans", order=3,
 )  # fmt: skip
-def human_pairs(block: ComparisonBlock) -> Iterator[Result]:
+def human_pairs(block: ComparisonBlock) -> Iterator[BlockResult]:
     found = pairwise(block.humans, "cohen_kappa_none")
-    yield Result(
+    yield BlockResult(
         found.mean,
         resampled_pairwise(block.humans, "cohen_kappa_none"),
         kind="kappa",
@@ -150,7 +150,7 @@ def human_pairs(block: ComparisonBlock) -> Iterator[Result]:
     "agreement_on_label", "agreement", table=BY_LABEL, levels=ANY_LEVEL, needs=("categories",),
     order=4,
 )  # fmt: skip
-def by_label(block: ComparisonBlock) -> Iterator[Result]:
+def by_label(block: ComparisonBlock) -> Iterator[BlockResult]:
     both = np.stack([majority(block.judges), majority(block.humans)], axis=1)
     n_items = int((~np.isnan(both)).all(axis=1).sum())
     for code, name in enumerate(block.categories):
@@ -162,29 +162,31 @@ def by_label(block: ComparisonBlock) -> Iterator[Result]:
             found = Statistic.undefined(Reason.NO_RATINGS, n_items=n_items)
         else:
             found = block.of_both(Statistic(value, n_items, 2))
-        yield Result(found, resampled, kind="share", limits=(0.0, 1.0), by="label", by_value=name)
+        yield BlockResult(
+            found, resampled, kind="share", limits=(0.0, 1.0), by="label", by_value=name
+        )
 
 
 @comparison_statistics.register(
     "confusion", "items", table=CONFUSION, levels=ANY_LEVEL, needs=("categories",), order=5
 )
-def table(block: ComparisonBlock) -> Iterator[Result]:
+def table(block: ComparisonBlock) -> Iterator[BlockResult]:
     """A row for each pair of labels: `by` is that of people, `by_value` that of the panel."""
     counts = confusion(majority(block.humans), majority(block.judges), len(block.categories))
     n_items = int(counts.sum())
     for theirs, row in zip(block.categories, counts, strict=True):
         for ours, count in zip(block.categories, row, strict=True):
             found = block.of_both(Statistic(float(count), n_items, 2))
-            yield Result(found, by=f"humans: {theirs}", by_value=f"panel: {ours}")
+            yield BlockResult(found, by=f"humans: {theirs}", by_value=f"panel: {ours}")
 
 
 @comparison_statistics.register(
     "judge_label_kappa", "Cohen κ", table=BY_JUDGE, levels=ANY_LEVEL, needs=("categories",), order=6
 )
-def by_judge(block: ComparisonBlock) -> Iterator[Result]:
+def by_judge(block: ComparisonBlock) -> Iterator[BlockResult]:
     humans = majority(block.humans)
     for name, judge in zip(block.judge_names, block.judges.T, strict=True):
-        yield Result(
+        yield BlockResult(
             _named(cohen_kappa(judge, humans, "none"), judge[:, None], block.humans),
             resampled_cohen_kappa(judge, humans, "none"),
             kind="kappa",
@@ -198,7 +200,7 @@ def by_judge(block: ComparisonBlock) -> Iterator[Result]:
 @comparison_statistics.register(
     "kappa_of_two", "Cohen κ", table=MATRIX, levels=ANY_LEVEL, needs=("categories",), order=7
 )
-def matrix(block: ComparisonBlock) -> Iterator[Result]:
+def matrix(block: ComparisonBlock) -> Iterator[BlockResult]:
     """The two majorities, the judges and the people; of at most `ANNOTATORS_SHOWN`."""
     names = ["majority of people", "majority of the panel"]
     names += [*block.judge_names, *block.human_names]
@@ -207,22 +209,22 @@ def matrix(block: ComparisonBlock) -> Iterator[Result]:
         yield from kappa_matrix(np.stack(sides, axis=1), names)
 
 
-def _mean(values: Array, block: ComparisonBlock) -> Result:
+def _mean(values: Array, block: ComparisonBlock) -> BlockResult:
     defined = ~np.isnan(values)
     if not defined.any():
-        return Result(Statistic.undefined(why_not_shared(block.judges, block.humans)))
+        return BlockResult(Statistic.undefined(why_not_shared(block.judges, block.humans)))
     found = block.of_both(Statistic(float(values[defined].mean()), int(defined.sum()), 2))
-    return Result(found, resampled_mean(values), kind="share", limits=(0.0, 1.0))
+    return BlockResult(found, resampled_mean(values), kind="share", limits=(0.0, 1.0))
 
 
-def _mean_kappa(found: list[tuple[Statistic, Resampled]], counted: Mask) -> Result:
+def _mean_kappa(found: list[tuple[Statistic, Resampled]], counted: Mask) -> BlockResult:
     """The mean over pairs whose κ is defined."""
     defined = [(one, resampled) for one, resampled in found if one.reason is None]
     if not defined:
         reasons = [one.reason for one, _ in found if one.reason]
         reason = next(iter(reasons), Reason.FEW_PEOPLE)
         tied = Reason.NO_MAJORITY in reasons
-        return Result(Statistic.undefined(Reason.NO_MAJORITY if tied else reason))
+        return BlockResult(Statistic.undefined(Reason.NO_MAJORITY if tied else reason))
     value = float(np.mean([one.value for one, _ in defined]))
     n_items = max(one.n_items for one, _ in defined)
     n_left_out = len(found) - len(defined)
@@ -230,7 +232,7 @@ def _mean_kappa(found: list[tuple[Statistic, Resampled]], counted: Mask) -> Resu
         f", {n_left_out} with a constant rater or no shared item left out" if n_left_out else ""
     )
     resampled = mean_of([resampled for _, resampled in defined])
-    return Result(
+    return BlockResult(
         Statistic(value, n_items, len(defined) + 1),
         resampled,
         note,

@@ -10,8 +10,8 @@ import numpy as np
 
 from persona_panel.statistics.core.arrays import Array, row_means
 from persona_panel.statistics.core.prompts import resampled_over_prompts
-from persona_panel.statistics.core.registry import Table
-from persona_panel.statistics.core.results import Result
+from persona_panel.statistics.core.registry import StatisticTable
+from persona_panel.statistics.core.results import BlockResult
 from persona_panel.statistics.humans.correlate import ComparisonBlock, comparison_statistics
 from persona_panel.statistics.humans.losses import (
     CUSTOM_DIMENSIONS,
@@ -20,14 +20,14 @@ from persona_panel.statistics.humans.losses import (
     pairwise_error,
 )
 
-LOSSES = Table("Losses against the mean human rating, averaged over prompts")
+LOSSES = StatisticTable("Losses against the mean human rating, averaged over prompts")
 
 
 def _register(name: str, heading: str, order: int, *, weighted: bool) -> None:
     @comparison_statistics.register(
         name, heading, table=LOSSES, needs=("prompts",), show_note=True, order=order
     )
-    def ranking_error(block: ComparisonBlock) -> Iterator[Result]:
+    def ranking_error(block: ComparisonBlock) -> Iterator[BlockResult]:
         prompts = block.prompts or []
         found = pairwise_error(block.target, block.panel_mean, prompts, weighted=weighted)
         result = _loss(found, prompts)
@@ -44,7 +44,7 @@ def _register(name: str, heading: str, order: int, *, weighted: bool) -> None:
     show_note=True,
     order=330,
 )
-def custom(block: ComparisonBlock) -> Iterator[Result]:
+def custom(block: ComparisonBlock) -> Iterator[BlockResult]:
     """Where all its dimensions are there, in [0, 1]."""
     if block.prompts is None or not set(CUSTOM_DIMENSIONS) <= set(block.by_dimension):
         return
@@ -64,10 +64,10 @@ def _means(ratings: list[Array]) -> Array:
     return np.stack([row_means(one) for one in ratings], axis=1)
 
 
-def _loss(found: Loss, prompts: list[Hashable]) -> Result:
+def _loss(found: Loss, prompts: list[Hashable]) -> BlockResult:
     note = f"smaller is better, {found.baseline:.3g} at random, {found.n_terms} terms"
     resampled = resampled_over_prompts(found.by_position, prompts)
-    return Result(found.by_position.mean, resampled, note, "mean", (0, inf))
+    return BlockResult(found.by_position.mean, resampled, note, "mean", (0, inf))
 
 
 _register("pairwise_error", "pairwise\nranking error", 310, weighted=False)

@@ -12,8 +12,8 @@ from persona_panel.statistics.agreement.kappa import cohen_kappa, resampled_cohe
 from persona_panel.statistics.agreement.labels import majority
 from persona_panel.statistics.core.arrays import difference_of, row_means
 from persona_panel.statistics.core.prompts import over_prompts
-from persona_panel.statistics.core.registry import ANY_LEVEL, OF_SCORES, Table
-from persona_panel.statistics.core.results import Result, mean_over_prompts
+from persona_panel.statistics.core.registry import ANY_LEVEL, OF_SCORES, StatisticTable
+from persona_panel.statistics.core.results import BlockResult, mean_over_prompts
 from persona_panel.statistics.core.statistic import Reason, Statistic
 from persona_panel.statistics.humans.correlate import ComparisonBlock, comparison_statistics
 from persona_panel.statistics.humans.correlation import CorrelationKind
@@ -34,12 +34,12 @@ _REMARK = (
 _LIMITS = (-2.0, 2.0)
 """Between which the difference of two correlations or kappas lies."""
 
-GAIN = Table(
+GAIN = StatisticTable(
     "What personas add: correlation with the mean human rating, judges with personas less "
     "replicates without, over all items",
     remark=_REMARK,
 )
-GAIN_WITHIN = Table(
+GAIN_WITHIN = StatisticTable(
     "What personas add: correlation with the mean human rating, judges with personas less "
     "replicates without, within prompts",
 )
@@ -51,9 +51,9 @@ def _register(kind: CorrelationKind, heading: str, order: int) -> None:
         show_note=kind == "tau_b",
         summary="personas add, over all items" if kind == "tau_b" else "", order=order,
     )  # fmt: skip
-    def gain(block: ComparisonBlock) -> Iterator[Result]:
+    def gain(block: ComparisonBlock) -> Iterator[BlockResult]:
         sides = block.panel_mean, row_means(block.controls), block.target
-        result = Result(
+        result = BlockResult(
             correlation_gain(*sides, kind),
             resampled_correlation_gain(*sides, kind),
             kind="difference",
@@ -66,7 +66,7 @@ def _register(kind: CorrelationKind, heading: str, order: int) -> None:
         f"persona_gain_{kind}_within_prompts", heading, table=GAIN_WITHIN, of=OF_SCORES,
         needs=("controls", "prompts"), order=order + 5,
     )  # fmt: skip
-    def gain_within(block: ComparisonBlock) -> Iterator[Result]:
+    def gain_within(block: ComparisonBlock) -> Iterator[BlockResult]:
         prompts = block.prompts or []
         sides = block.panel_mean, row_means(block.controls), block.target
         found = over_prompts(gain_within_prompts(*sides, prompts, kind))
@@ -77,7 +77,7 @@ def _register(kind: CorrelationKind, heading: str, order: int) -> None:
 
 @comparison_statistics.register(
     "persona_gain_kappa", "Cohen κ",
-    table=Table(
+    table=StatisticTable(
         "What personas add: κ with the majority of people, majority of the judges with "
         "personas less majority of the replicates without",
         remark=_REMARK.replace("mean of the", "majority of the").replace(
@@ -86,7 +86,7 @@ def _register(kind: CorrelationKind, heading: str, order: int) -> None:
     ),
     levels=ANY_LEVEL, needs=("controls", "categories"), show_note=True, order=204,
 )  # fmt: skip
-def kappa_gain(block: ComparisonBlock) -> Iterator[Result]:
+def kappa_gain(block: ComparisonBlock) -> Iterator[BlockResult]:
     sides = [majority(each) for each in (block.judges, block.controls, block.humans)]
     missing = np.isnan(sides).any(axis=0)
     ours, theirs, target = (np.where(missing, np.nan, side) for side in sides)
@@ -102,7 +102,7 @@ def kappa_gain(block: ComparisonBlock) -> Iterator[Result]:
     )
     yield _of_all(
         block,
-        Result(
+        BlockResult(
             statistic,
             difference_of(first, second),
             kind="difference",
@@ -112,10 +112,10 @@ def kappa_gain(block: ComparisonBlock) -> Iterator[Result]:
     )
 
 
-def _of_all(block: ComparisonBlock, result: Result) -> Result:
+def _of_all(block: ComparisonBlock, result: BlockResult) -> BlockResult:
     """With all raters counted; undefined where the replicates are one judgment."""
     if result.statistic.reason is None and (why := why_no_gain(block.controls)) is not None:
-        return Result(Statistic.undefined(why))
+        return BlockResult(Statistic.undefined(why))
     n_judges, n_replicates, n_humans = (
         int((~np.isnan(side)).any(axis=0).sum())
         for side in (block.judges, block.controls, block.humans)

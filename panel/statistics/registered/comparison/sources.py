@@ -9,8 +9,8 @@ from math import nan
 import numpy as np
 
 from persona_panel.statistics.core.arrays import Array, Resampled, row_means
-from persona_panel.statistics.core.registry import Table
-from persona_panel.statistics.core.results import Result
+from persona_panel.statistics.core.registry import StatisticTable
+from persona_panel.statistics.core.results import BlockResult
 from persona_panel.statistics.core.statistic import Reason, Statistic
 from persona_panel.statistics.humans.correlate import ComparisonBlock, comparison_statistics
 from persona_panel.statistics.humans.preferences import (
@@ -22,7 +22,7 @@ from persona_panel.statistics.humans.sources import source_means
 from persona_panel.statistics.resampling.jackknife import EstimateKind
 from persona_panel.statistics.resampling.weights import resampled_mean
 
-BY_SOURCE = Table(
+BY_SOURCE = StatisticTable(
     "By source",
     columns="group",
     remark=(
@@ -35,19 +35,19 @@ BY_SOURCE = Table(
 @comparison_statistics.register(
     "source_pearson",
     "Pearson r",
-    table=Table("Correlation of the means by source, the panel's with people's"),
+    table=StatisticTable("Correlation of the means by source, the panel's with people's"),
     needs=("sources",),
     order=540,
 )
-def correlation_over_sources(block: ComparisonBlock) -> Iterator[Result]:
+def correlation_over_sources(block: ComparisonBlock) -> Iterator[BlockResult]:
     found = source_means(block.panel_mean, block.humans, block.sources or [])
-    yield Result(block.of_both(found.pearson), note="items are sources")
+    yield BlockResult(block.of_both(found.pearson), note="items are sources")
 
 
 @comparison_statistics.register(
     "source_mean", "mean", table=BY_SOURCE, needs=("sources",), side="both", order=510
 )
-def mean(block: ComparisonBlock) -> Iterator[Result]:
+def mean(block: ComparisonBlock) -> Iterator[BlockResult]:
     sign = block.judges_sign if block.side == "panel" else block.humans_sign
     means = sign * row_means(_ratings(block))
     for source in _preferences(block).sources:
@@ -60,7 +60,7 @@ def mean(block: ComparisonBlock) -> Iterator[Result]:
 @comparison_statistics.register(
     "win_rate", "win rate", table=BY_SOURCE, needs=("sources",), side="both", order=520
 )
-def win_rate(block: ComparisonBlock) -> Iterator[Result]:
+def win_rate(block: ComparisonBlock) -> Iterator[BlockResult]:
     found, resampled = _preferences(block), _resampled(block)
     for place, source in enumerate(found.sources):
         yield _of_source(
@@ -80,7 +80,7 @@ def win_rate(block: ComparisonBlock) -> Iterator[Result]:
     side="both",
     order=530,
 )
-def first_place(block: ComparisonBlock) -> Iterator[Result]:
+def first_place(block: ComparisonBlock) -> Iterator[BlockResult]:
     found, resampled = _preferences(block), _resampled(block)
     for place, source in enumerate(found.sources):
         yield _of_source(
@@ -121,7 +121,7 @@ def _of_source(
     resampled: Resampled | None,
     note: str,
     kind: EstimateKind = "share",
-) -> Result:
+) -> BlockResult:
     ratings = _ratings(block)
     n_items = int(np.sum(~np.isnan(_own(block, source, row_means(ratings)))))
     n_raters = int(np.sum(~np.isnan(ratings).all(axis=0)))
@@ -130,4 +130,4 @@ def _of_source(
         found = Statistic.undefined(reason, n_items=n_items, n_raters=n_raters)
     else:
         found = Statistic(value, n_items, n_raters)
-    return Result(found, resampled, note, kind, by="source", by_value=str(source))
+    return BlockResult(found, resampled, note, kind, by="source", by_value=str(source))

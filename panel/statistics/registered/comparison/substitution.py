@@ -9,8 +9,8 @@ from math import inf
 import numpy as np
 
 from persona_panel.statistics.core.arrays import Array, has_two_ratings
-from persona_panel.statistics.core.registry import Table
-from persona_panel.statistics.core.results import Result
+from persona_panel.statistics.core.registry import StatisticTable
+from persona_panel.statistics.core.results import BlockResult
 from persona_panel.statistics.core.statistic import Reason, Statistic
 from persona_panel.statistics.humans.correlate import ComparisonBlock, comparison_statistics
 from persona_panel.statistics.humans.substitution import (
@@ -19,7 +19,7 @@ from persona_panel.statistics.humans.substitution import (
     substitution,
 )
 
-SUBSTITUTION = Table(
+SUBSTITUTION = StatisticTable(
     "Quadratically weighted κ of pairs of people, one of them replaced by the panel; "
     "people: neither replaced"
 )
@@ -30,21 +30,21 @@ def _register(suffix: str, heading: str, order: int, *, zeros: bool) -> None:
         f"substituted_kappa{suffix}", heading, table=SUBSTITUTION, needs=("same_scale",),
         show_note=zeros, order=order,
     )  # fmt: skip
-    def panel(block: ComparisonBlock) -> Iterator[Result]:
+    def panel(block: ComparisonBlock) -> Iterator[BlockResult]:
         yield _kappa(block, zeros=zeros)
 
     @comparison_statistics.register(
         f"human_kappa{suffix}", heading, table=SUBSTITUTION, needs=("same_scale",),
         side="humans", show_note=zeros, order=order,
     )  # fmt: skip
-    def humans(block: ComparisonBlock) -> Iterator[Result]:
+    def humans(block: ComparisonBlock) -> Iterator[BlockResult]:
         yield _kappa(block, zeros=zeros)
 
 
-def _kappa(block: ComparisonBlock, *, zeros: bool) -> Result:
+def _kappa(block: ComparisonBlock, *, zeros: bool) -> BlockResult:
     of_panel = block.side == "panel"
     if of_panel and block.other_scale:
-        return Result(Statistic.undefined(Reason.OTHER_SCALE))
+        return BlockResult(Statistic.undefined(Reason.OTHER_SCALE))
     both = _substitution(block)
     found = both.panel if of_panel else both.humans
     note = f"{found.n_pairs} pairs, {found.n_constant} with a constant rater"
@@ -55,7 +55,7 @@ def _kappa(block: ComparisonBlock, *, zeros: bool) -> Result:
     )[of_panel]
     statistic = found.with_zeros if zeros else found.without
     counted = has_two_ratings(block.humans) & ~np.isnan(_stand_in(block))
-    return Result(
+    return BlockResult(
         block.of_both(statistic) if of_panel else statistic,
         resampled,
         note,

@@ -9,8 +9,8 @@ import numpy as np
 
 from persona_panel.statistics.agreement.icc import icc, resampled_icc
 from persona_panel.statistics.core.arrays import has_ratings
-from persona_panel.statistics.core.registry import Table
-from persona_panel.statistics.core.results import Result, interval_of
+from persona_panel.statistics.core.registry import StatisticTable
+from persona_panel.statistics.core.results import BlockResult, interval_of
 from persona_panel.statistics.core.statistic import Reason, Statistic
 from persona_panel.statistics.core.table import kept_without
 from persona_panel.statistics.quality.effective_judges import spearman_brown
@@ -20,7 +20,7 @@ from persona_panel.statistics.quality.panel_quality import PanelBlock, panel_qua
 @panel_quality_statistics.register(
     "reliability",
     "reliability",
-    table=Table(
+    table=StatisticTable(
         "Reliability of the mean, by number of judges (Spearman-Brown)",
         columns="by_value",
         all_raters_only=True,
@@ -31,7 +31,7 @@ from persona_panel.statistics.quality.panel_quality import PanelBlock, panel_qua
     ),
     order=10,
 )
-def of_the_mean(block: PanelBlock) -> Iterator[Result]:
+def of_the_mean(block: PanelBlock) -> Iterator[BlockResult]:
     """Where judges are interchangeable: other personas on one model, or raters.
 
     Spearman-Brown rises with ICC(2,1), so the ends of its interval go through it too; of an end
@@ -45,7 +45,7 @@ def of_the_mean(block: PanelBlock) -> Iterator[Result]:
         [resampled_icc(block.ratings[:, kept], "icc2") for kept in levels]
         for levels in kept_without(block.sampled if block.options.random != "prompts" else {})
     ]
-    whole = Result(
+    whole = BlockResult(
         one,
         resampled_icc(block.ratings, "icc2"),
         limits=(-np.inf, 1.0),
@@ -60,15 +60,15 @@ def of_the_mean(block: PanelBlock) -> Iterator[Result]:
             undefined = Statistic.undefined(
                 one.reason or Reason.NOT_RELIABLE, n_items=one.n_items, n_raters=one.n_raters
             )
-            yield Result(undefined, by=by, by_value=by_value)
+            yield BlockResult(undefined, by=by, by_value=by_value)
             continue
         value = replace(one, value=float(spearman_brown(one.value, size)))
         if interval is None:
-            yield Result(value, by=by, by_value=by_value)
+            yield BlockResult(value, by=by, by_value=by_value)
             continue
         low, high = (
             0.0 if end <= 0 else float(spearman_brown(end, size))
             for end in (interval.low, interval.high)
         )
         of_all = replace(interval, low=low, high=high)
-        yield Result(value, by=by, by_value=by_value, ci=of_all)
+        yield BlockResult(value, by=by, by_value=by_value, ci=of_all)

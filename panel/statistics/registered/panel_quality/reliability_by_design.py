@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from persona_panel.statistics.core.registry import Table
-from persona_panel.statistics.core.results import Result
+from persona_panel.statistics.core.registry import StatisticTable
+from persona_panel.statistics.core.results import BlockResult
 from persona_panel.statistics.core.statistic import Reason
 from persona_panel.statistics.quality.components import variance_components
 from persona_panel.statistics.quality.d_study import d_study
@@ -24,7 +24,7 @@ from persona_panel.statistics.quality.panel_quality import PanelBlock, panel_qua
 @panel_quality_statistics.register(
     "reliability_by_design",
     "reliability",
-    table=Table(
+    table=StatisticTable(
         "Reliability of the mean, by design (D-study)",
         columns="dimension",
         all_raters_only=True,
@@ -35,7 +35,7 @@ from persona_panel.statistics.quality.panel_quality import PanelBlock, panel_qua
     ),
     order=11,
 )
-def of_designs(block: PanelBlock) -> Iterator[Result]:
+def of_designs(block: PanelBlock) -> Iterator[BlockResult]:
     """Where judges are crossed; of others `reliability` says it."""
     if block.interchangeable:
         return
@@ -44,12 +44,12 @@ def of_designs(block: PanelBlock) -> Iterator[Result]:
         block.ratings.ravel(), crossed_factors(block.ratings.shape, rows, block.judge_factors)
     )
     if found.reason is not None:
-        yield Result(block.undefined(found.reason), by="design")
+        yield BlockResult(block.undefined(found.reason), by="design")
         return
     for levels in designs_around(found, ITEM, present_levels(found, ITEM)):
         value = d_study(found, ITEM, levels).dependability
         defined = not np.isnan(value)
-        yield Result(
+        yield BlockResult(
             block.counted(value) if defined else block.undefined(Reason.NOT_POSITIVE),
             by="design",
             by_value=design_name(levels),

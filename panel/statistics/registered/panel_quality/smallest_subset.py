@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from persona_panel.statistics.core.display import number, percent
-from persona_panel.statistics.core.registry import Table
-from persona_panel.statistics.core.results import Result
+from persona_panel.statistics.core.registry import StatisticTable
+from persona_panel.statistics.core.results import BlockResult
 from persona_panel.statistics.core.statistic import Reason
 from persona_panel.statistics.quality.panel_quality import PanelBlock, panel_quality_statistics
 from persona_panel.statistics.quality.subset import THRESHOLD, smallest_subset
@@ -17,17 +17,17 @@ from persona_panel.statistics.quality.subset import THRESHOLD, smallest_subset
 @panel_quality_statistics.register(
     "smallest_subset",
     "judges",
-    table=Table(
+    table=StatisticTable(
         "Smallest subset reproducing the full panel's ranking",
         columns="none",
         all_raters_only=True,
     ),
     order=40,
 )
-def that_keeps_the_ranking(block: PanelBlock) -> Iterator[Result]:
+def that_keeps_the_ranking(block: PanelBlock) -> Iterator[BlockResult]:
     """How many judges, and by `judge` who they are: the place at which each was chosen."""
     if block.sparse:
-        yield Result(block.undefined(Reason.SPARSE))
+        yield BlockResult(block.undefined(Reason.SPARSE))
         return
     options = block.options
     found = smallest_subset(
@@ -36,13 +36,13 @@ def that_keeps_the_ranking(block: PanelBlock) -> Iterator[Result]:
     if found.reason:
         best = found.low[-2] if found.reason is Reason.NOT_REACHED else np.nan
         note = "" if np.isnan(best) else f"τ_b of all judges but one: at least {number(best, 3)}"
-        yield Result(block.undefined(found.reason), note=note)
+        yield BlockResult(block.undefined(found.reason), note=note)
         return
     note = (
         f"τ_b with the full panel on other prompts shown to be at least {THRESHOLD:g} (test at "
         f"{percent(1 - options.confidence)}), {percent(found.cost_saved)} of the cost saved if "
         "judges cost alike"
     )
-    yield Result(block.counted(float(len(found.judges))), note=note)
+    yield BlockResult(block.counted(float(len(found.judges))), note=note)
     for place, judge in enumerate(found.judges):
-        yield Result(block.counted(place + 1.0), by="judge", by_value=block.judges[judge])
+        yield BlockResult(block.counted(place + 1.0), by="judge", by_value=block.judges[judge])

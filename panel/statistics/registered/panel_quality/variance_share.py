@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from persona_panel.statistics.core.registry import Table
-from persona_panel.statistics.core.results import Result
+from persona_panel.statistics.core.registry import StatisticTable
+from persona_panel.statistics.core.results import BlockResult
 from persona_panel.statistics.core.statistic import Reason
 from persona_panel.statistics.quality.components import BETWEEN, RESIDUAL, variance_components
 from persona_panel.statistics.quality.design_study import ITEM, crossed_factors
@@ -17,7 +17,7 @@ from persona_panel.statistics.quality.panel_quality import PanelBlock, panel_qua
 @panel_quality_statistics.register(
     "variance_share",
     "share",
-    table=Table(
+    table=StatisticTable(
         "Variance components, as shares of the variance of scores",
         columns="dimension",
         all_raters_only=True,
@@ -27,7 +27,7 @@ from persona_panel.statistics.quality.panel_quality import PanelBlock, panel_qua
     ),
     order=20,
 )
-def of_components(block: PanelBlock) -> Iterator[Result]:
+def of_components(block: PanelBlock) -> Iterator[BlockResult]:
     """Of interactions those that the design identifies."""
     rows = {ITEM: np.arange(len(block.ratings))}
     found = variance_components(
@@ -37,7 +37,7 @@ def of_components(block: PanelBlock) -> Iterator[Result]:
         if BETWEEN in name and (found.reason or name in found.unidentified):
             continue
         defined = not np.isnan(share)
-        yield Result(
+        yield BlockResult(
             block.counted(share) if defined else block.undefined(found.reason or Reason.ONE_LEVEL),
             note=_note(name, found.variances[name], found.unidentified) if defined else "",
             by="component",

@@ -21,9 +21,9 @@ from persona_panel.files.response_batch import Item
 from persona_panel.graphs import Judge, Judgment
 from persona_panel.graphs.aggregate import aggregate
 from persona_panel.reports.formats import Renderer, load_renderer
-from persona_panel.reports.formats.terminal.cells import FigureText, interval_cell
 from persona_panel.reports.formats.terminal.recording import tables_written_by
-from persona_panel.reports.formats.terminal.tables import TableRecorder, TableRow, show_table
+from persona_panel.results.cells import FigureText, interval_cell
+from persona_panel.results.console import TableRecorder, TableRow, show_table
 from persona_panel.statistics import AnalysisOptions, agree
 from persona_panel.testing import check_renderer
 from tests.helpers.rating_tables import PANEL

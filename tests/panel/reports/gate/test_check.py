@@ -14,10 +14,11 @@ from persona_panel.experiments.sweep.plan import Options, sweep_plan_of
 from persona_panel.files.response_batch import Batch
 from persona_panel.graphs.deliberation import Deliberation
 from persona_panel.graphs.framing import FramedResponse
-from persona_panel.reports.gate.check import GateResult, figures_of, planned_run, planned_sweep
+from persona_panel.reports.gate.check import figures_of, planned_run, planned_sweep
 from persona_panel.reports.gate.comparison_figures import comparison_figures
-from persona_panel.results.gate.figures import Figure, find
-from persona_panel.results.gate.requirement import parse_requirement
+from persona_panel.results.requirements.decided import GateResult
+from persona_panel.results.requirements.figures import Figure, find
+from persona_panel.results.requirements.requirement import parse_requirement
 from persona_panel.rubrics import Rubric
 from persona_panel.statistics import AnalysisOptions, Reason, agree, correlate
 from persona_panel.testing import ScriptedModel, assert_requirements

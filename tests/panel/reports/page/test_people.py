@@ -138,11 +138,11 @@ def test_the_page_has_what_the_commands_say(files: dict[str, str], tmp_path: Pat
         assert f"{row['corrected']:.2f} [{row['ci_low']:.2f}, {row['ci_high']:.2f}]" in line
         assert line.endswith(f"{row['n_human']} of {row['n_items']}")
     votes = json.loads(run("votes", *both, "--json").stdout)
-    [source] = votes["sources"]
+    [source] = votes["tables"]["sources"]
     [line] = cells(html, "Effective number of votes")
-    dimension = "Good opening speech"
-    told = f"personas {dimension} {source['votes']:.2f} {source['ci_low']:.2f} to"
-    assert line.startswith(told)
+    ends = f"[{source['votes']['low']:.2f}, {source['votes']['high']:.2f}]"
+    assert line.startswith(f"personas {source['votes']['value']:.2f} {ends}")
+    assert "Effective number of votes of 2 judges: Good opening speech" in html
     [contrast] = json.loads(run("fidelity", *both, *groups, "--json").stdout)
     [line] = cells(html, "Do personas differ as people do?")
     ends = f"[{contrast['ratio_ci_low']:.2f}, {contrast['ratio_ci_high']:.2f}]"

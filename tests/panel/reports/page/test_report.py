@@ -27,7 +27,6 @@ from persona_panel.files.response_batch import Item
 from persona_panel.graphs import Judgment
 from persona_panel.graphs.aggregate import aggregate
 from persona_panel.models.catalogue import Price
-from persona_panel.reports.page.axis import Axis
 from persona_panel.reports.page.biased import bias_section
 from persona_panel.reports.page.contested import contested_section
 from persona_panel.reports.page.embedded import EmbeddedData, embedded
@@ -36,8 +35,9 @@ from persona_panel.reports.page.established import established
 from persona_panel.reports.page.heat import tint
 from persona_panel.reports.page.report import report_of
 from persona_panel.reports.page.systems import systems_section
-from persona_panel.reports.page.wording import seconds, sentence, shown
+from persona_panel.results.axis import Axis
 from persona_panel.results.conclusions.bias import bias_conclusion
+from persona_panel.results.page_text import seconds, sentence, shown
 from persona_panel.rubrics import Usage
 from persona_panel.runs.collected import judgment_of_row
 from persona_panel.statistics import AnalysisOptions, agree

@@ -18,7 +18,7 @@ from persona_panel.statistics import (
     CorrectedSystem,
     Reason,
 )
-from persona_panel.statistics.core.ranking import Difference, Leaderboard
+from persona_panel.statistics.core.ranking import Leaderboard, SystemDifference
 from persona_panel.statistics.core.sampled_mean import sampled_mean
 
 DIFFERENCE = CorrectedMean(
@@ -149,8 +149,8 @@ def test_leads_are_the_established_differences() -> None:
     says what people do not show of them after its own differences."""
     of = sampled_mean(np.array([1.0, 2.0, 3.0]))
 
-    def differ(a: str, b: str, value: float, p: float) -> Difference:
-        return Difference(a, b, value, nan, nan, p, p, nan, of, 3, None)
+    def differ(a: str, b: str, value: float, p: float) -> SystemDifference:
+        return SystemDifference(a, b, value, nan, nan, p, p, nan, of, 3, None)
 
     board = Leaderboard((), (differ("a", "b", -1, 0.01), differ("a", "c", 1, 0.05)), "prompts")
     assert established_leads(board) == (("b", "a"),)

@@ -30,22 +30,25 @@ def test_the_number_is_kish_s_of_the_mean_correlation_inside_sets() -> None:
     far = (correlation(0, 1) + correlation(0, 2) + correlation(1, 2)) / 3
     assert [one.source for one in found] == ["far", "near"]
     assert found[0].correlation == pytest.approx(far)
-    assert [one.votes for one in found] == pytest.approx([number(far), number(correlation(3, 4))])
+    assert [one.votes.value for one in found] == pytest.approx(
+        [number(far), number(correlation(3, 4))]
+    )
     assert [(one.n_judges, one.largest_set, one.n_sets) for one in found] == [(3, 3, 1), (3, 2, 1)]
-    assert all(1 <= one.ci_low < one.votes < one.ci_high <= 3 for one in found)
+    assert all(1 <= one.votes.low < one.votes.value < one.votes.high <= 3 for one in found)
 
 
 def test_the_interval_of_a_difference_is_mover_s() -> None:
     """From each side's own interval, and from how both move as one item is left out (Zou 2007)."""
-    (a, b), (difference,) = effective_votes(SCORES, {"a": [(0, 1)], "b": [(3, 4)]})
+    sides, (difference,) = effective_votes(SCORES, {"a": [(0, 1)], "b": [(3, 4)]})
+    a, b = (one.votes for one in sides)
     left_out = [np.delete(np.arange(40), item) for item in range(40)]
     moved = [[correlation(*pair, kept) for kept in left_out] for pair in ((0, 1), (3, 4))]
     r = float(np.corrcoef(moved)[0, 1])
-    down, up = a.votes - a.ci_low, b.ci_high - b.votes
-    low = a.votes - b.votes - sqrt(down**2 + up**2 - 2 * r * down * up)
-    up, down = a.ci_high - a.votes, b.votes - b.ci_low
-    high = a.votes - b.votes + sqrt(up**2 + down**2 - 2 * r * up * down)
-    assert (difference.ci_low, difference.ci_high) == pytest.approx((low, high))
+    down, up = a.value - a.low, b.high - b.value
+    low = a.value - b.value - sqrt(down**2 + up**2 - 2 * r * down * up)
+    up, down = a.high - a.value, b.value - b.low
+    high = a.value - b.value + sqrt(up**2 + down**2 - 2 * r * up * down)
+    assert (difference.low, difference.high) == pytest.approx((low, high))
     assert (difference.a, difference.b) == ("a", "b")
 
 
@@ -54,7 +57,7 @@ def test_intervals_of_several_differences_hold_together() -> None:
     two = effective_votes(SCORES, {"a": [(0, 1)], "b": [(3, 4)]})[1][0]
     three = effective_votes(SCORES, {"a": [(0, 1)], "b": [(3, 4)], "c": [(1, 2)]})[1]
     assert len(three) == 3
-    assert three[0].ci_high - three[0].ci_low > 1.05 * (two.ci_high - two.ci_low)
+    assert three[0].high - three[0].low > 1.05 * (two.high - two.low)
 
 
 def test_a_higher_level_never_narrows_a_difference() -> None:
@@ -68,15 +71,15 @@ def test_a_higher_level_never_narrows_a_difference() -> None:
     ])  # fmt: skip
     two = effective_votes(scores, {"a": [(0, 1)], "b": [(2, 3)]})
     three = effective_votes(scores, {"a": [(0, 1)], "b": [(2, 3)], "c": [(0, 4)]})
-    assert max(one.ci_high for one in two[0]) < 2
-    assert three[1][0].ci_low < two[1][0].ci_low < two[1][0].ci_high < three[1][0].ci_high
+    assert max(one.votes.high for one in two[0]) < 2
+    assert three[1][0].low < two[1][0].low < two[1][0].high < three[1][0].high
 
 
 def test_a_reference_leaves_errors_alone() -> None:
     """Judges who agree because they are right are independent beside what is true."""
     own = effective_votes(SCORES, {"near": [(0, 1, 2)]})[0][0]
     beside = effective_votes(SCORES, {"near": [(0, 1, 2)]}, ITEMS[:, 0])[0][0]
-    assert own.votes < 1.7 < 2.6 < beside.votes
+    assert own.votes.value < 1.7 < 2.6 < beside.votes.value
 
 
 @pytest.mark.parametrize("seed", [0, 8])
@@ -88,8 +91,8 @@ def test_errors_below_the_noise_of_people_have_no_number(seed: int) -> None:
     judges = truth + 0.3 * rng.normal(size=(40, 3))
     people = truth + rng.normal(size=(40, 3))
     ((one,), _) = effective_votes(judges, {"personas": [(0, 1, 2)]}, people)
-    assert one.reason is Reason.NOISE_ABOVE_ERRORS
-    assert isnan(one.correlation) and isnan(one.votes) and isnan(one.ci_low)
+    assert one.votes.reason is Reason.NOISE_ABOVE_ERRORS
+    assert isnan(one.correlation) and isnan(one.votes.value) and isnan(one.votes.low)
 
 
 def test_judges_who_say_the_same_are_one_vote_without_an_interval() -> None:
@@ -98,9 +101,9 @@ def test_judges_who_say_the_same_are_one_vote_without_an_interval() -> None:
     found, (difference,) = effective_votes(
         np.c_[same, SCORES], {"same": [(0, 1, 2)], "far": [(3, 4, 5)]}
     )
-    assert found[0].votes == pytest.approx(1)
-    assert found[0].reason is Reason.IDENTICAL_JUDGES
-    assert isnan(difference.ci_low)
+    assert found[0].votes.value == pytest.approx(1)
+    assert found[0].votes.reason is Reason.IDENTICAL_JUDGES
+    assert isnan(difference.low)
     with pytest.raises(ValueError, match="no set has two"):
         effective_votes(SCORES, {"alone": [(0,), (1,)]})
 
@@ -117,9 +120,9 @@ def test_the_best_judge_is_chosen_on_other_prompts() -> None:
     assert found.best == pytest.approx(sqrt(25 / 5))
     assert found.ensemble == pytest.approx(sqrt(25 / 4 / 5))
     # Differences 3, 6.75, 3, 3 and 3: mean 3.75, standard error 0.75, t(4) = 2.776.
-    assert found.difference == pytest.approx(3.75)
-    assert found.ci_high == pytest.approx(3.75 + 2.7764 * 0.75, abs=1e-3)
-    assert (found.n_prompts, found.n_items) == (5, 5)
+    assert found.difference.value == pytest.approx(3.75)
+    assert found.difference.high == pytest.approx(3.75 + 2.7764 * 0.75, abs=1e-3)
+    assert (found.difference.n, found.n_items) == (5, 5)
 
 
 def test_responses_of_one_prompt_count_once() -> None:
@@ -131,7 +134,7 @@ def test_responses_of_one_prompt_count_once() -> None:
     assert found.chosen == 0
     # On p1 (16 + 1 + 1) / 3 = 6, on p3, p5, p7 and p9 1.
     assert found.best == pytest.approx(sqrt((6 + 4) / 5))
-    assert (found.n_prompts, found.n_items) == (5, 7)
+    assert (found.difference.n, found.n_items) == (5, 7)
 
 
 def test_what_people_or_a_judge_left_out_does_not_enter() -> None:
@@ -139,8 +142,8 @@ def test_what_people_or_a_judge_left_out_does_not_enter() -> None:
     people, ratings = np.arange(11.0), np.ones((11, 2))
     people[3], ratings[5, 0] = nan, nan
     found = ensemble_distance(ratings, people)
-    assert found.reason is Reason.FEW_TO_CHOOSE_THE_BEST
+    assert found.difference.reason is Reason.FEW_TO_CHOOSE_THE_BEST
     assert found.n_items == 9
-    assert ensemble_distance(ratings[:, :1], people).reason is Reason.FEW_RATERS
+    assert ensemble_distance(ratings[:, :1], people).difference.reason is Reason.FEW_RATERS
     with pytest.raises(ValueError, match="3 people's ratings"):
         ensemble_distance([[1.0], [2]], [1.0, 2, 3])

@@ -14,7 +14,7 @@ from persona_panel.reports.formats.terminal.judge_names import (
     short_names,
     what_is_left_out,
 )
-from persona_panel.reports.formats.terminal.tables import output
+from persona_panel.results.console import output
 from persona_panel.statistics import Ratings, Row
 
 PERSONAS, MODELS = ("historian", "lawyer"), ("openai:small", "local:tiny")

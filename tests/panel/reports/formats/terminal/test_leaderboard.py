@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from persona_panel.reports.formats.terminal.leaderboard import show_leaderboard
-from persona_panel.reports.formats.terminal.tables import output
+from persona_panel.results.console import output
 from persona_panel.statistics.core.ranking import Leaderboard, rank_systems
 from persona_panel.statistics.core.sampled_mean import JudgeSample, influence_of
 

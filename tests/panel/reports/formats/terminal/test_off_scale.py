@@ -8,7 +8,7 @@ from persona_panel.files.response_batch import Item
 from persona_panel.graphs import Judge, Judgment
 from persona_panel.graphs.aggregate import aggregate
 from persona_panel.reports.formats.terminal.run import show_run
-from persona_panel.reports.formats.terminal.tables import output
+from persona_panel.results.console import output
 from persona_panel.runs.run import Run
 from tests.helpers.judgments import PLAIN
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from persona_panel.reports.formats.terminal.strengths import show_strengths
-from persona_panel.reports.formats.terminal.tables import output
+from persona_panel.results.console import output
 from persona_panel.statistics import WinCounts, bradley_terry
 
 EVEN = [[0, 3, 2], [1, 0, 2], [2, 1, 0]]

@@ -17,7 +17,7 @@ from rich.table import Table
 from rich.text import Text
 
 from persona_panel.files.secrets.visible import unguarded, visible
-from persona_panel.reports.formats.terminal.cells import FigureText
+from persona_panel.results.cells import FigureText
 
 _WITHOUT_END = 100_000
 _GAP = 3

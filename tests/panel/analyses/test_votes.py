@@ -8,17 +8,18 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
 
-from persona_panel import Panel, Persona, Response
+from persona_panel import Panel, Persona, Response, load_ratings, load_run, votes
+from persona_panel.analyses.votes import votes_conclusion
 from persona_panel.cli.main import command
-from persona_panel.cli.votes import votes
 from persona_panel.results.conclusions.wording import ONE_PERSON
 from persona_panel.rubrics import ModelRequest
 from persona_panel.runs.votes import DimensionVotes, VotesReport
-from persona_panel.runs.votes_conclusion import votes_conclusion
+from persona_panel.statistics import Estimate
 from persona_panel.statistics.quality.votes import Votes
 from persona_panel.testing import ScriptedModel
 
@@ -71,29 +72,34 @@ def test_a_number_of_votes_has_the_digits_of_its_interval() -> None:
         (1.03, "1.03 effective votes (95 %"),
         (1.001, "1.00 effective vote (95 %"),
     ):
-        one = Votes("personas", 1, 5, 5, 0.98, number, 1.0, 1.05, None)
+        one = Votes("personas", 1, 5, 5, 0.98, Estimate(number, 1.0, 1.05, over="prompts"))
         (first, *_) = votes_conclusion(
             VotesReport((DimensionVotes("composite", (one,), ()),), 0, 5, False, None)
         )
         assert told in first
 
 
-def document(*arguments: str) -> dict[str, list[dict[str, object]]]:
-    result = CliRunner().invoke(votes, [*arguments, "--json"])
+def document(*arguments: str) -> dict[str, Any]:
+    result = CliRunner().invoke(command, ["votes", *arguments, "--json"])
     assert result.exit_code == 0, result.stdout
-    found: dict[str, list[dict[str, object]]] = json.loads(result.stdout)
+    found: dict[str, Any] = json.loads(result.stdout)
+    return found
+
+
+def tables(*arguments: str) -> dict[str, list[dict[str, Any]]]:
+    found: dict[str, list[dict[str, Any]]] = document(*arguments)["tables"]
     return found
 
 
 def test_personas_with_views_of_their_own_add_votes(folder: Path) -> None:
     """They have more than replicates of the judge without a persona, and more than models."""
-    result = CliRunner().invoke(votes, [str(folder)])
+    result = CliRunner().invoke(command, ["votes", str(folder)])
     assert re.search(r"Personas have \d\.\d\d effective votes more", result.stdout)
     assert re.search(
         r"At the same number of judges, personas have \d\.\d\d effective votes more than models \(",
         " ".join(result.stdout.split()),
     )
-    found = document(str(folder))
+    found = tables(str(folder))
     assert LIKE_WITH_LIKE in " ".join(result.stdout.split())
     by_source = {one["source"]: one for one in found["sources"]}
     assert list(by_source) == [
@@ -105,14 +111,12 @@ def test_personas_with_views_of_their_own_add_votes(folder: Path) -> None:
     assert sizes == [(4, 3), (2, 6), (6, 2), (6, 2)]
     first = found["differences"][0]
     assert (first["a"], first["b"]) == ("personas", "replicates without a persona")
-    low = first["ci_low"]
-    assert isinstance(low, float)
-    assert low > 0
+    assert first["difference"]["low"] > 0
 
 
 def test_personas_without_views_are_said_to_add_nothing(tmp_path: Path) -> None:
     """Where personas vary as replicates do, no sentence says that they add votes."""
-    result = CliRunner().invoke(votes, [str(scored(tmp_path / "run", 0.0))])
+    result = CliRunner().invoke(command, ["votes", str(scored(tmp_path / "run", 0.0))])
     assert result.exit_code == 0, result.stdout
     assert "Personas add nothing here" in result.stdout or "It is not established" in result.stdout
     assert not re.search(r"Personas have \d\.\d\d effective votes more", result.stdout)
@@ -127,7 +131,7 @@ def test_of_personas_alone_there_is_no_difference(tmp_path: Path) -> None:
     ]
     model = ScriptedModel(answers("one", 0.8), model="one")
     Panel(PERSONAS, model, "debate-speech").score(texts, out=tmp_path / "run")
-    output = " ".join(CliRunner().invoke(votes, [str(tmp_path / "run")]).output.split())
+    output = " ".join(CliRunner().invoke(command, ["votes", str(tmp_path / "run")]).output.split())
     assert "Without human ratings" in output
     assert LIKE_WITH_LIKE not in output
 
@@ -144,28 +148,30 @@ def test_people_show_whether_the_panel_is_nearer_than_its_best_judge(
     ]
     people.write_text("\n".join(["item,rater,value", *lines]) + "\n")
     given = [str(folder), "--human", str(people), "--map-human", "score=value"]
-    result = CliRunner().invoke(votes, given)
+    result = CliRunner().invoke(command, ["votes", *given])
     assert "The panel is nearer to people than its best judge" in result.stdout
     half = "10 prompts; the best judge was chosen on the other prompts, every second one)"
     assert half in " ".join(result.stdout.split())
-    (beside,) = document(*given)["people"]
+    (beside,) = tables(*given)["people"]
     assert beside["n_items"] == N // 2
     assert str(beside["best_judge"]).count("|") == 3
 
 
 def test_without_a_plain_judge_it_says_how_to_get_one(tmp_path: Path) -> None:
     """And a run of one judge, or a file, is refused with the remedy."""
-    result = CliRunner().invoke(votes, [str(scored(tmp_path / "run", 0.8, plain_judge=False))])
+    result = CliRunner().invoke(
+        command, ["votes", str(scored(tmp_path / "run", 0.8, plain_judge=False))]
+    )
     assert "--plain-judge" in result.stdout
     (tmp_path / "some.csv").write_text("item,rater,score\na,b,1\n")
-    refused = CliRunner().invoke(votes, [str(tmp_path / "some.csv")])
+    refused = CliRunner().invoke(command, ["votes", str(tmp_path / "some.csv")])
     assert refused.exit_code == 2
     assert "no folder of a run" in refused.output
     alone = tmp_path / "alone"
     Panel(PERSONAS[:1], ScriptedModel(answers("one", 0)), "debate-speech").score(
         [Response(id="r", prompt="Why?", text="An essay 1.", system="s")], out=alone
     )
-    refused = CliRunner().invoke(votes, [str(alone)])
+    refused = CliRunner().invoke(command, ["votes", str(alone)])
     assert (refused.exit_code, "a single judge" in refused.output) == (2, True)
 
 
@@ -178,8 +184,8 @@ def test_the_reliability_is_that_of_the_composite(folder: Path, tmp_path: Path) 
     ]
     people.write_text("\n".join(["item,rater,score", *lines]) + "\n")
     given = [str(folder), "--human", str(people)]
-    (of_mean,) = (one["reliability"] for one in document(*given)["people"])
-    result = CliRunner().invoke(votes, given)
+    (of_mean,) = (one["reliability"] for one in tables(*given)["people"])
+    result = CliRunner().invoke(command, ["votes", *given])
     assert isinstance(of_mean, float)
     assert f"corrected for its noise (reliability {of_mean:.2f})" in " ".join(result.stdout.split())
     assert ONE_PERSON not in result.stdout
@@ -199,10 +205,11 @@ def test_people_on_another_scale_are_at_no_distance(folder: Path, tmp_path: Path
         people.write_text("\n".join(["item,rater,score", *lines]) + "\n")
         scale = f"{times}-{5 * times}"
         found = document(str(folder), "--human", str(people), "--human-scale", scale)
-        votes_on.append(found["sources"][0]["votes"])
-        (beside,) = found["people"]
+        votes_on.append(found["tables"]["sources"][0]["votes"]["value"])
+        (beside,) = found["tables"]["people"]
     assert votes_on[0] == pytest.approx(votes_on[1])
-    assert (beside["ensemble"], beside["reason"]) == (None, "not on the same scale")
+    assert beside["ensemble"] is None
+    assert beside["difference"] == {"value": None, "n": N // 2, "reason": "not on the same scale"}
     assert str(found["conclusion"][-1]).endswith("cannot be said (not on the same scale).")
 
 
@@ -231,3 +238,39 @@ def test_a_run_that_was_stopped_is_said_to_be(folder: Path, tmp_path: Path) -> N
         assert "are missing" not in result.stdout
     result = CliRunner().invoke(command, ["votes", str(folder)])
     assert "are missing" not in result.stderr
+
+
+def test_the_function_takes_files_and_objects(folder: Path, tmp_path: Path) -> None:
+    """A run that was opened, and people's ratings that were read, give what their files give."""
+    people = tmp_path / "people.csv"
+    lines = [f"r{i},{rater},{1 + (i + rater) % 5}" for i in range(N) for rater in range(3)]
+    people.write_text("\n".join(["item,rater,score", *lines]) + "\n")
+    of_files = votes(folder, people)
+    of_objects = votes(load_run(folder), load_ratings(people))
+    assert of_files["sources"].rows == of_objects["sources"].rows
+    assert of_files.conclusion == of_objects.conclusion
+    assert of_files.coverage is not None
+    assert of_files.source == str(folder)
+
+
+def test_votes_may_be_required(folder: Path) -> None:
+    """Of the composite unless a dimension is named, decided by the low end of the interval; of a
+    difference from either side; exit status 3 where one is not met."""
+    (first, *_) = tables(str(folder))["sources"]
+    low = first["votes"]["low"]
+    for bound, status in ((low - 0.01, 0), (low + 0.01, 3)):
+        required = ["--require", f"votes[personas] >= {bound:.6f}"]
+        result = CliRunner().invoke(command, ["votes", str(folder), *required])
+        assert result.exit_code == status, result.output
+    (pair, *_) = tables(str(folder))["differences"]
+    bound = 0.001 - pair["difference"]["low"]
+    turned = f"votes_difference[{pair['b']}, {pair['a']}, composite] < {bound:.6f}"
+    result = CliRunner().invoke(command, ["votes", str(folder), "--require", turned])
+    assert result.exit_code == 0, result.output
+
+
+def test_a_mapping_without_people_is_refused(folder: Path) -> None:
+    """What says how people's ratings are read works only with --human."""
+    result = CliRunner().invoke(command, ["votes", str(folder), "--allow-unmatched"])
+    assert result.exit_code == 2
+    assert "--allow-unmatched works only with --human" in result.output

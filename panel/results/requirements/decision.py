@@ -14,8 +14,8 @@ from dataclasses import dataclass, replace
 from math import isfinite, isnan, nan, sqrt
 from typing import Literal
 
-from persona_panel.results.gate.figures import Figure
-from persona_panel.results.gate.requirement import Requirement
+from persona_panel.results.requirements.figures import Figure
+from persona_panel.results.requirements.requirement import Requirement
 from persona_panel.statistics.core.prompts_needed import prompts_needed, takes_more_judges
 from persona_panel.statistics.core.sampled_mean import SampledMean
 from persona_panel.statistics.core.scaled_mean import scaled_interval, spread_at

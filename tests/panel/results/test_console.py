@@ -14,7 +14,7 @@ from subprocess import CompletedProcess
 import pytest
 
 from persona_panel.reports.formats.terminal.rows import cells_of, show
-from persona_panel.reports.formats.terminal.tables import output
+from persona_panel.results.console import output
 from persona_panel.statistics import Reason, Row
 from persona_panel.testing import serving
 

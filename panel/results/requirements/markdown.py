@@ -12,9 +12,9 @@ from math import isnan
 from textwrap import fill
 
 from persona_panel.files.secrets.visible import visible
-from persona_panel.reports.gate.check import GateResult
 from persona_panel.results.conclusions.wording import counted
-from persona_panel.results.gate.sentences import found, remark
+from persona_panel.results.requirements.decided import GateResult
+from persona_panel.results.requirements.sentences import found, remark
 from persona_panel.statistics.core.display import number
 from persona_panel.statistics.core.ranking import Leaderboard
 

@@ -9,7 +9,12 @@ from difflib import SequenceMatcher
 from heapq import nlargest
 from math import inf, isnan, nan
 
-from persona_panel.results.gate.requirement import Requirement, WrongRequirement, same_name, written
+from persona_panel.results.requirements.requirement import (
+    Requirement,
+    WrongRequirement,
+    same_name,
+    written,
+)
 from persona_panel.statistics.core.sampled_mean import SampledMean
 
 _NAMES_SHOWN = 6

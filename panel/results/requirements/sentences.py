@@ -5,9 +5,9 @@ from __future__ import annotations
 from math import isnan
 
 from persona_panel.results.conclusions.wording import as_many, counted, power
-from persona_panel.results.gate.decision import Decision
-from persona_panel.results.gate.figures import Figure
-from persona_panel.results.gate.requirement import Requirement
+from persona_panel.results.requirements.decision import Decision
+from persona_panel.results.requirements.figures import Figure
+from persona_panel.results.requirements.requirement import Requirement
 from persona_panel.statistics.core.display import general, number
 
 _MOST_DIGITS = 9

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from persona_panel.results.gate.decision import decide
-from persona_panel.results.gate.figures import Figure, FigureKey, exact
-from persona_panel.results.gate.requirement import parse_requirement
-from persona_panel.results.gate.sentences import sentence
+from persona_panel.results.requirements.decision import decide
+from persona_panel.results.requirements.figures import Figure, FigureKey, exact
+from persona_panel.results.requirements.requirement import parse_requirement
+from persona_panel.results.requirements.sentences import sentence
 from persona_panel.statistics.core.sampled_mean import JudgesVariance, SampledMean, sampled_mean
 
 # Of 12 prompts with a mean of 6.5 and a standard deviation of 1: ± t(11) / sqrt(12) = 0.635.

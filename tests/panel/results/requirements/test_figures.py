@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from persona_panel.reports.gate.calibration_figures import calibration_figures
-from persona_panel.results.gate.figures import Figure, FigureKey, find
-from persona_panel.results.gate.requirement import WrongRequirement, parse_requirement
+from persona_panel.results.requirements.figures import Figure, FigureKey, find
+from persona_panel.results.requirements.requirement import WrongRequirement, parse_requirement
 from persona_panel.statistics import Calibration, CorrectedMean, CorrectedPair
 
 ALL = FigureKey("all", may_be_left_out=True)

@@ -1,0 +1,76 @@
+"""The decorator that makes an analysis of a function, and the analyses that there are."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import ParamSpec
+
+import click
+
+from persona_panel.results.result import Result
+
+P = ParamSpec("P")
+
+_EXIT = (
+    "Exit status: 0; 2, bad input, each fault named with its line; 3, a requirement is not met, "
+    "such as {}."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Analysis:
+    """A question that is answered from what was rated, with what its command needs.
+
+    Attributes:
+        name: of the command, and of the results.
+        title: what a page calls its section.
+        function: from inputs to the result.
+        parameters: of the command; each is called as an argument of the function.
+        requirements: examples of requirements on its figures, for the help.
+        n_parts: how many parts of work report their progress, from their start, 0, to their end, 1;
+            where there are any, the function takes a `progress`, which is called with that.
+    """
+
+    name: str
+    title: str
+    function: Callable[..., Result]
+    parameters: Sequence[click.Parameter]
+    requirements: Sequence[str]
+    n_parts: int = 0
+
+    @property
+    def help(self) -> str:
+        """The help of the command: what the function's docstring says before its arguments."""
+        text, _, _ = inspect.getdoc(self.function).partition("\nArgs:")  # type: ignore[union-attr]
+        examples = " or ".join(f"--require '{one}'" for one in self.requirements)
+        return f"{text.strip()}\n\n{_EXIT.format(examples)}"
+
+
+ANALYSES: dict[str, Analysis] = {}
+"""Every analysis whose module was imported, by its name."""
+
+
+def analysis(
+    title: str,
+    *parameters: click.Parameter | Sequence[click.Parameter],
+    requirements: Sequence[str],
+    n_parts: int = 0,
+) -> Callable[[Callable[P, Result]], Callable[P, Result]]:
+    """Make an analysis of a function, called as it is; the function itself stays as it was.
+
+    Args:
+        title, requirements, n_parts: as of `Analysis`.
+        parameters: of the command, in its order; see `persona_panel.analyses.parameters`.
+    """
+    declared: list[click.Parameter] = []
+    for each in parameters:
+        declared += [each] if isinstance(each, click.Parameter) else each
+
+    def registered(function: Callable[P, Result]) -> Callable[P, Result]:
+        name = function.__name__
+        ANALYSES[name] = Analysis(name, title, function, declared, requirements, n_parts)
+        return function
+
+    return registered

@@ -1,0 +1,139 @@
+"""What analyses take: runs and ratings, as files or as objects, read alike by all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+from persona_panel.files.aligned_ratings import align_ratings, load_human_ratings
+from persona_panel.files.errors import Fault, InputError
+from persona_panel.files.people_scales import GivenScale
+from persona_panel.files.ratings import load_ratings
+from persona_panel.files.records import ColumnMapping, Source, name_of
+from persona_panel.results.conclusions.readings import origin_sentences
+from persona_panel.runs.load import load_run
+from persona_panel.runs.run import Run
+from persona_panel.statistics.core.table import Ratings
+
+RunSource = str | Path | Run
+"""A run's folder, or a run that has one."""
+RatingsSource = Source | Run | Ratings
+"""A run's folder, a file of ratings, a run that has a folder, or ratings that were read."""
+
+
+def input_name(source: RunSource | RatingsSource, otherwise: str) -> str:
+    """Return what faults call an input; of ratings that were read, the other name."""
+    if isinstance(source, Ratings):
+        return otherwise if source.origin is None else source.origin.file
+    return str(folder_of(source)) if isinstance(source, Run) else name_of(source)
+
+
+def folder_of(run: Run) -> Path:
+    """Return the folder of a run.
+
+    Raises:
+        InputError: it has none.
+    """
+    if run.folder is None:
+        raise InputError([Fault("the run", "no folder", "a run with `out`, which keeps judgments")])
+    return run.folder
+
+
+def opened_run(source: RunSource) -> Run:
+    """Return a run.
+
+    Raises:
+        InputError: there is no run in that folder.
+    """
+    if isinstance(source, Run):
+        return source
+    if not Path(source).is_dir():
+        expected = "what `score --out` has written"
+        raise InputError([Fault(str(source), "no folder of a run", expected)])
+    return load_run(source)
+
+
+def run_of(source: RatingsSource) -> Run | None:
+    """Return the run that ratings are of; None where they are of a file."""
+    if isinstance(source, Run):
+        return source
+    is_run = isinstance(source, str | Path) and (Path(source) / "run.json").is_file()
+    return load_run(source) if is_run else None  # type: ignore[arg-type]
+
+
+def opened_ratings(source: RatingsSource, mapping: ColumnMapping | None = None) -> Ratings:
+    """Return ratings.
+
+    Raises:
+        InputError: as `load_ratings`.
+    """
+    if isinstance(source, Ratings):
+        return source
+    return load_ratings(folder_of(source) if isinstance(source, Run) else source, mapping=mapping)
+
+
+def opened_people(
+    source: RatingsSource,
+    mapping: ColumnMapping | None = None,
+    scale: GivenScale | None = None,
+    *,
+    allow_unmatched: bool = False,
+) -> Ratings:
+    """Return people's ratings; ratings that were read stay as they are.
+
+    Raises:
+        InputError: as `load_ratings`.
+    """
+    if isinstance(source, Ratings):
+        return source
+    given = folder_of(source) if isinstance(source, Run) else source
+    return load_human_ratings(given, mapping, human_scale=scale, allow_unmatched=allow_unmatched)
+
+
+def opened_sides(
+    panel: RatingsSource,
+    human: RatingsSource,
+    *,
+    mapping: ColumnMapping | None = None,
+    human_mapping: ColumnMapping | None = None,
+    human_scale: GivenScale | None = None,
+    allow_unmatched: bool = False,
+) -> tuple[Ratings, Ratings]:
+    """Return a panel's ratings and people's under the same names, as `load_aligned_ratings`.
+
+    Raises:
+        InputError: as `load_aligned_ratings`; lists the faults of both sides.
+    """
+    faults: list[Fault] = []
+    sides: list[Ratings] = []
+    people = partial(opened_people, human, human_mapping, human_scale)
+    for read in (
+        partial(opened_ratings, panel, mapping), partial(people, allow_unmatched=allow_unmatched)
+    ):  # fmt: skip
+        try:
+            sides.append(read())
+        except InputError as error:
+            faults += error.faults
+    if faults:
+        raise InputError(faults)
+    ours, theirs = sides
+    names = input_name(panel, "the panel's ratings"), input_name(human, "the human ratings")
+    return align_ratings(ours, theirs, *names)
+
+
+def reading_of(*ratings: Ratings | None) -> Iterator[str]:
+    """Yield how files of ratings were read, what of them matches nothing and what may be wrong."""
+    for one in ratings:
+        if one is not None and one.origin is not None:
+            yield from origin_sentences(one.origin)
+
+
+def rescaling_of(ratings: Ratings) -> Iterator[str]:
+    """Yield a sentence where figures put dimensions on different scales together, saying how."""
+    numeric = ratings.numeric()
+    if ratings.comparable_dimensions().scales != numeric.scales and len(numeric.dimensions) > 1:
+        yield (
+            "Dimensions are on different scales: where they are put together, as in the composite, "
+            "each rating counts as the share of its scale's width, from 0 to 1."
+        )

@@ -1,0 +1,247 @@
+"""The parameters that several analyses share, each declared once.
+
+A parameter is called as the argument of the analysis' function that takes it.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from persona_panel.files.people_scales import GivenScale
+
+COLUMNS_OF_RATINGS = "item=text_id,score=value"
+"""An example of a mapping of ratings."""
+
+_ENDS = re.compile(r"(-?\d+(?:\.\d+)?)\s*(?:-|–|to|\.\.)\s*(-?\d+(?:\.\d+)?)", re.ASCII)
+# A column's name may have a comma, but none before what looks like another field.
+_BETWEEN_FIELDS = re.compile(r",(?=\s*\w+=)")
+
+
+class Option(click.Option):
+    """An option that may say something of another one, and is refused without it.
+
+    Attributes:
+        needs: the option that it is of, such as `--human`; empty where it is of none.
+    """
+
+    def __init__(self, *names: str, needs: str = "", **settings: Any) -> None:
+        super().__init__(list(names), **settings)
+        self.needs = needs
+
+
+class _Epsilon(click.FloatRange):
+    """A share from 0 to below 1; click takes nan for a number, which no epsilon is."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        epsilon = super().convert(value, param, ctx)
+        if math.isnan(epsilon):
+            self.fail(f"found {value!r}; expected a number from 0 to below 1", param, ctx)
+        return epsilon
+
+
+def run(name: str = "run") -> list[click.Parameter]:
+    """Return the argument that is a run's folder."""
+    return [click.Argument([name])]
+
+
+def ratings(name: str) -> list[click.Parameter]:
+    """Return the argument that is a run's folder or ratings, and `mapping`, the columns of
+    ratings."""
+    return [click.Argument([name]), columns(name.upper())]
+
+
+def columns(
+    file: str,
+    example: str = COLUMNS_OF_RATINGS,
+    name: str = "--map",
+    parameter: str = "mapping",
+    needs: str = "",
+) -> Option:
+    """Return the option for columns of a file that have other names than its fields: the column by
+    field, empty where there is none.
+
+    Args:
+        file: what the file is called in the command's help.
+        example: a field and a column, such as "response=answer".
+        needs: as of `Option`.
+    """
+    return Option(
+        name,
+        parameter,
+        metavar="FIELD=COLUMN,…",
+        multiple=True,
+        callback=columns_by_field,
+        needs=needs,
+        help=f"Columns of {file} that have other names than its fields, such as {example}; "
+        "repeatable.",
+    )
+
+
+def people(
+    text: str, example: str = "score=value", *, required: bool = False
+) -> list[click.Parameter]:
+    """Return people's ratings and how they are read: `human`, None where it is left out,
+    `human_mapping`, `human_scale`, `allow_unmatched`.
+
+    Args:
+        text: what they are, for the command's help.
+        example: a field and a column of theirs.
+    """
+    return [
+        Option("--human", required=required, metavar="RATINGS", help=text),
+        columns("--human", example, "--map-human", "human_mapping", "--human"),
+        scale("--human-scale", "--human", needs="--human"),
+        Option(
+            "--allow-unmatched",
+            is_flag=True,
+            needs="--human",
+            help="Go on where fewer than 80 % of the items that people rated match.",
+        ),
+    ]
+
+
+def scale(name: str, of: str, needs: str = "") -> Option:
+    """Return the option for the scale of ratings, None where it is left out.
+
+    Args:
+        of: what the ratings are called in the command's help.
+    """
+    where = ", where it is not the panel's" if of == "--human" else ""
+    return Option(
+        name,
+        metavar="[DIMENSION=]LOW-HIGH",
+        multiple=True,
+        callback=scale_of,
+        needs=needs,
+        help=f"The scale of {of}, such as 1-5{where}; repeatable, for each dimension. What lies "
+        "outside is refused.",
+    )
+
+
+def selected() -> Option:
+    """Return the option for the file of items that people were asked for."""
+    return Option(
+        "--selected",
+        metavar="FILE",
+        help="The items that people were asked for, with their probabilities, as `select` wrote "
+        "them.",
+    )
+
+
+def groups(*, required: bool) -> list[click.Parameter]:
+    """Return the options for people's attributes, and for the groups that are compared: `raters`
+    and `groups`."""
+    return [
+        Option(
+            "--raters",
+            required=required,
+            metavar="RATERS",
+            help="A file with `rater` and attributes of the people who gave the human ratings.",
+        ),
+        Option(
+            "--groups",
+            required=required,
+            metavar="GROUPS",
+            help="A YAML file: groups of people, the personas that stand for them, and contrasts.",
+        ),
+    ]
+
+
+def random(effect: str) -> Option:
+    """Return the option `--random`.
+
+    Args:
+        effect: what it decides, as the beginning of a sentence.
+    """
+    return Option(
+        "--random",
+        type=click.Choice(["prompts", "prompts-and-judges"]),
+        default="prompts",
+        show_default=True,
+        help=f"{effect}: the prompts, with these judges as they are, or the judges, too, as a "
+        "sample of such judges (personas and models each, where they are crossed).",
+    )
+
+
+def effort() -> list[click.Parameter]:
+    """Return the options for how long an analysis takes: `resamples` and `intervals`."""
+    return [
+        Option(
+            "--resamples",
+            type=click.IntRange(min=0),
+            default=1999,
+            show_default=True,
+            metavar="N",
+            help="How many shuffles a permutation test takes; with 0 there are no such p-values.",
+        ),
+        Option(
+            "--no-intervals",
+            "intervals",
+            flag_value=False,
+            default=True,
+            help="Print the values without confidence intervals.",
+        ),
+    ]
+
+
+def by(text: str) -> Option:
+    """Return the option for strata, None where it is left out.
+
+    Args:
+        text: what is printed by strata, for the command's help.
+    """
+    return Option("--by", metavar="KIND", help=text)
+
+
+def epsilon(effect: str) -> Option:
+    """Return the option for the allowance of the alternative annotator test, None where it is not
+    there.
+
+    Args:
+        effect: what it does in this command, the beginning of a sentence.
+    """
+    return Option(
+        "--epsilon",
+        type=_Epsilon(min=0, max=1, max_open=True),
+        metavar="E",
+        help=f"{effect} in which a person may be ahead of a judge by so much: 0.2 where people are "
+        "experts, 0.15 where skilled, 0.1 from a crowd.",
+    )
+
+
+def columns_by_field(
+    ctx: click.Context, param: click.Parameter, value: Sequence[str]
+) -> dict[str, str]:
+    """Return the columns of a mapping by field, from what the option was given."""
+    from persona_panel.files.records import GivenMapping
+
+    found: dict[str, str] = {}
+    for text in value:
+        for part in _BETWEEN_FIELDS.split(text):
+            field, equals, column = part.partition("=")
+            if not (equals and field.strip() and column):
+                raise click.BadParameter(f"found {part!r}; expected FIELD=COLUMN")
+            if field.strip() in found:
+                raise click.BadParameter(f"{field.strip()} is given twice; leave one of them out")
+            found[field.strip()] = column
+    return GivenMapping(found, param.opts[0])
+
+
+def scale_of(ctx: click.Context, param: click.Parameter, value: Sequence[str]) -> GivenScale | None:
+    """Return the scale, or scales by dimension, from what the option was given."""
+    found: dict[str, tuple[float, float]] = {}
+    for text in value:
+        name, _, ends = text.rpartition("=")
+        match = _ENDS.fullmatch(ends.strip())
+        if match is None:
+            raise click.BadParameter(f"found {text!r}; expected LOW-HIGH or DIMENSION=LOW-HIGH")
+        if name.strip() in found or ("" in found or (found and not name)):
+            raise click.BadParameter(f"{text} is there with another; one for each dimension")
+        found[name.strip()] = float(match[1]), float(match[2])
+    return found.get("", found) or None

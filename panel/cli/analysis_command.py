@@ -1,0 +1,170 @@
+"""The commands of analyses, made of their declarations, and how any result leaves a command."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import wraps
+from pathlib import Path
+from typing import Any
+
+import click
+
+from persona_panel.analyses.analysis import Analysis
+from persona_panel.analyses.parameters import Option
+from persona_panel.cli.exit_status import COMPLETE
+from persona_panel.cli.failures import refusals, refusals_without_calls
+from persona_panel.cli.gate import Gate, gate_options
+from persona_panel.cli.incomplete import say_what_is_missing
+from persona_panel.cli.options import Command, full_option, option
+from persona_panel.files.secrets.visible import say_sentences, standard_output
+from persona_panel.results.result import Result, ResultFormat, format_names, load_format
+
+_SHORT_FORMATS = ("json", "csv", "latex")
+"""Formats with an option of their own. Markdown has none: --markdown is the file of a summary."""
+_DEFAULT_FORMAT = "terminal"
+
+
+@dataclass(frozen=True, slots=True)
+class ResultOutput:
+    """Where the result of a command goes, and what is required of it."""
+
+    to: ResultFormat
+    full: bool
+    plot: str | None
+    gate: Gate
+
+    def show(self, result: Result, *, status: int = COMPLETE) -> None:
+        """Print the result in its format, with what is to be known of its inputs on standard error;
+        draw it; decide the requirements, and end the command with its exit status where that is
+        not 0.
+
+        Args:
+            status: of the command itself.
+
+        Raises:
+            InputError: a requirement names no figure of it; nothing is printed then.
+        """
+        from persona_panel.results.requirements.of_result import result_figures
+
+        self.gate.refuse_unknown(lambda: result_figures(result))
+        for sentence in result.reading:
+            say_sentences(sentence, err=True)
+        with standard_output() as to:
+            self.to.render(result, to, full=self.full)
+        if self.plot is not None:
+            result.plot().savefig(self.plot)
+        say_what_is_missing(result.source, result.coverage)
+        self.gate.finish(
+            lambda: result_figures(result),
+            conclusion=lambda: list(result.conclusion),
+            status=status,
+        )
+
+
+def result_options(*requirements: str) -> Callable[[Command], Command]:
+    """Declare the options for how a result is printed, drawn and required; the command is given
+    them as `output`, a `ResultOutput`.
+
+    Args:
+        requirements: two or three on figures of this command, for its help.
+    """
+
+    def declared(command: Command) -> Command:
+        @full_option
+        @option(
+            "--format",
+            "name",
+            metavar="NAME",
+            type=click.Choice(format_names()),
+            help=f"Format of the printed result: {', '.join(format_names())}.  "
+            f"[default: {_DEFAULT_FORMAT}]",
+        )
+        @_short_formats
+        @option(
+            "--plot",
+            metavar="FILE",
+            help="Draw the main estimates with their intervals: .pdf, .svg or .png.",
+        )
+        @gate_options(*requirements)
+        @wraps(command)
+        def with_output(
+            *args: Any, name: str | None, full: bool, plot: str | None, gate: Gate, **others: Any
+        ) -> Any:
+            short = [each for each in _SHORT_FORMATS if others.pop(f"as_{each}")]
+            chosen = dict.fromkeys([*short, *([] if name is None else [name])])
+            if len(chosen) > 1:
+                both = [f"--{each}" for each in short]
+                both += [] if name is None else [f"--format {name}"]
+                raise click.UsageError(
+                    f"{' and '.join(both)} exclude each other; leave all but one of them out."
+                )
+            if plot is not None:
+                _check_plot(plot)
+            to = refusals(load_format)(next(iter(chosen), _DEFAULT_FORMAT))
+            return command(*args, output=ResultOutput(to, full, plot, gate), **others)
+
+        return with_output
+
+    return declared
+
+
+def analysis_command(found: Analysis) -> click.Command:
+    """Return the command of an analysis: its parameters, those of every result, and its help."""
+
+    @result_options(*found.requirements)
+    @refusals_without_calls
+    def command(output: ResultOutput, **inputs: Any) -> None:
+        with _progress(found.n_parts) as progress:
+            result = found.function(**inputs, **progress)
+        output.show(result)
+
+    @wraps(command)
+    def checked(**inputs: Any) -> None:
+        _refuse_alone(found.parameters, inputs)
+        command(**inputs)
+
+    made = click.command(found.name, params=list(found.parameters), help=found.help)
+    return made(checked)
+
+
+def _short_formats(command: Command) -> Command:
+    for short in reversed(_SHORT_FORMATS):
+        command = option(
+            f"--{short}", f"as_{short}", is_flag=True, help=f"Short for --format {short}."
+        )(command)
+    return command
+
+
+def _check_plot(file: str) -> None:
+    from persona_panel.statistics.figures.extra import PLOTS, plots_at_hand
+
+    if not plots_at_hand():
+        raise click.UsageError(f"--plot needs Matplotlib: {PLOTS}")
+    if Path(file).suffix.lower() not in (".pdf", ".svg", ".png"):
+        raise click.UsageError(f"--plot {file}: expected a file .pdf, .svg or .png")
+    if not Path(file).absolute().parent.is_dir():
+        raise click.UsageError(f"--plot {file}: the folder of the file does not exist.")
+
+
+def _refuse_alone(parameters: Sequence[click.Parameter], inputs: dict[str, Any]) -> None:
+    """Refuse options that say something of another one, where that is not there."""
+    names = {one.opts[0]: str(one.name) for one in parameters}
+    for one in parameters:
+        if not isinstance(one, Option) or not one.needs or not inputs[str(one.name)]:
+            continue
+        if inputs[names[one.needs]] is None:
+            raise click.UsageError(f"{one.opts[0]} works only with {one.needs}; leave it out.")
+
+
+@contextmanager
+def _progress(n_parts: int) -> Iterator[dict[str, Any]]:
+    """The keyword by which a function is given what takes note of its progress, where it does."""
+    if not n_parts:
+        yield {}
+        return
+    from persona_panel.cli.analysis_progress import AnalysisProgress
+
+    with AnalysisProgress(n_parts) as progress:
+        yield {"progress": progress.take}

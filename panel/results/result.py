@@ -1,0 +1,151 @@
+"""What an analysis found, described once; formats, requirements and pages read the description."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TextIO, cast, overload
+
+from persona_panel.results.table import Table, table_columns
+from persona_panel.statistics.core.coverage import Coverage
+from persona_panel.statistics.core.frames import FrameLibrary, frame_of
+
+if TYPE_CHECKING:
+    import pandas
+    import polars
+    import pyarrow
+
+    from persona_panel.statistics.figures.extra import PageColumns
+    from persona_panel.statistics.figures.page import PaperFigure
+
+FORMATS = f"{__package__}.formats"
+"""The package of output formats, one a file, called as the file is."""
+FORMAT_GROUP = "persona_panel.renderers"
+"""The entry points by which another distribution adds one."""
+
+
+class ResultFormat(Protocol):
+    """What an output format provides: a module of `persona_panel.results.formats`, or whatever an
+    entry point of the group `persona_panel.renderers` names, has this function."""
+
+    def render(self, result: Result, to: TextIO, *, full: bool) -> None:
+        """Write any result as text to an open stream; in short, or in full.
+
+        A command's stream masks keys and escapes what is no visible character. A format changes
+        nothing in a result and computes no statistic of its own.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What an analysis found.
+
+    Attributes:
+        analysis: its name.
+        conclusion: what may be said, a sentence each, the most important first.
+        tables: the most important first, those for programs alone among them.
+        remarks: how to read them; `remarks_in_full` follow in the full report.
+        reading: how the inputs were read, and what may be wrong in them.
+        source: what the run is called that it is of, empty where it is of none.
+        coverage: how many judgments that run has and lacks; None where that is not known.
+        next_step: what would settle what is open; empty where nothing is.
+    """
+
+    analysis: str
+    conclusion: Sequence[str]
+    tables: Sequence[Table]
+    remarks: Sequence[str] = ()
+    remarks_in_full: Sequence[str] = ()
+    reading: Sequence[str] = ()
+    source: str = ""
+    coverage: Coverage | None = None
+    next_step: str = ""
+
+    def __getitem__(self, name: str) -> Table:
+        """Return the table of a name.
+
+        Raises:
+            KeyError: there is none; says which there are.
+        """
+        for table in self.tables:
+            if table.name == name:
+                return table
+        raise KeyError(f"no table {name!r}; there are {', '.join(t.name for t in self.tables)}")
+
+    @property
+    def has_more(self) -> bool:
+        """Whether the full report shows more than the short one."""
+        return bool(self.remarks_in_full) or any(
+            table.title
+            and (
+                table.when == "full"
+                or len(table.shown_rows(True)) > len(table.shown_rows(False))
+                or len(table.shown_columns(True)) > len(table.shown_columns(False))
+            )
+            for table in self.tables
+        )
+
+    def text(self, name: str = "terminal", *, full: bool = False) -> str:
+        """Return the result in an output format.
+
+        Raises:
+            KeyError: there is no format of that name.
+        """
+        to = io.StringIO()
+        load_format(name).render(self, to, full=full)
+        return to.getvalue()
+
+    def __str__(self) -> str:
+        return self.text()
+
+    def _repr_html_(self) -> str:
+        return self.text("html")
+
+    @overload
+    def to_frame(
+        self, library: Literal["pandas"] = ..., *, table: str = ...
+    ) -> pandas.DataFrame: ...
+    @overload
+    def to_frame(self, library: Literal["polars"], *, table: str = ...) -> polars.DataFrame: ...
+    @overload
+    def to_frame(self, library: Literal["pyarrow"], *, table: str = ...) -> pyarrow.Table: ...
+    def to_frame(self, library: FrameLibrary = "pandas", *, table: str = "") -> Any:
+        """Return a table, the first unless named, as a data frame; see
+        `persona_panel.results.table.table_columns`."""
+        of = self[table] if table else self.tables[0]
+        return frame_of(table_columns(of), library)
+
+    def plot(self, *, table: str = "", columns: PageColumns = 1) -> PaperFigure:
+        """Return a forest plot of the main estimates of a table, the first with any unless named.
+
+        Raises:
+            ModuleNotFoundError: Matplotlib is not installed.
+            ValueError: there are no estimates.
+        """
+        from persona_panel.results.plot import forest_of
+
+        return forest_of([self[table]] if table else self.tables, columns=columns)
+
+
+def format_names() -> tuple[str, ...]:
+    """Return the names of all output formats, in alphabetical order."""
+    from persona_panel.rubrics.extensions import extension_names
+
+    return extension_names(FORMATS, FORMAT_GROUP)
+
+
+def load_format(name: str) -> ResultFormat:
+    """Return the output format of a name.
+
+    Raises:
+        KeyError: there is none.
+        ConfigurationError: another distribution's cannot be imported.
+    """
+    from persona_panel.files.errors import ConfigurationError
+    from persona_panel.rubrics.extensions import ExtensionError, load_extension
+
+    try:
+        return cast(ResultFormat, load_extension(FORMATS, FORMAT_GROUP, name))
+    except ExtensionError as error:
+        raise ConfigurationError(str(error)) from error

@@ -1,0 +1,207 @@
+"""What people read of a result, in its order: sentences and tables of cells, for every format that
+is read by people."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
+from math import isnan
+from typing import Any
+
+from rich.text import Text
+
+from persona_panel.results.cells import FigureText
+from persona_panel.results.console import ReportTable, TableRow
+from persona_panel.results.result import Result
+from persona_panel.results.table import Column, Table, one_line
+from persona_panel.statistics.core.display import NONE, number, signed
+from persona_panel.statistics.core.display import p_value as p_text
+from persona_panel.statistics.core.estimate import Estimate
+from persona_panel.statistics.core.names import ALL
+
+_MOST_BESIDE = 3
+"""Of more columns of estimates, intervals stand below the values."""
+
+
+class SmallPrint(str):
+    """A sentence on how to read what stands above it."""
+
+    __slots__ = ()
+
+
+ResultPart = str | SmallPrint | ReportTable
+
+
+def parts_of(result: Result, full: bool) -> Iterator[ResultPart]:
+    """Yield the conclusion, the tables that the report has, each with the reasons of what it lacks
+    and its remarks, what brackets hold, the remarks on the whole, the next step."""
+    yield from result.conclusion
+    for table in result.tables:
+        if table.is_shown(full):
+            yield shown_table(table, full)
+            yield from map(SmallPrint, [*lacking(table, full), *table.remarks])
+    if brackets := _brackets([table for table in result.tables if table.is_shown(full)], full):
+        yield SmallPrint(brackets)
+    yield from map(SmallPrint, result.remarks)
+    if full:
+        yield from map(SmallPrint, result.remarks_in_full)
+    if result.next_step:
+        yield result.next_step
+
+
+def shown_table(table: Table, full: bool) -> ReportTable:
+    """Return a table as it is laid out: what lines in a row have in common heads them; what all
+    have in common is behind the title."""
+    rows, columns = table.shown_rows(full), table.shown_columns(full)
+    groups, common = _lines(table, rows)
+    *outer, inner = groups
+    # What changes less often from line to line stands above the lines.
+    lines = [
+        TableRow(
+            table.label(row, inner),
+            [cell for column in columns for cell in _cells(table, column, row, full)],
+            " / ".join(table.label(row, names) for names in outer),
+        )
+        for row in rows
+    ]
+    heads = [_head(table, names) for names in groups]
+    above = [" / ".join(heads[:-1])] if outer else []
+    said = f": {', '.join(common)}" if common else ""
+    return ReportTable(
+        f"{table.title}{said}",
+        [*above, heads[-1]],
+        [head for column in columns for head in _heads(table, column, rows)],
+        lines,
+    )
+
+
+def lacking(table: Table, full: bool) -> list[str]:
+    """Return why values or intervals are not there: a sentence for each reason, with where it
+    holds."""
+    rows = table.shown_rows(full)
+    columns = [one for one in table.shown_columns(full) if one.kind == "estimate"]
+    groups, _ = _lines(table, rows)
+    named = [name for names in groups for name in names]
+    found: dict[tuple[str, str], dict[str, list[str]]] = {}
+    for column in columns:
+        for row in rows:
+            estimate = row.get(column.name)
+            if isinstance(estimate, Estimate) and estimate.lacks and not estimate.exact:
+                what = "Undefined" if isnan(estimate.value) else "No interval"
+                by_head = found.setdefault((what, str(estimate.lacks)), {})
+                by_head.setdefault(one_line(column.head), []).append(table.label(row, named))
+    said = []
+    for (what, reason), by_head in found.items():
+        those = []
+        for head, labels in by_head.items():
+            names = "; ".join(dict.fromkeys(labels))
+            of_all = len(labels) == len(rows)
+            those.append(head if of_all else names if len(columns) == 1 else f"{head} ({names})")
+        said.append(f"{what}: {'; '.join(dict.fromkeys(those))}: {reason}.")
+    return said
+
+
+def _brackets(tables: Sequence[Table], full: bool) -> str:
+    """What stands in brackets; empty where no interval is shown."""
+    there = [
+        row[column.name]
+        for table in tables
+        for column in table.shown_columns(full)
+        if column.kind == "estimate"
+        for row in table.shown_rows(full)
+        if row.get(column.name) is not None and row[column.name].has_interval
+    ]
+    if not there:
+        return ""
+    levels = " or ".join(dict.fromkeys(f"{100 * each.level:g} %" for each in there))
+    over = " or ".join(dict.fromkeys(each.over for each in there if each.over))
+    return f"In brackets: {levels} intervals{f' over {over}' if over else ''}."
+
+
+def _lines(
+    table: Table, rows: Sequence[Mapping[str, Any]]
+) -> tuple[list[tuple[str, ...]], list[str]]:
+    """The names of the keys that make headings and, last, of those that make the label of a line;
+    the labels of keys that are the same in all rows, and have a name."""
+    apart = table.sides or ()
+    groups: list[tuple[str, ...]] = [
+        (key.name,) for key in table.keys if key.head and key.name not in apart
+    ]
+    if table.sides is not None:
+        groups.append(table.sides)
+
+    def values(names: tuple[str, ...]) -> list[tuple[Any, ...]]:
+        return [tuple(row.get(name) for name in names) for row in rows]
+
+    varied = [names for names in groups if len(set(values(names))) > 1 or names == table.sides]
+    kept = varied or groups[:1]
+    kept.sort(key=lambda names: sum(1 for _ in groupby(values(names))))
+    same = [
+        key.label(rows[0])
+        for key in table.keys
+        if (key.name,) in groups and (key.name,) not in kept and rows
+    ]
+    return kept or [()], [label for label in same if label and label != ALL]
+
+
+def _head(table: Table, names: tuple[str, ...]) -> str:
+    return next((key.head for key in table.keys if key.name in names and key.head), "")
+
+
+def _heads(table: Table, column: Column, rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    unit = f",\n{column.unit}" if column.unit else ""
+    heads = [f"{column.head}{unit}"]
+    if column.p == "column":
+        cells = (row.get(column.name) for row in rows)
+        adjusted = any(cell is not None and not isnan(cell.p_adjusted) for cell in cells)
+        heads.append("p,\nadjusted" if adjusted else "p")
+    return heads
+
+
+def _cells(table: Table, column: Column, row: Mapping[str, Any], full: bool) -> Iterator[Text]:
+    cell = row.get(column.name)
+    if column.kind == "estimate":
+        n = sum(each.kind == "estimate" for each in table.shown_columns(full))
+        yield _estimate(column, cell, beside=n <= _MOST_BESIDE)
+        if column.p == "column":
+            p = float("nan") if cell is None else cell.least_p
+            yield FigureText(p_text(p), p_value=p)
+    else:
+        yield _plain(column, cell, row)
+
+
+def _estimate(column: Column, cell: Estimate | None, *, beside: bool) -> FigureText:
+    if cell is None:
+        return FigureText("")
+    text = FigureText(
+        cell.number(column.digits, with_sign=column.signed),
+        value=cell.value, low=cell.low, high=cell.high, p_value=cell.least_p,
+    )  # fmt: skip
+    if column.p == "cell" and cell.p_text():
+        text.append(f" {cell.p_text()}", "dim")
+    if cell.has_interval:
+        # Of a value to three digits, two of an interval's ends are as many as can be told apart.
+        digits = min(column.digits, 2)
+        ends = f"[{number(cell.low, digits)}, {number(cell.high, digits)}]"
+        text.append(f" {ends}" if beside else f"\n{ends}", "" if beside else "dim")
+    return text
+
+
+def _plain(column: Column, cell: Any, row: Mapping[str, Any]) -> FigureText:
+    if cell is None:
+        return FigureText("")
+    match column.kind:
+        case "number":
+            text = (signed if column.signed else number)(cell, column.digits)
+            return FigureText(text, value=cell)
+        case "p":
+            return FigureText(p_text(cell), p_value=cell)
+        case "whole":
+            of = f"/{row[column.of]:,}" if column.of else ""
+            return FigureText(f"{cell:,}{of}", value=float(cell))
+        case "flag":
+            return FigureText("yes" if cell else "no")
+        case "texts":
+            return FigureText("; ".join(cell) or NONE)
+        case _:
+            return FigureText(str(cell))

@@ -1,0 +1,163 @@
+"""A figure with what is known of its error, as text and for programs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from math import inf, isnan, nan
+from typing import TYPE_CHECKING, Any
+
+from persona_panel.statistics.core.display import ends, number, signed
+from persona_panel.statistics.core.tested import LEVEL
+
+if TYPE_CHECKING:
+    from persona_panel.statistics.core.sampled_mean import SampledMean
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A figure with its interval and p-value, or the reason why there is none.
+
+    Attributes:
+        value: NaN where there is none.
+        low, high: the ends of its interval, NaN where there is none.
+        level: the confidence of the interval, in (0, 1).
+        over: what the interval takes as a sample: `prompts`, `prompts and judges`, `items`.
+        n: how many of the first of these there are; of a figure without an interval, how many it
+            rests on.
+        p: two-sided, NaN where nothing was tested.
+        p_adjusted: the same, adjusted for all that is tested together.
+        unit: what follows the value, such as `points`.
+        df: degrees of freedom of Student's t, of which the interval is; NaN where it is of none.
+        limits: the ends of the scale that the value lies on.
+        exact: whether it is known without error, as a count is.
+        reason: why there is no value or, where there is one, no interval.
+        detail: what else is to be said of it, such as `39 of 40 judgments`.
+        sampled: the mean over prompts that it is, where that is known: a requirement is then
+            decided, and what would settle it foreseen, from its parts.
+
+    >>> print(Estimate(0.45, 0.31, 0.57, over="prompts", p_adjusted=0.02))
+    0.45 (95 % interval 0.31 to 0.57, adjusted p 0.02)
+    """
+
+    value: float
+    low: float = nan
+    high: float = nan
+    level: float = 0.95
+    over: str = ""
+    n: int | None = None
+    p: float = nan
+    p_adjusted: float = nan
+    unit: str = ""
+    df: float = nan
+    limits: tuple[float, float] = (-inf, inf)
+    exact: bool = False
+    reason: str | None = None
+    detail: str = ""
+    sampled: SampledMean | None = None
+
+    @property
+    def has_interval(self) -> bool:
+        """Whether there is an interval."""
+        return not isnan(self.low)
+
+    @property
+    def lacks(self) -> str:
+        """Why it has no value or no interval; empty where it has both, or its reason is unknown."""
+        return (self.reason or "") if isnan(self.value) or not self.has_interval else ""
+
+    @property
+    def sign(self) -> int:
+        """1 or −1 where the whole interval lies above or below 0, else 0; 0 without one."""
+        return int(self.low > 0) - int(self.high < 0)
+
+    @property
+    def shown(self) -> bool:
+        """Whether it may be claimed to differ from 0: its adjusted p-value is below `LEVEL`."""
+        return self.p_adjusted < LEVEL
+
+    @property
+    def least_p(self) -> float:
+        """The p-value that decides: adjusted where it is, NaN without a test."""
+        return self.p if isnan(self.p_adjusted) else self.p_adjusted
+
+    def number(self, digits: int = 2, *, with_sign: bool = False) -> str:
+        """Return the value alone as people read it, a dash where there is none."""
+        return (signed if with_sign else number)(self.value, digits)
+
+    def interval(self, digits: int = 2) -> str:
+        """Return the interval behind its label, empty where there is none.
+
+        >>> Estimate(1, -0.5, 2).interval()
+        '95 % interval −0.50 to 2.00'
+        """
+        if not self.has_interval:
+            return ""
+        return f"{100 * self.level:g} % interval {ends(self.low, self.high, digits)}"
+
+    def p_text(self) -> str:
+        """Return the p-value that decides, in words; empty where there is none.
+
+        >>> Estimate(1, p=0.0004).p_text(), Estimate(1, p=0.01, p_adjusted=0.03).p_text()
+        ('p < 0.001', 'adjusted p 0.03')
+        """
+        if isnan(p := self.least_p):
+            return ""
+        adjusted = "" if isnan(self.p_adjusted) else "adjusted "
+        return f"{adjusted}p {'< 0.001' if p < 0.001 else f'{p:.2g}'}"
+
+    def text(self, digits: int = 2) -> str:
+        """Return the value with its unit, and in brackets its interval and p-value; where there is
+        no value, the reason in its place.
+
+        >>> Estimate(nan, reason="two raters at least").text()
+        'not known (two raters at least)'
+        """
+        if isnan(self.value):
+            return f"not known ({self.reason})" if self.reason else "not known"
+        unit = f" {self.unit}" if self.unit else ""
+        facts = ", ".join(fact for fact in (self.interval(digits), self.p_text()) if fact)
+        return f"{self.number(digits)}{unit}" + (f" ({facts})" if facts else "")
+
+    def __str__(self) -> str:
+        return self.text()
+
+    def document(self) -> dict[str, Any]:
+        """Return the estimate for programs: `value`, and what else there is of it."""
+        found: dict[str, Any] = {"value": None if isnan(self.value) else self.value}
+        if self.has_interval:
+            found |= {"low": self.low, "high": self.high, "level": self.level}
+            found |= {"over": self.over} if self.over else {}
+        found |= {} if self.n is None else {"n": self.n}
+        numbers = {"p": self.p, "p_adjusted": self.p_adjusted, "df": self.df}
+        found |= {name: value for name, value in numbers.items() if not isnan(value)}
+        found |= {"unit": self.unit} if self.unit else {}
+        # What is exact needs no interval.
+        return found | ({"reason": str(self.lacks)} if self.lacks and not self.exact else {})
+
+
+@dataclass(frozen=True, slots=True)
+class Difference(Estimate):
+    """The figure of side `a` less that of side `b`.
+
+    >>> -Difference(0.5, 0.1, 0.9, a="new", b="old")
+    Difference(value=-0.5, low=-0.9, high=-0.1, level=0.95, over='', n=None, p=nan, \
+p_adjusted=nan, unit='', df=nan, limits=(-inf, inf), exact=False, reason=None, detail='', \
+sampled=None, a='old', b='new')
+    """
+
+    a: str = ""
+    b: str = ""
+
+    def __neg__(self) -> Difference:
+        """Return the same difference from the other side."""
+        low, high = self.limits
+        return replace(
+            self,
+            value=-self.value,
+            low=-self.high,
+            high=-self.low,
+            limits=(-high, -low),
+            sampled=self.sampled and replace(self.sampled, mean=-self.sampled.mean),
+            a=self.b,
+            b=self.a,
+        )
