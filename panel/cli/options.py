@@ -42,7 +42,7 @@ def random_option(effect: str) -> Callable[[Command], Command]:
 
 
 def analysis_options(command: Command) -> Command:
-    """Declare `--resamples` and `--no-intervals`; see `persona_panel.analyses.parameters.effort`."""
+    """Declare `--resamples` and `--no-intervals`, as `effort` of the analyses does."""
     return with_parameters(*parameters.effort())(command)
 
 
