@@ -161,7 +161,7 @@ class KeptSockets:
 def is_stray(unread: bytes | None) -> bool:
     """Whether what waits on an idle connection is an answer that no request asked for."""
     # Some servers announce with an error that they close what is idle.
-    return bool(unread) and unread.startswith(b"HTTP/") and unread[9:10] == b"2"
+    return unread is not None and unread.startswith(b"HTTP/") and unread[9:10] == b"2"
 
 
 def waiting_at(descriptor: int) -> bytes | None:
