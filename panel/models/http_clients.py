@@ -12,7 +12,7 @@ import sys
 from typing import Any
 from weakref import WeakSet
 
-from panel.models.kept_sockets import is_stray, waiting_at, warn_of_strays
+from persona_panel.models.kept_sockets import is_stray, waiting_at, warn_of_strays
 
 UNASKED = "the server sent an answer that no request asked for, next to another: neither is used"
 _mended: set[str] = set()
