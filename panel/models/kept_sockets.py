@@ -142,14 +142,9 @@ class KeptSockets:
 
     def _report(self, unread: bytes | None) -> None:
         """Warn, once, of an answer that came while nobody waited for any."""
-        # Some servers announce with an error that they close what is idle.
-        if unread and unread.startswith(b"HTTP/") and unread[9:10] == b"2" and not self.has_strays:
+        if is_stray(unread) and not self.has_strays:
             self.has_strays = True
-            logger.warning(
-                "A server sent an answer that no request asked for. It was thrown away, with its "
-                "connection. The answer before it on that connection may be another request's. "
-                "Check the server, or the proxy before it."
-            )
+            warn_of_strays()
 
     def _place_new(self) -> None:
         for descriptor in list(self._unplaced):
@@ -161,6 +156,30 @@ class KeptSockets:
                 poll.register(descriptor, _NEWS)
                 self._at[place] = KeptSocket(place, descriptor, poll)
                 self._unplaced.discard(descriptor)
+
+
+def is_stray(unread: bytes | None) -> bool:
+    """Whether what waits on an idle connection is an answer that no request asked for."""
+    # Some servers announce with an error that they close what is idle.
+    return unread is not None and unread.startswith(b"HTTP/") and unread[9:10] == b"2"
+
+
+def waiting_at(descriptor: int) -> bytes | None:
+    """Return the beginning of what can be read at a socket; None where nothing is."""
+
+    def peek(one: socket) -> bytes:
+        return one.recv(_PEEKED_BYTES, MSG_PEEK | getattr(sockets, "MSG_DONTWAIT", 0))
+
+    return _asked(descriptor, peek)  # type: ignore[no-any-return]
+
+
+def warn_of_strays() -> None:
+    """Warn of an answer that nobody asked for, on a connection that took requests before."""
+    logger.warning(
+        "A server sent an answer that no request asked for. It was thrown away, with its "
+        "connection. The answer before it on that connection may be another request's. "
+        "Check the server, or the proxy before it."
+    )
 
 
 def is_answer(unread: bytes, *, is_tls: bool) -> bool:

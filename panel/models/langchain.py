@@ -23,7 +23,7 @@ from persona_panel.models.client import CallError, Capabilities, not_too_long
 from persona_panel.models.completions import several, short
 from persona_panel.models.error_responses import BROKEN
 from persona_panel.models.event_loops import close_later, in_lasting_loop, is_passing
-from persona_panel.models.http_clients import refuse_stray_answers
+from persona_panel.models.http_clients import look_for_strays, refuse_stray_answers
 from persona_panel.models.identity import identity_of, secrets_of
 from persona_panel.models.langchain_errors import answer_in, call_error_of
 from persona_panel.models.langchain_logprobs import (
@@ -152,6 +152,7 @@ class LangChainClient:
 
     async def aclose(self) -> None:
         """The chat model's connections stay for the next run."""
+        look_for_strays()
 
     async def _answer(self, request: ModelRequest, call: Sending) -> BaseMessage:
         call.watch(self._chat)

@@ -36,9 +36,9 @@ def content_of(body: bytes, headers: Mapping[str, str] = MappingProxyType({})) -
     """What a body holds, as JSON's types; None where it holds no JSON.
 
     Read besides plain JSON: a byte order mark, another encoding that `headers` declare,
-    NaN and infinities, numbers of any length, halves of surrogate pairs (which become the
-    replacement character), something other than JSON after the JSON, and a stream of
-    server-sent events that nobody asked for.
+    NaN and infinities (as text, which is no number), numbers of any length, halves of
+    surrogate pairs (which become the replacement character), something other than JSON after
+    the JSON, and a stream of server-sent events that nobody asked for.
     """
     try:
         return orjson.loads(body)
@@ -69,9 +69,12 @@ def _whole(digits: str) -> int | float:
     return int(digits) if len(digits) <= _LONGEST_WHOLE else float(digits)
 
 
-_reader = json.JSONDecoder(
-    parse_int=_whole, parse_constant={"-Infinity": _NEXT_TO_NEVER}.get, strict=False
-)
+def _constant(name: str) -> float | str:
+    # Not None: of a log-probability that stands for one too small to be told.
+    return _NEXT_TO_NEVER if name == "-Infinity" else name
+
+
+_reader = json.JSONDecoder(parse_int=_whole, parse_constant=_constant, strict=False)
 
 
 def _first_in(text: str) -> Any:

@@ -16,6 +16,7 @@ import pytest
 
 from persona_panel.calls import claims
 from persona_panel.calls.claims import place_of
+from persona_panel.calls.journaled_store import encoded
 from persona_panel.calls.stores.disk import DiskReplyStore
 from persona_panel.rubrics import ModelResponse
 
@@ -105,6 +106,15 @@ async def test_what_another_has_dropped_is_asked_for(tmp_path: Path) -> None:
         async with two.claimed(PAGE, KEY) as kept:
             assert kept == KEPT
         one.forget(PAGE, [KEY])
+        async with two.claimed(PAGE, KEY) as kept:
+            assert kept is None
+
+
+async def test_a_reply_under_another_requests_key_is_asked_for(tmp_path: Path) -> None:
+    """What stands where it was not kept for is no reply to who claims it, as to who reads it."""
+    with closing(DiskReplyStore(tmp_path)) as one, closing(DiskReplyStore(tmp_path)) as two:
+        one.put_stored(PAGE, KEY, encoded(REPLY, PAGE, b"l" * 32))
+        assert two.get(PAGE, KEY) is None
         async with two.claimed(PAGE, KEY) as kept:
             assert kept is None
 
