@@ -22,7 +22,6 @@ from panel.models.client import CallError, Capabilities, not_too_long
 from panel.models.completions import several, short
 from panel.models.error_responses import BROKEN
 from panel.models.event_loops import close_later, in_lasting_loop, is_passing
-from panel.models.http_clients import refuse_stray_answers
 from panel.models.identity import identity_of, secrets_of
 from panel.models.langchain_errors import answer_in, call_error_of
 from panel.models.langchain_logprobs import (
@@ -33,7 +32,7 @@ from panel.models.langchain_logprobs import (
 )
 from panel.models.langchain_sending import Sending, sending
 from panel.models.options import options_document
-from panel.models.stray_answers import StrayAnswers
+from panel.models.stray_answers import StrayAnswers, refuse_stray_answers
 from panel.models.usage import completion_usage, odd_usage, usage_from
 from panel.secrets import SECRETS
 from rubrics import ModelRequest, ModelResponse, Usage

@@ -24,8 +24,8 @@ from panel.models.error_responses import (
     retry_after,
     retry_delay,
 )
-from panel.models.http_clients import UNASKED
-from panel.models.response_bodies import content_of
+from panel.models.http_responses import content_of
+from panel.models.stray_answers import UNASKED
 from panel.secrets import scrub
 from rubrics import ModelResponse
 from rubrics.unicode import well_formed

@@ -1,16 +1,23 @@
-"""Tells by what it says whether an answer belongs to another request.
+"""Answers that no request asked for: told by what they say, and refused in other HTTP clients.
 
-On the wire nothing does where a stray answer comes while another is awaited. Pure rules over ids
-and models' names; a doubt costs another attempt, and the same request is doubted once.
+On the wire nothing tells a stray answer from the one that is awaited. Pure rules over ids and
+models' names do; a doubt costs another attempt, and the same request is doubted once. Where one
+comes between two requests it can be told: over libcurl `panel.models.http_transfer` does, and the
+clients in providers' packages are mended here. httpx looks for it in the system's buffer only, not
+in the one of h11 that holds what was read with the answer before; aiohttp keeps what comes while a
+connection is idle for its next use.
 """
 
 from __future__ import annotations
 
 import re
+import sys
 from typing import Any, NamedTuple
 
 from panel.models.model_names import is_another_model
 
+UNASKED = "the server sent an answer that no request asked for, next to another: neither is used"
+_mended: set[str] = set()
 _MOST_IDS = 10_000
 _MOST_DOUBTED = 1_000
 _MOST_REPEATS = 3
@@ -101,3 +108,38 @@ class StrayAnswers:
             return None
         known = self._models[-1][:80]
         return f"the answer is from the model {model[:80]!r}, those before were from {known!r}"
+
+
+def refuse_stray_answers() -> None:
+    """Have the clients that are imported by now refuse such answers, in the whole process: an error
+    as of a connection that broke off, or a new connection."""
+    for name, mend in (("h11", _mend_h11), ("aiohttp.client_proto", _mend_aiohttp)):
+        if name in sys.modules and name not in _mended:
+            _mended.add(name)
+            mend(sys.modules[name])
+
+
+def _mend_h11(h11: Any) -> None:
+    read_event = h11.Connection.next_event
+
+    def next_event(self: Any) -> Any:
+        event = read_event(self)
+        is_end = type(event) is h11.EndOfMessage and self.our_role is h11.CLIENT
+        # A line break too many is no answer.
+        if is_end and self.trailing_data[0].strip():
+            # Else the connection would be used again.
+            self._process_error(self.their_role)
+            raise h11.RemoteProtocolError(UNASKED)
+        return event
+
+    h11.Connection.next_event = next_event
+
+
+def _mend_aiohttp(protocols: Any) -> None:
+    is_open = protocols.ResponseHandler.is_connected
+
+    def is_connected(self: Any) -> bool:
+        # Asked before a connection is used again.
+        return is_open(self) and not (getattr(self, "_tail", b"") or getattr(self, "_buffer", ()))
+
+    protocols.ResponseHandler.is_connected = is_connected

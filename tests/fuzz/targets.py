@@ -37,7 +37,7 @@ from panel.models.config import ModelConfig
 from panel.models.langchain import as_reply
 from panel.models.openai_compatible import OpenAICompatible
 from panel.models.providers import client_for
-from panel.models.response_bodies import content_of
+from panel.models.http_responses import content_of
 from panel.plan.panel_file import PanelFile
 from panel.prompt_sets.pairs import load_pairs
 from panel.prompt_sets.spec import load_prompt_set_spec

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from panel.models.client import MOST_CHARACTERS, CallError
-from panel.models.error_responses import MOST_BYTES
+from panel.models.http_responses import MOST_BYTES
 from panel.models.openai_compatible import OpenAICompatible
 from panel.testing import MODEL, Answer, always, raw, serving, status
 from rubrics import ModelRequest, ModelResponse, Usage
