@@ -1,6 +1,7 @@
 """Everything that CI checks, in one command: `python -m tests`.
 
-Lint, format, types, floors, dependencies, the documentation, then the tests. Arguments go to pytest.
+Lint, format, types, floors, dependencies, the documentation, then the tests. Arguments go to
+pytest.
 """
 
 from __future__ import annotations

@@ -34,10 +34,10 @@ from panel.gate.requirement import WrongRequirement, parse_requirement
 from panel.io.generation_prompts import load_generation_prompts
 from panel.models.client import CallError, not_too_long
 from panel.models.config import ModelConfig
+from panel.models.http_responses import content_of
 from panel.models.langchain import as_reply
 from panel.models.openai_compatible import OpenAICompatible
 from panel.models.providers import client_for
-from panel.models.http_responses import content_of
 from panel.plan.panel_file import PanelFile
 from panel.prompt_sets.pairs import load_pairs
 from panel.prompt_sets.spec import load_prompt_set_spec

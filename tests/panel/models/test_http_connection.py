@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import SecretStr
 
 from panel.models import http_connection, http_transfer
 from panel.models.http_connection import HttpConnection
@@ -646,3 +647,32 @@ async def test_other_addresses_are_asked_by_other_methods(method: str) -> None:
     assert request.startswith(f"{method} /v1/batches/7/cancel HTTP/1.1\r\n".encode())
     assert b"Content-Type: text/plain\r\n" in request
     assert request.endswith(b"\r\n\r\n")
+
+
+async def test_the_key_takes_the_place_of_a_header_in_any_case() -> None:
+    """Other headers go as they are, one without a value, too."""
+    async with wire(sends(OK)) as (seen, _):
+        headers = {"authorization": "Bearer other", "X-Team": "a", "X-Empty": ""}
+        key = SecretStr("sk-key-0123456789")
+        connection = HttpConnection(seen.url, key, timeout_s=5, headers=headers)
+        await connection.exchange(b"{}")
+        await connection.aclose()
+    lines = seen.requests[0].split(b"\r\n")
+    named = [line for line in lines if line.lower().startswith(b"authorization:")]
+    assert named == [b"Authorization: Bearer sk-key-0123456789"]
+    assert {b"X-Team: a", b"X-Empty:", b"Content-Type: application/json"} < set(lines)
+
+
+@pytest.mark.parametrize(
+    ("url", "sent"),
+    [
+        (
+            "http://münchen.example:8000/v1/ü %2F",
+            "http://xn--mnchen-3ya.example:8000/v1/%C3%BC%20%2F",
+        ),
+        ("http://[::1]:8000/v1?after=a&limit=2", "http://[::1]:8000/v1?after=a&limit=2"),
+    ],
+)
+def test_an_address_goes_out_in_ascii(url: str, sent: str) -> None:
+    """libcurl sends it as it is, and looks up no name in other letters."""
+    assert http_connection._in_ascii(url).geturl() == sent
