@@ -29,7 +29,7 @@ from math import isnan
 from pathlib import Path
 from typing import NamedTuple
 
-from panel import (
+from persona_panel import (
     NO_PERSONA,
     ModelConfig,
     Panel,
@@ -40,10 +40,10 @@ from panel import (
     load_definition,
     persona_fidelity,
 )
-from panel.runs.votes import votes_report
-from panel.runs.votes_conclusion import votes_conclusion
-from panel.statistics import AnalysisOptions, correlate
-from personas import shipped
+from persona_panel.personas import shipped
+from persona_panel.runs.votes import votes_report
+from persona_panel.runs.votes_conclusion import votes_conclusion
+from persona_panel.statistics import AnalysisOptions, correlate
 
 SOURCES = """Where to get the files:
   sentences.csv  github.com/Media-Bias-Group/Neural-Media-Bias-Detection-Using-Distant-Supervision-\

@@ -9,16 +9,21 @@ from typing import TYPE_CHECKING
 
 import click
 
-from panel.cli.column_mapping import COLUMNS_OF_RATINGS, ratings_argument
-from panel.cli.failures import refusals_without_calls
-from panel.cli.gate import Gate, gate_options
-from panel.cli.incomplete import say_rescaled, say_what_is_missing
-from panel.cli.options import full_option, output_format
-from panel.cli.people_options import HumanReading, human_options, say_reading, selected_option
-from panel.secrets.visible import standard_output
+from persona_panel.cli.column_mapping import COLUMNS_OF_RATINGS, ratings_argument
+from persona_panel.cli.failures import refusals_without_calls
+from persona_panel.cli.gate import Gate, gate_options
+from persona_panel.cli.incomplete import say_rescaled, say_what_is_missing
+from persona_panel.cli.options import full_option, output_format
+from persona_panel.cli.people_options import (
+    HumanReading,
+    human_options,
+    say_reading,
+    selected_option,
+)
+from persona_panel.files.secrets.visible import standard_output
 
 if TYPE_CHECKING:
-    from panel.reports import Renderer
+    from persona_panel.reports.formats import Renderer
 
 
 @click.command()
@@ -64,15 +69,15 @@ def calibrate(
     as --require 'corrected[my-model] >= 6' or 'corrected_difference[new, old] > -0.2'; without a
     dimension it is on the composite.
     """
-    from panel.conclusions.calibrate import calibrate_conclusion
-    from panel.conclusions.leads import established_leads
-    from panel.gate.calibration_figures import calibration_figures
-    from panel.io.aligned_ratings import load_aligned_ratings
-    from panel.io.rating_checks import check_calibration
-    from panel.io.selections import given_inclusion, inclusion_of
-    from panel.runs.load import load_run
-    from panel.runs.run import composite_name
-    from panel.statistics import calibrate as calibration
+    from persona_panel.files.aligned_ratings import load_aligned_ratings
+    from persona_panel.files.rating_checks import check_calibration
+    from persona_panel.files.selections import given_inclusion, inclusion_of
+    from persona_panel.reports.gate.calibration_figures import calibration_figures
+    from persona_panel.results.conclusions.calibrate import calibrate_conclusion
+    from persona_panel.results.conclusions.leads import established_leads
+    from persona_panel.runs.load import load_run
+    from persona_panel.runs.run import composite_name
+    from persona_panel.statistics import calibrate as calibration
 
     ours, theirs = load_aligned_ratings(
         panel, human, mapping=mapping, human_mapping=human_mapping, **reading

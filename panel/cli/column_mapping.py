@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 import click
 
-from panel.cli.options import Command, option
+from persona_panel.cli.options import Command, option
 
 COLUMNS_OF_RATINGS = "item=text_id,score=value"
 """An example of a mapping of ratings."""
@@ -52,7 +52,7 @@ _BETWEEN_FIELDS = re.compile(r",(?=\s*\w+=)")
 def _columns_by_field(
     ctx: click.Context, param: click.Parameter, value: Sequence[str]
 ) -> dict[str, str]:
-    from panel.io.records import GivenMapping
+    from persona_panel.files.records import GivenMapping
 
     given: dict[str, str] = {}
     for text in value:

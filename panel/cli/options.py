@@ -8,8 +8,8 @@ from typing import Any
 
 import click
 
-from panel.cli.failures import refusals
-from panel.reports import load_renderer, renderer_names
+from persona_panel.cli.failures import refusals
+from persona_panel.reports.formats import load_renderer, renderer_names
 
 Command = Callable[..., Any]
 

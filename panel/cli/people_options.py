@@ -10,19 +10,19 @@ from typing import TYPE_CHECKING, Any, TypedDict
 
 import click
 
-from panel.cli.column_mapping import column_mapping
-from panel.cli.options import Command, option
+from persona_panel.cli.column_mapping import column_mapping
+from persona_panel.cli.options import Command, option
 
 if TYPE_CHECKING:
-    from panel.io.people_scales import GivenScale
-    from panel.statistics.core.origin import RatingsOrigin
+    from persona_panel.files.people_scales import GivenScale
+    from persona_panel.statistics.core.origin import RatingsOrigin
 
 _ENDS = re.compile(r"(-?\d+(?:\.\d+)?)\s*(?:-|–|to|\.\.)\s*(-?\d+(?:\.\d+)?)", re.ASCII)
 
 
 class HumanReading(TypedDict):
-    """How people's ratings are to be read: what `panel.io.aligned_ratings.load_human_ratings`
-    takes."""
+    """How people's ratings are to be read: what
+    `persona_panel.files.aligned_ratings.load_human_ratings` takes."""
 
     human_scale: GivenScale | None
     allow_unmatched: bool
@@ -107,8 +107,8 @@ def _scale(ctx: click.Context, param: click.Parameter, value: Sequence[str]) -> 
 def say_reading(*origins: RatingsOrigin | None) -> None:
     """How files of ratings were read, and which of their items match nothing, on standard error and
     before any figure."""
-    from panel.conclusions.readings import origin_sentences
-    from panel.secrets.visible import say_sentences
+    from persona_panel.files.secrets.visible import say_sentences
+    from persona_panel.results.conclusions.readings import origin_sentences
 
     for origin in origins:
         if origin is not None:

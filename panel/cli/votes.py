@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from panel.cli.failures import refusals_without_calls
-from panel.cli.incomplete import say_what_is_missing
-from panel.cli.options import output_format
-from panel.cli.people_options import HumanReading, human_options, say_reading
-from panel.secrets.visible import standard_output
+from persona_panel.cli.failures import refusals_without_calls
+from persona_panel.cli.incomplete import say_what_is_missing
+from persona_panel.cli.options import output_format
+from persona_panel.cli.people_options import HumanReading, human_options, say_reading
+from persona_panel.files.secrets.visible import standard_output
 
 if TYPE_CHECKING:
-    from panel.reports import Renderer
+    from persona_panel.reports.formats import Renderer
 
 
 @click.command()
@@ -41,7 +41,7 @@ def votes(
 
     Exit status: 0, or 2 for bad input.
     """
-    from panel.runs.votes import votes_report
+    from persona_panel.runs.votes import votes_report
 
     report = votes_report(run, human, human_mapping, **reading)
     say_reading(report.people)

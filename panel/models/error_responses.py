@@ -15,8 +15,8 @@ from email.utils import parsedate_to_datetime
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
-from panel.models.client import FaultKind
-from panel.models.http_responses import HttpResponse, content_of
+from persona_panel.models.client import FaultKind
+from persona_panel.models.http_responses import HttpResponse, content_of
 
 
 def completion_in(content: Any, status: int) -> dict[str, Any] | None:

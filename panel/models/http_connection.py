@@ -18,10 +18,10 @@ from urllib.request import getproxies, proxy_bypass
 import pycurl
 from pydantic import SecretStr
 
-from panel.io.descriptors import is_lack_of_descriptors
-from panel.models.http_responses import HttpResponse
-from panel.models.http_transfer import KeptSockets, NoHttpResponse, Transfer, no_descriptor
-from panel.secrets import SECRETS
+from persona_panel.files.descriptors import is_lack_of_descriptors
+from persona_panel.files.secrets import SECRETS
+from persona_panel.models.http_responses import HttpResponse
+from persona_panel.models.http_transfer import KeptSockets, NoHttpResponse, Transfer, no_descriptor
 
 _LONGEST_IDLE_S = 15
 """How long a connection is kept after its last answer: servers close them sooner or later, and one

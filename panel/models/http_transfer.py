@@ -23,9 +23,9 @@ from typing import IO, Any, NamedTuple, TypeVar
 
 import pycurl
 
-from panel.io.private_files import open_private
-from panel.io.unpacking import UnreadablePacking, most_unpacked, unpacked
-from panel.models.http_responses import (
+from persona_panel.files.private_files import open_private
+from persona_panel.files.unpacking import UnreadablePacking, most_unpacked, unpacked
+from persona_panel.models.http_responses import (
     MOST_BYTES,
     Headers,
     HttpResponse,
@@ -137,7 +137,8 @@ class Transfer:
         curl.setopt(pycurl.POSTFIELDSIZE_LARGE, len(data))
 
     async def answer(self) -> HttpResponse:
-        """Return what comes back; see `panel.models.http_connection.HttpConnection.exchange`."""
+        """Return what comes back; see
+        `persona_panel.models.http_connection.HttpConnection.exchange`."""
         n_unusable = 0
         if self._sockets.explains and not self._explains:
             self._explain()
@@ -178,7 +179,7 @@ class Transfer:
 
     async def into(self, path: Path) -> HttpResponse:
         """Write the body of a success into a new file; see
-        `panel.models.http_connection.HttpConnection.download`."""
+        `persona_panel.models.http_connection.HttpConnection.download`."""
         file: IO[bytes] | None = None
         fault: OSError | NoHttpResponse | None = None
         n_bytes = most = 0

@@ -2,10 +2,10 @@
 
 On the wire nothing tells a stray answer from the one that is awaited. Pure rules over ids and
 models' names do; a doubt costs another attempt, and the same request is doubted once. Where one
-comes between two requests it can be told: over libcurl `panel.models.http_transfer` does, and the
-clients in providers' packages are mended here. httpx looks for it in the system's buffer only, not
-in the one of h11 that holds what was read with the answer before; aiohttp keeps what comes while a
-connection is idle for its next use.
+comes between two requests it can be told: over libcurl `persona_panel.models.http_transfer` does,
+and the clients in providers' packages are mended here. httpx looks for it in the system's buffer
+only, not in the one of h11 that holds what was read with the answer before; aiohttp keeps what
+comes while a connection is idle for its next use.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import re
 import sys
 from typing import Any, NamedTuple
 
-from panel.models.model_names import is_another_model
+from persona_panel.models.model_names import is_another_model
 
 UNASKED = "the server sent an answer that no request asked for, next to another: neither is used"
 _mended: set[str] = set()

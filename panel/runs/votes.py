@@ -8,30 +8,30 @@ from math import nan
 from pathlib import Path
 from typing import Any
 
-from graphs import Judge
-from panel.errors import Fault, InputError
-from panel.io.aligned_ratings import align_ratings, load_human_ratings
-from panel.io.people_scales import GivenScale
-from panel.io.ratings import load_ratings
-from panel.io.records import ColumnMapping
-from panel.runs.design import judge_composites
-from panel.runs.load import load_run
-from panel.runs.run import Run
-from panel.runs.scale_limits import SHARE, are_preferences, mean_limits, on_limits
-from panel.statistics.core.arrays import Array, row_means, rows_of
-from panel.statistics.core.coverage import Coverage
-from panel.statistics.core.origin import RatingsOrigin
-from panel.statistics.core.ranking import Limits
-from panel.statistics.core.table import ALL, COMPOSITE, Ratings
-from panel.statistics.humans.mean_reliability import mean_reliability
-from panel.statistics.quality.votes import (
+from persona_panel.files.aligned_ratings import align_ratings, load_human_ratings
+from persona_panel.files.errors import Fault, InputError
+from persona_panel.files.people_scales import GivenScale
+from persona_panel.files.ratings import load_ratings
+from persona_panel.files.records import ColumnMapping
+from persona_panel.graphs import Judge
+from persona_panel.rubrics import Rubric
+from persona_panel.runs.design import judge_composites
+from persona_panel.runs.load import load_run
+from persona_panel.runs.run import Run
+from persona_panel.runs.scale_limits import SHARE, are_preferences, mean_limits, on_limits
+from persona_panel.statistics.core.arrays import Array, row_means, rows_of
+from persona_panel.statistics.core.coverage import Coverage
+from persona_panel.statistics.core.origin import RatingsOrigin
+from persona_panel.statistics.core.ranking import Limits
+from persona_panel.statistics.core.table import ALL, COMPOSITE, Ratings
+from persona_panel.statistics.humans.mean_reliability import mean_reliability
+from persona_panel.statistics.quality.votes import (
     EnsembleDistance,
     Votes,
     VotesDifference,
     effective_votes,
     ensemble_distance,
 )
-from rubrics import Rubric
 
 PERSONAS = "personas"
 REPLICATES = "replicates without a persona"

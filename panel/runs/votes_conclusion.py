@@ -4,10 +4,16 @@ from __future__ import annotations
 
 from math import isnan
 
-from panel.conclusions.wording import ONE_PERSON, counted, in_brackets, interval, points
-from panel.runs.votes import MODELS, PERSONAS, REPLICATES, DimensionVotes, VotesReport
-from panel.statistics.core.display import number
-from panel.statistics.quality.votes import Votes, VotesDifference
+from persona_panel.results.conclusions.wording import (
+    ONE_PERSON,
+    counted,
+    in_brackets,
+    interval,
+    points,
+)
+from persona_panel.runs.votes import MODELS, PERSONAS, REPLICATES, DimensionVotes, VotesReport
+from persona_panel.statistics.core.display import number
+from persona_panel.statistics.quality.votes import Votes, VotesDifference
 
 _NOTHING = 0.5
 """Half a vote: personas that are shown to add less add nothing that a panel is built for."""

@@ -10,7 +10,7 @@ from typing import Any
 
 import orjson
 
-from panel.testing.wire import Ending
+from persona_panel.testing.wire import Ending
 
 MODEL = "stub"
 _ITEMS = 3

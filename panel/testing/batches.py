@@ -10,7 +10,7 @@ from typing import Any
 
 import orjson
 
-from panel.testing.wire import Reply, Request
+from persona_panel.testing.wire import Reply, Request
 
 AnswerRow = Callable[[Mapping[str, Any]], tuple[int, bytes]]
 """From a row's body to the status and the body of its answer."""

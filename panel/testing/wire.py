@@ -16,7 +16,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 import orjson
 
-from panel.models.http_responses import Headers
+from persona_panel.models.http_responses import Headers
 
 logger = logging.getLogger(__name__)
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from panel.statistics.core.table import COMPOSITE, Ratings
+from persona_panel.statistics.core.table import COMPOSITE, Ratings
 
 _MOST_WIDTHS = 8.0
 """How many times as wide as another the range of a dimension's ratings may be, if both are on one

@@ -15,9 +15,9 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike
 
-from panel.statistics.core.arrays import Array
-from panel.statistics.core.sampled_mean import SampledMean
-from panel.statistics.core.student_t import MOST, POWER, values_needed
+from persona_panel.statistics.core.arrays import Array
+from persona_panel.statistics.core.sampled_mean import SampledMean
+from persona_panel.statistics.core.student_t import MOST, POWER, values_needed
 
 
 def prompts_needed(found: SampledMean, level: float) -> int | None:

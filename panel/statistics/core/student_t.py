@@ -15,7 +15,7 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike
 
-from panel.statistics.core.arrays import ROUNDING, as_scores
+from persona_panel.statistics.core.arrays import ROUNDING, as_scores
 
 MOST = 10_000
 """Above so many values `values_needed` says nothing."""

@@ -9,12 +9,12 @@ from math import inf, isnan
 
 import numpy as np
 
-from panel.statistics.core.arrays import Array, Mask, row_means, rows_of
-from panel.statistics.core.composite import on_composite
-from panel.statistics.core.frames import FrameColumn, FrameMethod, field_columns
-from panel.statistics.core.holm import holm_of_two
-from panel.statistics.core.table import ALL, COMPOSITE, Ratings
-from panel.statistics.humans.prediction_powered import (
+from persona_panel.statistics.core.arrays import Array, Mask, row_means, rows_of
+from persona_panel.statistics.core.composite import on_composite
+from persona_panel.statistics.core.frames import FrameColumn, FrameMethod, field_columns
+from persona_panel.statistics.core.holm import holm_of_two
+from persona_panel.statistics.core.table import ALL, COMPOSITE, Ratings
+from persona_panel.statistics.humans.prediction_powered import (
     CorrectedMean,
     corrected_difference,
     corrected_mean,
@@ -87,7 +87,7 @@ class Calibration:
     labels: Mapping[str, str] = field(default_factory=dict)
 
     to_frame = FrameMethod(system_columns)
-    """See `panel.statistics.humans.calibration.system_columns`."""
+    """See `persona_panel.statistics.humans.calibration.system_columns`."""
 
 
 def calibrate(

@@ -19,8 +19,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from panel.statistics.core.arrays import Array, Mask, as_scores, divide
-from panel.statistics.core.table import ALL, Ratings
+from persona_panel.statistics.core.arrays import Array, Mask, as_scores, divide
+from persona_panel.statistics.core.table import ALL, Ratings
 
 _SAME = 1e-12
 

@@ -12,15 +12,15 @@ from random import Random
 import pytest
 from click.testing import CliRunner
 
-from panel import Panel, Persona, Response
-from panel.cli.main import command
-from panel.cli.votes import votes
-from panel.conclusions.wording import ONE_PERSON
-from panel.runs.votes import DimensionVotes, VotesReport
-from panel.runs.votes_conclusion import votes_conclusion
-from panel.statistics.quality.votes import Votes
-from panel.testing import ScriptedModel
-from rubrics import ModelRequest
+from persona_panel import Panel, Persona, Response
+from persona_panel.cli.main import command
+from persona_panel.cli.votes import votes
+from persona_panel.results.conclusions.wording import ONE_PERSON
+from persona_panel.rubrics import ModelRequest
+from persona_panel.runs.votes import DimensionVotes, VotesReport
+from persona_panel.runs.votes_conclusion import votes_conclusion
+from persona_panel.statistics.quality.votes import Votes
+from persona_panel.testing import ScriptedModel
 
 PERSONAS = [
     Persona(id=name, label=name.title(), axis="own", description=f"You are {name}.")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from panel.models.http_responses import Headers, content_of, last_head, without_chunks
+from persona_panel.models.http_responses import Headers, content_of, last_head, without_chunks
 
 HEAD = (
     b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nX-A: 1\r\nx-a: 2\r\n"

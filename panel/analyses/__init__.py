@@ -1,0 +1,1 @@
+"""Analyses of runs and ratings: each answers a question by a result."""

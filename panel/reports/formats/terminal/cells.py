@@ -1,0 +1,86 @@
+"""Cells of tables that know their numbers, for formats that write more than what is shown."""
+
+from __future__ import annotations
+
+from math import isnan, nan
+
+from rich.text import Text
+
+from persona_panel.statistics.core.display import NONE, ends, number, signed
+from persona_panel.statistics.core.display import p_value as told_p
+
+
+class FigureText(Text):
+    """What a table shows of a figure, and the figure.
+
+    Attributes:
+        value, low, high, p_value: NaN for what there is not. A cell that is an interval alone has
+            no value.
+        reason: why there is no figure; what is shown is that reason, folded.
+    """
+
+    __slots__ = ("high", "low", "p_value", "reason", "value")
+
+    def __init__(
+        self,
+        text: str,
+        style: str = "",
+        *,
+        value: float = nan,
+        low: float = nan,
+        high: float = nan,
+        p_value: float = nan,
+        reason: str = "",
+    ) -> None:
+        super().__init__(text, style)
+        self.value, self.low, self.high, self.p_value = value, low, high, p_value
+        self.reason = reason
+
+    def in_document(self) -> str:
+        """What a table in a document shows: an interval in brackets, a dash in place of a reason,
+        which stands below the table."""
+        if self.reason:
+            return NONE
+        if isnan(self.value) and not isnan(self.low):
+            return f"[{number(self.low)}, {number(self.high)}]"
+        return self.plain
+
+
+def value_cell(value: float) -> FigureText:
+    """A value, a dash where there is none."""
+    return FigureText(number(value), value=value)
+
+
+def difference_cell(value: float, low: float, high: float) -> FigureText:
+    """A difference with its sign, and on a line below it its interval."""
+    text = FigureText(signed(value), value=value, low=low, high=high)
+    if not isnan(low):
+        text.append(f"\n[{number(low)}, {number(high)}]", "dim")
+    return text
+
+
+def interval_below(
+    value: float, low: float, high: float, digits: int = 2, *, p_value: float = nan
+) -> FigureText:
+    """A value to so many digits, and on a line below it its interval, as far as they are there."""
+    text = FigureText(number(value, digits), value=value, low=low, high=high, p_value=p_value)
+    if not isnan(low):
+        text.append(f"\n[{number(low)}, {number(high)}]", "dim")
+    return text
+
+
+def interval_behind(value: float, low: float, high: float, *, p_value: float = nan) -> FigureText:
+    """A value with its interval on the same line."""
+    behind = "" if isnan(low) else f" [{number(low)}, {number(high)}]"
+    told = f"{number(value)}{behind}"
+    return FigureText(told, value=value, low=low, high=high, p_value=p_value)
+
+
+def p_cell(p_value: float) -> FigureText:
+    """A p-value, a dash where there is none."""
+    return FigureText(told_p(p_value), p_value=p_value)
+
+
+def interval_cell(low: float, high: float) -> FigureText:
+    """An interval in a column of its own, a dash where there is none."""
+    return FigureText(ends(low, high), low=low, high=high)

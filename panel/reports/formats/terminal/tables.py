@@ -1,0 +1,276 @@
+"""Where results are printed, and tables in which no figure wraps and no name is cut."""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any, TextIO
+
+from rich.cells import cell_len, chop_cells
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.segment import Segment
+from rich.table import Table
+from rich.text import Text
+
+from persona_panel.files.secrets.visible import unguarded, visible
+from persona_panel.reports.formats.terminal.cells import FigureText
+
+_WITHOUT_END = 100_000
+_GAP = 3
+_INDENT = 2
+NARROWEST_LABEL = 20
+"""How far names are folded, at most, so that more figures go beside each other; a table may say
+otherwise."""
+_LEAST = 4
+"""How far names are folded where a single figure takes what room there is."""
+_WIDEST_HEAD = 16
+_PIECE = re.compile(r"[^\s/|:_-]*[\s/|:_-]+|[^\s/|:_-]+")
+"""What a name is not parted within: a word, with the signs that part it from the next."""
+
+
+class _Terminal(Console):
+    """A console on which no text speaks to the terminal, nor is read as rich's markup."""
+
+    def __init__(self, to: TextIO | None = None, *, stderr: bool = False) -> None:
+        super().__init__(file=to, stderr=stderr, markup=False, emoji=False, highlight=False)
+
+    def print(self, *objects: Any, **options: Any) -> None:
+        # A sentence is a line: a line break in it came with a name or an error.
+        super().print(*map(_on_a_line, objects), **options)
+
+    def render(
+        self, renderable: RenderableType, options: ConsoleOptions | None = None
+    ) -> Iterator[Segment]:
+        for segment in super().render(renderable, options):
+            if segment.control or segment.text.isprintable():
+                yield segment
+            else:
+                yield Segment(visible(segment.text, keep="\n"), segment.style)
+
+
+def _on_a_line(given: Any) -> Any:
+    """A text or sentence in visible characters; anything else as it is."""
+    if isinstance(given, str):
+        return visible(given)
+    if isinstance(given, Text) and (clean := visible(given.plain)) != given.plain:
+        return Text(clean, given.style)
+    return given
+
+
+def notices() -> Console:
+    """Standard error."""
+    return _Terminal(stderr=True)
+
+
+def output(to: TextIO | None = None) -> Console:
+    """A stream, standard output unless told otherwise: as wide as the terminal or COLUMNS says,
+    and where there is neither (a pipe, a file) as wide as what is printed, so that whoever
+    searches it finds names whole. Of a `TableRecorder`, what it records."""
+    if isinstance(to, TableRecorder):
+        return to.console
+    console = _Terminal(unguarded(to))
+    if not console.is_terminal and not os.environ.get("COLUMNS"):
+        console.width = _WITHOUT_END
+    return console
+
+
+def is_narrow(console: Console) -> bool:
+    """Whether a console has a width, so that long names fold; a pipe, a file and a document have
+    none."""
+    return console.width < _WITHOUT_END
+
+
+@dataclass(frozen=True, slots=True)
+class TableRow:
+    """A line of a table: its name, its figures, and the heading that it stands under."""
+
+    label: str
+    cells: Sequence[Text]
+    heading: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ReportTable:
+    """A table as `show_table` is given it."""
+
+    title: str
+    heads: Sequence[str]
+    columns: Sequence[str]
+    lines: Sequence[TableRow]
+
+    def reasons(self) -> list[str]:
+        """Why figures are undefined: a sentence for each reason, with where it holds."""
+        found: dict[str, list[str]] = {}
+        for line in self.lines:
+            for column, cell in zip(self.columns, line.cells, strict=True):
+                if isinstance(cell, FigureText) and cell.reason:
+                    of = "; ".join(part for part in (line.heading, line.label) if part)
+                    found.setdefault(cell.reason, []).append(f"{' '.join(column.split())} ({of})")
+        return [f"Undefined: {', '.join(those)}: {reason}." for reason, those in found.items()]
+
+
+def in_document(cell: Text) -> str:
+    """What a cell shows in a table of a document; see `FigureText.in_document`."""
+    return cell.in_document() if isinstance(cell, FigureText) else cell.plain
+
+
+class TableRecorder(io.StringIO):
+    """Takes what is printed, in place of a stream: sentences, and tables as they are made.
+
+    Attributes:
+        parts: in their order.
+        console: prints to it.
+        has_ids: whether tables name dimensions by their ids, as programs do.
+    """
+
+    def __init__(self, *, has_ids: bool = False) -> None:
+        super().__init__()
+        self.has_ids = has_ids
+        self.parts: list[str | ReportTable] = []
+        self.console = _RecordedConsole(self)
+
+
+class _RecordedConsole(Console):
+    def __init__(self, recorder: TableRecorder) -> None:
+        super().__init__(file=recorder, width=_WITHOUT_END)
+        self.recorder = recorder
+
+    def print(self, *objects: Any, **_: Any) -> None:
+        self.recorder.parts += [line for line in map(str, objects) if line.strip()]
+
+
+def has_ids(console: Console) -> bool:
+    """Whether tables are to name dimensions by their ids, not by their labels."""
+    return isinstance(console, _RecordedConsole) and console.recorder.has_ids
+
+
+def show_table(
+    console: Console,
+    title: str,
+    heads: Sequence[str],
+    columns: Sequence[str],
+    lines: Sequence[TableRow],
+    *,
+    narrowest: int = NARROWEST_LABEL,
+) -> None:
+    """Print a table, in parts one below the other where it is wider than the console.
+
+    A heading that lines in a row have in common stands above them, over the whole width. Names
+    that are too wide are folded between their words; figures never.
+
+    Args:
+        heads: what the labels are, after what the headings are, where there are any.
+        columns: what the figures are.
+        narrowest: to how many columns names are folded, at most, so that the table has fewer parts.
+    """
+    if isinstance(console, _RecordedConsole):
+        table = ReportTable(title, heads, columns, lines)
+        console.recorder.parts += [table, *table.reasons()]
+        return
+    figures = [[Text(head), *cells] for head, cells in zip(columns, _turned(lines), strict=True)]
+    labels = [legible(line.label) for line in lines]
+    indent = _INDENT * (len(heads) - 1)
+    head = "\n".join(" " * _INDENT * depth + name for depth, name in enumerate(heads))
+    natural = max(_width([Text(head)]), *(cell_len(label) + indent for label in labels))
+    if _GAP + natural + sum(_GAP + _width(column) for column in figures) > console.width:
+        for column in figures:
+            column[0] = Text("\n".join(_folded(column[0].plain, _WIDEST_HEAD)))
+    widths = [_width(column) for column in figures]
+    width = _label_width(natural, widths, console.width, narrowest)
+    names = [Text(head)] + [
+        Text("\n".join(" " * indent + part for part in _folded(label, width - indent)))
+        for label in labels
+    ]
+    headings = [legible(line.heading) for line in lines]
+    console.print(Text(title, "bold"))
+    start = 0
+    for n in _parts(width, widths, console.width):
+        part = [names, *figures[start : start + n]]
+        _print_part(console, headings, part, [width, *widths[start : start + n]])
+        start += n
+    console.print()
+
+
+def _turned(lines: Sequence[TableRow]) -> Iterator[tuple[Text, ...]]:
+    return zip(*(line.cells for line in lines), strict=True)
+
+
+def _label_width(natural: int, widths: Sequence[int], room: int, most_folded: int) -> int:
+    """The widest that labels can have without parting the table into more parts."""
+    beside_one = max(_LEAST, room - 2 * _GAP - max(widths))
+    narrowest = min(natural, most_folded, beside_one)
+    fewest = len(_parts(narrowest, widths, room))
+    allowed = range(narrowest, min(natural, beside_one) + 1)
+    return max(width for width in allowed if len(_parts(width, widths, room)) == fewest)
+
+
+def _parts(label: int, widths: Sequence[int], room: int) -> list[int]:
+    """How many columns each part of a table has, one at least."""
+    parts: list[int] = []
+    left = -1
+    for width in widths:
+        left -= _GAP + width
+        if left < 0:
+            parts.append(0)
+            left = room - (_GAP + label) - (_GAP + width)
+        parts[-1] += 1
+    return parts
+
+
+def _print_part(
+    console: Console,
+    headings: Sequence[str],
+    columns: Sequence[Sequence[Text]],
+    widths: Sequence[int],
+) -> None:
+    head, *rows = zip(*columns, strict=True)
+    console.print()
+    console.print(_grid([head], widths))
+    line = "-" if console.options.ascii_only else "─"
+    console.print(Text(" " + line * (sum(widths) + _GAP * len(widths) - 1)))
+    for heading, group in groupby(zip(headings, rows, strict=True), key=lambda pair: pair[0]):
+        if heading:
+            for line in _folded(heading, max(console.width - 2 * _INDENT, NARROWEST_LABEL)):
+                console.print(Text(" " * _INDENT + line))
+        console.print(_grid([row for _, row in group], widths))
+
+
+def _grid(rows: Sequence[Sequence[Text]], widths: Sequence[int]) -> Table:
+    grid = Table(box=None, show_header=False, padding=(0, 1, 0, _GAP - 1))
+    for place, width in enumerate(widths):
+        grid.add_column(width=width, justify="right" if place else "left", no_wrap=True)
+    for row in rows:
+        grid.add_row(*row)
+    return grid
+
+
+def _width(column: Sequence[Text]) -> int:
+    return max(cell_len(line) for cell in column for line in cell.plain.split("\n"))
+
+
+def legible(name: str) -> str:
+    """A name from a file without its control characters, whole."""
+    return visible(name if name.isprintable() else repr(name))
+
+
+def _folded(name: str, width: int) -> list[str]:
+    """The lines that a name makes in a width, parted between its words, in a word only where
+    that is wider by itself. A line break of its own stays one."""
+    lines = []
+    for whole in name.split("\n"):
+        line = ""
+        for piece in _PIECE.findall(whole):
+            if line and cell_len((line + piece).rstrip()) > width:
+                lines.append(line)
+                line = ""
+            line += piece
+            while cell_len(line.rstrip()) > width:
+                first, *rest = chop_cells(line, width)
+                lines.append(first)
+                line = "".join(rest)
+        lines.append(line)
+    return [line.rstrip() for line in lines]

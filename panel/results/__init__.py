@@ -1,0 +1,1 @@
+"""Results: their sentences, requirements on their figures, their formats."""

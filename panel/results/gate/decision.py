@@ -1,0 +1,134 @@
+"""Whether a figure meets a requirement: by the unfavourable end of its 95 % interval.
+
+Where the figure is in truth on the wrong side of the bound, an interval that covers in 95 % of the
+cases lies wholly on the right side in at most 5 % of them (2.5 % where it misses either way alike).
+Near the end of a scale Student's interval of a mean does not cover so often; there the end of
+Wilson's decides, where it is less favourable: see `persona_panel.statistics.core.scaled_mean`. That
+holds of each requirement; that all of several are met although one of them is not in truth is no
+more frequent. `benchmarks/null_gate.py` measures it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from math import isfinite, isnan, nan, sqrt
+from typing import Literal
+
+from persona_panel.results.gate.figures import Figure
+from persona_panel.results.gate.requirement import Requirement
+from persona_panel.statistics.core.prompts_needed import prompts_needed, takes_more_judges
+from persona_panel.statistics.core.sampled_mean import SampledMean
+from persona_panel.statistics.core.scaled_mean import scaled_interval, spread_at
+from persona_panel.statistics.core.student_t import spread_of_interval, values_needed
+from persona_panel.statistics.core.tested import LEVEL
+
+Why = Literal[
+    "value", "interval", "estimate", "beyond", "open", "contrary", "no interval", "undefined"
+]
+"""What a decision rests on: the value of a figure that is known without error, the interval, or
+the estimate, as `by_point` asks for. Not met: the interval lies wholly `beyond` the bound, the
+estimate is on the right side and the interval is `open`, or the estimate is `contrary`; there is
+no interval, or no figure."""
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """Whether a figure meets a requirement, and why.
+
+    Attributes:
+        end: the end of the interval that decided; NaN where none did.
+        needed: where more prompts could settle it (`why` is `open`), with how many, all in all, the
+            requirement is met in a share `POWER` of the cases, if the figure and its spread are as
+            found; None where it is more than `MOST`, or cannot be told: see `has_forecast`.
+        has_forecast: whether `needed` was computed.
+        takes_judges: whether with these judges no number of prompts would do.
+    """
+
+    requirement: Requirement
+    figure: Figure
+    met: bool
+    why: Why
+    end: float = nan
+    needed: int | None = None
+    has_forecast: bool = False
+    takes_judges: bool = False
+
+
+def decide(requirement: Requirement, figure: Figure, *, by_point: bool = False) -> Decision:
+    """Whether the figure meets the requirement.
+
+    Args:
+        by_point: by the estimate instead of the unfavourable end of the interval. What is wrong
+            then passes in up to half of the cases.
+    """
+    if figure.words:
+        met = (figure.word == requirement.word) == (requirement.comparison == "==")
+        return Decision(requirement, figure, met, "value")
+    if isnan(figure.value):
+        return Decision(requirement, figure, False, "undefined")
+    right = requirement.holds_for(figure.value)
+    if figure.is_exact:
+        return Decision(requirement, figure, right, "value")
+    if by_point:
+        return Decision(requirement, figure, right, "estimate")
+    if not figure.has_interval:
+        return Decision(requirement, figure, False, "no interval")
+    low, high = _careful(figure)
+    worst, best = (low, figure.high) if requirement.at_least else (high, figure.low)
+    if requirement.holds_for(worst):
+        return Decision(requirement, figure, True, "interval", worst)
+    if not requirement.holds_for(best):
+        return Decision(requirement, figure, False, "beyond", worst)
+    if not right or abs(figure.value - requirement.bound) < 1e-9:
+        return Decision(requirement, figure, False, "contrary", worst)
+    return _open(Decision(requirement, figure, False, "open", worst))
+
+
+def _careful(figure: Figure) -> tuple[float, float]:
+    """The ends of the interval that decide: on a scale with two ends the less favourable of its own
+    and Wilson's."""
+    if not all(map(isfinite, figure.limits)):
+        return figure.low, figure.high
+    if figure.sampled is not None:
+        errors = figure.sampled.errors
+    elif figure.n_prompts is not None and not isnan(figure.df):
+        errors = ((spread_of(figure) / sqrt(figure.n_prompts), figure.df),)
+    else:
+        errors = ()
+    if not errors:
+        return figure.low, figure.high
+    low, high = scaled_interval(figure.value, errors, figure.limits)
+    return min(low, figure.low), max(high, figure.high)
+
+
+def spread_of(figure: Figure) -> float:
+    """The standard deviation over prompts behind a figure's interval."""
+    # An end that was cut at a limit is nearer than it would be; of an interval that is longer on
+    # one side the longer side errs toward more prompts.
+    reach = max(figure.value - figure.low, figure.high - figure.value)
+    return spread_of_interval(-reach, reach, figure.n_prompts or 0, figure.df)
+
+
+def _open(open_: Decision) -> Decision:
+    """With how many prompts it would be settled."""
+    requirement, figure = open_.requirement, open_.figure
+    more = spread_at(figure.value, requirement.bound, figure.limits)
+    if figure.sampled is not None and figure.sampled.errors:
+        beyond = _spread(figure.sampled, figure.sampled.mean - requirement.bound, more)
+        if takes_more_judges(beyond, LEVEL):
+            return replace(open_, takes_judges=True)
+        return replace(open_, needed=prompts_needed(beyond, LEVEL), has_forecast=True)
+    if figure.n_prompts is None or isnan(figure.df):
+        return open_
+    needed = values_needed(figure.value, more * spread_of(figure), requirement.bound, LEVEL)
+    return replace(open_, needed=needed, has_forecast=True)
+
+
+def _spread(sampled: SampledMean, mean: float, more: float) -> SampledMean:
+    """With another mean, and so many times the standard errors."""
+    judges = tuple(
+        replace(part, variance=part.variance * more**2, by_prompt=part.by_prompt * more**2)
+        for part in sampled.judges
+    )
+    errors = tuple((error * more, df) for error, df in sampled.errors)
+    return replace(sampled, mean=mean, errors=errors, judges=judges)

@@ -1,0 +1,205 @@
+"""Figures by their names, and the one that a requirement names."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from difflib import SequenceMatcher
+from heapq import nlargest
+from math import inf, isnan, nan
+
+from persona_panel.results.gate.requirement import Requirement, WrongRequirement, same_name, written
+from persona_panel.statistics.core.sampled_mean import SampledMean
+
+_NAMES_SHOWN = 6
+_ANNOTATOR_TEST = ("omega", "rho", "alt_test_winning_rate", "alt_test_advantage")
+_WHERE_IT_IS = (
+    "--epsilon, with which `correlate` has the alternative annotator test (`report` has it with "
+    "--human), or "
+)
+_COMPARED = 300
+"""Of more names those are compared letter by letter that have the most letters in common."""
+
+
+@dataclass(frozen=True, slots=True)
+class FigureKey:
+    """A part of what a figure is of: a system, a dimension, ….
+
+    `label` is another name for it. What `may_be_left_out` is what is meant where several figures
+    are there: all dimensions, all raters.
+    """
+
+    name: str
+    label: str = ""
+    may_be_left_out: bool = False
+
+    def is_called(self, name: str) -> bool:
+        """Whether this is its name or its label."""
+        return same_name(name) in (same_name(self.name), same_name(self.label))
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A figure that a requirement may name.
+
+    Attributes:
+        name, label: what it is; two names of the same.
+        keys: what it is of.
+        value: NaN where it is undefined; `reason` says why.
+        low, high: its 95 % interval, NaN where there is none; `reason` says why.
+        over: what the interval is over, such as `prompts`.
+        limits: the ends of the scale that it lies on; infinite where it has none.
+        is_exact: whether it is known without error, as a count is: it is then decided by its value.
+        is_whole: whether it is a whole number, as a rank is.
+        n_prompts: how many prompts (or items, see `of_items`) an interval rests on.
+        df: degrees of freedom of Student's t, of which the interval is; NaN where it is no such
+            interval, or `sampled` is known.
+        sampled: the mean over prompts that it is, where it is one that is known.
+        detail: what else is to be said of it, such as `39 of 40 judgments`.
+        word, words: of a figure that is a word, such as a verdict: which, and which there are.
+    """
+
+    name: str
+    keys: tuple[FigureKey, ...] = ()
+    label: str = ""
+    value: float = nan
+    low: float = nan
+    high: float = nan
+    over: str = ""
+    limits: tuple[float, float] = (-inf, inf)
+    is_exact: bool = False
+    is_whole: bool = False
+    reason: str | None = None
+    n_prompts: int | None = None
+    of_items: bool = False
+    df: float = nan
+    sampled: SampledMean | None = None
+    detail: str = ""
+    word: str = ""
+    words: tuple[str, ...] = ()
+
+    @property
+    def has_interval(self) -> bool:
+        """Whether there is an interval."""
+        return not isnan(self.low)
+
+    def __str__(self) -> str:
+        """As a requirement names it."""
+        keys = tuple(key.name for key in self.keys if not key.may_be_left_out)
+        return written(self.name, keys)
+
+
+def exact(
+    name: str,
+    value: float | None,
+    detail: str = "",
+    keys: tuple[FigureKey, ...] = (),
+    *,
+    reason: str = "it is not known",
+) -> Figure:
+    """A figure that is known without error; `reason` where the value is None or NaN."""
+    known = nan if value is None else float(value)
+    why = reason if isnan(known) else None
+    return Figure(name, keys, value=known, is_exact=True, detail=detail, reason=why)
+
+
+def find(requirement: Requirement, figures: Sequence[Figure]) -> Figure:
+    """The figure that a requirement names.
+
+    Its keys are some of the figure's, in their order. Of several such figures it is the one with
+    the fewest further keys, those not counted that may be left out. A name goes before a label.
+
+    Raises:
+        WrongRequirement: there is none, or more than one; names those that are there.
+    """
+    found = _called(requirement, figures)
+    if bool(requirement.word) != bool(found.words):
+        expected = f"== or != and one of {', '.join(found.words)}" if found.words else "a number"
+        raise WrongRequirement(f"{requirement.comparison} behind {found}", expected)
+    if requirement.word and requirement.word not in found.words:
+        raise WrongRequirement(repr(requirement.word), _one_of(requirement.word, found.words))
+    return found
+
+
+def _called(requirement: Requirement, figures: Sequence[Figure]) -> Figure:
+    name = same_name(requirement.name)
+    called = [one for one in figures if same_name(one.name) == name]
+    by_label = not called
+    if by_label:
+        called = [one for one in figures if one.label and same_name(one.label) == name]
+    if not called:
+        known = dict.fromkeys(one.name for one in figures)
+        where = _WHERE_IT_IS if name in _ANNOTATOR_TEST else ""
+        expected = f"{where}{_one_of(name, list(known))}"
+        raise WrongRequirement(f"the figure {requirement.name!r}", expected)
+    fitting = [one for one in called if _fits(requirement.keys, one.keys) is not None]
+    asked = written(requirement.name, requirement.keys)
+    if not fitting:
+        # In another order, perhaps.
+        near = [one for one in called if _has_all(requirement.keys, one)] or called
+        raise WrongRequirement(asked, _one_of(asked, _names_of(near, by_label)))
+    if len(fitting) > 1:
+        further = [_n_further(requirement.keys, one) for one in fitting]
+        nearest = [one for one, n in zip(fitting, further, strict=True) if n == min(further)]
+        if len(nearest) > 1:
+            found = f"{asked}, which is the name of {len(nearest):,} figures"
+            raise WrongRequirement(found, _one_of(asked, _names_of(nearest, by_label)))
+        return nearest[0]
+    return fitting[0]
+
+
+def _fits(names: Sequence[str], keys: Sequence[FigureKey]) -> list[int] | None:
+    """The places of the keys that have these names, in this order; None where they are not."""
+    places: list[int] = []
+    for name in names:
+        start = places[-1] + 1 if places else 0
+        place = next((at for at in range(start, len(keys)) if keys[at].is_called(name)), None)
+        if place is None:
+            return None
+        places.append(place)
+    return places
+
+
+def _has_all(names: Sequence[str], figure: Figure) -> bool:
+    return all(any(key.is_called(name) for key in figure.keys) for name in names)
+
+
+def _n_further(names: Sequence[str], figure: Figure) -> int:
+    """How many keys are not named and may not be left out."""
+    named = _fits(names, figure.keys) or []
+    return sum(not key.may_be_left_out for at, key in enumerate(figure.keys) if at not in named)
+
+
+def _names_of(figures: Sequence[Figure], by_label: bool) -> list[str]:
+    """Figures' names, or labels, in full where a shorter one is also that of another."""
+    if by_label:
+        figures = [replace(one, name=one.label) for one in figures]
+    short = [str(one) for one in figures]
+    counts = Counter(short)
+    return [
+        written(one.name, tuple(key.name for key in one.keys)) if counts[name] > 1 else name
+        for one, name in zip(figures, short, strict=True)
+    ]
+
+
+def _one_of(asked: str, names: Iterable[str]) -> str:
+    """The names that there are, the nearest first, of many the nearest alone."""
+    there = list(dict.fromkeys(names))
+    matcher = SequenceMatcher(b=asked.lower(), autojunk=False)
+
+    def likeness(name: str) -> float:
+        matcher.set_seq1(name.lower())
+        return matcher.ratio()
+
+    def rough_likeness(name: str) -> float:
+        matcher.set_seq1(name.lower())
+        return matcher.quick_ratio()
+
+    if len(there) == 1:
+        return there[0]
+    # A run may have as many names as responses.
+    near = there if len(there) <= _COMPARED else nlargest(_COMPARED, there, key=rough_likeness)
+    shown = "; ".join(sorted(near, key=likeness, reverse=True)[:_NAMES_SHOWN])
+    more = len(there) - _NAMES_SHOWN
+    return f"one of {shown}" + (f"; … ({len(there):,} in all)" if more > 0 else "")

@@ -1,0 +1,91 @@
+"""Decisions as Markdown, for a comment on a pull request.
+
+Names of systems and answers of servers are in code, where no host reads links, mentions (`@`),
+references (`#1`) or HTML.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from math import isnan
+from textwrap import fill
+
+from persona_panel.files.secrets.visible import visible
+from persona_panel.reports.gate.check import GateResult
+from persona_panel.results.conclusions.wording import counted
+from persona_panel.results.gate.sentences import found, remark
+from persona_panel.statistics.core.display import number
+from persona_panel.statistics.core.ranking import Leaderboard
+
+_WIDTH = 90
+"""Of lines of a block, which no host wraps."""
+
+
+def markdown(
+    result: GateResult, conclusion: Sequence[str], board: Leaderboard | None = None
+) -> str:
+    """Whether the requirements are met, what may be concluded, a table of the requirements and the
+    leaderboard."""
+    n, unmet = len(result.decisions), len(result.unmet)
+    of = counted(n, "requirement")
+    head = f"{unmet:,} of {of} not met" if unmet else f"{n:,} of {of} met"
+    rows = [
+        (
+            _code(str(one.requirement)),
+            "met" if one.met else "**not met**",
+            _plain(f"{found(one)}{remark(one)}"),
+        )
+        for one in result.decisions
+    ]
+    parts = [f"### persona-panel: {head}", _block(conclusion)]
+    parts.append(_table(("requirement", "result", "found"), rows))
+    if board is not None and board.systems:
+        parts.append(_leaderboard(board))
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _leaderboard(board: Leaderboard) -> str:
+    rows = [
+        (
+            "–" if entry.rank is None else str(entry.rank),
+            _code(entry.system),
+            "–" if isnan(entry.composite) else f"{number(entry.composite)}",
+            "–" if isnan(entry.ci_low) else f"{number(entry.ci_low)} to {number(entry.ci_high)}",
+            f"{entry.n_prompts:,}",
+        )
+        for entry in board.systems
+    ]
+    heads = ("rank", "system", "composite", "95 % interval over prompts", "prompts")
+    return _table(heads, rows)
+
+
+def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = [heads, ["---"] * len(heads), *rows]
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
+
+
+def _plain(text: str) -> str:
+    """A text of ours in a cell, in which no sign is markup."""
+    return re.sub(r"([\\`*_{}\[\]<>#@|~!])", r"\\\1", visible(text))
+
+
+def _code(text: str) -> str:
+    """A text as code in a cell of a table, whatever it holds."""
+    text = visible(text)
+    fence = "`" * (_longest_run(text) + 1)
+    padded = f" {text} " if text[:1] == "`" or text[-1:] == "`" else text
+    return f"{fence}{padded}{fence}".replace("|", "\\|")
+
+
+def _block(lines: Sequence[str]) -> str:
+    """Sentences as a block of code."""
+    if not lines:
+        return ""
+    text = "\n".join(fill(visible(line), _WIDTH) for line in lines)
+    fence = "`" * max(3, _longest_run(text) + 1)
+    return f"{fence}text\n{text}\n{fence}"
+
+
+def _longest_run(text: str) -> int:
+    return max(map(len, re.findall("`+", text)), default=0)

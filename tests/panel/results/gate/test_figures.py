@@ -1,0 +1,119 @@
+"""Which figure a requirement names."""
+
+from __future__ import annotations
+
+import pytest
+
+from persona_panel.reports.gate.calibration_figures import calibration_figures
+from persona_panel.results.gate.figures import Figure, FigureKey, find
+from persona_panel.results.gate.requirement import WrongRequirement, parse_requirement
+from persona_panel.statistics import Calibration, CorrectedMean, CorrectedPair
+
+ALL = FigureKey("all", may_be_left_out=True)
+FIGURES = [
+    *(Figure("composite", (FigureKey(name),)) for name in ("my-model", "old, [v1]", "José")),
+    *(Figure("clarity", (FigureKey(name),), "Clear argument") for name in ("my-model", "José")),
+    Figure("difference", (FigureKey("my-model"), FigureKey("José"))),
+    Figure("difference", (FigureKey("José"), FigureKey("my-model"))),
+    Figure("missing"),
+    Figure("missing", (FigureKey("failed"),)),
+    Figure("alpha", (FigureKey("clarity", "Clear argument"), ALL)),
+    Figure("alpha", (FigureKey("clarity", "Clear argument"), FigureKey("gpt"))),
+    Figure("alpha", (FigureKey("depth"), FigureKey("gpt"))),
+    Figure("composite", (FigureKey("of a dimension of that id"),), "Composite of Dreyfus"),
+]
+
+
+def found(expression: str) -> Figure:
+    return find(parse_requirement(f"{expression} > 0"), FIGURES)
+
+
+@pytest.mark.parametrize(
+    ("expression", "place"),
+    [
+        ("composite[my-model]", 0),
+        ('composite["old, [v1]"]', 1),
+        ("composite[Jose\u0301]", 2),
+        ("Clear argument[José]", 4),
+        ("'Clear argument'[my-model]", 3),
+        ("difference[my-model, José]", 5),
+        ("difference[José, my-model]", 6),
+        ("missing", 7),
+        ("missing[failed]", 8),
+        ("alpha[clarity]", 9),
+        ("alpha[Clear argument]", 9),
+        ("alpha[clarity, gpt]", 10),
+        ("alpha[depth]", 11),
+        ("alpha[all]", 9),
+    ],
+)
+def test_names_and_labels(expression: str, place: int) -> None:
+    """A figure is found by its name or label, with its keys in their order; those of all raters are
+    meant where nobody else is named; an accent may be a sign of its own."""
+    assert found(expression) is FIGURES[place]
+
+
+@pytest.mark.parametrize(
+    ("expression", "was_found", "expected"),
+    [
+        ("compsite[my-model]", "the figure 'compsite'", "one of composite; clarity; "),
+        ("composite[my_model]", "composite[my_model]", "one of composite[my-model]; "),
+        ("omega", "the figure 'omega'", "--epsilon, with which `correlate` has the alternative "
+         "annotator test (`report` has it with --human), or one of "),
+        ("missing[refused]", "missing[refused]", "one of missing[failed]; missing"),
+        ("difference[my-model]", "difference[my-model], which is the name of 2 figures",
+         "one of difference["),
+        ("alpha[gpt]", "alpha[gpt], which is the name of 2 figures", "one of alpha["),
+        ("alpha[gpt, clarity]", "alpha[gpt, clarity]", "alpha[clarity, gpt]"),
+    ],
+)  # fmt: skip
+def test_a_wrong_name_is_answered_by_the_nearest(
+    expression: str, was_found: str, expected: str
+) -> None:
+    """What is not there, and what means several: with those that are there, the nearest first."""
+    with pytest.raises(WrongRequirement) as caught:
+        found(expression)
+    assert caught.value.found == was_found
+    assert caught.value.expected.startswith(expected)
+
+
+def test_of_many_names_the_nearest_are_shown() -> None:
+    """Of 100 systems six are named, and how many there are; quotes stand where they are needed."""
+    figures = [Figure("composite", (FigureKey(f"system, {n}"),)) for n in range(100)]
+    with pytest.raises(WrongRequirement) as caught:
+        find(parse_requirement("composite['system, 999'] > 0"), figures)
+    assert caught.value.expected.startswith('one of composite["system, 99"]; ')
+    assert caught.value.expected.endswith("; … (100 in all)")
+    assert caught.value.expected.count("composite[") == 6
+
+
+def test_who_asks_by_a_label_is_answered_by_it() -> None:
+    """The names that are offered begin with the label that was written, and find their figures."""
+    with pytest.raises(WrongRequirement) as caught:
+        found("Clear argument")
+    names = caught.value.expected.removeprefix("one of ").split("; ")
+    assert sorted(names) == ["Clear argument[José]", "Clear argument[my-model]"]
+    assert {found(name).keys[0].name for name in names} == {"José", "my-model"}
+
+
+@pytest.mark.parametrize(
+    ("p_adjusted", "low", "is_said"), [(0.08, 0.1, True), (0.04, 0.1, False), (0.08, -0.1, False)]
+)
+def test_a_difference_that_the_other_pairs_leave_open_says_so(
+    p_adjusted: float, low: float, is_said: bool
+) -> None:
+    """Where the interval of one pair leaves 0 out and its p, adjusted for all of them, is not below
+    0.05, the figure says that the difference is not established, from either side."""
+    found = CorrectedMean(
+        panel=1.0, human_only=0.5, human_ci_low=-0.5, human_ci_high=1.5, corrected=0.5, ci_low=low,
+        ci_high=0.9, tuning=0.6, p=0.03, n_items=60, n_human=15, n_prompts=60, n_human_prompts=15,
+        to_halve=50, human_reason=None, reason=None,
+    )  # fmt: skip
+    pairs = (CorrectedPair("a", "b", "all", found, p_adjusted),)
+    figures = calibration_figures(Calibration((), pairs))
+    told = [one.detail for one in figures if one.name == "corrected_difference"]
+    expected = (
+        "15 prompts; after adjustment for the number of pairs a difference is not established, "
+        "adjusted p 0.08"
+    )
+    assert told == [expected if is_said else ""] * 2
