@@ -17,11 +17,11 @@ from enum import Enum
 from functools import lru_cache, partial
 from pathlib import PurePath
 from typing import Any
+from urllib.parse import unquote_plus, urlsplit
 from uuid import UUID
 
 from langchain_core.language_models import BaseChatModel
 from pydantic import BaseModel, SecretBytes, SecretStr
-from yarl import URL
 
 from persona_panel.files.secrets import CREDENTIAL_NAME, credentials_in
 from persona_panel.models.options import digest
@@ -163,11 +163,12 @@ def _text(text: str) -> str:
     if not text.startswith(("http://", "https://")):
         return text
     try:
-        url = URL(text)
-        bare = str(url.with_user(None).with_query(None))
+        url = urlsplit(text)
+        netloc = url.netloc.rpartition("@")[2].lower()
     except ValueError:
         return digest(text)
-    return f"{bare}?{digest(url.query_string)}" if url.query_string else bare
+    bare = url._replace(netloc=netloc, query="").geturl()
+    return f"{bare}?{digest(unquote_plus(url.query))}" if url.query else bare
 
 
 def _clients(chat: BaseChatModel) -> Iterator[tuple[str, Any]]:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from persona_panel.models.client import MOST_CHARACTERS, CallError
-from persona_panel.models.error_responses import MOST_BYTES
+from persona_panel.models.http_responses import MOST_BYTES
 from persona_panel.models.openai_compatible import OpenAICompatible
 from persona_panel.rubrics import ModelRequest, ModelResponse, Usage
 from persona_panel.testing import MODEL, Answer, always, raw, serving, status
