@@ -9,6 +9,7 @@ from graphs import Verdict as Verdict
 from graphs.framing import FramedResponse as FramedResponse
 from graphs.framing import Framings as Framings
 from graphs.framing import Prompt as Prompt
+from panel.analyses.calibrate import calibrate as calibrate
 from panel.analyses.votes import votes as votes
 from panel.calls.budget import Caps as Caps
 from panel.clusters.engines import opened_engine as opened_engine

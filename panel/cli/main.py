@@ -46,7 +46,10 @@ _COMMANDS = {
     ),
     "select": ("panel.cli.select", "Choose the items of a run that people should rate."),
     "study": ("panel.cli.study", "Have people rate texts blind to their authors."),
-    "calibrate": ("panel.cli.calibrate", "Correct a panel's means by people's ratings of a part."),
+    "calibrate": (
+        "panel.analyses.calibrate",
+        "Correct a panel's means by people's ratings of a part.",
+    ),
     "align": ("panel.cli.align", "Learn from people's ratings how to combine or rescale scores."),
     "sweep": ("panel.cli.sweep", "Measure how adversarial framings degrade responses."),
     "audit": (

@@ -6,8 +6,15 @@ from collections.abc import Mapping, Sequence
 from math import isnan
 
 from panel.conclusions.labels import labelled_alignment
-from panel.conclusions.rows import dimension_called, on_dimensions
-from panel.conclusions.wording import all_dimensions, counted, in_brackets, interval, listed
+from panel.conclusions.rows import on_dimensions
+from panel.conclusions.wording import (
+    all_dimensions,
+    counted,
+    dimension_called,
+    in_brackets,
+    interval,
+    listed,
+)
 from panel.conclusions.wording import p_adjusted as told_p
 from panel.statistics.core.display import number
 from panel.statistics.core.names import ALL, COMPOSITE

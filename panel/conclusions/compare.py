@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 from math import isnan
 from typing import Literal
 
-from panel.conclusions.rows import dimension_called
 from panel.conclusions.score import MUCH_MISSING
 from panel.conclusions.wording import (
     NAMES_SHOWN,
     ONE_PERSON,
     as_many,
     counted,
+    dimension_called,
     in_brackets,
     interval,
     listed,

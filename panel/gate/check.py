@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from panel.comparison.result import RunComparison
 from panel.fidelity.result import FidelityReport
-from panel.gate.calibration_figures import calibration_figures
 from panel.gate.comparison_figures import comparison_figures
 from panel.gate.fidelity_figures import fidelity_figures
 from panel.gate.row_figures import row_figures
@@ -20,11 +19,10 @@ from panel.results.requirements.of_result import result_figures
 from panel.results.result import Result
 from panel.runs.run import Run
 from panel.statistics.core.table import Row
-from panel.statistics.humans.calibration import Calibration
 from panel.sweep.plan import SweepPlan
 from panel.sweep.result import Sweep
 
-Gated = Result | Run | Sweep | RunComparison | FidelityReport | Calibration | Sequence[Row]
+Gated = Result | Run | Sweep | RunComparison | FidelityReport | Sequence[Row]
 """Results whose figures may be required."""
 
 
@@ -36,8 +34,8 @@ def check(
     """Whether a result meets requirements such as `composite[my-model] >= 6`.
 
     Args:
-        result: of `score`, `load_run`, `sweep`, `compare`, `persona_fidelity` or `calibrate`, or
-            the rows of `agree` or `correlate`.
+        result: of `score`, `load_run`, `sweep`, `compare` or `persona_fidelity`, the rows
+            of `agree` or `correlate`, or any `Result`.
         requirements: each a figure's name, a comparison and a number, or of a verdict a word;
             docs/how-to/gate.md lists the figures.
         by_point: decide by estimates, not by the unfavourable ends of 95 % intervals.
@@ -58,8 +56,6 @@ def figures_of(result: Gated) -> list[Figure]:
         return comparison_figures(result)
     if isinstance(result, FidelityReport):
         return fidelity_figures(result.rows)
-    if isinstance(result, Calibration):
-        return calibration_figures(result)
     return sweep_figures(result) if isinstance(result, Sweep) else row_figures(result)
 
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from panel.questions.match_report import MatchReport
     from panel.runs.design import DesignReport
     from panel.runs.run import Run
-    from panel.statistics import Alignment, Calibration, Ratings, Row
+    from panel.statistics import Alignment, Ratings, Row
     from panel.sweep.detectable import DetectableDelta
     from panel.sweep.result import Sweep
 
@@ -85,10 +85,6 @@ class Renderer(Protocol):
     ) -> None:
         """A panel's ratings compared with human ratings; in short or in `full`, as
         `render_agreement`."""
-
-    def render_calibration(self, found: Calibration, full: bool, to: TextIO) -> None:
-        """A panel's means of systems, corrected by people's ratings of a part; in short or in
-        `full`, as `render_agreement`."""
 
     def render_alignment(self, found: Alignment, full: bool, to: TextIO) -> None:
         """A panel's scores aligned with people's, with figures on held-out prompts; in short or in

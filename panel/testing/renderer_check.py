@@ -41,7 +41,7 @@ from panel.questions.references import Reference
 from panel.reports import Renderer
 from panel.runs.design import design_report
 from panel.runs.executor import predicted_calls
-from panel.statistics import AnalysisOptions, Ratings, agree, align, calibrate, correlate
+from panel.statistics import AnalysisOptions, Ratings, agree, align, correlate
 from panel.statistics.core.arrays import Array
 from panel.sweep.detectable import detectable_delta
 from panel.sweep.plan import sweep_plan_of
@@ -122,7 +122,6 @@ def _results(folder: Path) -> tuple[Mapping[str, Callable[[], tuple[Any, ...]]],
         "render_biases": lambda: (biases(ratings, found.scales, found.lengths), ratings),
         "render_contested": lambda: (contested(run), 3),
         "render_matches": lambda: (match_report(responses, matches),),
-        "render_calibration": lambda: (calibrate(ratings, ratings), True),
         "render_alignment": lambda: (align(ratings, ratings), True),
         "render_fidelity": lambda: (_fidelity(folder, ratings),),
         "render_key_points": lambda: (_key_points(),),

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from panel.questions.match_report import MatchReport
     from panel.runs.design import DesignReport
     from panel.runs.run import Run
-    from panel.statistics import Alignment, Calibration, Ratings, Row
+    from panel.statistics import Alignment, Ratings, Row
     from panel.sweep.detectable import DetectableDelta
     from panel.sweep.result import Sweep
 
@@ -139,14 +139,6 @@ def render_comparison(
     from panel.results.console import output
 
     show_comparison(rows, panel, humans, output(to), full=full)
-
-
-def render_calibration(found: Calibration, full: bool, to: TextIO) -> None:
-    """The conclusion, and systems' means by the panel, by people and corrected, or all tables."""
-    from panel.reports.terminal.calibration import show_calibration
-    from panel.results.console import output
-
-    show_calibration(found, output(to), full=full)
 
 
 def render_alignment(found: Alignment, full: bool, to: TextIO) -> None:

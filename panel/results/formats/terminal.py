@@ -10,7 +10,7 @@ from panel.results.console import ReportTable, output, show_table
 from panel.results.result import Result
 from panel.results.shown import SmallPrint, parts_of
 
-WHERE_THE_REST_IS = "--full has every table, --json every figure."
+WHERE_THE_REST_IS = "--full has every table, --json every statistic."
 
 
 def render(result: Result, to: TextIO, *, full: bool) -> None:
