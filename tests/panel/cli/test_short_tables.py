@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from panel import Panel, Response
-from panel.testing import ScriptedModel
+from persona_panel import Panel, Response
+from persona_panel.testing import ScriptedModel
 from tests.helpers.invoked import invoked
 
 DIMENSIONS = ("clarity", "depth", "rigour")
