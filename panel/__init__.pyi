@@ -1,5 +1,6 @@
 """The public names of persona-panel, each once: `panel` imports them from here when first used."""
 
+from persona_panel.analyses.calibrate import calibrate as calibrate
 from persona_panel.analyses.comparison.compare import compare as compare
 from persona_panel.analyses.comparison.result import RunComparison as RunComparison
 from persona_panel.analyses.fidelity.measure import persona_fidelity as persona_fidelity

@@ -43,7 +43,7 @@ from persona_panel.panel import Panel
 from persona_panel.reports.formats import Renderer
 from persona_panel.runs.design import design_report
 from persona_panel.runs.executor import predicted_calls
-from persona_panel.statistics import AnalysisOptions, Ratings, agree, align, calibrate, correlate
+from persona_panel.statistics import AnalysisOptions, Ratings, agree, align, correlate
 from persona_panel.statistics.core.arrays import Array
 from persona_panel.testing.model import ScriptedModel
 from persona_panel.testing.requirement import require
@@ -124,7 +124,6 @@ def _results(folder: Path) -> tuple[Mapping[str, Callable[[], tuple[Any, ...]]],
         "render_biases": lambda: (biases(ratings, found.scales, found.lengths), ratings),
         "render_contested": lambda: (contested(run), 3),
         "render_matches": lambda: (match_report(responses, matches),),
-        "render_calibration": lambda: (calibrate(ratings, ratings), True),
         "render_alignment": lambda: (align(ratings, ratings), True),
         "render_fidelity": lambda: (_fidelity(folder, ratings),),
         "render_key_points": lambda: (_key_points(),),

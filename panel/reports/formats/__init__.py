@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from persona_panel.runs.design import DesignReport
     from persona_panel.runs.judging.cost_estimate import CostEstimate
     from persona_panel.runs.run import Run
-    from persona_panel.statistics import Alignment, Calibration, Ratings, Row
+    from persona_panel.statistics import Alignment, Ratings, Row
 
 _GROUP = "persona_panel.renderers"
 
@@ -85,10 +85,6 @@ class Renderer(Protocol):
     ) -> None:
         """A panel's ratings compared with human ratings; in short or in `full`, as
         `render_agreement`."""
-
-    def render_calibration(self, found: Calibration, full: bool, to: TextIO) -> None:
-        """A panel's means of systems, corrected by people's ratings of a part; in short or in
-        `full`, as `render_agreement`."""
 
     def render_alignment(self, found: Alignment, full: bool, to: TextIO) -> None:
         """A panel's scores aligned with people's, with figures on held-out prompts; in short or in

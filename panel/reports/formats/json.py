@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from persona_panel.runs.design import DesignReport
     from persona_panel.runs.judging.cost_estimate import CostEstimate
     from persona_panel.runs.run import Run
-    from persona_panel.statistics import Alignment, Calibration, CorrectedMean, Ratings, Row
+    from persona_panel.statistics import Alignment, Ratings, Row
 
 ANNOTATOR_TEST = "alt_test_"
 """What the names of its statistics begin with."""
@@ -105,28 +105,6 @@ def render_comparison(
     from persona_panel.results.conclusions.correlate import correlate_conclusion
 
     _write_rows(correlate_conclusion(rows, panel, humans), rows, to)
-
-
-def render_calibration(found: Calibration, full: bool, to: TextIO) -> None:
-    """`conclusion`, a list of sentences; `rows`, one for each system and dimension; `differences`,
-    one for each pair of systems; `labels_to_halve`, how many items people would have to rate for
-    half of a row's interval, null where more of those scored are not enough."""
-    from persona_panel.results.conclusions.calibrate import calibrate_conclusion
-
-    rows, to_halve = [], []
-    for one in found.systems:
-        names = {"system": one.system, "dimension": one.dimension}
-        rows.append(names | _corrected(one.found))
-        to_halve.append(names | {"n_human": one.found.n_human, "needed": one.found.to_halve})
-    differences = []
-    for pair in found.pairs:
-        figures = _corrected(pair.found)
-        del figures["lambda"]
-        names = {"a": pair.a, "b": pair.b, "dimension": pair.dimension}
-        differences.append(names | figures | {"p": pair.found.p, "p_adjusted": pair.p_adjusted})
-    conclusion = calibrate_conclusion(found)
-    parts = {"rows": rows, "differences": differences, "labels_to_halve": to_halve}
-    write_json({"conclusion": conclusion, **parts}, to)
 
 
 def render_alignment(found: Alignment, full: bool, to: TextIO) -> None:
@@ -253,22 +231,6 @@ def render_contested(found: Sequence[Contested], top: int, to: TextIO) -> None:
 def render_matches(report: MatchReport, to: TextIO) -> None:
     """Figures for each system, Cohen's kappa with the labels in the file, and every match."""
     write_json(report.document(), to)
-
-
-def _corrected(found: CorrectedMean) -> dict[str, Any]:
-    return {
-        "panel": found.panel,
-        "human_only": found.human_only,
-        "human_ci_low": found.human_ci_low,
-        "human_ci_high": found.human_ci_high,
-        "corrected": found.corrected,
-        "ci_low": found.ci_low,
-        "ci_high": found.ci_high,
-        "lambda": found.tuning,
-        "n_human": found.n_human,
-        "n_items": found.n_items,
-        "notes": list(map(str, found.notes)),
-    }
 
 
 def render_key_points(report: KeyPointReport, to: TextIO) -> None:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from markupsafe import Markup
-
-from persona_panel.analyses.analysis import ANALYSES
+from persona_panel.analyses.calibrate import calibrate_result, established_leads, leads_conclusion
 from persona_panel.analyses.votes import votes_result
 from persona_panel.files.aligned_ratings import align_ratings
 from persona_panel.files.errors import InputError
@@ -17,13 +16,11 @@ from persona_panel.files.ratings import load_ratings
 from persona_panel.files.selections import inclusion_of
 from persona_panel.reports.page.names import dimension_names
 from persona_panel.results.axis import Axis
-from persona_panel.results.conclusions.calibrate import best_first, calibrate_conclusion
 from persona_panel.results.conclusions.correlate import correlate_conclusion, n_claimed
 from persona_panel.results.conclusions.fidelity import contrast_label, fidelity_conclusion
-from persona_panel.results.conclusions.labels import labelled_calibration
-from persona_panel.results.conclusions.leads import established_leads, leads_conclusion
+from persona_panel.results.conclusions.labels import called_by
 from persona_panel.results.conclusions.readings import origin_sentences
-from persona_panel.results.formats.html import section
+from persona_panel.results.result import Result
 from persona_panel.runs.run import Run, composite_name
 from persona_panel.runs.votes import votes_of
 from persona_panel.statistics.core.names import ALL, COMPOSITE
@@ -31,7 +28,7 @@ from persona_panel.statistics.core.options import AnalysisOptions
 from persona_panel.statistics.core.origin import RatingsOrigin
 from persona_panel.statistics.core.table import Ratings, Row
 from persona_panel.statistics.fidelity.contrast import FidelityContrast
-from persona_panel.statistics.humans.calibration import Calibration, calibrate
+from persona_panel.statistics.humans.calibration import calibrate
 from persona_panel.statistics.humans.ceiling import NOT_COMPARABLE
 from persona_panel.statistics.humans.correlate import correlate
 from persona_panel.statistics.humans.left_out import without_names
@@ -102,19 +99,6 @@ class AnnotatorTests:
 
 
 @dataclass(frozen=True, slots=True)
-class CorrectedMeans:
-    """Systems' means corrected by people's ratings.
-
-    Attributes:
-        on_leads: which of the run's established differences people do not show.
-    """
-
-    found: Calibration
-    conclusion: Sequence[str]
-    on_leads: Sequence[str]
-
-
-@dataclass(frozen=True, slots=True)
 class GroupContrasts:
     """Contrasts of groups of people and of personas, with what they are called."""
 
@@ -128,31 +112,27 @@ class PeopleSection:
 
     Attributes:
         rows: all of the comparison.
-        corrected: None where means say nothing.
-        votes: None of a single judge.
+        results: of analyses of the same ratings, each with a part of its own: corrected means,
+            where means say something, and votes, where there are several judges.
         fidelity: None where no groups are given.
         dimensions: what dimensions are called, by their ids.
         origin: how people's ratings were read, and how many of their items the run has.
+        on_leads: which of the run's established differences people do not show.
     """
 
     beside: FiguresBeside
     rows: Sequence[Row]
     tests: AnnotatorTests
-    corrected: CorrectedMeans | None
-    votes: Markup | None
+    results: Sequence[Result]
     fidelity: GroupContrasts | None
     dimensions: Mapping[str, str]
     origin: RatingsOrigin | None = None
+    on_leads: Sequence[str] = ()
 
     @property
     def reading(self) -> Sequence[str]:
         """How people's ratings were read, what of them matches nothing and what may be wrong."""
         return [] if self.origin is None else origin_sentences(self.origin)
-
-    @property
-    def on_leads(self) -> Sequence[str]:
-        """Which of the run's established differences people do not show."""
-        return () if self.corrected is None else self.corrected.on_leads
 
 
 def people_section(
@@ -188,7 +168,8 @@ def people_section(
     dimensions = dimension_names(run.rubric)
     *_, whole = panel.raters_by_group()
     tested = _tested([row for row in rows if row.group == whole], judges)
-    corrected = None
+    results: list[Result] = []
+    on_leads: list[str] = []
     if not people.lower_is_better:
         check_calibration(panel, people, *names)
         chances = None if inclusion is None else inclusion_of(inclusion, panel, people, names[1])
@@ -199,9 +180,11 @@ def people_section(
         )
         # The page has its own name for the composite.
         dimensions |= {id_: label for id_, label in found.labels.items() if label != COMPOSITE}
-        on_leads = leads_conclusion(labelled_calibration(found))
-        ordered = replace(found, systems=tuple(best_first(found.systems)))
-        corrected = CorrectedMeans(ordered, calibrate_conclusion(found), on_leads)
+        on_leads = leads_conclusion(found.labelled(called_by(found.labels)))
+        results.append(calibrate_result(found, labels=dimensions))
+    # Of a single judge, or of categories alone, there are no votes to count.
+    with suppress(InputError):
+        results.append(votes_result(votes_of(run, own, humans, names), labels=dimensions))
     return PeopleSection(
         beside=_beside(rows, panel, people, whole, dimensions, judges),
         rows=rows,
@@ -212,11 +195,11 @@ def people_section(
             axis=Axis(0.0, 1.0),
             several=len({one.dimension for one in tested}) > 1,
         ),
-        corrected=corrected,
-        votes=_votes(run, own, humans, names, dimensions),
+        results=results,
         fidelity=_contrasts(fidelity, dimensions),
         dimensions=dimensions,
         origin=people.origin,
+        on_leads=on_leads,
     )
 
 
@@ -249,21 +232,6 @@ def _beside(
         n_people=len(people.raters),
         n_items=len(people.items),
     )
-
-
-def _votes(
-    run: Run,
-    own: Ratings,
-    humans: Ratings,
-    names: tuple[str, str],
-    dimensions: Mapping[str, str],
-) -> Markup | None:
-    try:
-        found = votes_of(run, own, humans, names)
-    except InputError:
-        # A single judge, or categories alone: there are no votes to count.
-        return None
-    return section(votes_result(found, labels=dimensions), ANALYSES["votes"].title, level=3)
 
 
 def _contrasts(

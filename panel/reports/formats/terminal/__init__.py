@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from persona_panel.runs.design import DesignReport
     from persona_panel.runs.judging.cost_estimate import CostEstimate
     from persona_panel.runs.run import Run
-    from persona_panel.statistics import Alignment, Calibration, Ratings, Row
+    from persona_panel.statistics import Alignment, Ratings, Row
 
 
 def render_run(run: Run, labels: Mapping[str, str], to: TextIO) -> None:
@@ -139,14 +139,6 @@ def render_comparison(
     from persona_panel.results.console import output
 
     show_comparison(rows, panel, humans, output(to), full=full)
-
-
-def render_calibration(found: Calibration, full: bool, to: TextIO) -> None:
-    """The conclusion, and systems' means by the panel, by people and corrected, or all tables."""
-    from persona_panel.reports.formats.terminal.calibration import show_calibration
-    from persona_panel.results.console import output
-
-    show_calibration(found, output(to), full=full)
 
 
 def render_alignment(found: Alignment, full: bool, to: TextIO) -> None:
