@@ -33,7 +33,7 @@ def sample(run: str, human: str | None = None, *, human_mapping: object = None,
         run: unread.
     """
     if run == "nothing":
-        raise panel.InputError([panel.Fault(run, "nothing", "something")])
+        raise persona_panel.InputError([persona_panel.Fault(run, "nothing", "something")])
     return SAMPLE
 
 
@@ -63,7 +63,7 @@ def test_parameters_are_the_arguments_of_the_function(name: str) -> None:
     for argument in arguments.values():
         if argument.default is inspect.Parameter.empty:
             assert declared[argument.name].required
-    assert getattr(panel, name) is found.function
+    assert getattr(persona_panel, name) is found.function
     assert "Args:" not in found.help
     assert "Exit status: 0; 2" in found.help
 
