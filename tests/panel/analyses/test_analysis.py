@@ -14,6 +14,7 @@ import jsonschema
 import pytest
 from click.testing import CliRunner
 
+import persona_panel
 from persona_panel.analyses import parameters
 from persona_panel.analyses.analysis import ANALYSES, Analysis, analysis
 from persona_panel.cli.analysis_command import analysis_command
