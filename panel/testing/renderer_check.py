@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from persona_panel.analyses.breakdown.contested import contested
 from persona_panel.analyses.breakdown.strata import systems_by
 from persona_panel.analyses.comparison.compare import compare
 from persona_panel.analyses.fidelity.measure import persona_fidelity
@@ -122,7 +121,6 @@ def _results(folder: Path) -> tuple[Mapping[str, Callable[[], tuple[Any, ...]]],
         ),
         "render_run_comparison": lambda: (compare(run, again),),
         "render_biases": lambda: (biases(ratings, found.scales, found.lengths), ratings),
-        "render_contested": lambda: (contested(run), 3),
         "render_matches": lambda: (match_report(responses, matches),),
         "render_calibration": lambda: (calibrate(ratings, ratings), True),
         "render_alignment": lambda: (align(ratings, ratings), True),

@@ -16,7 +16,6 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol, TextIO, cast
 
 if TYPE_CHECKING:
-    from persona_panel.analyses.breakdown import Contested
     from persona_panel.analyses.breakdown.strata import SystemsBy
     from persona_panel.analyses.comparison.result import RunComparison
     from persona_panel.analyses.fidelity.result import FidelityReport
@@ -102,9 +101,6 @@ class Renderer(Protocol):
 
     def render_biases(self, rows: Sequence[Row], ratings: Ratings, to: TextIO) -> None:
         """Biases of the judges who gave these ratings."""
-
-    def render_contested(self, found: Sequence[Contested], top: int, to: TextIO) -> None:
-        """The responses of a run, the most contested first; the first `top` are asked for."""
 
     def render_matches(self, report: MatchReport, to: TextIO) -> None:
         """Critical questions matched with references."""

@@ -13,7 +13,6 @@ from persona_panel.files.documents import as_json
 from persona_panel.files.secrets.visible import say_json
 
 if TYPE_CHECKING:
-    from persona_panel.analyses.breakdown import Contested
     from persona_panel.analyses.breakdown.strata import SystemsBy
     from persona_panel.analyses.comparison.result import ComparedRuns, RunComparison, RunDifference
     from persona_panel.analyses.fidelity.result import FidelityReport
@@ -239,15 +238,6 @@ def render_biases(rows: Sequence[Row], ratings: Ratings, to: TextIO) -> None:
     from persona_panel.results.conclusions.bias import bias_conclusion
 
     _write_rows(bias_conclusion(rows), rows, to)
-
-
-def render_contested(found: Sequence[Contested], top: int, to: TextIO) -> None:
-    """`conclusion`, a list of sentences, and `responses`, objects with the fields of
-    `Contested`."""
-    from persona_panel.analyses.breakdown.contested import conclusion_on
-
-    responses = [asdict(one) for one in found[:top]]
-    write_json({"conclusion": conclusion_on(found), "responses": responses}, to)
 
 
 def render_matches(report: MatchReport, to: TextIO) -> None:

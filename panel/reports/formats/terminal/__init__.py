@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, TextIO
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from persona_panel.analyses.breakdown import Contested
     from persona_panel.analyses.breakdown.strata import SystemsBy
     from persona_panel.analyses.comparison.result import RunComparison
     from persona_panel.analyses.fidelity.result import FidelityReport
@@ -180,15 +179,6 @@ def render_biases(rows: Sequence[Row], ratings: Ratings, to: TextIO) -> None:
     from persona_panel.results.console import output
 
     show_biases(rows, ratings, output(to))
-
-
-def render_contested(found: Sequence[Contested], top: int, to: TextIO) -> None:
-    """How many are contested beyond noise, then each with who stands on which side."""
-    from persona_panel.analyses.breakdown.contested import conclusion_on
-    from persona_panel.reports.formats.terminal.contested import show_contested
-    from persona_panel.results.console import output
-
-    show_contested(found, conclusion_on(found), top, output(to))
 
 
 def render_matches(report: MatchReport, to: TextIO) -> None:
