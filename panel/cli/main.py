@@ -47,7 +47,7 @@ _COMMANDS = {
         "Estimate the effective number of votes of personas and models.",
     ),
     "fidelity": (
-        "persona_panel.cli.fidelity",
+        "persona_panel.analyses.fidelity",
         "Compare how personas differ with how the people they stand for differ.",
     ),
     "plan": (

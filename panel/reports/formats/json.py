@@ -15,7 +15,6 @@ from persona_panel.files.secrets.visible import say_json
 if TYPE_CHECKING:
     from persona_panel.analyses.breakdown.strata import SystemsBy
     from persona_panel.analyses.comparison.result import ComparedRuns, RunComparison, RunDifference
-    from persona_panel.analyses.fidelity.result import FidelityReport
     from persona_panel.experiments.audit.injection import InjectionAudit
     from persona_panel.experiments.generation.report import GeneratedTexts
     from persona_panel.experiments.keypoints.report import KeyPointReport
@@ -226,11 +225,6 @@ def _nearness(one: ComparedRuns) -> Iterator[dict[str, Any]]:
         if places is not None and not isnan(places.a_winning_rate):
             rates = {"a_value": places.a_winning_rate, "b_value": places.b_winning_rate}
             yield names | {"statistic": "alt_test_winning_rate"} | rates
-
-
-def render_fidelity(found: FidelityReport, to: TextIO) -> None:
-    """A list of objects, one for each contrast, with the fields of `FidelityContrast`."""
-    write_json([asdict(row) for row in found.rows], to)
 
 
 def render_biases(rows: Sequence[Row], ratings: Ratings, to: TextIO) -> None:

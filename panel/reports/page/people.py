@@ -9,6 +9,8 @@ from pathlib import Path
 from markupsafe import Markup
 
 from persona_panel.analyses.analysis import ANALYSES
+from persona_panel.analyses.fidelity import fidelity_result
+from persona_panel.analyses.group_contrasts import GroupContrasts
 from persona_panel.analyses.votes import votes_result
 from persona_panel.files.aligned_ratings import align_ratings
 from persona_panel.files.errors import InputError
@@ -19,7 +21,6 @@ from persona_panel.reports.page.names import dimension_names
 from persona_panel.results.axis import Axis
 from persona_panel.results.conclusions.calibrate import best_first, calibrate_conclusion
 from persona_panel.results.conclusions.correlate import correlate_conclusion, n_claimed
-from persona_panel.results.conclusions.fidelity import contrast_label, fidelity_conclusion
 from persona_panel.results.conclusions.labels import labelled_calibration
 from persona_panel.results.conclusions.leads import established_leads, leads_conclusion
 from persona_panel.results.conclusions.readings import origin_sentences
@@ -30,7 +31,6 @@ from persona_panel.statistics.core.names import ALL, COMPOSITE
 from persona_panel.statistics.core.options import AnalysisOptions
 from persona_panel.statistics.core.origin import RatingsOrigin
 from persona_panel.statistics.core.table import Ratings, Row
-from persona_panel.statistics.fidelity.contrast import FidelityContrast
 from persona_panel.statistics.humans.calibration import Calibration, calibrate
 from persona_panel.statistics.humans.ceiling import NOT_COMPARABLE
 from persona_panel.statistics.humans.correlate import correlate
@@ -115,14 +115,6 @@ class CorrectedMeans:
 
 
 @dataclass(frozen=True, slots=True)
-class GroupContrasts:
-    """Contrasts of groups of people and of personas, with what they are called."""
-
-    contrasts: Sequence[tuple[str, FidelityContrast]]
-    conclusion: Sequence[str]
-
-
-@dataclass(frozen=True, slots=True)
 class PeopleSection:
     """What the page shows of people beside the panel.
 
@@ -140,7 +132,7 @@ class PeopleSection:
     tests: AnnotatorTests
     corrected: CorrectedMeans | None
     votes: Markup | None
-    fidelity: GroupContrasts | None
+    fidelity: Markup | None
     dimensions: Mapping[str, str]
     origin: RatingsOrigin | None = None
 
@@ -163,7 +155,7 @@ def people_section(
     *,
     epsilon: float,
     inclusion: Mapping[str, float] | None,
-    fidelity: Sequence[FidelityContrast],
+    fidelity: GroupContrasts | None,
     required: Sequence[str],
 ) -> PeopleSection:
     """People beside the panel of the run in a folder.
@@ -172,8 +164,7 @@ def people_section(
         judges: their names, by their ids.
         epsilon: of the alternative annotator test.
         inclusion: by item, with which probability people were asked for it; all the same if None.
-        fidelity: the contrasts of `persona_panel.analyses.fidelity`, where groups of people are
-            known.
+        fidelity: the contrasts of groups of people; None where groups are not known.
         required: statistics of `correlate` that `rows` are to have beside those that are shown;
             other names are passed over.
 
@@ -266,17 +257,11 @@ def _votes(
     return section(votes_result(found, labels=dimensions), ANALYSES["votes"].title, level=3)
 
 
-def _contrasts(
-    contrasts: Sequence[FidelityContrast], dimensions: Mapping[str, str]
-) -> GroupContrasts | None:
-    if not contrasts:
+def _contrasts(contrasts: GroupContrasts | None, dimensions: Mapping[str, str]) -> Markup | None:
+    if contrasts is None:
         return None
-    found = [
-        replace(one, dimension=dimensions.get(one.dimension, one.dimension)) for one in contrasts
-    ]
-    several = len({one.dimension for one in found}) > 1
-    called = [(contrast_label(one, several), one) for one in found]
-    return GroupContrasts(called, fidelity_conclusion(found))
+    result = fidelity_result(contrasts, labels=dimensions)
+    return section(result, ANALYSES["fidelity"].title, level=3)
 
 
 def _tested(rows: Sequence[Row], judges: Mapping[str, str]) -> list[TestedJudge]:

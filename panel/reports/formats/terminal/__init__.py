@@ -13,7 +13,6 @@ if TYPE_CHECKING:
 
     from persona_panel.analyses.breakdown.strata import SystemsBy
     from persona_panel.analyses.comparison.result import RunComparison
-    from persona_panel.analyses.fidelity.result import FidelityReport
     from persona_panel.experiments.audit.injection import InjectionAudit
     from persona_panel.experiments.generation.report import GeneratedTexts
     from persona_panel.experiments.keypoints.report import KeyPointReport
@@ -163,14 +162,6 @@ def render_run_comparison(comparison: RunComparison, to: TextIO) -> None:
     from persona_panel.results.console import output
 
     show_run_comparison(comparison, output(to))
-
-
-def render_fidelity(found: FidelityReport, to: TextIO) -> None:
-    """What is established, then people's and personas' differences by contrast."""
-    from persona_panel.reports.formats.terminal.fidelity import show_fidelity
-    from persona_panel.results.console import output
-
-    show_fidelity(found, output(to))
 
 
 def render_biases(rows: Sequence[Row], ratings: Ratings, to: TextIO) -> None:
