@@ -20,8 +20,8 @@ from time import process_time
 import krippendorff
 import numpy as np
 
-from panel.statistics import jackknife, resampled_alpha
-from panel.statistics.agreement.reliability import MeasurementLevel
+from persona_panel.statistics import jackknife, resampled_alpha
+from persona_panel.statistics.agreement.reliability import MeasurementLevel
 
 ITEMS, RATERS, RATINGS = 631, 82, 15
 LEVELS: tuple[MeasurementLevel, ...] = ("nominal", "ordinal", "interval", "ratio")

@@ -11,11 +11,11 @@ import sys
 from pathlib import Path
 
 from benchmarks.contenders.batch import MARK
-from panel.io.definitions import load_definition
-from personas import PersonaSet
-from personas import shipped as persona_sets
-from rubrics import Question, Rubric, load_elicitation
-from rubrics import shipped as rubric_library
+from persona_panel.files.definitions import load_definition
+from persona_panel.personas import PersonaSet
+from persona_panel.personas import shipped as persona_sets
+from persona_panel.rubrics import Question, Rubric, load_elicitation
+from persona_panel.rubrics import shipped as rubric_library
 
 
 def write_calls(file: Path, judges: int) -> None:

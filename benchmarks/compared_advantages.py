@@ -28,9 +28,9 @@ from itertools import product
 import numpy as np
 
 from benchmarks.harness import simulated_cells, simulation_parser
-from panel.statistics.core.arrays import Array, IntArray, unit_weights
-from panel.statistics.humans.annotator_test import resampled_advantage
-from panel.statistics.paired.advantages import compared_advantages
+from persona_panel.statistics.core.arrays import Array, IntArray, unit_weights
+from persona_panel.statistics.humans.annotator_test import resampled_advantage
+from persona_panel.statistics.paired.advantages import compared_advantages
 
 SIMULATIONS = 1000
 KINDS = ("alike", "nearly", "apart", "stricter", "unequal")

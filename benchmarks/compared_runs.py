@@ -33,8 +33,8 @@ from itertools import product
 import numpy as np
 
 from benchmarks.harness import add_parts
-from panel.statistics.core.arrays import Array, row_means
-from panel.statistics.paired.differences import (
+from persona_panel.statistics.core.arrays import Array, row_means
+from persona_panel.statistics.paired.differences import (
     PairedDifference,
     PairedTerms,
     adjusted,
@@ -42,7 +42,7 @@ from panel.statistics.paired.differences import (
     by_same_judges,
     paired_difference,
 )
-from panel.statistics.paired.panels import (
+from persona_panel.statistics.paired.panels import (
     adjusted_figures,
     nearer_to_people,
     order_alike,

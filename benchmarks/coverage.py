@@ -35,18 +35,18 @@ import numpy as np
 from benchmarks.coverage_data import Cell, Found, Judges, of_rows, rated, split_sides
 from benchmarks.coverage_families import FAMILIES, RATERS
 from benchmarks.harness import add_parts, simulated_cells, simulation_parser
-from panel.statistics import AnalysisOptions, correlate
-from panel.statistics.agreement.agree import AgreementBlock, agreement_statistics
-from panel.statistics.core.arrays import row_means
-from panel.statistics.core.prompts import OverPrompts, over_prompts
-from panel.statistics.core.ranking import rank_systems
-from panel.statistics.core.sampled_mean import JudgeSample, influence_of
-from panel.statistics.humans.correlate import comparison_statistics
-from panel.statistics.humans.correlation import CorrelationKind, within_prompts
-from panel.statistics.humans.losses import pairwise_error
-from panel.statistics.resampling.jackknife import EstimateKind, jackknife
-from panel.statistics.resampling.weights import resampled_mean
-from panel.sweep.deltas import Names, measure
+from persona_panel.experiments.sweep.deltas import Names, measure
+from persona_panel.statistics import AnalysisOptions, correlate
+from persona_panel.statistics.agreement.agree import AgreementBlock, agreement_statistics
+from persona_panel.statistics.core.arrays import row_means
+from persona_panel.statistics.core.prompts import OverPrompts, over_prompts
+from persona_panel.statistics.core.ranking import rank_systems
+from persona_panel.statistics.core.sampled_mean import JudgeSample, influence_of
+from persona_panel.statistics.humans.correlate import comparison_statistics
+from persona_panel.statistics.humans.correlation import CorrelationKind, within_prompts
+from persona_panel.statistics.humans.losses import pairwise_error
+from persona_panel.statistics.resampling.jackknife import EstimateKind, jackknife
+from persona_panel.statistics.resampling.weights import resampled_mean
 
 PROMPTS = (3, 5, 8, 12, 30, 100)
 NULL_PROMPTS = (3, 5, 12, 30)

@@ -11,11 +11,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from benchmarks.coverage_data import Cell, Found, Judges, labelled, of_rows, rated, split_sides
-from panel.audit.bias import ScaleRange, biases
-from panel.audit.position import position
-from panel.audit.uplift import Rows, Uplift, measure
-from panel.statistics import AnalysisOptions, Row, agree, correlate
-from panel.statistics.deliberation.toward_humans import toward_humans
+from persona_panel.experiments.audit.bias import ScaleRange, biases
+from persona_panel.experiments.audit.position import position
+from persona_panel.experiments.audit.uplift import Rows, Uplift, measure
+from persona_panel.statistics import AnalysisOptions, Row, agree, correlate
+from persona_panel.statistics.deliberation.toward_humans import toward_humans
 
 RATERS = {"labels": 5, "people's labels": 10, "bias": 8, "attacks": 5, "deliberation": 10,
           "personas": 13}  # fmt: skip

@@ -18,8 +18,8 @@ from itertools import product
 
 import numpy as np
 
-from panel.statistics import effective_judges, effective_judges_interval, row_means
-from panel.statistics.core.arrays import Array
+from persona_panel.statistics import effective_judges, effective_judges_interval, row_means
+from persona_panel.statistics.core.arrays import Array
 
 N_PROMPTS, N_RESPONSES, N_JUDGES, POOL = 100, 4, 10, 60
 LEAST_COVERED = 0.93

@@ -118,8 +118,8 @@ def bound_s(responses: int, models: int) -> tuple[float, str]:
     the second no longer than the responses one after the other in their lanes, and one
     more. The program's own work comes on top.
     """
-    from panel.calls import retrying
-    from panel.calls.endpoint import PATIENCE_S
+    from persona_panel.calls import retrying
+    from persona_panel.calls.endpoint import PATIENCE_S
 
     tries = retrying.ATTEMPTS
     waits = sum(

@@ -36,14 +36,14 @@ import numpy as np
 from scipy import special
 
 from benchmarks.harness import simulated_cells, simulation_parser
-from panel.statistics.core.arrays import Array, Mask
-from panel.statistics.fidelity.contrast import ContrastName, fidelity_contrast
-from panel.statistics.fidelity.group_difference import (
+from persona_panel.statistics.core.arrays import Array, Mask
+from persona_panel.statistics.fidelity.contrast import ContrastName, fidelity_contrast
+from persona_panel.statistics.fidelity.group_difference import (
     PairedGroupDifference,
     difference_by_model,
     group_difference,
 )
-from panel.statistics.fidelity.verdict import VERDICTS
+from persona_panel.statistics.fidelity.verdict import VERDICTS
 
 SIMULATIONS = 1000
 BOOTSTRAPS = 200

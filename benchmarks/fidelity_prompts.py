@@ -21,9 +21,9 @@ import numpy as np
 
 from benchmarks.fidelity import ALLOWED, LEVEL, SIMULATIONS, WRONG
 from benchmarks.harness import simulated_cells, simulation_parser
-from panel.statistics.fidelity.contrast import ContrastName, fidelity_contrast
-from panel.statistics.fidelity.group_difference import difference_by_model, group_difference
-from panel.statistics.fidelity.verdict import VERDICTS
+from persona_panel.statistics.fidelity.contrast import ContrastName, fidelity_contrast
+from persona_panel.statistics.fidelity.group_difference import difference_by_model, group_difference
+from persona_panel.statistics.fidelity.verdict import VERDICTS
 
 TOPICS = {
     "5 x 30": [30] * 5,

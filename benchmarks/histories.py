@@ -76,10 +76,10 @@ EXAMPLES = 5
 BATCH_STARTS = 4
 """A command with batches ends where a provider brings nothing but faults."""
 PACED = """
-from panel.calls.batch_rounds import PACE
+from persona_panel.calls.batch_rounds import PACE
 for name, seconds in {"first_look": 0.05, "longest_look": 0.1, "listed": 1.0}.items():
     object.__setattr__(PACE, name, seconds)
-from panel._launch import main
+from persona_panel._launch import main
 main()
 """
 """The command, which looks at batches in fractions of a second, not in minutes."""

@@ -18,8 +18,8 @@ from typing import cast
 
 from benchmarks.harness import TEXT, environment, measure, scratch
 from benchmarks.report import Figure, Outcome
-from panel import Panel, Response
-from rubrics import Layout
+from persona_panel import Panel, Response
+from persona_panel.rubrics import Layout
 
 LAYOUTS = ("shared-prefix", "persona-first")
 ALLOWED = 0.25

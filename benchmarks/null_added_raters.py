@@ -20,8 +20,8 @@ from itertools import product
 
 import numpy as np
 
-from panel.statistics import added_raters
-from panel.statistics.core.arrays import Array
+from persona_panel.statistics import added_raters
+from persona_panel.statistics.core.arrays import Array
 
 LEVEL = 0.05
 N_RESPONSES = 4

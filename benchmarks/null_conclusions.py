@@ -20,12 +20,12 @@ from dataclasses import replace
 import numpy as np
 
 from benchmarks.shares import Event, print_shares
-from panel.audit.bias import ScaleRange, biases
-from panel.conclusions.agree import agree_conclusion
-from panel.conclusions.bias import bias_conclusion
-from panel.conclusions.correlate import correlate_conclusion
-from panel.conclusions.deliberation import deliberation_conclusion
-from panel.statistics import (
+from persona_panel.experiments.audit.bias import ScaleRange, biases
+from persona_panel.results.conclusions.agree import agree_conclusion
+from persona_panel.results.conclusions.bias import bias_conclusion
+from persona_panel.results.conclusions.correlate import correlate_conclusion
+from persona_panel.results.conclusions.deliberation import deliberation_conclusion
+from persona_panel.statistics import (
     AnalysisOptions,
     Ratings,
     Row,
@@ -33,11 +33,11 @@ from panel.statistics import (
     kendall_w,
     krippendorff_alpha,
 )
-from panel.statistics.agreement.reliability import resampled_alpha
-from panel.statistics.core.arrays import Array
-from panel.statistics.core.names import COMPOSITE
-from panel.statistics.core.results import BlockResult, adjust_over_dimensions, rows_of
-from panel.statistics.deliberation.revisions import spread_of
+from persona_panel.statistics.agreement.reliability import resampled_alpha
+from persona_panel.statistics.core.arrays import Array
+from persona_panel.statistics.core.names import COMPOSITE
+from persona_panel.statistics.core.results import BlockResult, adjust_over_dimensions, rows_of
+from persona_panel.statistics.deliberation.revisions import spread_of
 
 _ITEMS, _RATERS, _DIMENSIONS = 4, 5, 5
 _PEOPLE = 3

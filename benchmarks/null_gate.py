@@ -21,17 +21,17 @@ from functools import cache
 import numpy as np
 
 from benchmarks.shares import Event, print_shares
-from graphs import Judge, Judgment
-from graphs.aggregate import aggregate
-from panel.gate.check import check
-from panel.gate.sweep_figures import cell_figures
-from panel.io.response_batch import Item
-from panel.results.requirements.decided import decide_all, parsed
-from panel.runs.run import Run
-from panel.statistics import AnalysisOptions, Ratings, agree, correlate
-from panel.statistics.core.arrays import Array, row_means
-from panel.sweep.deltas import Names, measure
-from rubrics import Dimension, Rubric, Scale
+from persona_panel.experiments.sweep.deltas import Names, measure
+from persona_panel.files.response_batch import Item
+from persona_panel.graphs import Judge, Judgment
+from persona_panel.graphs.aggregate import aggregate
+from persona_panel.reports.gate.check import check
+from persona_panel.reports.gate.sweep_figures import cell_figures
+from persona_panel.results.requirements.decided import decide_all, parsed
+from persona_panel.rubrics import Dimension, Rubric, Scale
+from persona_panel.runs.run import Run
+from persona_panel.statistics import AnalysisOptions, Ratings, agree, correlate
+from persona_panel.statistics.core.arrays import Array, row_means
 
 SYSTEMS = ("a", "b", "c")
 _JUDGES = 5

@@ -20,12 +20,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from panel.conclusions.agree import agree_conclusion
-from panel.conclusions.score import board_conclusion
-from panel.statistics import AnalysisOptions, Ratings, agree
-from panel.statistics.core.options import Random
-from panel.statistics.core.ranking import rank_systems
-from panel.statistics.core.sampled_mean import JudgeSample, influence_of
+from persona_panel.results.conclusions.agree import agree_conclusion
+from persona_panel.results.conclusions.score import board_conclusion
+from persona_panel.statistics import AnalysisOptions, Ratings, agree
+from persona_panel.statistics.core.options import Random
+from persona_panel.statistics.core.ranking import rank_systems
+from persona_panel.statistics.core.sampled_mean import JudgeSample, influence_of
 
 DESIGNS = ((3, 1), (5, 1), (10, 1), (3, 2), (3, 3), (5, 2), (10, 3))
 """Numbers of personas and models; of one model, raters."""

@@ -11,11 +11,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from panel.statistics.agreement.disagreement import disagreement_by_item
-from panel.statistics.core.arrays import Array, Resampled
-from panel.statistics.humans.gain import resampled_correlation_gain
-from panel.statistics.resampling.jackknife import EstimateKind, jackknife
-from panel.statistics.resampling.weights import resampled_mean
+from persona_panel.statistics.agreement.disagreement import disagreement_by_item
+from persona_panel.statistics.core.arrays import Array, Resampled
+from persona_panel.statistics.humans.gain import resampled_correlation_gain
+from persona_panel.statistics.resampling.jackknife import EstimateKind, jackknife
+from persona_panel.statistics.resampling.weights import resampled_mean
 
 N_TRIALS = 400
 N_RESPONSES = 4

@@ -20,8 +20,8 @@ from itertools import product
 
 import numpy as np
 
-from panel.statistics import correlation, row_means, smallest_subset
-from panel.statistics.core.arrays import Array
+from persona_panel.statistics import correlation, row_means, smallest_subset
+from persona_panel.statistics.core.arrays import Array
 
 LEVEL = 0.05
 THRESHOLD = 0.95

@@ -30,14 +30,14 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.stats import binomtest
 
-from graphs.framing import Contrast
-from panel import Panel, Persona
-from panel.statistics.core.holm import holm
-from panel.statistics.core.tested import LEVEL
-from panel.statistics.resampling.sign_flip import sign_flip_p_values
-from panel.sweep.claim_power import smallest_claimed
-from panel.sweep.deltas import Measured, Names, measure
-from panel.testing import serving
+from persona_panel import Panel, Persona
+from persona_panel.experiments.sweep.claim_power import smallest_claimed
+from persona_panel.experiments.sweep.deltas import Measured, Names, measure
+from persona_panel.graphs.framing import Contrast
+from persona_panel.statistics.core.holm import holm
+from persona_panel.statistics.core.tested import LEVEL
+from persona_panel.statistics.resampling.sign_flip import sign_flip_p_values
+from persona_panel.testing import serving
 from tests.sycophant import questions, world
 
 JUDGE = Persona(id="reader", label="Reader", axis="annotator", description="You read closely.")

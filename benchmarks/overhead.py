@@ -27,7 +27,7 @@ from benchmarks.harness import (
     write_stubs,
 )
 from benchmarks.report import FLOOR, Figure, Outcome, Row, ratios, row_of
-from panel.report_page import AUTOMATIC
+from persona_panel.reports.page import AUTOMATIC
 
 JUDGES, MODELS = 30, 3
 LOOP = (sys.executable, str(ROOT / "benchmarks" / "contenders" / "loops.py"))

@@ -29,9 +29,9 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 
-from panel import Judgment, ModelConfig, Panel, PanelError, Persona, load_responses
-from panel.models.embedded_weights import weights_of
-from rubrics import elicitation_names, is_comparative
+from persona_panel import Judgment, ModelConfig, Panel, PanelError, Persona, load_responses
+from persona_panel.models.embedded_weights import weights_of
+from persona_panel.rubrics import elicitation_names, is_comparative
 from tests.helpers.ports import free_port
 
 ROOT = Path(__file__).parent.parent

@@ -26,9 +26,9 @@ from statistics import median
 
 from benchmarks.harness import environment, model_line, score, scratch, write_panel, write_responses
 from benchmarks.soak import SHORT
-from panel.calls.stores.disk import DiskReplyStore
-from panel.testing import ScriptedServer, always, ok, serving
-from rubrics import ModelResponse
+from persona_panel.calls.stores.disk import DiskReplyStore
+from persona_panel.rubrics import ModelResponse
+from persona_panel.testing import ScriptedServer, always, ok, serving
 from tests.helpers import forked
 
 JUDGES, CONCURRENCY = 10, 8

@@ -4,15 +4,15 @@
     nice -n 15 python -m benchmarks.strengths --scale 1     1,000, as in the documentation
     python -m benchmarks.strengths --part null --prompts 5  claims alone, at 5 prompts
 
-Four systems (eight among the nulls) are compared by `panel.statistics.bradley_terry`, with ties, by
-`pairwise`, both orders of every pair with an effect of the place, or by `ranking`. A system's
-merit varies from prompt to prompt (standard deviation 0.7, in log-odds), and each judge favours
-systems (0.4). `gaps`: a response is missing with a probability of 0.3. The true value is that of
-100,000 prompts. `covered`: of the strengths, of the probabilities of being preferred to an average
-system, and of the differences, with the Monte Carlo standard error; `refused` is the share without
-an interval. `null`: the share of data with a difference that is shown among equal systems. What is
-outside of 93 to 97 %, or above 5 %, by more than two standard errors is marked, and the exit status
-is 1 then.
+Four systems (eight among the nulls) are compared by `persona_panel.statistics.bradley_terry`, with
+ties, by `pairwise`, both orders of every pair with an effect of the place, or by `ranking`. A
+system's merit varies from prompt to prompt (standard deviation 0.7, in log-odds), and each judge
+favours systems (0.4). `gaps`: a response is missing with a probability of 0.3. The true value is
+that of 100,000 prompts. `covered`: of the strengths, of the probabilities of being preferred to an
+average system, and of the differences, with the Monte Carlo standard error; `refused` is the share
+without an interval. `null`: the share of data with a difference that is shown among equal systems.
+What is outside of 93 to 97 %, or above 5 %, by more than two standard errors is marked, and the
+exit status is 1 then.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from itertools import product
 import numpy as np
 
 from benchmarks.harness import simulation_parser
-from panel.statistics.core.strengths import Strengths, WinCounts, bradley_terry
-from panel.statistics.core.tested import LEVEL
+from persona_panel.statistics.core.strengths import Strengths, WinCounts, bradley_terry
+from persona_panel.statistics.core.tested import LEVEL
 
 PROMPTS = (4, 5, 8, 12, 30)
 SIMULATIONS = 1_000

@@ -18,9 +18,9 @@ from pathlib import Path
 
 from rich.console import Console
 
-from panel import Panel
-from panel.reports.terminal.sweep import show_sweep
-from panel.testing import serving
+from persona_panel import Panel
+from persona_panel.reports.formats.terminal.sweep import show_sweep
+from persona_panel.testing import serving
 from tests.sycophant import questions, world
 
 TRUTH = ("pluralistic_engagement", "emotion_agree")

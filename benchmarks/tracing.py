@@ -19,10 +19,10 @@ from typing import Any
 
 from benchmarks.harness import environment, measure, scratch
 from benchmarks.report import Figure, Outcome
-from panel import Panel, Response
-from panel.judging import model_access
-from panel.testing import ScriptedModel
-from rubrics import ModelResponse
+from persona_panel import Panel, Response
+from persona_panel.rubrics import ModelResponse
+from persona_panel.runs.judging import model_access
+from persona_panel.testing import ScriptedModel
 
 AS_IT_IS, TAKEN_OUT = "as it is", "taken out"
 ALLOWED = 1.02

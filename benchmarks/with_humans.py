@@ -17,9 +17,9 @@ from pathlib import Path
 
 import numpy as np
 
-from panel import Panel, PersonaSet, Response, load_definition
-from panel.statistics import correlation, jackknife, resampled_correlation, row_means
-from personas import shipped
+from persona_panel import Panel, PersonaSet, Response, load_definition
+from persona_panel.personas import shipped
+from persona_panel.statistics import correlation, jackknife, resampled_correlation, row_means
 
 MODEL, RUBRIC = "local:smollm2-135m", "debate-speech"
 WAYS = (

@@ -21,8 +21,8 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
-from panel import Dimension, Panel, Response, Rubric, Scale, load_ratings
-from panel.statistics import (
+from persona_panel import Dimension, Panel, Response, Rubric, Scale, load_ratings
+from persona_panel.statistics import (
     added_raters,
     by_chance,
     jackknife,

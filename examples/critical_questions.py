@@ -33,10 +33,10 @@ from typing import Any
 
 import numpy as np
 
-from panel import Panel, Response, load_aligned_ratings
-from panel.questions.match import MEASURES
-from panel.questions.matching import label_kappa, nearest
-from panel.statistics import correlate, correlation
+from persona_panel import Panel, Response, load_aligned_ratings
+from persona_panel.experiments.questions.match import MEASURES
+from persona_panel.experiments.questions.matching import label_kappa, nearest
+from persona_panel.statistics import correlate, correlation
 
 THRESHOLDS = {
     "similarity": (0.0, 0.4, 0.5, 0.6, 0.65, 0.7, 0.75, 0.8, 0.9),

@@ -23,8 +23,8 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
-from panel import Panel, Response, load_ratings
-from panel.statistics import (
+from persona_panel import Panel, Response, load_ratings
+from persona_panel.statistics import (
     correlation,
     ensembles_on_other_items,
     human_ceiling,

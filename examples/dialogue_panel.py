@@ -20,7 +20,7 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
-from panel.statistics import (
+from persona_panel.statistics import (
     correlation,
     effective_judges,
     human_ceiling,

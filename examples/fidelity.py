@@ -22,7 +22,7 @@ from math import isnan
 from pathlib import Path
 from statistics import mean
 
-from panel import Panel, Response, persona_fidelity
+from persona_panel import Panel, Response, persona_fidelity
 
 SOURCE = """Where to get the files: github.com/Media-Bias-Group/\
 Neural-Media-Bias-Detection-Using-Distant-Supervision-With-BABE (MBIC, raw labels)"""

@@ -29,12 +29,12 @@ from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from langgraph.runtime import Runtime
 from langgraph.types import Command, interrupt
 
-from graphs import CHECKPOINTED
-from graphs.context import GraphContext
-from graphs.deliberation import spread
-from graphs.judging import Builder, JudgingState, builder
-from panel import Judge, Judgment, Panel, Response, Verdict, load_responses
-from panel.runs.panel_graph import PanelGraph
+from persona_panel import Judge, Judgment, Panel, Response, Verdict, load_responses
+from persona_panel.graphs import CHECKPOINTED
+from persona_panel.graphs.context import GraphContext
+from persona_panel.graphs.deliberation import spread
+from persona_panel.graphs.judging import Builder, JudgingState, builder
+from persona_panel.runs.panel_graph import PanelGraph
 
 RESPONSES = Path(__file__).with_name("responses.jsonl")
 PERSON = Judge("person", "human", "dimensions")

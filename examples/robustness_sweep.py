@@ -12,7 +12,7 @@ import math
 import sys
 from pathlib import Path
 
-from panel import Panel, Persona, load_framed_responses, load_prompts
+from persona_panel import Panel, Persona, load_framed_responses, load_prompts
 
 HERE = Path(__file__).parent
 READERS = [

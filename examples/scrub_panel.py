@@ -22,8 +22,8 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
-from panel import InputError, load_aligned_ratings
-from panel.statistics import (
+from persona_panel import InputError, load_aligned_ratings
+from persona_panel.statistics import (
     Statistic,
     correlation_test,
     kendall_w,

@@ -29,7 +29,7 @@ from math import isnan
 from pathlib import Path
 from typing import NamedTuple
 
-from panel import (
+from persona_panel import (
     NO_PERSONA,
     ModelConfig,
     Panel,
@@ -40,9 +40,9 @@ from panel import (
     load_definition,
     persona_fidelity,
 )
-from panel import votes as effective_votes
-from panel.statistics import AnalysisOptions, correlate
-from personas import shipped
+from persona_panel import votes as effective_votes
+from persona_panel.personas import shipped
+from persona_panel.statistics import AnalysisOptions, correlate
 
 SOURCES = """Where to get the files:
   sentences.csv  github.com/Media-Bias-Group/Neural-Media-Bias-Detection-Using-Distant-Supervision-\

@@ -17,11 +17,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from panel import load_responses
-from panel.cli.main import command as persona_panel
-from panel.study.answers import answers_by
-from panel.study.packet import Packet
-from panel.study.page import packet_in
+from persona_panel import load_responses
+from persona_panel.cli.main import command as persona_panel
+from persona_panel.study.answers import answers_by
+from persona_panel.study.packet import Packet
+from persona_panel.study.page import packet_in
 
 MODEL, RATERS = "local:smollm2-135m", 4
 SPEC = """\

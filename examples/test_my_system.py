@@ -8,8 +8,8 @@ its place: `Panel("disciplinary", "openai:gpt-4o-mini")`.
 
 from pathlib import Path
 
-from panel import Panel, load_responses
-from panel.testing import ScriptedModel, assert_requirements
+from persona_panel import Panel, load_responses
+from persona_panel.testing import ScriptedModel, assert_requirements
 
 BATCH = Path(__file__).with_name("responses.jsonl")
 

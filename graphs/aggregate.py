@@ -7,10 +7,10 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from operator import attrgetter
 
-from graphs.records import Judgment, LabelSummary, Summary, Verdict, controls_among
-from rubrics import Composite, Rubric
-from rubrics.composite import Reliable
-from rubrics.rubric import once_a_rubric
+from persona_panel.graphs.records import Judgment, LabelSummary, Summary, Verdict, controls_among
+from persona_panel.rubrics import Composite, Rubric
+from persona_panel.rubrics.composite import Reliable
+from persona_panel.rubrics.rubric import once_a_rubric
 
 
 def aggregate(judgments: Sequence[Judgment], rubric: Rubric) -> Verdict:

@@ -2,8 +2,8 @@
 
     START ─ Send, one per model ─▶ compare × M ─▶ aggregate ─▶ END
 
-As in `graphs.judging`, whose means and dialogues these are: what differs is that a judge
-is asked about several responses at once, and that one answer bears on several judgments.
+As in `persona_panel.graphs.judging`, whose means and dialogues these are: what differs is that a
+judge is asked about several responses at once, and that one answer bears on several judgments.
 """
 
 from __future__ import annotations
@@ -23,13 +23,21 @@ from langgraph.runtime import Runtime
 from langgraph.types import Send
 from typing_extensions import TypedDict
 
-from graphs.aggregate import aggregate
-from graphs.context import GraphContext
-from graphs.judging import DialogueResult, run_dialogue
-from graphs.questions import ComparisonTask, by_id, comparison_tasks
-from graphs.records import Judge, Judgment, Response, Verdict
-from rubrics import Usage, load_comparing
-from rubrics.comparison import PREFERRED, Order, Places, Standing, labels_of, outcome, standings
+from persona_panel.graphs.aggregate import aggregate
+from persona_panel.graphs.context import GraphContext
+from persona_panel.graphs.judging import DialogueResult, run_dialogue
+from persona_panel.graphs.questions import ComparisonTask, by_id, comparison_tasks
+from persona_panel.graphs.records import Judge, Judgment, Response, Verdict
+from persona_panel.rubrics import Usage, load_comparing
+from persona_panel.rubrics.comparison import (
+    PREFERRED,
+    Order,
+    Places,
+    Standing,
+    labels_of,
+    outcome,
+    standings,
+)
 
 
 class ComparativeState(TypedDict):
@@ -79,7 +87,7 @@ async def compare_all(
 ) -> list[Judgment]:
     """One judge's judgments of all responses to a prompt, given in the order of their ids.
 
-    Never raises but for cancellation and `Abort`, as `graphs.judging.judge_one`.
+    Never raises but for cancellation and `Abort`, as `persona_panel.graphs.judging.judge_one`.
     """
     persona = context.personas[judge.persona]
     elicitation = load_comparing(judge.elicitation)

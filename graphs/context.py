@@ -7,11 +7,18 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from graphs.deliberation import Deliberation
-from graphs.records import Judge, Judgment, Response
-from personas import Persona
-from rubrics import Layout, ModelRequest, ModelResponse, Rubric, Status, load_elicitation
-from rubrics.peer_feedback import Peer
+from persona_panel.graphs.deliberation import Deliberation
+from persona_panel.graphs.records import Judge, Judgment, Response
+from persona_panel.personas import Persona
+from persona_panel.rubrics import (
+    Layout,
+    ModelRequest,
+    ModelResponse,
+    Rubric,
+    Status,
+    load_elicitation,
+)
+from persona_panel.rubrics.peer_feedback import Peer
 
 if TYPE_CHECKING:
     from langgraph.graph.state import CompiledStateGraph

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from graphs.records import Judgment
+from persona_panel.graphs.records import Judgment
 
 BASELINE = "baseline"
 """The condition of a prompt as it was given."""

@@ -1,7 +1,7 @@
 """When a panel goes on about a response, and what each judge then sees: pure rules.
 
-The loop that follows them is in `graphs.judging`; the words that judges are told are in
-`rubrics.peer_feedback`.
+The loop that follows them is in `persona_panel.graphs.judging`; the words that judges are told are
+in `persona_panel.rubrics.peer_feedback`.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
-from graphs.aggregate import count, summarise
-from graphs.records import Judge, Judgment
-from graphs.revisions import latest_judgments, may_revise
-from graphs.stopping_rules import load_stopping_rule, stopping_rule_names
-from personas import Persona
-from rubrics import CategoryScale, Rubric
-from rubrics.peer_feedback import Peer, ratings_in_words
-from rubrics.rubric import Dimension
+from persona_panel.graphs.aggregate import count, summarise
+from persona_panel.graphs.records import Judge, Judgment
+from persona_panel.graphs.revisions import latest_judgments, may_revise
+from persona_panel.graphs.stopping_rules import load_stopping_rule, stopping_rule_names
+from persona_panel.personas import Persona
+from persona_panel.rubrics import CategoryScale, Rubric
+from persona_panel.rubrics.peer_feedback import Peer, ratings_in_words
+from persona_panel.rubrics.rubric import Dimension
 
 Reveal = Literal["scores", "rationales", "both"]
 
@@ -30,8 +30,8 @@ class Deliberation(BaseModel):
     Args:
         rounds: of revision, at most.
         reveal: what judges see of each other.
-        stop_when: the name of a rule (see `graphs.stopping_rules`) that may end it before the last
-            round; None, there is none.
+        stop_when: the name of a rule (see `persona_panel.graphs.stopping_rules`) that may end it
+            before the last round; None, there is none.
         spread_above: deliberate only on responses whose spread is larger (see `spread`).
         named: whether peers go by persona and model; by default they are anonymous.
     """

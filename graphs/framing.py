@@ -1,7 +1,7 @@
 """What a sweep asks with: prompts, and the framings that a prompt is rewritten into.
 
-Plain data. How a rewriter is asked is in `graphs.rewriting_requests`, how files become these in
-`panel.io`, and the library of framings in `panel/library/framings`.
+Plain data. How a rewriter is asked is in `persona_panel.graphs.rewriting_requests`, how files
+become these in `persona_panel.files`, and the library of framings in `panel/library/framings`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from graphs.degradation import BASELINE as BASELINE
+from persona_panel.graphs.degradation import BASELINE as BASELINE
 
 _ID = r"^[a-z][a-z0-9_]*$"
 

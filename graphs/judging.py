@@ -30,14 +30,19 @@ from langgraph.runtime import Runtime
 from langgraph.types import Send
 from typing_extensions import TypedDict
 
-from graphs.aggregate import aggregate
-from graphs.context import Abort, GraphContext, Unanswered
-from graphs.deliberation import Deliberation, StoppingRuleError, peers_of, should_continue
-from graphs.judgment_checks import check_own
-from graphs.questions import question_of
-from graphs.records import Judge, Judgment, Response, Verdict, without_texts
-from graphs.revisions import has_changed, latest_judgments, may_revise
-from rubrics import (
+from persona_panel.graphs.aggregate import aggregate
+from persona_panel.graphs.context import Abort, GraphContext, Unanswered
+from persona_panel.graphs.deliberation import (
+    Deliberation,
+    StoppingRuleError,
+    peers_of,
+    should_continue,
+)
+from persona_panel.graphs.judgment_checks import check_own
+from persona_panel.graphs.questions import question_of
+from persona_panel.graphs.records import Judge, Judgment, Response, Verdict, without_texts
+from persona_panel.graphs.revisions import has_changed, latest_judgments, may_revise
+from persona_panel.rubrics import (
     Dialogue,
     ModelRequest,
     ModelResponse,
@@ -47,7 +52,7 @@ from rubrics import (
     dialogue_of,
     load_elicitation,
 )
-from rubrics.peer_feedback import Peer, ask_why, peer_feedback, ratings_in_words
+from persona_panel.rubrics.peer_feedback import Peer, ask_why, peer_feedback, ratings_in_words
 
 _NOTHING = Usage()
 

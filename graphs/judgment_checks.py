@@ -6,10 +6,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple, get_args
 
-from graphs.context import Abort
-from graphs.records import Judgment, Response
-from rubrics import CategoryScale, Rubric, Status
-from rubrics.replies import shown
+from persona_panel.graphs.context import Abort
+from persona_panel.graphs.records import Judgment, Response
+from persona_panel.rubrics import CategoryScale, Rubric, Status
+from persona_panel.rubrics.replies import shown
 
 _STATUSES = frozenset(get_args(Status))
 

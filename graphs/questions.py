@@ -10,10 +10,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 
-from graphs.records import Judge, Response, prompt_of
-from personas import Persona
-from rubrics import Comparison, Layout, Question, Rubric, load_comparing
-from rubrics.comparison import Order
+from persona_panel.graphs.records import Judge, Response, prompt_of
+from persona_panel.personas import Persona
+from persona_panel.rubrics import Comparison, Layout, Question, Rubric, load_comparing
+from persona_panel.rubrics.comparison import Order
 
 
 def question_of(

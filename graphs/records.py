@@ -13,8 +13,8 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
-from personas import NO_PERSONA
-from rubrics import Rubric, Status, Usage
+from persona_panel.personas import NO_PERSONA
+from persona_panel.rubrics import Rubric, Status, Usage
 
 _NO_PERSONA = NO_PERSONA.id
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from operator import attrgetter
 
-from graphs.records import Judge, Judgment
-from rubrics import CategoryScale, Rubric
-from rubrics.rubric import Dimension
+from persona_panel.graphs.records import Judge, Judgment
+from persona_panel.rubrics import CategoryScale, Rubric
+from persona_panel.rubrics.rubric import Dimension
 
 _REAL_STEPS = 10
 

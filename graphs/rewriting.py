@@ -18,8 +18,8 @@ from collections.abc import Generator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from graphs.framing import Framings, Prompt, Variant
-from graphs.rewriting_requests import (
+from persona_panel.graphs.framing import Framings, Prompt, Variant
+from persona_panel.graphs.rewriting_requests import (
     UNCHECKED,
     check_questions,
     check_request,
@@ -28,8 +28,8 @@ from graphs.rewriting_requests import (
     read_variants,
     rewrite_request,
 )
-from rubrics import ModelRequest, ModelResponse
-from rubrics.replies import Unreadable
+from persona_panel.rubrics import ModelRequest, ModelResponse
+from persona_panel.rubrics.replies import Unreadable
 
 Role = Literal["rewriter", "checker"]
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from graphs.framing import Condition, Framings, Prompt, Variant
-from rubrics import ModelRequest, ModelResponse
-from rubrics.exchange import correction
-from rubrics.fence import fence_for, fenced
-from rubrics.replies import Unreadable, is_refusal, read_flag, read_object
+from persona_panel.graphs.framing import Condition, Framings, Prompt, Variant
+from persona_panel.rubrics import ModelRequest, ModelResponse
+from persona_panel.rubrics.exchange import correction
+from persona_panel.rubrics.fence import fence_for, fenced
+from persona_panel.rubrics.replies import Unreadable, is_refusal, read_flag, read_object
 
 _REWRITER = (
     "You put questions into the words of people who ask them in a chat. You never answer a "

@@ -3,8 +3,8 @@
     START ─▶ rewrite ─▶ respond ─ Send, one per response ─▶ judge ─▶ compare ─▶ END
       └──────────── responses given: Send ──────────────────▲
 
-`judge` runs the judging graph (`graphs.judging`) on one response. As there, nothing here
-opens a socket, a file or a cache, and the state holds keys and small values. What is worth
+`judge` runs the judging graph (`persona_panel.graphs.judging`) on one response. As there, nothing
+here opens a socket, a file or a cache, and the state holds keys and small values. What is worth
 keeping leaves by the custom stream as soon as it is made: `Variant`, `Answer`, `Verdict`; a
 `Judgment` is told by the judging means.
 """
@@ -26,14 +26,14 @@ from langgraph.runtime import Runtime
 from langgraph.types import Send
 from typing_extensions import TypedDict
 
-from graphs.context import Abort, GraphContext, Unanswered
-from graphs.degradation import Degradation, degradation
-from graphs.framing import BASELINE, Framings, Prompt, Variant
-from graphs.judging import judge_response
-from graphs.records import Judgment, Response
-from graphs.revisions import latest_judgments
-from graphs.rewriting import Rewriting, Role, Step, rewriting
-from rubrics import ModelRequest, ModelResponse, Status, Usage
+from persona_panel.graphs.context import Abort, GraphContext, Unanswered
+from persona_panel.graphs.degradation import Degradation, degradation
+from persona_panel.graphs.framing import BASELINE, Framings, Prompt, Variant
+from persona_panel.graphs.judging import judge_response
+from persona_panel.graphs.records import Judgment, Response
+from persona_panel.graphs.revisions import latest_judgments
+from persona_panel.graphs.rewriting import Rewriting, Role, Step, rewriting
+from persona_panel.rubrics import ModelRequest, ModelResponse, Status, Usage
 
 JudgeSees = Literal["framed", "baseline"]
 """The question that a judge is shown with a response: the one that it answers, or the

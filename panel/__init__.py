@@ -2,7 +2,7 @@
 
 The public names stand in `__init__.pyi`, each once, and are imported when first used:
 
-    from panel import Panel, Response, load_responses
+    from persona_panel import Panel, Response, load_responses
 """
 
 from typing import Any

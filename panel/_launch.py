@@ -68,6 +68,6 @@ def main() -> None:
     # Imports make little that is let go of: to look for cycles while they go on, as Python does
     # again and again, costs a seventh of the start. All of them make fewer objects than this.
     gc.set_threshold(300_000, 20, 50)
-    from panel.cli.main import command
+    from persona_panel.cli.main import command
 
     command()

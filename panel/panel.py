@@ -1,4 +1,5 @@
-"""The panel, as a user holds it: a plan, and what `panel.runs` and `panel.sweep` do with it."""
+"""The panel, as a user holds it: a plan, and what `persona_panel.runs` and
+`persona_panel.experiments.sweep` do with it."""
 
 from __future__ import annotations
 
@@ -6,38 +7,38 @@ from collections.abc import AsyncGenerator, AsyncIterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from graphs import Judge, Verdict
-from graphs.deliberation import Deliberation
-from panel.calls.budget import NO_CAPS, Caps
-from panel.judging.cost_estimate import CostEstimate
-from panel.models.event_loops import run_in_loop
-from panel.plan.definitions import DEFAULT_MODEL
-from panel.plan.panel_plan import PanelPlan
-from panel.plan.short_form import plan_facts
-from panel.runs import executor
-from panel.runs.execution import Engine, Execution
-from panel.runs.output import RunOutput
-from panel.runs.run import Run
-from personas import Persona, PersonaSet
-from rubrics import Layout, Rubric
+from persona_panel.calls.budget import NO_CAPS, Caps
+from persona_panel.graphs import Judge, Verdict
+from persona_panel.graphs.deliberation import Deliberation
+from persona_panel.models.event_loops import run_in_loop
+from persona_panel.personas import Persona, PersonaSet
+from persona_panel.plan.definitions import DEFAULT_MODEL
+from persona_panel.plan.panel_plan import PanelPlan
+from persona_panel.plan.short_form import plan_facts
+from persona_panel.rubrics import Layout, Rubric
+from persona_panel.runs import executor
+from persona_panel.runs.execution import Engine, Execution
+from persona_panel.runs.judging.cost_estimate import CostEstimate
+from persona_panel.runs.output import RunOutput
+from persona_panel.runs.run import Run
 
 if TYPE_CHECKING:
     from typing import Any, Unpack
 
     from langgraph.checkpoint.base import BaseCheckpointSaver
 
-    from graphs import Response
-    from graphs.framing import Prompt
-    from graphs.judging import Builder
-    from panel.io.tables import Responses
-    from panel.plan.overrides import PanelOverrides
-    from panel.runs.executor import OnJudgment, ScoreOptions
-    from panel.runs.panel_graph import PanelGraph
-    from panel.statistics.core.options import Random
-    from panel.statistics.core.table import Ratings
-    from panel.sweep.plan import Models, Options, SweepOptions
-    from panel.sweep.result import Sweep
-    from panel.sweep.running import OnEvent
+    from persona_panel.experiments.sweep.plan import Models, Options, SweepOptions
+    from persona_panel.experiments.sweep.result import Sweep
+    from persona_panel.experiments.sweep.running import OnEvent
+    from persona_panel.files.tables import Responses
+    from persona_panel.graphs import Response
+    from persona_panel.graphs.framing import Prompt
+    from persona_panel.graphs.judging import Builder
+    from persona_panel.plan.overrides import PanelOverrides
+    from persona_panel.runs.executor import OnJudgment, ScoreOptions
+    from persona_panel.runs.panel_graph import PanelGraph
+    from persona_panel.statistics.core.options import Random
+    from persona_panel.statistics.core.table import Ratings
 
 
 class Panel:
@@ -103,7 +104,7 @@ class Panel:
             checkpointer: where it keeps its state (`graphs.CHECKPOINTED`), so that it can be
                 interrupted and resumed; a node has that of the graph around it.
         """
-        from panel.runs.panel_graph import panel_graph
+        from persona_panel.runs.panel_graph import panel_graph
 
         return panel_graph(self.plan, checkpointer)
 
@@ -227,11 +228,11 @@ class Panel:
             targets: whose robustness is measured; models as the panel's.
             out, caps: of the whole sweep, as of `ascore`.
             on_event: called with each variant, answer, judgment and verdict; as `on_judgment`.
-            options: see `panel.sweep.plan.Options`.
+            options: see `persona_panel.experiments.sweep.plan.Options`.
 
         Raises as `ascore`, and for faults in prompts, framings and options.
         """
-        from panel.sweep.running import run_sweep
+        from persona_panel.experiments.sweep.running import run_sweep
 
         given = self.plan, prompts, targets, options
         return await run_sweep(*given, out=out, caps=caps, on_event=on_event)
@@ -243,6 +244,6 @@ class Panel:
         **options: Unpack[Options],
     ) -> list[CostEstimate]:
         """What a sweep would take, model by model, the cache counted in; calls nothing."""
-        from panel.sweep.estimating import estimate_sweep
+        from persona_panel.experiments.sweep.estimating import estimate_sweep
 
         return estimate_sweep(self.plan, prompts, targets, options)

@@ -3,7 +3,7 @@
 from importlib.resources import files
 from pathlib import Path
 
-from personas.persona import NO_PERSONA, Persona, PersonaSet
+from persona_panel.personas.persona import NO_PERSONA, Persona, PersonaSet
 
 __all__ = ["NO_PERSONA", "Persona", "PersonaSet", "shipped"]
 

@@ -1,7 +1,7 @@
 """Who reads: one viewpoint, and a named set of them.
 
 Only the shapes live here. How a file becomes one of them, with errors that name
-its lines, is the business of `panel.io`.
+its lines, is the business of `persona_panel.files`.
 """
 
 from __future__ import annotations

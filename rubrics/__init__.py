@@ -3,8 +3,8 @@
 from importlib.resources import files
 from pathlib import Path
 
-from rubrics.composite import Composite
-from rubrics.elicitation import (
+from persona_panel.rubrics.composite import Composite
+from persona_panel.rubrics.elicitation import (
     Calls,
     Comparing,
     Comparison,
@@ -24,9 +24,20 @@ from rubrics.elicitation import (
     load_elicitation,
     shares_prefix,
 )
-from rubrics.one_dimension import calls_by_dimension, dialogue_of, single_dimension_rubrics
-from rubrics.rubric import Abstention, Dimension, ItemForm, Rubric, RubricVariant, VariantDimension
-from rubrics.scale import CategoryScale, RealScale, Scale
+from persona_panel.rubrics.one_dimension import (
+    calls_by_dimension,
+    dialogue_of,
+    single_dimension_rubrics,
+)
+from persona_panel.rubrics.rubric import (
+    Abstention,
+    Dimension,
+    ItemForm,
+    Rubric,
+    RubricVariant,
+    VariantDimension,
+)
+from persona_panel.rubrics.scale import CategoryScale, RealScale, Scale
 
 __all__ = [
     "Abstention",

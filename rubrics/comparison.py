@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from itertools import combinations, islice
 from typing import Literal
 
-from rubrics.elicitation import Comparison
-from rubrics.fence import fence_for, fenced
-from rubrics.probabilities import letters
-from rubrics.rubric import Dimension, Rubric, once_a_rubric
-from rubrics.scale import RealScale
-from rubrics.wording import laid_out
+from persona_panel.rubrics.elicitation import Comparison
+from persona_panel.rubrics.fence import fence_for, fenced
+from persona_panel.rubrics.probabilities import letters
+from persona_panel.rubrics.rubric import Dimension, Rubric, once_a_rubric
+from persona_panel.rubrics.scale import RealScale
+from persona_panel.rubrics.wording import laid_out
 
 MOST = 100
 """How many responses to a prompt can be compared."""

@@ -1,6 +1,6 @@
 """Which ratings make up a rubric's composite, and how; the shape alone.
 
-The arithmetic is in `graphs.aggregate`.
+The arithmetic is in `persona_panel.graphs.aggregate`.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 An elicitation is a generator without I/O: it yields a `ModelRequest`, is sent a
 `ModelResponse`, and returns a `ParsedJudgment`. It can be tested with scripted replies, without
 a model, a loop or a clock. The elicitations themselves are the modules of
-`rubrics.elicitations`, found by their names.
+`persona_panel.rubrics.elicitations`, found by their names.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, Literal, NamedTuple, Protocol, cast
 
-from rubrics.extensions import extension_names, load_extension
-from rubrics.rubric import Rubric
+from persona_panel.rubrics.extensions import extension_names, load_extension
+from persona_panel.rubrics.rubric import Rubric
 
 _GROUP = "persona_panel.elicitations"
 
@@ -190,7 +190,7 @@ class Calls(NamedTuple):
 
 
 class Elicitation(Protocol):
-    """What a module of `rubrics.elicitations` offers."""
+    """What a module of `persona_panel.rubrics.elicitations` offers."""
 
     @property
     def NEEDS_LOGPROBS(self) -> bool: ...
@@ -215,7 +215,8 @@ class Elicitation(Protocol):
 
 
 class Comparing(Protocol):
-    """What a module of `rubrics.elicitations` offers that compares the responses to a prompt.
+    """What a module of `persona_panel.rubrics.elicitations` offers that compares the responses to a
+    prompt.
 
     It has `serves` and `output_rubric` as the others do, and instead of one dialogue about a
     response a dialogue about each of its orders.
@@ -256,7 +257,7 @@ class Comparing(Protocol):
 
 def elicitation_names() -> tuple[str, ...]:
     """The elicitations there are, in alphabetical order."""
-    return extension_names("rubrics.elicitations", _GROUP, hyphens=True)
+    return extension_names("persona_panel.rubrics.elicitations", _GROUP, hyphens=True)
 
 
 # Once a name, as every judgment asks for one.
@@ -268,7 +269,9 @@ def load_elicitation(name: str) -> Elicitation:
         KeyError: there is none of that name.
         ExtensionError: another distribution's cannot be imported.
     """
-    found: Elicitation = load_extension("rubrics.elicitations", _GROUP, name, hyphens=True)
+    found: Elicitation = load_extension(
+        "persona_panel.rubrics.elicitations", _GROUP, name, hyphens=True
+    )
     return found
 
 

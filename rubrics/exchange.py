@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from rubrics.elicitation import Dialogue, ModelRequest, ModelResponse, ParsedJudgment
-from rubrics.fence import fence_for, fenced
-from rubrics.replies import Unreadable, is_refusal
+from persona_panel.rubrics.elicitation import Dialogue, ModelRequest, ModelResponse, ParsedJudgment
+from persona_panel.rubrics.fence import fence_for, fenced
+from persona_panel.rubrics.replies import Unreadable, is_refusal
 
 Read = Callable[[ModelResponse], ParsedJudgment]
 """Reads a reply that `unusable` lets pass; raises Unreadable with what is wrong."""

@@ -10,8 +10,8 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
-from rubrics.elicitation import Calls, Dialogue, Elicitation, ParsedJudgment, Question
-from rubrics.rubric import Rubric, once_a_rubric
+from persona_panel.rubrics.elicitation import Calls, Dialogue, Elicitation, ParsedJudgment, Question
+from persona_panel.rubrics.rubric import Rubric, once_a_rubric
 
 
 @once_a_rubric

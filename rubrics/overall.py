@@ -8,7 +8,7 @@ of the rubric's criteria.
 
 from __future__ import annotations
 
-from rubrics.elicitation import (
+from persona_panel.rubrics.elicitation import (
     Calls,
     Dialogue,
     ModelRequest,
@@ -16,11 +16,11 @@ from rubrics.elicitation import (
     ParsedJudgment,
     Question,
 )
-from rubrics.exchange import ask_twice
-from rubrics.rubric import Dimension, Rubric, once_a_rubric
-from rubrics.scale import CategoryScale, RealScale, Scale
-from rubrics.single_number import read_number
-from rubrics.wording import SYSTEM, opening
+from persona_panel.rubrics.exchange import ask_twice
+from persona_panel.rubrics.rubric import Dimension, Rubric, once_a_rubric
+from persona_panel.rubrics.scale import CategoryScale, RealScale, Scale
+from persona_panel.rubrics.single_number import read_number
+from persona_panel.rubrics.wording import SYSTEM, opening
 
 _TOKENS = 4  # about what such an answer takes
 _ID = "overall"

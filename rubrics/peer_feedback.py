@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from rubrics.elicitation import Dialogue, ModelRequest, ParsedJudgment, Question
-from rubrics.exchange import unusable
-from rubrics.fence import fence_for, fenced
-from rubrics.rubric import Rubric
-from rubrics.wording import SYSTEM, opening
+from persona_panel.rubrics.elicitation import Dialogue, ModelRequest, ParsedJudgment, Question
+from persona_panel.rubrics.exchange import unusable
+from persona_panel.rubrics.fence import fence_for, fenced
+from persona_panel.rubrics.rubric import Rubric
+from persona_panel.rubrics.wording import SYSTEM, opening
 
 REASON_TOKENS = 160
 _NO_REASON = frozenset({"nothing", "none", "no", "n/a", "na", "no reason", "nothing did"})

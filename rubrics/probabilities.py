@@ -16,9 +16,9 @@ from dataclasses import replace
 from itertools import accumulate, count, product
 from string import ascii_uppercase
 
-from rubrics.elicitation import ModelRequest, ModelResponse, ParsedJudgment, Position
-from rubrics.replies import shown
-from rubrics.wording import SYSTEM
+from persona_panel.rubrics.elicitation import ModelRequest, ModelResponse, ParsedJudgment, Position
+from persona_panel.rubrics.replies import shown
+from persona_panel.rubrics.wording import SYSTEM
 
 YES_NO = ("yes", "no")
 

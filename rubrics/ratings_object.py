@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from rubrics.elicitation import ParsedJudgment, Status
-from rubrics.replies import read_flag, read_label, read_object, read_score
-from rubrics.rubric import Dimension, Rubric, once_a_rubric
-from rubrics.scale import CategoryScale, RealScale
+from persona_panel.rubrics.elicitation import ParsedJudgment, Status
+from persona_panel.rubrics.replies import read_flag, read_label, read_object, read_score
+from persona_panel.rubrics.rubric import Dimension, Rubric, once_a_rubric
+from persona_panel.rubrics.scale import CategoryScale, RealScale
 
 TOKENS_A_KEY = 16
 """About how many tokens a key takes with its value, where a small model writes it; others get by

@@ -16,9 +16,9 @@ from typing import Any
 
 import orjson
 
-from rubrics.rubric import Dimension
-from rubrics.scale import RealScale, Scale
-from rubrics.unicode import well_formed, well_formed_json
+from persona_panel.rubrics.rubric import Dimension
+from persona_panel.rubrics.scale import RealScale, Scale
+from persona_panel.rubrics.unicode import well_formed, well_formed_json
 
 
 class Unreadable(ValueError):

@@ -1,7 +1,8 @@
 """What is asked: a rubric and its dimensions.
 
 Only the shapes live here: how a question is put to a model and how its answer is
-read is in `rubrics.elicitations`, and how a file becomes a rubric in `panel.io`.
+read is in `persona_panel.rubrics.elicitations`, and how a file becomes a rubric in
+`persona_panel.files`.
 """
 
 from __future__ import annotations
@@ -12,8 +13,8 @@ from typing import Annotated, TypeVar
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
-from rubrics.composite import Composite
-from rubrics.scale import AnyScale, CategoryScale, RealScale, Scale
+from persona_panel.rubrics.composite import Composite
+from persona_panel.rubrics.scale import AnyScale, CategoryScale, RealScale, Scale
 
 T = TypeVar("T")
 

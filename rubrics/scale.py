@@ -1,7 +1,7 @@
 """What a rating may be: a whole number, a real number, or one of several categories.
 
-Only the shapes live here. How a scale is put into words is in `rubrics.wording`, and how
-a rating on it is read in `rubrics.replies`.
+Only the shapes live here. How a scale is put into words is in `persona_panel.rubrics.wording`, and
+how a rating on it is read in `persona_panel.rubrics.replies`.
 """
 
 from __future__ import annotations

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 
-from rubrics.replies import Unreadable, is_refusal, read_object, read_score
-from rubrics.rubric import Dimension
-from rubrics.scale import CategoryScale
+from persona_panel.rubrics.replies import Unreadable, is_refusal, read_object, read_score
+from persona_panel.rubrics.rubric import Dimension
+from persona_panel.rubrics.scale import CategoryScale
 
 _NUMBER = r"-?[0-9]+(?:[.,][0-9]+)*"
 # Not within a word or a longer number: 3rd, 1e5.

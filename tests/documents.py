@@ -33,7 +33,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from panel.testing import Answer, ok, serving
+from persona_panel.testing import Answer, ok, serving
 from tests.helpers import forked
 
 ROOT = Path(__file__).parents[1]

@@ -1,5 +1,5 @@
-"""Further faults of the scripted server in `panel.testing`, and the server as a process of its own:
-`python -m tests.server`, which a benchmark wants.
+"""Further faults of the scripted server in `persona_panel.testing`, and the server as a process of
+its own: `python -m tests.server`, which a benchmark wants.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 
 import orjson
 
-from panel.testing.answers import (
+from persona_panel.testing.answers import (
     Answer,
     Call,
     Script,
@@ -29,7 +29,7 @@ from panel.testing.answers import (
     status,
     truncated,
 )
-from panel.testing.server import ScriptedServer
+from persona_panel.testing.server import ScriptedServer
 
 
 def empty() -> Answer:

@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from hashlib import blake2b
 from typing import Any
 
-from panel.testing import Answer, Script, ok
+from persona_panel.testing import Answer, Script, ok
 
 OPENERS = {
     "empirical_i": "I rather think it is as they say.",

@@ -9,9 +9,8 @@ from pathlib import Path
 import click
 import pytest
 
-import panel
-from panel.cli.main import command
-from panel.testing import serving
+from persona_panel.cli.main import command
+from persona_panel.testing import serving
 from tests.documents import (
     PAGES,
     ROOT,

@@ -11,14 +11,13 @@ from typing import Any
 
 import pytest
 
-from graphs.deliberation import Deliberation
-from graphs.framing import Prompt
-from graphs.rewriting import Step, rewriting
-from panel import Dimension, ModelConfig, Panel, Persona, Response, Rubric, Scale
-from panel.questions.asking import asking_questions, asking_which
-from panel.sweep.library import framings_of
-from panel.testing import Answer, ok, serving
-from rubrics import (
+from persona_panel import Dimension, ModelConfig, Panel, Persona, Response, Rubric, Scale
+from persona_panel.experiments.questions.asking import asking_questions, asking_which
+from persona_panel.experiments.sweep.library import framings_of
+from persona_panel.graphs.deliberation import Deliberation
+from persona_panel.graphs.framing import Prompt
+from persona_panel.graphs.rewriting import Step, rewriting
+from persona_panel.rubrics import (
     Comparison,
     Layout,
     ModelRequest,
@@ -28,9 +27,10 @@ from rubrics import (
     elicitation_names,
     is_comparative,
 )
-from rubrics.elicitation import load_comparing, load_elicitation
-from rubrics.peer_feedback import Peer, ask_why, peer_feedback
-from rubrics.replies import Unreadable
+from persona_panel.rubrics.elicitation import load_comparing, load_elicitation
+from persona_panel.rubrics.peer_feedback import Peer, ask_why, peer_feedback
+from persona_panel.rubrics.replies import Unreadable
+from persona_panel.testing import Answer, ok, serving
 from tests.sycophant import world
 
 CANARY = "Zilpzalp"

@@ -55,7 +55,7 @@ def test_statistics_import_arrays_and_nothing_else() -> None:
                 f"{path.relative_to(ROOT)}: {module}"
                 for module in modules
                 if module.partition(".")[0] not in known
-                and not f"{module}.".startswith("panel.statistics.")
+                and not f"{module}.".startswith("persona_panel.statistics.")
             ]
     assert found == []
 

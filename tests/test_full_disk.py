@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from panel.testing import ScriptedServer, serving
+from persona_panel.testing import ScriptedServer, serving
 from tests.helpers import forked
 from tests.helpers.command import COMMAND
 from tests.helpers.fork_client import Forked

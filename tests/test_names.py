@@ -7,9 +7,6 @@ import pkgutil
 from collections import defaultdict
 from pathlib import Path
 
-import panel
-import panel.statistics
-
 ROOT = Path(__file__).parent.parent
 PACKAGES = ("panel", "graphs", "rubrics", "personas")
 

@@ -12,10 +12,10 @@ from pathlib import Path
 import click
 import pytest
 
-from panel import Panel, Response
-from panel.cli.main import command
-from panel.io.commands import command_line
-from panel.testing import ScriptedModel
+from persona_panel import Panel, Response
+from persona_panel.cli.main import command
+from persona_panel.files.commands import command_line
+from persona_panel.testing import ScriptedModel
 from tests.documents import PAGES, ROOT
 from tests.helpers.invoked import invoked
 from tests.helpers.printed_commands import (

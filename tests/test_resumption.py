@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 
-from panel.calls.stores.disk import _records
-from panel.testing import Answer, ok, serving
+from persona_panel.calls.stores.disk import _records
+from persona_panel.testing import Answer, ok, serving
 from tests.helpers import forked
 from tests.helpers.command import COMMAND
 from tests.helpers.fork_client import Forked

@@ -9,20 +9,20 @@ from typing import Any
 import numpy as np
 import pytest
 
-from graphs.records import controls_among
-from panel import Run
-from panel.breakdown.contested import contested
-from panel.breakdown.groups import model_differences
-from panel.breakdown.personas import persona_departures
-from panel.conclusions.score import Judged
-from panel.runs.ranking_document import difference_document, system_document
-from panel.statistics.breakdown.group_contrasts import ALL_SYSTEMS
-from panel.statistics.core.ranking import Leaderboard
-from panel.sweep.cell_documents import cell_document
-from panel.sweep.conclusion import sweep_conclusion
-from panel.sweep.deltas import Names, measure
-from panel.sweep.detectable import detectable_in
-from panel.sweep.profiles import Profile, SweepLabels, profiles
+from persona_panel import Run
+from persona_panel.analyses.breakdown.contested import contested
+from persona_panel.analyses.breakdown.groups import model_differences
+from persona_panel.analyses.breakdown.personas import persona_departures
+from persona_panel.experiments.sweep.cell_documents import cell_document
+from persona_panel.experiments.sweep.conclusion import sweep_conclusion
+from persona_panel.experiments.sweep.deltas import Names, measure
+from persona_panel.experiments.sweep.detectable import detectable_in
+from persona_panel.experiments.sweep.profiles import Profile, SweepLabels, profiles
+from persona_panel.graphs.records import controls_among
+from persona_panel.results.conclusions.score import Judged
+from persona_panel.runs.ranking_document import difference_document, system_document
+from persona_panel.statistics.breakdown.group_contrasts import ALL_SYSTEMS
+from persona_panel.statistics.core.ranking import Leaderboard
 from tests.helpers.random_runs import random_run
 from tests.helpers.sentences import DIFFERS, LEVEL, RUN, SWEEP, Beside, read
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-import panel.cli.score
-import panel.reports.json
-import panel.reports.terminal.run
-import panel.runs.executor  # noqa: F401
-from panel.breakdown.summary import differs_document
-from panel.runs.load import load_run
-from panel.runs.run import SAYS_WHO_DIFFERS
+import persona_panel.cli.score
+import persona_panel.reports.formats.json
+import persona_panel.reports.formats.terminal.run
+import persona_panel.runs.executor  # noqa: F401
+from persona_panel.analyses.breakdown.summary import differs_document
+from persona_panel.runs.load import load_run
+from persona_panel.runs.run import SAYS_WHO_DIFFERS
 
 
 def main(folder: str, *page: str) -> None:
@@ -24,7 +24,7 @@ def main(folder: str, *page: str) -> None:
     if run.coverage.expected <= SAYS_WHO_DIFFERS:
         differs_document(run)
     if page:
-        from panel.report_page.report import NAME, report_of
+        from persona_panel.reports.page.report import NAME, report_of
 
         report_of(run).write(Path(folder) / NAME)
 

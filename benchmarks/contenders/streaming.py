@@ -12,7 +12,7 @@ import asyncio
 import sys
 from collections.abc import Iterator
 
-from panel import ModelConfig, Panel, Persona, Response
+from persona_panel import ModelConfig, Panel, Persona, Response
 
 TEXT = "Meritocracy promises that places go to the able, and hides how ability is made. " * 30
 READER = Persona(

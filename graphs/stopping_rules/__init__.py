@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol, cast
 
-from graphs.records import Judgment
-from rubrics import Rubric
-from rubrics.extensions import extension_names, load_extension
+from persona_panel.graphs.records import Judgment
+from persona_panel.rubrics import Rubric
+from persona_panel.rubrics.extensions import extension_names, load_extension
 
 _GROUP = "persona_panel.stopping_rules"
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from graphs.records import Judgment
-from graphs.revisions import has_changed, latest_judgments, may_revise
-from rubrics import Rubric
+from persona_panel.graphs.records import Judgment
+from persona_panel.graphs.revisions import has_changed, latest_judgments, may_revise
+from persona_panel.rubrics import Rubric
 
 
 def should_stop(judgments: Sequence[Judgment], rubric: Rubric) -> bool:

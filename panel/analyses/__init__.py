@@ -5,10 +5,10 @@ How to write one, or move one here (`votes.py` is an example; `X` is its name):
 1. `panel/analyses/X.py`, whose imports at the top are light (no numpy, no pydantic: `--help`
    imports the module); what computes is imported in the function.
 2. A function `X(inputs, *, options) -> Result`, decorated with `@analysis(title, *parameters,
-   requirements=examples)`. Parameters are those of `panel.analyses.parameters` (what several have)
-   and `Option`s of its own, each called as the argument. The docstring, up to `Args:`, is the
-   command's help; exit statuses and the options of every result are added.
-3. Inputs are read by `panel.analyses.inputs`: files or objects, alike.
+   requirements=examples)`. Parameters are those of `persona_panel.analyses.parameters` (what
+   several have) and `Option`s of its own, each called as the argument. The docstring, up to
+   `Args:`, is the command's help; exit statuses and the options of every result are added.
+3. Inputs are read by `persona_panel.analyses.inputs`: files or objects, alike.
 4. `X_result(what was computed, …) -> Result` describes it: sentences (`X_conclusion`), tables of
    `Column`s and rows (`row_of` takes attributes), `Estimate`s and `Difference`s as cells, `Key`s
    with labels and the values that a requirement may leave out; `figure=` is the name by which it
@@ -16,7 +16,7 @@ How to write one, or move one here (`votes.py` is an example; `X` is its name):
    `full`, `remarks_in_full`; for programs alone: no title, no head; for people alone:
    `programs=False`. `reading`, `source` and `coverage` say what it is of. Intervals, p-values,
    reasons, "in brackets", "--full has …" come by themselves.
-5. Its line in `panel/cli/main.py` (`"X": ("panel.analyses.X", "…")`), its name in
+5. Its line in `panel/cli/main.py` (`"X": ("persona_panel.analyses.X", "…")`), its name in
    `panel/__init__.pyi`; on the page it is one of `PeopleSection.results`, or `section_of(result)`.
 6. Delete `panel/cli/X.py`, `panel/conclusions/X.py`, `panel/reports/terminal/X.py`,
    `panel/gate/X_figures.py`, its functions in `panel/reports/{__init__,json,terminal/__init__}.py`

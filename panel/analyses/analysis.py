@@ -9,7 +9,7 @@ from typing import ParamSpec
 
 import click
 
-from panel.results.result import Result
+from persona_panel.results.result import Result
 
 P = ParamSpec("P")
 
@@ -62,7 +62,7 @@ def analysis(
 
     Args:
         title, requirements, n_parts: as of `Analysis`.
-        parameters: of the command, in its order; see `panel.analyses.parameters`.
+        parameters: of the command, in its order; see `persona_panel.analyses.parameters`.
     """
     declared: list[click.Parameter] = []
     for each in parameters:

@@ -7,24 +7,34 @@ from dataclasses import replace
 from math import isnan, nan
 from typing import TYPE_CHECKING
 
-from panel.analyses import parameters
-from panel.analyses.analysis import analysis
-from panel.analyses.parameters import COLUMNS_OF_RATINGS
-from panel.conclusions.wording import NAMES_SHOWN, ONE_PERSON, counted, dimension_called, listed
-from panel.results.result import Result
-from panel.results.table import Column, Key, Table, row_of
-from panel.statistics.core.display import number
-from panel.statistics.core.names import ALL, COMPOSITE
-from panel.statistics.core.statistic import Reason
+from persona_panel.analyses import parameters
+from persona_panel.analyses.analysis import analysis
+from persona_panel.analyses.parameters import COLUMNS_OF_RATINGS
+from persona_panel.results.conclusions.wording import (
+    NAMES_SHOWN,
+    ONE_PERSON,
+    counted,
+    dimension_called,
+    listed,
+)
+from persona_panel.results.result import Result
+from persona_panel.results.table import Column, Key, Table, row_of
+from persona_panel.statistics.core.display import number
+from persona_panel.statistics.core.names import ALL, COMPOSITE
+from persona_panel.statistics.core.statistic import Reason
 
 if TYPE_CHECKING:
-    from panel.analyses.inputs import RatingsSource
-    from panel.io.people_scales import GivenScale
-    from panel.io.records import ColumnMapping
-    from panel.statistics.core.coverage import Coverage
-    from panel.statistics.core.estimate import Difference
-    from panel.statistics.core.ranking import Leaderboard
-    from panel.statistics.humans.calibration import Calibration, CorrectedPair, CorrectedSystem
+    from persona_panel.analyses.inputs import RatingsSource
+    from persona_panel.files.people_scales import GivenScale
+    from persona_panel.files.records import ColumnMapping
+    from persona_panel.statistics.core.coverage import Coverage
+    from persona_panel.statistics.core.estimate import Difference
+    from persona_panel.statistics.core.ranking import Leaderboard
+    from persona_panel.statistics.humans.calibration import (
+        Calibration,
+        CorrectedPair,
+        CorrectedSystem,
+    )
 
 _Lead = tuple[str, str]
 
@@ -102,17 +112,17 @@ def calibrate(
         InputError: anything is wrong with either, they share too few items, or means say nothing
             of systems.
     """
-    from panel.analyses.inputs import (
+    from persona_panel.analyses.inputs import (
         input_name,
         opened_sides,
         reading_of,
         rescaling_of,
         run_of,
     )
-    from panel.io.rating_checks import check_calibration
-    from panel.io.selections import given_inclusion, inclusion_of
-    from panel.runs.run import composite_name
-    from panel.statistics import calibrate as calibration
+    from persona_panel.files.rating_checks import check_calibration
+    from persona_panel.files.selections import given_inclusion, inclusion_of
+    from persona_panel.runs.run import composite_name
+    from persona_panel.statistics import calibrate as calibration
 
     ours, theirs = opened_sides(
         panel,
@@ -153,8 +163,8 @@ def calibrate_result(
             ratings unless given.
         reading, source, coverage: as of `Result`.
     """
-    from panel.conclusions.labels import called_by
-    from panel.statistics.humans.prediction_powered import WIDEST
+    from persona_panel.results.conclusions.labels import called_by
+    from persona_panel.statistics.humans.prediction_powered import WIDEST
 
     systems = {each.system for each in found.systems}
     dimensions = {each.dimension for each in found.systems}
@@ -259,7 +269,7 @@ def calibrate_conclusion(found: Calibration) -> list[str]:
     do not show; how wide corrected intervals are, of people's own; what would halve the widest,
     both of the composite where there is one; that one person is not people. Where people rated
     everything there is nothing to correct, and that is said in place of widths."""
-    from panel.conclusions.labels import called_by
+    from persona_panel.results.conclusions.labels import called_by
 
     found = found.labelled(called_by(found.labels))
     corrected = [one for one in found.systems if one.found.corrected.reason is None]
@@ -286,7 +296,7 @@ def calibrate_conclusion(found: Calibration) -> list[str]:
 
 def _uncorrected(systems: Iterable[CorrectedSystem]) -> list[str]:
     """Which means could not be corrected, by reason."""
-    from panel.statistics.humans.prediction_powered import LEAST_PROMPTS
+    from persona_panel.statistics.humans.prediction_powered import LEAST_PROMPTS
 
     by_reason: dict[str, list[str]] = {}
     for one in systems:

@@ -6,15 +6,15 @@ from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
-from panel.conclusions.readings import origin_sentences
-from panel.errors import Fault, InputError
-from panel.io.aligned_ratings import align_ratings, load_human_ratings
-from panel.io.people_scales import GivenScale
-from panel.io.ratings import load_ratings
-from panel.io.records import ColumnMapping, Source, name_of
-from panel.runs.load import load_run
-from panel.runs.run import Run
-from panel.statistics.core.table import Ratings
+from persona_panel.files.aligned_ratings import align_ratings, load_human_ratings
+from persona_panel.files.errors import Fault, InputError
+from persona_panel.files.people_scales import GivenScale
+from persona_panel.files.ratings import load_ratings
+from persona_panel.files.records import ColumnMapping, Source, name_of
+from persona_panel.results.conclusions.readings import origin_sentences
+from persona_panel.runs.load import load_run
+from persona_panel.runs.run import Run
+from persona_panel.statistics.core.table import Ratings
 
 RunSource = str | Path | Run
 """A run's folder, or a run that has one."""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
-    from panel.io.people_scales import GivenScale
+    from persona_panel.files.people_scales import GivenScale
 
 COLUMNS_OF_RATINGS = "item=text_id,score=value"
 """An example of a mapping of ratings."""
@@ -219,7 +219,7 @@ def columns_by_field(
     ctx: click.Context, param: click.Parameter, value: Sequence[str]
 ) -> dict[str, str]:
     """Return the columns of a mapping by field, from what the option was given."""
-    from panel.io.records import GivenMapping
+    from persona_panel.files.records import GivenMapping
 
     found: dict[str, str] = {}
     for text in value:

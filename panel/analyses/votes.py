@@ -6,20 +6,26 @@ from collections.abc import Mapping, Sequence
 from math import isnan
 from typing import TYPE_CHECKING
 
-from panel.analyses import parameters
-from panel.analyses.analysis import analysis
-from panel.conclusions.wording import ONE_PERSON, WITHOUT_PEOPLE, counted, in_brackets, points
-from panel.results.result import Result
-from panel.results.table import Column, Key, Table, row_of
-from panel.statistics.core.display import number
+from persona_panel.analyses import parameters
+from persona_panel.analyses.analysis import analysis
+from persona_panel.results.conclusions.wording import (
+    ONE_PERSON,
+    WITHOUT_PEOPLE,
+    counted,
+    in_brackets,
+    points,
+)
+from persona_panel.results.result import Result
+from persona_panel.results.table import Column, Key, Table, row_of
+from persona_panel.statistics.core.display import number
 
 if TYPE_CHECKING:
-    from panel.analyses.inputs import RatingsSource, RunSource
-    from panel.io.people_scales import GivenScale
-    from panel.io.records import ColumnMapping
-    from panel.runs.votes import DimensionVotes, VotesReport
-    from panel.statistics.core.estimate import Difference
-    from panel.statistics.quality.votes import Votes
+    from persona_panel.analyses.inputs import RatingsSource, RunSource
+    from persona_panel.files.people_scales import GivenScale
+    from persona_panel.files.records import ColumnMapping
+    from persona_panel.runs.votes import DimensionVotes, VotesReport
+    from persona_panel.statistics.core.estimate import Difference
+    from persona_panel.statistics.quality.votes import Votes
 
 _NOTHING = 0.5
 """Half a vote: personas that are shown to add less add nothing that a panel is built for."""
@@ -59,9 +65,9 @@ def votes(
         InputError: anything is wrong with either, nothing is rated by numbers, or no two judges of
             the run differ in persona, model or replicate alone.
     """
-    from panel.analyses.inputs import folder_of, input_name, opened_people, opened_run
-    from panel.io.ratings import load_ratings
-    from panel.runs.votes import votes_of
+    from persona_panel.analyses.inputs import folder_of, input_name, opened_people, opened_run
+    from persona_panel.files.ratings import load_ratings
+    from persona_panel.runs.votes import votes_of
 
     opened = opened_run(run)
     theirs = None
@@ -81,7 +87,7 @@ def votes_result(
         source: what the run is called.
         labels: what people read in place of dimensions, by their names.
     """
-    from panel.conclusions.readings import origin_sentences
+    from persona_panel.results.conclusions.readings import origin_sentences
 
     main = report.main
     dimension = Key("dimension", "dimension", {main.dimension}, labels or {})
@@ -192,7 +198,7 @@ def votes_conclusion(report: VotesReport) -> list[str]:
     """Return two to five sentences: the votes of personas, whether these add to a judge without
     one, whether the panel is nearer to people than its best judge, that one person is not people.
     """
-    from panel.runs.votes import MODELS, PERSONAS, REPLICATES
+    from persona_panel.runs.votes import MODELS, PERSONAS, REPLICATES
 
     main = report.main
     of = {each.source: each for each in main.sources}

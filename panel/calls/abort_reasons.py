@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from graphs.context import Abort
-from panel.calls.cache import CacheUnreachable, ReplyStore
+from persona_panel.calls.cache import CacheUnreachable, ReplyStore
+from persona_panel.graphs.context import Abort
 
 
 def unwritable(cache: ReplyStore, error: Exception) -> Abort:

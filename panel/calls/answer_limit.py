@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from panel.calls.token_counts import input_tokens
-from panel.models.reasoning import REASONING_TOKENS
-from rubrics import ModelRequest, ModelResponse
+from persona_panel.calls.token_counts import input_tokens
+from persona_panel.models.reasoning import REASONING_TOKENS
+from persona_panel.rubrics import ModelRequest, ModelResponse
 
 _RAISED = 4
 """By how much the room is multiplied where it was not enough."""

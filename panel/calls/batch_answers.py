@@ -11,15 +11,15 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from panel.calls.batch_records import BatchRecord, RowMatch
-from panel.calls.batch_usage import answer_usage, share_of
-from panel.calls.cache import ReplyKey
-from panel.io.wording import shown
-from panel.models.batches import BatchAnswer, BatchStatus, unreadable_answer
-from panel.models.client import CallError
-from panel.models.model_names import is_another_model
-from panel.statistics.core.display import counted
-from rubrics import ModelResponse, Usage
+from persona_panel.calls.batch_records import BatchRecord, RowMatch
+from persona_panel.calls.batch_usage import answer_usage, share_of
+from persona_panel.calls.cache import ReplyKey
+from persona_panel.files.wording import shown
+from persona_panel.models.batches import BatchAnswer, BatchStatus, unreadable_answer
+from persona_panel.models.client import CallError
+from persona_panel.models.model_names import is_another_model
+from persona_panel.rubrics import ModelResponse, Usage
+from persona_panel.statistics.core.display import counted
 
 _NO_ANSWER = "no answer in a batch"
 

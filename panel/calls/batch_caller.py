@@ -18,19 +18,19 @@ from typing import IO, Any, Literal
 
 import orjson
 
-from graphs.context import Unanswered
-from panel.calls.abort_reasons import no_room, unwritable
-from panel.calls.answer_limit import is_spent_on_thinking
-from panel.calls.budget import Budget
-from panel.calls.cache import CannotBeKept, ReplyKey, ReplyStore, key_of
-from panel.calls.caller import Caller, form_of
-from panel.calls.endpoint import Endpoint
-from panel.calls.key_masking import without_keys
-from panel.calls.token_counts import estimated_tokens, most_usage
-from panel.models.batches import BatchApi, unreadable_answer
-from panel.models.client import NOTHING, CallError
-from panel.models.sent_parameters import parameters_of
-from rubrics import ModelRequest, ModelResponse, Usage
+from persona_panel.calls.abort_reasons import no_room, unwritable
+from persona_panel.calls.answer_limit import is_spent_on_thinking
+from persona_panel.calls.budget import Budget
+from persona_panel.calls.cache import CannotBeKept, ReplyKey, ReplyStore, key_of
+from persona_panel.calls.caller import Caller, form_of
+from persona_panel.calls.endpoint import Endpoint
+from persona_panel.calls.key_masking import without_keys
+from persona_panel.calls.token_counts import estimated_tokens, most_usage
+from persona_panel.graphs.context import Unanswered
+from persona_panel.models.batches import BatchApi, unreadable_answer
+from persona_panel.models.client import NOTHING, CallError
+from persona_panel.models.sent_parameters import parameters_of
+from persona_panel.rubrics import ModelRequest, ModelResponse, Usage
 
 TRIES = 3
 """How often a request is sent in batches of one run where it comes back without an answer, however

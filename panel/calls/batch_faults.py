@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from panel.models.client import CallError
+from persona_panel.models.client import CallError
 
 
 def may_have_arrived(fault: CallError | TimeoutError) -> bool:

@@ -15,11 +15,11 @@ from typing import IO, Any
 
 import orjson
 
-from panel.calls.batch_records import BatchRecord, DamagedJournal, after, batches_in
-from panel.errors import RunFolderError
-from panel.io.file_limits import content_of
-from panel.io.private_files import open_private
-from panel.secrets import SECRETS
+from persona_panel.calls.batch_records import BatchRecord, DamagedJournal, after, batches_in
+from persona_panel.files.errors import RunFolderError
+from persona_panel.files.file_limits import content_of
+from persona_panel.files.private_files import open_private
+from persona_panel.files.secrets import SECRETS
 
 try:
     import fcntl

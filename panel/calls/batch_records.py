@@ -3,8 +3,8 @@
 A provider's batch is submitted once. It is `prepared` before it is sent, under a token that the
 provider stores with it; `submitted` once its id is known; `settled` once its answers are in the
 cache and what they took is counted; `dropped` where it never reached the provider. Each change is a
-record of a journal (`panel.calls.batch_journal`); a process that is killed leaves one that says
-what is still to be done.
+record of a journal (`persona_panel.calls.batch_journal`); a process that is killed leaves one that
+says what is still to be done.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Se
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeVar
 
-from panel.calls.cache import ReplyKey
-from panel.io.wording import shown
-from panel.models.batches import BatchSought
-from panel.models.client import NOTHING
-from rubrics import Usage
+from persona_panel.calls.cache import ReplyKey
+from persona_panel.files.wording import shown
+from persona_panel.models.batches import BatchSought
+from persona_panel.models.client import NOTHING
+from persona_panel.rubrics import Usage
 
 T = TypeVar("T")
 BatchState = Literal["prepared", "submitted", "settled", "dropped"]
@@ -44,7 +44,7 @@ class BatchRecord:
         address: of the provider's server.
         key_env: the environment variable that holds the key; None, the provider's usual one.
         settings: what else makes a client that reaches it: `timeout`, and the options that its
-            client names (`panel.models.batches.BatchClient.settings`).
+            client names (`persona_panel.models.batches.BatchClient.settings`).
         headers: the names of other headers, whose values are not written down.
         rows: what it asks.
         most: what it may take at most, for caps.

@@ -19,11 +19,11 @@ from functools import partial
 from typing import Any, NamedTuple, TypeVar
 from uuid import uuid4
 
-from panel.calls.batch_answers import BatchAnswers
-from panel.calls.batch_caller import BatchCaller, WantedRows
-from panel.calls.batch_faults import may_have_arrived, wait_after
-from panel.calls.batch_journal import BatchJournal
-from panel.calls.batch_records import (
+from persona_panel.calls.batch_answers import BatchAnswers
+from persona_panel.calls.batch_caller import BatchCaller, WantedRows
+from persona_panel.calls.batch_faults import may_have_arrived, wait_after
+from persona_panel.calls.batch_journal import BatchJournal
+from persona_panel.calls.batch_records import (
     BatchRecord,
     dropped,
     parts_of,
@@ -32,14 +32,14 @@ from panel.calls.batch_records import (
     sought,
     submitted,
 )
-from panel.calls.batch_usage import beyond
-from panel.errors import RunStopped
-from panel.models.batches import BatchApi, BatchStatus, NotToldYet, UploadingBatchApi
-from panel.models.catalogue import batched_name
-from panel.models.client import NOTHING, CallError
-from panel.models.error_responses import BROKEN
-from panel.statistics.core.display import counted
-from rubrics import Usage
+from persona_panel.calls.batch_usage import beyond
+from persona_panel.files.errors import RunStopped
+from persona_panel.models.batches import BatchApi, BatchStatus, NotToldYet, UploadingBatchApi
+from persona_panel.models.catalogue import batched_name
+from persona_panel.models.client import NOTHING, CallError
+from persona_panel.models.error_responses import BROKEN
+from persona_panel.rubrics import Usage
+from persona_panel.statistics.core.display import counted
 
 T = TypeVar("T")
 NOT_FOUND = 404

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from panel.models.client import CallError
-from panel.models.usage import sound
-from rubrics import ModelResponse, Usage
+from persona_panel.models.client import CallError
+from persona_panel.models.usage import sound
+from persona_panel.rubrics import ModelResponse, Usage
 
 
 def answer_usage(answer: ModelResponse | CallError, share: Usage) -> Usage:

@@ -7,10 +7,10 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from panel.errors import ConfigurationError
-from panel.models.catalogue import Price, cost
-from panel.models.client import NOTHING
-from rubrics import Usage
+from persona_panel.files.errors import ConfigurationError
+from persona_panel.models.catalogue import Price, cost
+from persona_panel.models.client import NOTHING
+from persona_panel.rubrics import Usage
 
 
 class CapReached(Exception):
@@ -271,9 +271,9 @@ class Budget:
         )
 
     def settle(self, model: str, reserved: Usage | None, used: Usage, *, calls: int = 1) -> None:
-        """Count what a call really came to, in counts that are sound (`panel.models.usage`);
-        `reserved` is None where nothing was set aside. `calls` is 0 of one that failed before it
-        was sent.
+        """Count what a call really came to, in counts that are sound
+        (`persona_panel.models.usage`); `reserved` is None where nothing was set aside. `calls` is 0
+        of one that failed before it was sent.
 
         Raises:
             OSError: what is spent cannot be written down.

@@ -3,15 +3,16 @@
 What is kept under which key is said here, and what a store must do; how one does it is its own
 business. Which replies are worth keeping is the caller's.
 
-A store is one file of `panel.calls.stores`, found by its name. Another distribution adds one by an
-entry point, a module or any object with a function `open_store(location) -> ReplyStore`:
+A store is one file of `persona_panel.calls.stores`, found by its name. Another distribution adds
+one by an entry point, a module or any object with a function `open_store(location) -> ReplyStore`:
 
     [project.entry-points."persona_panel.reply_stores"]
     acme = "acme_panel.store"
 
 `$PERSONA_PANEL_CACHE` says which is used: `acme://anything` is opened by the store `acme`, and
-whatever is no such address is a folder. `panel.testing.check_reply_store` tells a store's author
-whether it is one. A store of ours that needs a package is called as the extra that installs it.
+whatever is no such address is a folder. `persona_panel.testing.check_reply_store` tells a store's
+author whether it is one. A store of ours that needs a package is called as the extra that installs
+it.
 """
 
 from __future__ import annotations
@@ -26,13 +27,13 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 import orjson
 import platformdirs
 
-from graphs.context import Abort
-from panel.errors import ConfigurationError, RunStopped
-from rubrics import ModelRequest, ModelResponse
-from rubrics.extensions import ExtensionError, extension_names, load_extension
+from persona_panel.files.errors import ConfigurationError, RunStopped
+from persona_panel.graphs.context import Abort
+from persona_panel.rubrics import ModelRequest, ModelResponse
+from persona_panel.rubrics.extensions import ExtensionError, extension_names, load_extension
 
 ENVIRONMENT_VARIABLE = "PERSONA_PANEL_CACHE"
-_PACKAGE, _GROUP = "panel.calls.stores", "persona_panel.reply_stores"
+_PACKAGE, _GROUP = "persona_panel.calls.stores", "persona_panel.reply_stores"
 _ALSO_OPENED_BY = {"rediss": "redis", "unix": "redis"}
 """Addresses that begin otherwise than their store is called: by TLS, by a local socket."""
 

@@ -6,9 +6,9 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
-from panel.calls.budget import NOTHING_SPENT, Spending
-from panel.models.sent_parameters import distinct
-from rubrics import Usage
+from persona_panel.calls.budget import NOTHING_SPENT, Spending
+from persona_panel.models.sent_parameters import distinct
+from persona_panel.rubrics import Usage
 
 _MOST_SENT = 20
 """Sets of parameters of one model: a run has a few, and limits of answers may differ."""

@@ -16,23 +16,30 @@ from functools import lru_cache, partial
 from typing import Any, NamedTuple
 from weakref import WeakValueDictionary
 
-from graphs import Judge, Response
-from graphs.context import Abort, Unanswered
-from panel.calls.abort_reasons import unrecorded, unwritable
-from panel.calls.answer_limit import is_spent_on_thinking
-from panel.calls.budget import Budget, CapReached
-from panel.calls.cache import CannotBeKept, ReplyKey, ReplyStore, SharedReplyStore, key_of, page_of
-from panel.calls.call_counts import CallCounts
-from panel.calls.endpoint import Endpoint
-from panel.calls.in_flight import call_under_way, waiting_for_a_server
-from panel.calls.key_masking import without_keys
-from panel.calls.retrying import TOTAL_S, retried, sleep_until
-from panel.calls.state import CallsState
-from panel.calls.token_counts import counted_usage, estimated_tokens, most_usage
-from panel.io.descriptors import is_lack_of_descriptors
-from panel.models.client import NOTHING, CallError
-from panel.models.sent_parameters import noted_parameters
-from rubrics import ModelRequest, ModelResponse, Usage
+from persona_panel.calls.abort_reasons import unrecorded, unwritable
+from persona_panel.calls.answer_limit import is_spent_on_thinking
+from persona_panel.calls.budget import Budget, CapReached
+from persona_panel.calls.cache import (
+    CannotBeKept,
+    ReplyKey,
+    ReplyStore,
+    SharedReplyStore,
+    key_of,
+    page_of,
+)
+from persona_panel.calls.call_counts import CallCounts
+from persona_panel.calls.endpoint import Endpoint
+from persona_panel.calls.in_flight import call_under_way, waiting_for_a_server
+from persona_panel.calls.key_masking import without_keys
+from persona_panel.calls.retrying import TOTAL_S, retried, sleep_until
+from persona_panel.calls.state import CallsState
+from persona_panel.calls.token_counts import counted_usage, estimated_tokens, most_usage
+from persona_panel.files.descriptors import is_lack_of_descriptors
+from persona_panel.graphs import Judge, Response
+from persona_panel.graphs.context import Abort, Unanswered
+from persona_panel.models.client import NOTHING, CallError
+from persona_panel.models.sent_parameters import noted_parameters
+from persona_panel.rubrics import ModelRequest, ModelResponse, Usage
 
 _PUSHING_BACK = frozenset({408, 429, 503, 504, 529})
 """What a provider answers when it is asked too much at once."""

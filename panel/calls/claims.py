@@ -21,9 +21,9 @@ import zlib
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
-from panel.calls.in_flight import waiting_for_a_server
-from panel.io.private_files import PRIVATE_FILE
-from rubrics import ModelResponse
+from persona_panel.calls.in_flight import waiting_for_a_server
+from persona_panel.files.private_files import PRIVATE_FILE
+from persona_panel.rubrics import ModelResponse
 
 logger = logging.getLogger(__name__)
 

@@ -12,10 +12,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from panel.calls.answer_limit import AnswerLimit
-from panel.calls.rate_limiter import RateLimiter
-from panel.calls.state import EndpointState
-from panel.models.client import CallError, ModelClient
+from persona_panel.calls.answer_limit import AnswerLimit
+from persona_panel.calls.rate_limiter import RateLimiter
+from persona_panel.calls.state import EndpointState
+from persona_panel.models.client import CallError, ModelClient
 
 logger = logging.getLogger(__name__)
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import IO, NamedTuple
 from uuid import uuid4
 
-from panel.io.private_files import open_private, sync
+from persona_panel.files.private_files import open_private, sync
 
 _HEADER = struct.Struct(">H32sI")  # how long the page's name is, the key, how long the reply is
 _SUFFIX = ".journal"

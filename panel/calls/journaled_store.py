@@ -26,8 +26,8 @@ from typing import Any, ClassVar, TypeVar
 import orjson
 import platformdirs
 
-from panel.calls.cache import CannotBeKept
-from panel.calls.journal import (
+from persona_panel.calls.cache import CannotBeKept
+from persona_panel.calls.journal import (
     Journal,
     JournalEntry,
     give_up_spare_room,
@@ -36,12 +36,12 @@ from panel.calls.journal import (
     one_at_a_time,
     taken_over,
 )
-from panel.errors import ConfigurationError
-from panel.io.descriptors import is_lack_of_descriptors, spare_descriptor
-from panel.io.private_files import is_lack_of_room, make_private_folder
-from panel.io.unpacking import UnreadablePacking, unpacked
-from panel.models.usage import sound
-from rubrics import ModelResponse, Position, Usage
+from persona_panel.files.descriptors import is_lack_of_descriptors, spare_descriptor
+from persona_panel.files.errors import ConfigurationError
+from persona_panel.files.private_files import is_lack_of_room, make_private_folder
+from persona_panel.files.unpacking import UnreadablePacking, unpacked
+from persona_panel.models.usage import sound
+from persona_panel.rubrics import ModelResponse, Position, Usage
 
 logger = logging.getLogger(__name__)
 

@@ -16,14 +16,14 @@ from typing import IO, Any
 import orjson
 from pydantic import TypeAdapter
 
-from panel.calls.cache import open_reply_store
-from panel.calls.journal import JournalEntry
-from panel.calls.journaled_store import JournaledStore, as_stored, decoded, document_of
-from panel.errors import ConfigurationError, Fault, InputError, RunStopped
-from panel.io.file_formats import FileRow, file_rows
-from panel.io.private_files import replacing
-from panel.io.wording import shown
-from rubrics import ModelResponse
+from persona_panel.calls.cache import open_reply_store
+from persona_panel.calls.journal import JournalEntry
+from persona_panel.calls.journaled_store import JournaledStore, as_stored, decoded, document_of
+from persona_panel.files.errors import ConfigurationError, Fault, InputError, RunStopped
+from persona_panel.files.file_formats import FileRow, file_rows
+from persona_panel.files.private_files import replacing
+from persona_panel.files.wording import shown
+from persona_panel.rubrics import ModelResponse
 
 _SUFFIXES = (".jsonl", ".jsonl.gz")
 _DIGITS = 64

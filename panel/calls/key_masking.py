@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from panel.secrets import SECRETS
-from rubrics import ModelResponse, Position
+from persona_panel.files.secrets import SECRETS
+from persona_panel.rubrics import ModelResponse, Position
 
 
 def without_keys(reply: ModelResponse, model: str) -> ModelResponse:

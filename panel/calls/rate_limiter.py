@@ -15,12 +15,12 @@ from weakref import WeakKeyDictionary
 
 from asyncio_throttle.throttler import Throttler
 
-from panel.calls.adaptive_concurrency import (
+from persona_panel.calls.adaptive_concurrency import (
     INITIAL_CONCURRENCY,
     MAX_CONCURRENCY,
     AdaptiveConcurrency,
 )
-from panel.calls.state import LimiterState
+from persona_panel.calls.state import LimiterState
 
 _SPREAD_S = 1.5
 """By how much the ways of two calls to the server may differ: that of a call that opens a

@@ -9,7 +9,7 @@ from redis.backoff import NoBackoff
 from redis.exceptions import AuthorizationError
 from redis.retry import Retry
 
-from panel.calls.server_address import odd_address
+from persona_panel.calls.server_address import odd_address
 
 _TIMEOUT_S = 10.0
 WITHOUT_ANSWER = (redis.ConnectionError, redis.TimeoutError, redis.ReadOnlyError)

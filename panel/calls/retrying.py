@@ -11,11 +11,11 @@ from typing import TypeVar
 
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception
 
-from graphs.context import Unanswered
-from panel.calls.budget import CapReached
-from panel.calls.endpoint import Endpoint
-from panel.calls.in_flight import waiting_for_a_server
-from panel.models.client import CallError
+from persona_panel.calls.budget import CapReached
+from persona_panel.calls.endpoint import Endpoint
+from persona_panel.calls.in_flight import waiting_for_a_server
+from persona_panel.graphs.context import Unanswered
+from persona_panel.models.client import CallError
 
 ATTEMPTS = 6
 """How often one call is tried."""

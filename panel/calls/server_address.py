@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from urllib.parse import parse_qs, urlsplit
 
-from panel.calls.cache import ENVIRONMENT_VARIABLE
-from panel.errors import ConfigurationError
+from persona_panel.calls.cache import ENVIRONMENT_VARIABLE
+from persona_panel.files.errors import ConfigurationError
 
 
 def odd_address() -> ConfigurationError:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from rubrics import Usage
+from persona_panel.rubrics import Usage
 
 
 @dataclass(frozen=True, slots=True)

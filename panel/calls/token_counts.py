@@ -3,9 +3,9 @@ rather too high than too low."""
 
 from __future__ import annotations
 
-from panel.models.client import NOTHING
-from panel.models.usage import sound
-from rubrics import ModelRequest, Usage
+from persona_panel.models.client import NOTHING
+from persona_panel.models.usage import sound
+from persona_panel.rubrics import ModelRequest, Usage
 
 
 def tokens_in(text: str) -> int:

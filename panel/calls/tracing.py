@@ -12,8 +12,8 @@ from typing import Any, Literal
 
 from langsmith.run_helpers import get_current_run_tree, trace
 
-from panel.secrets import SECRETS
-from rubrics import ModelRequest, ModelResponse
+from persona_panel.files.secrets import SECRETS
+from persona_panel.rubrics import ModelRequest, ModelResponse
 
 
 def is_traced() -> bool:

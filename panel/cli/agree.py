@@ -7,19 +7,25 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
-from panel.cli.column_mapping import ratings_argument
-from panel.cli.failures import refusals_without_calls
-from panel.cli.gate import Gate, gate_options
-from panel.cli.incomplete import say_rescaled, say_what_is_missing
-from panel.cli.options import analysis_options, by_option, full_option, output_format, random_option
-from panel.cli.people_options import say_reading, scale_option
-from panel.secrets.visible import standard_output
+from persona_panel.cli.column_mapping import ratings_argument
+from persona_panel.cli.failures import refusals_without_calls
+from persona_panel.cli.gate import Gate, gate_options
+from persona_panel.cli.incomplete import say_rescaled, say_what_is_missing
+from persona_panel.cli.options import (
+    analysis_options,
+    by_option,
+    full_option,
+    output_format,
+    random_option,
+)
+from persona_panel.cli.people_options import say_reading, scale_option
+from persona_panel.files.secrets.visible import standard_output
 
 if TYPE_CHECKING:
-    from panel.io.people_scales import GivenScale
-    from panel.reports import Renderer
-    from panel.results.requirements.figures import Figure
-    from panel.statistics import Breakdown, Random, Strata
+    from persona_panel.files.people_scales import GivenScale
+    from persona_panel.reports.formats import Renderer
+    from persona_panel.results.requirements.figures import Figure
+    from persona_panel.statistics import Breakdown, Random, Strata
 
 
 @click.command()
@@ -80,17 +86,17 @@ def agree(
 
     Exit status: 0; 2, bad input, each fault named with its line; 3, a requirement is not met.
     """
-    from panel.cli.analysis_progress import AnalysisProgress
-    from panel.conclusions.agree import agree_conclusion
-    from panel.gate.row_figures import row_figures
-    from panel.io.rating_checks import check_groups
-    from panel.io.ratings import load_ratings
-    from panel.statistics import (
+    from persona_panel.cli.analysis_progress import AnalysisProgress
+    from persona_panel.files.rating_checks import check_groups
+    from persona_panel.files.ratings import load_ratings
+    from persona_panel.reports.gate.row_figures import row_figures
+    from persona_panel.results.conclusions.agree import agree_conclusion
+    from persona_panel.statistics import (
         AnalysisOptions,
         agreement_differences,
         panel_quality,
     )
-    from panel.statistics import agree as agreement
+    from persona_panel.statistics import agree as agreement
 
     found = load_ratings(
         ratings, min_raters=2, mapping=mapping, scale=scale, scale_option="--scale"
@@ -100,7 +106,7 @@ def agree(
     check_groups(ratings, found)
     strata: Breakdown | Strata = "group"
     if by != "group":
-        from panel.breakdown.rating_strata import strata_of
+        from persona_panel.analyses.breakdown.rating_strata import strata_of
 
         strata = strata_of(ratings, found, by or "dimension", mapping)
     options = AnalysisOptions(

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING
 
 import click
 
-from panel.cli.column_mapping import COLUMNS_OF_RATINGS, ratings_argument
-from panel.cli.failures import refusals_without_calls
-from panel.cli.incomplete import say_rescaled, say_what_is_missing
-from panel.cli.options import full_option, output_format
-from panel.cli.people_options import HumanReading, human_options, say_reading
-from panel.secrets.visible import say, standard_output, visible
+from persona_panel.cli.column_mapping import COLUMNS_OF_RATINGS, ratings_argument
+from persona_panel.cli.failures import refusals_without_calls
+from persona_panel.cli.incomplete import say_rescaled, say_what_is_missing
+from persona_panel.cli.options import full_option, output_format
+from persona_panel.cli.people_options import HumanReading, human_options, say_reading
+from persona_panel.files.secrets.visible import say, standard_output, visible
 
 if TYPE_CHECKING:
-    from panel.reports import Renderer
-    from panel.statistics import AlignmentMethod
+    from persona_panel.reports.formats import Renderer
+    from persona_panel.statistics import AlignmentMethod
 
 
 @click.command()
@@ -94,12 +94,12 @@ def align(
 
     Exit status: 0, or 2 for bad input, each fault named with its line.
     """
-    from panel.conclusions.align import without_a_gain
-    from panel.errors import Fault, InputError
-    from panel.io.aligned_ratings import load_aligned_ratings
-    from panel.io.aligned_scores_file import require_csv, write_aligned_scores
-    from panel.statistics import align as alignment
-    from panel.statistics.humans.alignment import METHODS
+    from persona_panel.files.aligned_ratings import load_aligned_ratings
+    from persona_panel.files.aligned_scores_file import require_csv, write_aligned_scores
+    from persona_panel.files.errors import Fault, InputError
+    from persona_panel.results.conclusions.align import without_a_gain
+    from persona_panel.statistics import align as alignment
+    from persona_panel.statistics.humans.alignment import METHODS
 
     methods = tuple(dict.fromkeys(methods)) or METHODS
     if out is not None and len(methods) > 1:

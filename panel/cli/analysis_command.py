@@ -11,15 +11,15 @@ from typing import Any
 
 import click
 
-from panel.analyses.analysis import Analysis
-from panel.analyses.parameters import Option
-from panel.cli.exit_status import COMPLETE
-from panel.cli.failures import refusals, refusals_without_calls
-from panel.cli.gate import Gate, gate_options
-from panel.cli.incomplete import say_what_is_missing
-from panel.cli.options import Command, full_option, option
-from panel.results.result import Result, ResultFormat, format_names, load_format
-from panel.secrets.visible import say_sentences, standard_output
+from persona_panel.analyses.analysis import Analysis
+from persona_panel.analyses.parameters import Option
+from persona_panel.cli.exit_status import COMPLETE
+from persona_panel.cli.failures import refusals, refusals_without_calls
+from persona_panel.cli.gate import Gate, gate_options
+from persona_panel.cli.incomplete import say_what_is_missing
+from persona_panel.cli.options import Command, full_option, option
+from persona_panel.files.secrets.visible import say_sentences, standard_output
+from persona_panel.results.result import Result, ResultFormat, format_names, load_format
 
 _SHORT_FORMATS = ("json", "csv", "latex")
 """Formats with an option of their own. Markdown has none: --markdown is the file of a summary."""
@@ -46,7 +46,7 @@ class ResultOutput:
         Raises:
             InputError: a requirement names no figure of it; nothing is printed then.
         """
-        from panel.results.requirements.of_result import result_figures
+        from persona_panel.results.requirements.of_result import result_figures
 
         self.gate.refuse_unknown(lambda: result_figures(result))
         for sentence in result.reading:
@@ -138,7 +138,7 @@ def _short_formats(command: Command) -> Command:
 
 
 def _check_plot(file: str) -> None:
-    from panel.statistics.figures.extra import PLOTS, plots_at_hand
+    from persona_panel.statistics.figures.extra import PLOTS, plots_at_hand
 
     if not plots_at_hand():
         raise click.UsageError(f"--plot needs Matplotlib: {PLOTS}")
@@ -164,7 +164,7 @@ def _progress(n_parts: int) -> Iterator[dict[str, Any]]:
     if not n_parts:
         yield {}
         return
-    from panel.cli.analysis_progress import AnalysisProgress
+    from persona_panel.cli.analysis_progress import AnalysisProgress
 
     with AnalysisProgress(n_parts) as progress:
         yield {"progress": progress.take}

@@ -8,7 +8,7 @@ from typing import Self
 
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
-from panel.results.console import notices
+from persona_panel.results.console import notices
 
 _LINE_EVERY_S = 5.0
 

@@ -10,26 +10,26 @@ from typing import TYPE_CHECKING
 
 import click
 
-from panel.cli.batch_options import AnswerOptions, batch_options
-from panel.cli.column_mapping import column_mapping
-from panel.cli.dry_run import tell, tell_batches
-from panel.cli.exit_status import status_of
-from panel.cli.failures import refusals, refusals_without_calls
-from panel.cli.options import output_format
-from panel.cli.panel_options import (
+from persona_panel.cli.batch_options import AnswerOptions, batch_options
+from persona_panel.cli.column_mapping import column_mapping
+from persona_panel.cli.dry_run import tell, tell_batches
+from persona_panel.cli.exit_status import status_of
+from persona_panel.cli.failures import refusals, refusals_without_calls
+from persona_panel.cli.options import output_format
+from persona_panel.cli.panel_options import (
     PanelOptions,
     deliberation_options,
     panel_options,
     without_plain_judge,
 )
-from panel.cli.run_options import RunOptions, run_options
-from panel.secrets.visible import say, standard_output, visible
+from persona_panel.cli.run_options import RunOptions, run_options
+from persona_panel.files.secrets.visible import say, standard_output, visible
 
 if TYPE_CHECKING:
-    from graphs.deliberation import Deliberation
-    from panel.audit.plan import AuditPlan
-    from panel.panel import Panel
-    from panel.reports import Renderer
+    from persona_panel.experiments.audit.plan import AuditPlan
+    from persona_panel.graphs.deliberation import Deliberation
+    from persona_panel.panel import Panel
+    from persona_panel.reports.formats import Renderer
 
 
 @click.group()
@@ -94,11 +94,16 @@ def injection(
     if mapping and responses is None:
         raise click.UsageError("--map works only with RESPONSES; leave it out.")
 
-    from panel.audit.attacks import AttackSet, shipped_attacks, shipped_responses, shipped_rivals
-    from panel.audit.injection import estimate_injection, export_injection
-    from panel.audit.plan import plan_injection
-    from panel.io.definitions import load_definition
-    from panel.io.responses import load_responses
+    from persona_panel.experiments.audit.attacks import (
+        AttackSet,
+        shipped_attacks,
+        shipped_responses,
+        shipped_rivals,
+    )
+    from persona_panel.experiments.audit.injection import estimate_injection, export_injection
+    from persona_panel.experiments.audit.plan import plan_injection
+    from persona_panel.files.definitions import load_definition
+    from persona_panel.files.responses import load_responses
 
     source = Path(attack_file) if attack_file else shipped_attacks()
     attacks = load_definition(source, AttackSet).chosen(ids, families)
@@ -109,7 +114,7 @@ def injection(
     )
     plan = plan_injection(panel, batch, attacks, rivals)
     if options.dry_run:
-        from panel.runs.executor import held_run
+        from persona_panel.runs.executor import held_run
 
         held = held_run(panel.plan, plan.responses, options.out, options.caps)
         estimates = estimate_injection(panel, plan)
@@ -149,10 +154,10 @@ def bias(run: str, renderer: Renderer) -> None:
 
     Exit status: 0, or 2 for wrong input.
     """
-    from panel.audit.audited import load_audited_run
-    from panel.audit.bias import biases
-    from panel.audit.bias_document import write_biases
-    from panel.io.commands import command_line
+    from persona_panel.experiments.audit.audited import load_audited_run
+    from persona_panel.experiments.audit.bias import biases
+    from persona_panel.experiments.audit.bias_document import write_biases
+    from persona_panel.files.commands import command_line
 
     found = load_audited_run(run)
     rows = biases(found.ratings, found.scales, found.lengths, comparisons=found.comparisons)
@@ -170,10 +175,10 @@ def bias(run: str, renderer: Renderer) -> None:
 
 def _audit(panel: Panel, plan: AuditPlan, options: RunOptions, answering: AnswerOptions) -> None:
     """The audit itself, with what it prints and its exit status."""
-    from panel.audit.injection import aaudit_injection
-    from panel.cli.watching import run_with_progress
-    from panel.conclusions.wording import counted
-    from panel.reports.terminal.injection import reasons
+    from persona_panel.cli.watching import run_with_progress
+    from persona_panel.experiments.audit.injection import aaudit_injection
+    from persona_panel.reports.formats.terminal.injection import reasons
+    from persona_panel.results.conclusions.wording import counted
 
     attacks, controls = counted(len(plan.attacks), "attack"), counted(len(plan.controls), "control")
     found = run_with_progress(

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from panel.cli.batch_options import say_line
-from panel.cli.failures import refusals_without_calls
-from panel.cli.run_folder_option import refuse_batches_at
-from panel.cli.signals import run_to_end
-from panel.secrets.visible import say, visible
+from persona_panel.cli.batch_options import say_line
+from persona_panel.cli.failures import refusals_without_calls
+from persona_panel.cli.run_folder_option import refuse_batches_at
+from persona_panel.cli.signals import run_to_end
+from persona_panel.files.secrets.visible import say, visible
 
 if TYPE_CHECKING:
-    from panel.runs.open_batches import BatchNow
+    from persona_panel.runs.open_batches import BatchNow
 
 
 def _of_this_machine(ctx: click.Context, param: click.Parameter, run: str) -> str:
@@ -52,7 +52,7 @@ def status(run: str, as_json: bool, trust: bool) -> None:
 
     Exit status: 0; 1, a provider did not say; 2, there are no batches, or wrong configuration.
     """
-    from panel.runs.open_batches import look
+    from persona_panel.runs.open_batches import look
 
     _say_what_is_not_sent(run)
     found = run_to_end(look(Path(run), trusted=trust))
@@ -93,7 +93,7 @@ def cancel(run: str, trust: bool) -> None:
 
     Exit status: as of `wait`.
     """
-    from panel.runs.open_batches import cancel as cancelled
+    from persona_panel.runs.open_batches import cancel as cancelled
 
     _say_what_is_not_sent(run)
     found = run_to_end(cancelled(Path(run), trusted=trust))
@@ -105,7 +105,7 @@ def cancel(run: str, trust: bool) -> None:
 
 
 def _say_what_is_not_sent(run: str) -> None:
-    from panel.runs.open_batches import headers_left_out
+    from persona_panel.runs.open_batches import headers_left_out
 
     if names := headers_left_out(Path(run)):
         say(
@@ -118,8 +118,8 @@ def _say_what_is_not_sent(run: str) -> None:
 
 
 def _take(run: str, *, trusted: bool, ending: bool = False) -> None:
-    from panel.calls.batch_journal import InUse
-    from panel.runs.open_batches import take_answers
+    from persona_panel.calls.batch_journal import InUse
+    from persona_panel.runs.open_batches import take_answers
 
     try:
         run_to_end(take_answers(Path(run), say_line, ending=ending, trusted=trusted))
@@ -128,7 +128,7 @@ def _take(run: str, *, trusted: bool, ending: bool = False) -> None:
 
 
 def _show(found: list[BatchNow], as_json: bool) -> None:
-    from panel.reports.json import write_json
+    from persona_panel.reports.formats.json import write_json
 
     rows = [_row(one) for one in found]
     if as_json:

@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from panel.cli.dry_run import at_batch_prices
-from panel.cli.options import Command, option
-from panel.cli.signals import run_to_end
-from panel.secrets.visible import say, visible
+from persona_panel.cli.dry_run import at_batch_prices
+from persona_panel.cli.options import Command, option
+from persona_panel.cli.signals import run_to_end
+from persona_panel.files.secrets.visible import say, visible
 
 if TYPE_CHECKING:
-    from panel.judging.cost_estimate import CostEstimate
-    from panel.plan.bound_models import BoundModel
-    from panel.runs.execution import Execution, OnStart
-    from panel.runs.request_files import Exported, RequestFiles
+    from persona_panel.plan.bound_models import BoundModel
+    from persona_panel.runs.execution import Execution, OnStart
+    from persona_panel.runs.judging.cost_estimate import CostEstimate
+    from persona_panel.runs.request_files import Exported, RequestFiles
 
 _DEFAULT = click.core.ParameterSource.DEFAULT
 
@@ -46,14 +46,14 @@ class AnswerOptions:
 
     def execution(self, run: Path, on_start: OnStart) -> Execution:
         """How a run is carried out; `run` is its folder, or the file of its texts."""
-        from panel.runs.execution import Execution
+        from persona_panel.runs.execution import Execution
 
         if self.by_batches:
-            from panel.runs.provider_batches import ByBatches
+            from persona_panel.runs.provider_batches import ByBatches
 
             return Execution(on_start, ByBatches(run, say_line))
         if self.answers is not None:
-            from panel.runs.answer_files import ByFiles
+            from persona_panel.runs.answer_files import ByFiles
 
             return Execution(on_start, ByFiles(self.answers, say_line))
         return Execution(on_start)
@@ -62,8 +62,8 @@ class AnswerOptions:
         """Have requests written to files, where that is wanted in place of a run; whether it is."""
         if self.to is None:
             return False
-        from panel.conclusions.wording import counted
-        from panel.runs.request_files import RequestFiles
+        from persona_panel.results.conclusions.wording import counted
+        from persona_panel.runs.request_files import RequestFiles
 
         done = run_to_end(start(RequestFiles(self.to, self.answers)))
         for line in done.left_out:

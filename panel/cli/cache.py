@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from panel.cli.exit_status import INCOMPLETE
-from panel.cli.failures import refusals_without_calls
-from panel.cli.options import json_option
-from panel.secrets.visible import say, visible
+from persona_panel.cli.exit_status import INCOMPLETE
+from persona_panel.cli.failures import refusals_without_calls
+from persona_panel.cli.options import json_option
+from persona_panel.files.secrets.visible import say, visible
 
 if TYPE_CHECKING:
-    from panel.calls.kept_replies import CacheCounts, KeptReplies
+    from persona_panel.calls.kept_replies import CacheCounts, KeptReplies
 
 _DAY_S = 86_400
 _NOT_NOTED = "(not noted)"
@@ -41,12 +41,12 @@ def stats(as_json: bool) -> None:
     Sizes are of what is stored, compressed. The model and the time of an answer are known if this
     version or a later one has stored it.
     """
-    from panel.calls.kept_replies import counts_of, listed_store
+    from persona_panel.calls.kept_replies import counts_of, listed_store
 
     with listed_store() as store:
         location, counts = store.location, counts_of(store)
     if as_json:
-        from panel.reports.json import write_json
+        from persona_panel.reports.formats.json import write_json
 
         write_json({"location": location} | _document(counts))
     else:
@@ -64,9 +64,9 @@ def export(file: str, overwrite: bool) -> None:
     `cache import` reads it, into a cache of any kind. It holds the answers of models, which may be
     confidential, and no key; only its owner can read it.
     """
-    from panel.calls.kept_replies import listed_store, write_replies
-    from panel.conclusions.wording import counted
-    from panel.io.outputs import refuse_as_output
+    from persona_panel.calls.kept_replies import listed_store, write_replies
+    from persona_panel.files.outputs import refuse_as_output
+    from persona_panel.results.conclusions.wording import counted
 
     refuse_as_output("FILE", file, ())
     with listed_store() as store:
@@ -86,9 +86,9 @@ def import_(file: str) -> None:
     Exit status: 0; 1 if a line was left out or the file ends early; 2 for bad input, also if no
     line can be read.
     """
-    from panel.calls.kept_replies import listed_store, read_replies
-    from panel.conclusions.wording import counted
-    from panel.errors import told_once
+    from persona_panel.calls.kept_replies import listed_store, read_replies
+    from persona_panel.files.errors import told_once
+    from persona_panel.results.conclusions.wording import counted
 
     with listed_store() as store:
         found = read_replies(store, Path(file))
@@ -135,8 +135,8 @@ def prune(older_than: float | None, models: tuple[str, ...], dry_run: bool, yes:
     The file cache.db of a folder keeps its size, and may hold removed text until new answers take
     its place.
     """
-    from panel.calls.kept_replies import Prunable, counts_of, drop_replies, listed_store
-    from panel.conclusions.wording import counted
+    from persona_panel.calls.kept_replies import Prunable, counts_of, drop_replies, listed_store
+    from persona_panel.results.conclusions.wording import counted
 
     if older_than is None and not models:
         raise click.UsageError("Say what to remove: --older-than DAYS, --model MODEL, or both.")
@@ -163,8 +163,8 @@ def prune(older_than: float | None, models: tuple[str, ...], dry_run: bool, yes:
 
 def _refuse_unknown(names: Sequence[str], by_model: Collection[str]) -> None:
     """Refuse models of which no answer is kept, unless none is noted at all."""
-    from panel.errors import Fault, InputError
-    from panel.io.wording import nearest, printable, shown
+    from persona_panel.files.errors import Fault, InputError
+    from persona_panel.files.wording import nearest, printable, shown
 
     known = sorted(name for name in by_model if name)
     faults = []
@@ -179,7 +179,7 @@ def _refuse_unknown(names: Sequence[str], by_model: Collection[str]) -> None:
 
 
 def _answers(kept: KeptReplies) -> str:
-    from panel.conclusions.wording import counted
+    from persona_panel.results.conclusions.wording import counted
 
     end = f"{counted(kept.n, 'answer')}, {_size(kept.n_bytes)}"
     if kept.oldest is None or kept.newest is None:
@@ -192,7 +192,7 @@ def _print_table(counts: CacheCounts) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from panel.results.console import output
+    from persona_panel.results.console import output
 
     if counts.all.n:
         table = Table(box=SIMPLE_HEAD)

@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from panel.cli.options import Command, option
+from persona_panel.cli.options import Command, option
 
 
 def patience(command: Command) -> Command:
@@ -49,7 +49,7 @@ def options_by_name(
     ctx: click.Context, param: click.Parameter, value: Sequence[str]
 ) -> dict[str, Any]:
     """The options by name."""
-    from panel.models.options import parsed_option
+    from persona_panel.models.options import parsed_option
 
     given: dict[str, Any] = {}
     for text in value:
@@ -118,7 +118,7 @@ def _caps(command: Command, where: str) -> Command:
         max_tokens: int | None,
         **others: Any,
     ) -> Any:
-        from panel.calls.budget import Caps
+        from persona_panel.calls.budget import Caps
 
         return command(*args, caps=Caps(max_usd, max_calls, max_tokens), **others)
 
@@ -137,7 +137,7 @@ def dry_run(command: Command) -> Command:
     )
     @wraps(command)
     def with_dry_run(*args: Any, dry_run: bool, **others: Any) -> Any:
-        from panel.models.keys import keys_optional
+        from persona_panel.models.keys import keys_optional
 
         with keys_optional() if dry_run else nullcontext():
             return command(*args, dry_run=dry_run, **others)

@@ -8,16 +8,21 @@ from typing import TYPE_CHECKING
 
 import click
 
-from panel.cli.column_mapping import COLUMNS_OF_RATINGS
-from panel.cli.failures import refusals_without_calls
-from panel.cli.gate import Gate, gate_options
-from panel.cli.options import by_option, output_format, random_option
-from panel.cli.people_options import HumanReading, epsilon_option, human_options, say_reading
-from panel.secrets.visible import say, standard_output
+from persona_panel.cli.column_mapping import COLUMNS_OF_RATINGS
+from persona_panel.cli.failures import refusals_without_calls
+from persona_panel.cli.gate import Gate, gate_options
+from persona_panel.cli.options import by_option, output_format, random_option
+from persona_panel.cli.people_options import (
+    HumanReading,
+    epsilon_option,
+    human_options,
+    say_reading,
+)
+from persona_panel.files.secrets.visible import say, standard_output
 
 if TYPE_CHECKING:
-    from panel.reports import Renderer
-    from panel.statistics import Random
+    from persona_panel.reports.formats import Renderer
+    from persona_panel.statistics import Random
 
 
 @click.command()
@@ -83,8 +88,8 @@ def compare(
     Exit status: 0; 2 for bad input and for runs that cannot be compared; 3 where a requirement is
     not met.
     """
-    from panel.comparison.compare import compare as compared
-    from panel.gate.comparison_figures import comparison_figures
+    from persona_panel.analyses.comparison.compare import compare as compared
+    from persona_panel.reports.gate.comparison_figures import comparison_figures
 
     if epsilon is not None and human is None:
         raise click.UsageError("--epsilon is of people's ratings; give them as --human RATINGS.")
@@ -102,7 +107,7 @@ def compare(
     gate.refuse_unknown(lambda: comparison_figures(found))
     say_reading(found.people)
     if html is not None:
-        from panel.comparison.page.writing import write_page
+        from persona_panel.analyses.comparison.page.writing import write_page
 
         write_page(found, Path(html))
     with standard_output() as to:

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from panel.cli.failures import refusals_without_calls
-from panel.cli.options import output_format
-from panel.secrets.visible import standard_output
+from persona_panel.cli.failures import refusals_without_calls
+from persona_panel.cli.options import output_format
+from persona_panel.files.secrets.visible import standard_output
 
 if TYPE_CHECKING:
-    from panel.reports import Renderer
+    from persona_panel.reports.formats import Renderer
 
 
 @click.command()
@@ -38,8 +38,8 @@ def contested(run: str, top: int, renderer: Renderer) -> None:
 
     Exit status: 0, or 2 for bad input.
     """
-    from panel.breakdown import contested as ranked
-    from panel.runs.load import load_run
+    from persona_panel.analyses.breakdown import contested as ranked
+    from persona_panel.runs.load import load_run
 
     found = ranked(load_run(run))
     with standard_output() as to:

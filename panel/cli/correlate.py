@@ -7,18 +7,23 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
-from panel.cli.column_mapping import COLUMNS_OF_RATINGS, ratings_argument
-from panel.cli.failures import refusals_without_calls
-from panel.cli.gate import Gate, gate_options
-from panel.cli.incomplete import say_rescaled, say_what_is_missing
-from panel.cli.options import analysis_options, by_option, full_option, output_format
-from panel.cli.people_options import HumanReading, epsilon_option, human_options, say_reading
-from panel.secrets.visible import standard_output
+from persona_panel.cli.column_mapping import COLUMNS_OF_RATINGS, ratings_argument
+from persona_panel.cli.failures import refusals_without_calls
+from persona_panel.cli.gate import Gate, gate_options
+from persona_panel.cli.incomplete import say_rescaled, say_what_is_missing
+from persona_panel.cli.options import analysis_options, by_option, full_option, output_format
+from persona_panel.cli.people_options import (
+    HumanReading,
+    epsilon_option,
+    human_options,
+    say_reading,
+)
+from persona_panel.files.secrets.visible import standard_output
 
 if TYPE_CHECKING:
-    from panel.reports import Renderer
-    from panel.results.requirements.figures import Figure
-    from panel.statistics import Strata
+    from persona_panel.reports.formats import Renderer
+    from persona_panel.results.requirements.figures import Figure
+    from persona_panel.statistics import Strata
 
 
 @click.command()
@@ -82,17 +87,17 @@ def correlate(
 
     Exit status: 0; 2, bad input, each fault named with its line; 3, a requirement is not met.
     """
-    from panel.cli.analysis_progress import AnalysisProgress
-    from panel.conclusions.correlate import correlate_conclusion
-    from panel.gate.row_figures import row_figures
-    from panel.io.aligned_ratings import load_aligned_ratings
-    from panel.io.rating_checks import check_groups
-    from panel.statistics import (
+    from persona_panel.cli.analysis_progress import AnalysisProgress
+    from persona_panel.files.aligned_ratings import load_aligned_ratings
+    from persona_panel.files.rating_checks import check_groups
+    from persona_panel.reports.gate.row_figures import row_figures
+    from persona_panel.results.conclusions.correlate import correlate_conclusion
+    from persona_panel.statistics import (
         AnalysisOptions,
         correlation_differences,
     )
-    from panel.statistics import correlate as correlation
-    from panel.statistics.humans.correlate import HUMANS
+    from persona_panel.statistics import correlate as correlation
+    from persona_panel.statistics.humans.correlate import HUMANS
 
     ours, theirs = load_aligned_ratings(
         panel, human, mapping=mapping, human_mapping=human_mapping, **reading
@@ -102,7 +107,7 @@ def correlate(
     check_groups(panel, ours, HUMANS)
     strata: Literal["dimension"] | Strata = "dimension"
     if by is not None:
-        from panel.breakdown.rating_strata import strata_of
+        from persona_panel.analyses.breakdown.rating_strata import strata_of
 
         strata = strata_of(panel, ours, by, mapping)
     options = AnalysisOptions(intervals=intervals, n_permutations=resamples, epsilon=epsilon)

@@ -10,16 +10,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from panel.calls.budget import NOTHING_SPENT, Caps, Spending
-from panel.models.keys import missing_keys
-from panel.secrets.visible import say, visible
-from rubrics import Usage
+from persona_panel.calls.budget import NOTHING_SPENT, Caps, Spending
+from persona_panel.files.secrets.visible import say, visible
+from persona_panel.models.keys import missing_keys
+from persona_panel.rubrics import Usage
 
 if TYPE_CHECKING:
-    from panel.judging.cost_estimate import CostEstimate
-    from panel.models.catalogue import Price
-    from panel.plan.bound_models import BoundModel
-    from panel.runs.held import HeldRun
+    from persona_panel.models.catalogue import Price
+    from persona_panel.plan.bound_models import BoundModel
+    from persona_panel.runs.held import HeldRun
+    from persona_panel.runs.judging.cost_estimate import CostEstimate
 
 
 def tell(
@@ -61,7 +61,7 @@ def _batch_usd(one: CostEstimate, model: BoundModel) -> float | None:
 
 
 def _batch_price(model: BoundModel) -> Price | None:
-    from panel.models.batches import BatchClient
+    from persona_panel.models.batches import BatchClient
 
     if model.price is None or not isinstance(model.client, BatchClient):
         return None

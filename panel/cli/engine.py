@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from panel.cli.call_options import options_by_name
-from panel.cli.options import Command, option
-from panel.clusters.engines import engine_names
+from persona_panel.cli.call_options import options_by_name
+from persona_panel.cli.options import Command, option
+from persona_panel.clusters.engines import engine_names
 
 if TYPE_CHECKING:
-    from panel.runs.execution import Engine
+    from persona_panel.runs.execution import Engine
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class EngineOptions:
             ConfigurationError: there is none, or its address or options cannot be right.
         """
         if self.spec is not None:
-            from panel.clusters.engines import check_engine_options
+            from persona_panel.clusters.engines import check_engine_options
 
             check_engine_options(self.spec, self.options)
 
@@ -46,7 +46,7 @@ class EngineOptions:
         """
         if self.spec is None:
             return nullcontext()
-        from panel.clusters.engines import opened_engine
+        from persona_panel.clusters.engines import opened_engine
 
         return opened_engine(self.spec, self.workers, self.options)
 

@@ -10,11 +10,11 @@ from typing import Any, ParamSpec, TypeVar
 
 import click
 
-from panel.cli.exit_status import BAD_INPUT, INCOMPLETE
-from panel.cli.local_runs import local_runs
-from panel.cli.outputs import refuse_overwriting
-from panel.errors import Fault, InputError, PanelError, RunStopped, told_once
-from panel.secrets.visible import say, visible
+from persona_panel.cli.exit_status import BAD_INPUT, INCOMPLETE
+from persona_panel.cli.local_runs import local_runs
+from persona_panel.cli.outputs import refuse_overwriting
+from persona_panel.files.errors import Fault, InputError, PanelError, RunStopped, told_once
+from persona_panel.files.secrets.visible import say, visible
 
 P = ParamSpec("P")
 R = TypeVar("R")

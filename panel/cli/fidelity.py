@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING
 
 import click
 
-from panel.cli.column_mapping import COLUMNS_OF_RATINGS, ratings_argument
-from panel.cli.failures import refusals_without_calls
-from panel.cli.gate import Gate, gate_options
-from panel.cli.incomplete import say_what_is_missing
-from panel.cli.options import output_format
-from panel.cli.people_options import HumanReading, group_options, human_options, say_reading
-from panel.secrets.visible import standard_output
+from persona_panel.cli.column_mapping import COLUMNS_OF_RATINGS, ratings_argument
+from persona_panel.cli.failures import refusals_without_calls
+from persona_panel.cli.gate import Gate, gate_options
+from persona_panel.cli.incomplete import say_what_is_missing
+from persona_panel.cli.options import output_format
+from persona_panel.cli.people_options import HumanReading, group_options, human_options, say_reading
+from persona_panel.files.secrets.visible import standard_output
 
 if TYPE_CHECKING:
-    from panel.reports import Renderer
+    from persona_panel.reports.formats import Renderer
 
 
 @click.command()
@@ -80,8 +80,8 @@ def fidelity(
 
     Exit status: 0; 2, bad input, each fault named; 3, a requirement is not met.
     """
-    from panel.fidelity.measure import persona_fidelity
-    from panel.gate.fidelity_figures import fidelity_figures
+    from persona_panel.analyses.fidelity.measure import persona_fidelity
+    from persona_panel.reports.gate.fidelity_figures import fidelity_figures
 
     found = persona_fidelity(
         panel,

@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from panel.cli.exit_status import COMPLETE, INCOMPLETE, LOST_OUTPUT, NOT_MET, NOTHING_SCORED
-from panel.cli.failures import refusals_without_calls
-from panel.cli.options import Command, option
-from panel.secrets.visible import say, visible
+from persona_panel.cli.exit_status import COMPLETE, INCOMPLETE, LOST_OUTPUT, NOT_MET, NOTHING_SCORED
+from persona_panel.cli.failures import refusals_without_calls
+from persona_panel.cli.options import Command, option
+from persona_panel.files.secrets.visible import say, visible
 
 if TYPE_CHECKING:
-    from panel.results.requirements.decided import GateResult
-    from panel.results.requirements.figures import Figure
-    from panel.results.requirements.requirement import Requirement
-    from panel.statistics.core.ranking import Leaderboard
+    from persona_panel.results.requirements.decided import GateResult
+    from persona_panel.results.requirements.figures import Figure
+    from persona_panel.results.requirements.requirement import Requirement
+    from persona_panel.statistics.core.ranking import Leaderboard
 
 _COVERAGE = ("coverage", "missing", "scored")
 """Figures that say how much may be missing: who requires one has decided that."""
@@ -51,7 +51,7 @@ class Gate:
             InputError: there are some; lists them.
         """
         if self.requirements:
-            from panel.results.requirements.decided import named
+            from persona_panel.results.requirements.decided import named
 
             named(self.requirements, figures())
 
@@ -74,7 +74,7 @@ class Gate:
                 requirement says how many may be.
         """
         if self.requirements:
-            from panel.results.requirements.decided import decide_all
+            from persona_panel.results.requirements.decided import decide_all
 
             result = decide_all(self.requirements, figures(), by_point=self.by_point)
             is_written = self._write(result, conclusion, board)
@@ -98,11 +98,11 @@ class Gate:
         """Write the files; whether they could be written."""
         texts, is_written = {}, True
         if self.junit is not None:
-            from panel.results.requirements.junit import junit
+            from persona_panel.results.requirements.junit import junit
 
             texts[self.junit] = junit(result, self.suite)
         if self.markdown is not None:
-            from panel.results.requirements.markdown import markdown
+            from persona_panel.results.requirements.markdown import markdown
 
             ranked = None if board is None else board()
             texts[self.markdown] = markdown(result, conclusion(), ranked)
@@ -170,7 +170,7 @@ def _with_gate(command: Command, examples: str) -> Command:
                 raise click.UsageError(f"{name} {file}: the folder of the file does not exist.")
         requirements: tuple[Requirement, ...] = ()
         if expressions:
-            from panel.results.requirements.decided import parsed
+            from persona_panel.results.requirements.decided import parsed
 
             requirements = tuple(refusals_without_calls(parsed)(expressions))
         suite = f"persona-panel {click.get_current_context().info_name}"
@@ -192,8 +192,8 @@ def _show(result: GateResult, status: int) -> None:
 
     from rich.text import Text
 
-    from panel.conclusions.wording import counted
-    from panel.results.console import notices
+    from persona_panel.results.conclusions.wording import counted
+    from persona_panel.results.console import notices
 
     sys.stdout.flush()
     console = notices()

@@ -10,23 +10,23 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from panel.cli.batch_options import AnswerOptions, batch_options
-from panel.cli.call_options import caps_of_a_file, dry_run, model_options_of, patience
-from panel.cli.column_mapping import column_mapping
-from panel.cli.dry_run import tell, tell_batches
-from panel.cli.exit_status import status_of
-from panel.cli.failures import gathered, refusals
-from panel.cli.options import limit_option, output_format
-from panel.cli.targets import model_in
-from panel.secrets.visible import say, standard_output, visible
+from persona_panel.cli.batch_options import AnswerOptions, batch_options
+from persona_panel.cli.call_options import caps_of_a_file, dry_run, model_options_of, patience
+from persona_panel.cli.column_mapping import column_mapping
+from persona_panel.cli.dry_run import tell, tell_batches
+from persona_panel.cli.exit_status import status_of
+from persona_panel.cli.failures import gathered, refusals
+from persona_panel.cli.options import limit_option, output_format
+from persona_panel.cli.targets import model_in
+from persona_panel.files.secrets.visible import say, standard_output, visible
 
 if TYPE_CHECKING:
-    from panel.calls.budget import Caps
-    from panel.cli.progress import ScoreProgress
-    from panel.generation.plan import GenerationPlan
-    from panel.generation.report import GeneratedTexts
-    from panel.reports import Renderer
-    from panel.runs.output_file import OutputFile
+    from persona_panel.calls.budget import Caps
+    from persona_panel.cli.progress import ScoreProgress
+    from persona_panel.experiments.generation.plan import GenerationPlan
+    from persona_panel.experiments.generation.report import GeneratedTexts
+    from persona_panel.reports.formats import Renderer
+    from persona_panel.runs.output_file import OutputFile
 
 _MISSING_SHOWN = 5
 
@@ -129,12 +129,16 @@ def generate(
             "anew; leave out --overwrite, and remove the file or choose another --out."
         )
 
-    from panel.generation.plan import generation_plan
-    from panel.generation.request import load_instructions
-    from panel.generation.running import estimate_texts, export_texts, held_texts
-    from panel.io.generation_prompts import load_generation_prompts
-    from panel.plan.definitions import configured
-    from panel.runs.output_file import OutputFile
+    from persona_panel.experiments.generation.plan import generation_plan
+    from persona_panel.experiments.generation.request import load_instructions
+    from persona_panel.experiments.generation.running import (
+        estimate_texts,
+        export_texts,
+        held_texts,
+    )
+    from persona_panel.files.generation_prompts import load_generation_prompts
+    from persona_panel.plan.definitions import configured
+    from persona_panel.runs.output_file import OutputFile
 
     with gathered() as gather:
         asked = gather(partial(load_generation_prompts, prompts, limit=limit, mapping=mapping))
@@ -185,12 +189,12 @@ def _generated(
     patience: int | None,
     answering: AnswerOptions,
 ) -> GeneratedTexts:
-    from graphs.sweeping import TargetAnswer
-    from panel.cli.progress import ScoreProgress
-    from panel.cli.watching import with_progress
-    from panel.conclusions.wording import counted
-    from panel.generation.plan import texts_by_target
-    from panel.generation.running import generate_texts
+    from persona_panel.cli.progress import ScoreProgress
+    from persona_panel.cli.watching import with_progress
+    from persona_panel.experiments.generation.plan import texts_by_target
+    from persona_panel.experiments.generation.running import generate_texts
+    from persona_panel.graphs.sweeping import TargetAnswer
+    from persona_panel.results.conclusions.wording import counted
 
     by_target = texts_by_target(plan.wanted)
     heading = f"{counted(len(plan.prompts), 'prompt')} × {counted(len(plan.targets), 'target')}"

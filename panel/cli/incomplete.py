@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from panel.secrets.visible import say_sentences, visible
+from persona_panel.files.secrets.visible import say_sentences, visible
 
 if TYPE_CHECKING:
-    from panel.statistics.core.coverage import Coverage
-    from panel.statistics.core.table import Ratings
+    from persona_panel.statistics.core.coverage import Coverage
+    from persona_panel.statistics.core.table import Ratings
 
 
 def say_rescaled(ratings: Ratings) -> None:
@@ -29,7 +29,7 @@ def say_what_is_missing(source: str, coverage: Coverage | None) -> None:
         source: the run's folder.
         coverage: as `Ratings` has it; nothing is said where there is none.
     """
-    from panel.conclusions.wording import missing_judgments
+    from persona_panel.results.conclusions.wording import missing_judgments
 
     if coverage is None or not coverage.missing:
         return

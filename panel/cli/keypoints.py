@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from panel.cli.call_options import caps_of_a_command, dry_run, model_options, patience
-from panel.cli.dry_run import tell
-from panel.cli.exit_status import status_of
-from panel.cli.failures import refusals
-from panel.cli.options import limit_option, output_format
-from panel.cli.signals import run_to_end
-from panel.secrets.visible import say, standard_output, visible
+from persona_panel.cli.call_options import caps_of_a_command, dry_run, model_options, patience
+from persona_panel.cli.dry_run import tell
+from persona_panel.cli.exit_status import status_of
+from persona_panel.cli.failures import refusals
+from persona_panel.cli.options import limit_option, output_format
+from persona_panel.cli.signals import run_to_end
+from persona_panel.files.secrets.visible import say, standard_output, visible
 
 if TYPE_CHECKING:
-    from panel.calls.budget import Caps
-    from panel.reports import Renderer
+    from persona_panel.calls.budget import Caps
+    from persona_panel.reports.formats import Renderer
 
 
 @click.command()
@@ -71,12 +71,16 @@ def keypoints(
     input or configuration, no model was called; 4, no rationale could be read. The same command
     asks only what is missing.
     """
-    from panel.io.commands import command_line
-    from panel.io.outputs import writing
-    from panel.keypoints.extracting import estimate_key_points, key_points, write_key_points
-    from panel.keypoints.rationales import rationales_of
-    from panel.plan.definitions import DEFAULT_MODEL, configured
-    from panel.runs.load import load_run
+    from persona_panel.experiments.keypoints.extracting import (
+        estimate_key_points,
+        key_points,
+        write_key_points,
+    )
+    from persona_panel.experiments.keypoints.rationales import rationales_of
+    from persona_panel.files.commands import command_line
+    from persona_panel.files.outputs import writing
+    from persona_panel.plan.definitions import DEFAULT_MODEL, configured
+    from persona_panel.runs.load import load_run
 
     opened = load_run(run)
     rationales = rationales_of(opened)[:limit]

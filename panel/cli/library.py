@@ -7,17 +7,17 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-import personas as persona_library
-import rubrics as rubric_library
-from graphs.framing import Framings
-from panel.cli.failures import refusals_without_calls
-from panel.io.definitions import load_definition, resolve
-from panel.plan.definitions import resolve_rubric, split_variant
-from panel.results.console import output
-from panel.sweep.library import framings_of, shipped_framings
-from personas import PersonaSet
-from rubrics import ItemForm, Rubric
-from rubrics.wording import scale_words
+import persona_panel.personas as persona_library
+import persona_panel.rubrics as rubric_library
+from persona_panel.cli.failures import refusals_without_calls
+from persona_panel.experiments.sweep.library import framings_of, shipped_framings
+from persona_panel.files.definitions import load_definition, resolve
+from persona_panel.graphs.framing import Framings
+from persona_panel.personas import PersonaSet
+from persona_panel.plan.definitions import resolve_rubric, split_variant
+from persona_panel.results.console import output
+from persona_panel.rubrics import ItemForm, Rubric
+from persona_panel.rubrics.wording import scale_words
 
 
 @click.command()

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from panel.addresses import is_address
+from persona_panel.files.addresses import is_address
 
 if TYPE_CHECKING:
-    from panel.io.run_copies import RunCopy
+    from persona_panel.files.run_copies import RunCopy
 
 _OPTIONS = ("--from", "--human", "--like")
 """Besides arguments, what may name a run's folder."""
@@ -33,7 +33,7 @@ def local_runs(ctx: click.Context, given: dict[str, Any]) -> Iterator[None]:
             return tuple(map(local, value))
         if not is_address(value):
             return value
-        from panel.io.run_copies import copied_run
+        from persona_panel.files.run_copies import copied_run
 
         if value not in copies and (copy := copied_run(value)) is not None:
             copies[value] = copy

@@ -11,60 +11,69 @@ from typing import Any, TextIO, cast
 
 import click
 
-from panel.cli import signals as stopping
-from panel.cli.exit_status import LOST_OUTPUT
-from panel.cli.streams import guarded
-from panel.secrets.visible import VisibleStream, guard
+from persona_panel.cli import signals as stopping
+from persona_panel.cli.exit_status import LOST_OUTPUT
+from persona_panel.cli.streams import guarded
+from persona_panel.files.secrets.visible import VisibleStream, guard
 
 # A subcommand's module and the line that `--help` shows for it, so that help needs no
 # import of what it describes.
 _COMMANDS = {
-    "prompts": ("panel.cli.prompts", "Build a set of prompts, or read pairs of prompts."),
-    "generate": ("panel.cli.generate", "Have models write the responses that are to be scored."),
+    "prompts": ("persona_panel.cli.prompts", "Build a set of prompts, or read pairs of prompts."),
+    "generate": (
+        "persona_panel.cli.generate",
+        "Have models write the responses that are to be scored.",
+    ),
     "score": (
-        "panel.cli.score",
+        "persona_panel.cli.score",
         "Score a batch of responses with a panel of judges, and rank them.",
     ),
-    "batch": ("panel.cli.batch", "Look at the batches of a run, wait for them or cancel them."),
-    "report": ("panel.cli.report", "Write a page of a run, to look at in a browser."),
-    "contested": ("panel.cli.contested", "List the responses on which personas disagree."),
-    "keypoints": ("panel.cli.keypoints", "Sum up and count the reasons that judges give."),
-    "compare": ("panel.cli.compare", "Compare runs: other texts, or another panel."),
-    "agree": ("panel.cli.agree", "Measure inter-rater agreement and panel quality."),
-    "correlate": ("panel.cli.correlate", "Compare panel scores with human ratings."),
+    "batch": (
+        "persona_panel.cli.batch",
+        "Look at the batches of a run, wait for them or cancel them.",
+    ),
+    "report": ("persona_panel.cli.report", "Write a page of a run, to look at in a browser."),
+    "contested": ("persona_panel.cli.contested", "List the responses on which personas disagree."),
+    "keypoints": ("persona_panel.cli.keypoints", "Sum up and count the reasons that judges give."),
+    "compare": ("persona_panel.cli.compare", "Compare runs: other texts, or another panel."),
+    "agree": ("persona_panel.cli.agree", "Measure inter-rater agreement and panel quality."),
+    "correlate": ("persona_panel.cli.correlate", "Compare panel scores with human ratings."),
     "votes": (
-        "panel.analyses.votes",
+        "persona_panel.analyses.votes",
         "Estimate the effective number of votes of personas and models.",
     ),
     "fidelity": (
-        "panel.cli.fidelity",
+        "persona_panel.cli.fidelity",
         "Compare how personas differ with how the people they stand for differ.",
     ),
     "plan": (
-        "panel.cli.plan",
+        "persona_panel.cli.plan",
         "Plan a study: how many prompts, personas, models and raters it takes.",
     ),
-    "select": ("panel.cli.select", "Choose the items of a run that people should rate."),
-    "study": ("panel.cli.study", "Have people rate texts blind to their authors."),
+    "select": ("persona_panel.cli.select", "Choose the items of a run that people should rate."),
+    "study": ("persona_panel.cli.study", "Have people rate texts blind to their authors."),
     "calibrate": (
-        "panel.analyses.calibrate",
+        "persona_panel.analyses.calibrate",
         "Correct a panel's means by people's ratings of a part.",
     ),
-    "align": ("panel.cli.align", "Learn from people's ratings how to combine or rescale scores."),
-    "sweep": ("panel.cli.sweep", "Measure how adversarial framings degrade responses."),
+    "align": (
+        "persona_panel.cli.align",
+        "Learn from people's ratings how to combine or rescale scores.",
+    ),
+    "sweep": ("persona_panel.cli.sweep", "Measure how adversarial framings degrade responses."),
     "audit": (
-        "panel.cli.audit",
+        "persona_panel.cli.audit",
         "Measure a panel's biases and its resistance to prompt injection.",
     ),
-    "questions": ("panel.cli.questions", "Have a model ask critical questions."),
-    "match": ("panel.cli.match", "Compare critical questions with labelled references."),
-    "personas": ("panel.cli.library", "List the persona sets, or show one."),
-    "rubrics": ("panel.cli.library", "List the rubrics, or show one."),
-    "framings": ("panel.cli.library", "List the framing sets of sweeps, or show one."),
-    "cache": ("panel.cli.cache", "Count, move or remove the answers in the cache."),
-    "models": ("panel.cli.models", "Show which models can be used here."),
+    "questions": ("persona_panel.cli.questions", "Have a model ask critical questions."),
+    "match": ("persona_panel.cli.match", "Compare critical questions with labelled references."),
+    "personas": ("persona_panel.cli.library", "List the persona sets, or show one."),
+    "rubrics": ("persona_panel.cli.library", "List the rubrics, or show one."),
+    "framings": ("persona_panel.cli.library", "List the framing sets of sweeps, or show one."),
+    "cache": ("persona_panel.cli.cache", "Count, move or remove the answers in the cache."),
+    "models": ("persona_panel.cli.models", "Show which models can be used here."),
 }
-_ANALYSES = "panel.analyses."
+_ANALYSES = "persona_panel.analyses."
 """What the modules of analyses begin with: their commands are made of their declarations."""
 
 
@@ -104,8 +113,8 @@ class _Lazy(click.Group):
         name = _COMMANDS[cmd_name][0]
         module = import_module(name)
         if name.startswith(_ANALYSES):
-            from panel.analyses.analysis import ANALYSES
-            from panel.cli.analysis_command import analysis_command
+            from persona_panel.analyses.analysis import ANALYSES
+            from persona_panel.cli.analysis_command import analysis_command
 
             return analysis_command(ANALYSES[cmd_name])
         command: click.Command = getattr(module, cmd_name)
@@ -116,7 +125,7 @@ class _Lazy(click.Group):
             with _masked():
                 return super().invoke(ctx)
         except KeyboardInterrupt as stopped:
-            # Where judgments come in `panel.cli.watching` tells how many are kept.
+            # Where judgments come in `persona_panel.cli.watching` tells how many are kept.
             stopping.end(*stopped.args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from panel.cli.call_options import caps_of_a_command, dry_run, model_options, patience
-from panel.cli.column_mapping import column_mapping
-from panel.cli.dry_run import tell
-from panel.cli.exit_status import INCOMPLETE
-from panel.cli.failures import refusals
-from panel.cli.options import output_format
-from panel.cli.signals import run_to_end
-from panel.secrets.visible import standard_output
+from persona_panel.cli.call_options import caps_of_a_command, dry_run, model_options, patience
+from persona_panel.cli.column_mapping import column_mapping
+from persona_panel.cli.dry_run import tell
+from persona_panel.cli.exit_status import INCOMPLETE
+from persona_panel.cli.failures import refusals
+from persona_panel.cli.options import output_format
+from persona_panel.cli.signals import run_to_end
+from persona_panel.files.secrets.visible import standard_output
 
 if TYPE_CHECKING:
-    from panel.calls.budget import Caps
-    from panel.reports import Renderer
+    from persona_panel.calls.budget import Caps
+    from persona_panel.reports.formats import Renderer
 
 
 @click.command()
@@ -97,11 +97,15 @@ def match(
             f"--dry-run works only with --by model: --by {by} calls no model; leave it out."
         )
 
-    from panel.io.responses import load_responses
-    from panel.plan.definitions import configured
-    from panel.questions.match import estimate_by_model, match_by_measure, match_by_model
-    from panel.questions.match_report import match_report
-    from panel.questions.references import references_of
+    from persona_panel.experiments.questions.match import (
+        estimate_by_model,
+        match_by_measure,
+        match_by_model,
+    )
+    from persona_panel.experiments.questions.match_report import match_report
+    from persona_panel.experiments.questions.references import references_of
+    from persona_panel.files.responses import load_responses
+    from persona_panel.plan.definitions import configured
 
     batch = load_responses(generated, mapping=mapping)
     labelled = load_responses(references, mapping=references_mapping)

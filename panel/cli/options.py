@@ -8,9 +8,9 @@ from typing import Any
 
 import click
 
-from panel.analyses import parameters
-from panel.cli.failures import refusals
-from panel.reports import load_renderer, renderer_names
+from persona_panel.analyses import parameters
+from persona_panel.cli.failures import refusals
+from persona_panel.reports.formats import load_renderer, renderer_names
 
 Command = Callable[..., Any]
 
@@ -37,12 +37,12 @@ def with_parameters(*parameters: click.Parameter) -> Callable[[Command], Command
 
 
 def random_option(effect: str) -> Callable[[Command], Command]:
-    """Declare `--random`; see `panel.analyses.parameters.random`."""
+    """Declare `--random`; see `persona_panel.analyses.parameters.random`."""
     return with_parameters(parameters.random(effect))
 
 
 def analysis_options(command: Command) -> Command:
-    """Declare `--resamples` and `--no-intervals`; see `panel.analyses.parameters.effort`."""
+    """Declare `--resamples` and `--no-intervals`; see `persona_panel.analyses.parameters.effort`."""
     return with_parameters(*parameters.effort())(command)
 
 
@@ -100,7 +100,7 @@ def json_option(command: Command) -> Command:
 
 
 def by_option(text: str) -> Callable[[Command], Command]:
-    """Declare `--by`; see `panel.analyses.parameters.by`."""
+    """Declare `--by`; see `persona_panel.analyses.parameters.by`."""
     return with_parameters(parameters.by(text))
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from panel.addresses import is_meant_as_address
+from persona_panel.files.addresses import is_meant_as_address
 
 WRITTEN = ("--out", "--html", "--junit", "--markdown", "--plot", "--batch-out")
 """What names what a command writes: files, a folder, or a run, which may be at an address."""
@@ -24,7 +24,7 @@ def refuse_overwriting(ctx: click.Context) -> None:
     given = {param.opts[0]: ctx.params.get(param.name or "") for param in ctx.command.params}
     for option in WRITTEN:
         if isinstance(path := given.get(option), str):
-            from panel.io.outputs import refuse_as_output
+            from persona_panel.files.outputs import refuse_as_output
 
             if option in runs and is_meant_as_address(path):
                 continue

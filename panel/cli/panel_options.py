@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import click
 
-from graphs.stopping_rules import stopping_rule_names
-from panel.cli.call_options import model_options, patience
-from panel.cli.options import Command, option
-from rubrics import Layout, elicitation_names
+from persona_panel.cli.call_options import model_options, patience
+from persona_panel.cli.options import Command, option
+from persona_panel.graphs.stopping_rules import stopping_rule_names
+from persona_panel.rubrics import Layout, elicitation_names
 
 if TYPE_CHECKING:
-    from graphs.deliberation import Deliberation, Reveal
-    from panel.panel import Panel
+    from persona_panel.graphs.deliberation import Deliberation, Reveal
+    from persona_panel.panel import Panel
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class PanelOptions:
     @property
     def inputs(self) -> tuple[str | None, str | None, str | None]:
         """What may be the names of files: panel, personas and rubric."""
-        from panel.plan.definitions import split_variant
+        from persona_panel.plan.definitions import split_variant
 
         return self.panel_file, self.personas, self.rubric and split_variant(self.rubric)[0]
 
@@ -52,8 +52,8 @@ class PanelOptions:
         Raises:
             PanelError: it cannot be had.
         """
-        from panel.panel import Panel
-        from panel.plan.definitions import DEFAULT_MODEL, configured
+        from persona_panel.panel import Panel
+        from persona_panel.plan.definitions import DEFAULT_MODEL, configured
 
         if self.panel_file:
             return Panel.from_file(
@@ -245,7 +245,7 @@ def deliberation_options(command: Command) -> Command:
                     "--deliberate: add --deliberate N, or leave them out."
                 )
             return command(*args, deliberation=None, **others)
-        from graphs.deliberation import Deliberation
+        from persona_panel.graphs.deliberation import Deliberation
 
         rules = Deliberation(
             rounds=deliberate,

@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, Any, TypedDict
 
 import click
 
-from panel.analyses import parameters
-from panel.cli.options import Command, with_parameters
+from persona_panel.analyses import parameters
+from persona_panel.cli.options import Command, with_parameters
 
 if TYPE_CHECKING:
-    from panel.io.people_scales import GivenScale
-    from panel.statistics.core.origin import RatingsOrigin
+    from persona_panel.files.people_scales import GivenScale
+    from persona_panel.statistics.core.origin import RatingsOrigin
 
 
 class HumanReading(TypedDict):
-    """How people's ratings are to be read: what `panel.io.aligned_ratings.load_human_ratings`
-    takes."""
+    """How people's ratings are to be read: what
+    `persona_panel.files.aligned_ratings.load_human_ratings` takes."""
 
     human_scale: GivenScale | None
     allow_unmatched: bool
@@ -53,15 +53,15 @@ def human_options(
 
 
 def scale_option(name: str, of: str) -> Callable[[Command], Command]:
-    """Declare the scale of ratings; see `panel.analyses.parameters.scale`."""
+    """Declare the scale of ratings; see `persona_panel.analyses.parameters.scale`."""
     return with_parameters(parameters.scale(name, of))
 
 
 def say_reading(*origins: RatingsOrigin | None) -> None:
     """How files of ratings were read, and which of their items match nothing, on standard error and
     before any figure."""
-    from panel.conclusions.readings import origin_sentences
-    from panel.secrets.visible import say_sentences
+    from persona_panel.files.secrets.visible import say_sentences
+    from persona_panel.results.conclusions.readings import origin_sentences
 
     for origin in origins:
         if origin is not None:
@@ -80,15 +80,15 @@ def refuse_alone(name: str, value: object) -> None:
 
 
 def epsilon_option(effect: str) -> Callable[[Command], Command]:
-    """Declare `--epsilon`; see `panel.analyses.parameters.epsilon`."""
+    """Declare `--epsilon`; see `persona_panel.analyses.parameters.epsilon`."""
     return with_parameters(parameters.epsilon(effect))
 
 
 def selected_option(command: Command) -> Command:
-    """Declare `--selected`; see `panel.analyses.parameters.selected`."""
+    """Declare `--selected`; see `persona_panel.analyses.parameters.selected`."""
     return with_parameters(parameters.selected())(command)
 
 
 def group_options(*, required: bool) -> Callable[[Command], Command]:
-    """Declare `--raters` and `--groups`; see `panel.analyses.parameters.groups`."""
+    """Declare `--raters` and `--groups`; see `persona_panel.analyses.parameters.groups`."""
     return with_parameters(*parameters.groups(required=required))

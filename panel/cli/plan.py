@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from panel.cli.failures import refusals_without_calls
-from panel.cli.incomplete import say_what_is_missing
-from panel.cli.options import output_format
-from panel.cli.people_options import HumanReading, human_options, say_reading
-from panel.secrets.visible import standard_output
+from persona_panel.cli.failures import refusals_without_calls
+from persona_panel.cli.incomplete import say_what_is_missing
+from persona_panel.cli.options import output_format
+from persona_panel.cli.people_options import HumanReading, human_options, say_reading
+from persona_panel.files.secrets.visible import standard_output
 
 if TYPE_CHECKING:
-    from panel.reports import Renderer
+    from persona_panel.reports.formats import Renderer
 
 
 class _Points(click.FloatRange):
@@ -80,7 +80,7 @@ def plan(
 
     Exit status: 0, or 2 for bad input.
     """
-    from panel.runs.design import PrecisionTarget, design_report
+    from persona_panel.runs.design import PrecisionTarget, design_report
 
     if half_width is not None and difference is not None:
         raise click.UsageError("--half-width and --difference exclude each other; leave one out.")

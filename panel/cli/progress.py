@@ -20,14 +20,14 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from graphs import Judgment
-from panel.calls.state import CallsState, EndpointState
-from panel.cli.eta import Pace, Remaining, seconds_left, stands_still
-from panel.cli.progress_lines import duration, state_lines
-from panel.reports.terminal.money import spent
-from panel.results.console import notices
-from panel.statistics.core.display import clock
-from rubrics import Status, Usage
+from persona_panel.calls.state import CallsState, EndpointState
+from persona_panel.cli.eta import Pace, Remaining, seconds_left, stands_still
+from persona_panel.cli.progress_lines import duration, state_lines
+from persona_panel.graphs import Judgment
+from persona_panel.reports.formats.terminal.money import spent
+from persona_panel.results.console import notices
+from persona_panel.rubrics import Status, Usage
+from persona_panel.statistics.core.display import clock
 
 _REFRESH_S = 0.5
 _LINE_EVERY_S, _LINE_EVERY_S_AT_MOST = 5.0, 60.0

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 
 from rich.cells import cell_len, set_cell_size
 
-from panel.calls.state import EndpointState
-from panel.results.console import legible
-from panel.statistics.core.display import clock
+from persona_panel.calls.state import EndpointState
+from persona_panel.results.console import legible
+from persona_panel.statistics.core.display import clock
 
 _SHORTEST_NAME = 12
 _MODELS_SHOWN = 10

@@ -11,19 +11,19 @@ from typing import TYPE_CHECKING
 
 import click
 
-from panel.cli.call_options import caps_of_a_file, dry_run, patience
-from panel.cli.column_mapping import column_mapping
-from panel.cli.dry_run import tell
-from panel.cli.exit_status import INCOMPLETE
-from panel.cli.failures import gathered, refusals, refusals_without_calls
-from panel.cli.options import limit_option, output_format
-from panel.cli.signals import run_to_end
-from panel.cli.targets import model_in
-from panel.secrets.visible import say, standard_output, visible
+from persona_panel.cli.call_options import caps_of_a_file, dry_run, patience
+from persona_panel.cli.column_mapping import column_mapping
+from persona_panel.cli.dry_run import tell
+from persona_panel.cli.exit_status import INCOMPLETE
+from persona_panel.cli.failures import gathered, refusals, refusals_without_calls
+from persona_panel.cli.options import limit_option, output_format
+from persona_panel.cli.signals import run_to_end
+from persona_panel.cli.targets import model_in
+from persona_panel.files.secrets.visible import say, standard_output, visible
 
 if TYPE_CHECKING:
-    from panel.calls.budget import Caps
-    from panel.reports import Renderer
+    from persona_panel.calls.budget import Caps
+    from persona_panel.reports.formats import Renderer
 
 _LINE_EVERY_S = 5.0
 
@@ -72,9 +72,9 @@ def build(
     left; 2, wrong input or configuration, no model was called; 130, 143, 129, stopped by a signal.
     The same command continues.
     """
-    from panel.prompt_sets.plan import prompt_set_plan
-    from panel.prompt_sets.running import estimate_build, held_set, run_build
-    from panel.runs.output_file import OutputFile
+    from persona_panel.experiments.prompt_sets.plan import prompt_set_plan
+    from persona_panel.experiments.prompt_sets.running import estimate_build, held_set, run_build
+    from persona_panel.runs.output_file import OutputFile
 
     with gathered() as gather:
         given = [gather(partial(model_in, model)) for model in models]
@@ -124,11 +124,11 @@ def pairs(
     pair is two lines with one prompt_id: condition baseline (prompt_a) and version_b (prompt_b).
     `generate` has models answer them, and `sweep --responses` compares the answers.
     """
-    from panel.conclusions.wording import counted
-    from panel.io.documents import json_lines
-    from panel.io.private_files import make_private_folder, replace_file
-    from panel.prompt_sets.pairs import load_pairs
-    from panel.runs.output_file import OutputFile
+    from persona_panel.experiments.prompt_sets.pairs import load_pairs
+    from persona_panel.files.documents import json_lines
+    from persona_panel.files.private_files import make_private_folder, replace_file
+    from persona_panel.results.conclusions.wording import counted
+    from persona_panel.runs.output_file import OutputFile
 
     output = OutputFile(Path(out), overwrite, (pairs,))
     lines = load_pairs(pairs, mapping=mapping)

@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from panel.cli.call_options import caps_of_a_command, dry_run, model_options, patience
-from panel.cli.dry_run import tell
-from panel.cli.exit_status import status_of
-from panel.cli.failures import refusals
-from panel.cli.signals import run_to_end
-from panel.reports import load_renderer
-from panel.secrets.visible import say, say_json, standard_output, visible
+from persona_panel.cli.call_options import caps_of_a_command, dry_run, model_options, patience
+from persona_panel.cli.dry_run import tell
+from persona_panel.cli.exit_status import status_of
+from persona_panel.cli.failures import refusals
+from persona_panel.cli.signals import run_to_end
+from persona_panel.files.secrets.visible import say, say_json, standard_output, visible
+from persona_panel.reports.formats import load_renderer
 
 if TYPE_CHECKING:
-    from panel.calls.budget import Caps
+    from persona_panel.calls.budget import Caps
 
 
 @click.command()
@@ -61,12 +61,12 @@ def questions(
     error); 2, wrong input or configuration, no model was called; 4, there is no question. The
     same command asks again for the missing questions only.
     """
-    from panel.errors import ConfigurationError
-    from panel.io.private_files import replace_file
-    from panel.plan.definitions import configured
-    from panel.questions.asking import QUESTIONS_TOKENS, asking_questions
-    from panel.questions.calling import answers, estimate_answers
-    from panel.questions.interventions import as_row, load_interventions
+    from persona_panel.experiments.questions.asking import QUESTIONS_TOKENS, asking_questions
+    from persona_panel.experiments.questions.calling import answers, estimate_answers
+    from persona_panel.experiments.questions.interventions import as_row, load_interventions
+    from persona_panel.files.errors import ConfigurationError
+    from persona_panel.files.private_files import replace_file
+    from persona_panel.plan.definitions import configured
 
     # Run by run, so that what is stopped early has whole runs.
     loaded = load_interventions(interventions)

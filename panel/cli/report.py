@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from panel.cli.failures import refusals_without_calls
-from panel.cli.gate import Gate, gate_options
-from panel.cli.options import by_option
-from panel.cli.people_options import (
+from persona_panel.cli.failures import refusals_without_calls
+from persona_panel.cli.gate import Gate, gate_options
+from persona_panel.cli.options import by_option
+from persona_panel.cli.people_options import (
     HumanReading,
     epsilon_option,
     group_options,
@@ -19,13 +19,13 @@ from panel.cli.people_options import (
     say_reading,
     selected_option,
 )
-from panel.cli.report_page import write_report
+from persona_panel.cli.report_page import write_report
 
 if TYPE_CHECKING:
-    from panel.report_page.report import RunReport
-    from panel.results.requirements.figures import Figure
-    from panel.runs.run import Run
-    from panel.statistics.fidelity.contrast import FidelityContrast
+    from persona_panel.reports.page.report import RunReport
+    from persona_panel.results.requirements.figures import Figure
+    from persona_panel.runs.run import Run
+    from persona_panel.statistics.fidelity.contrast import FidelityContrast
 
 
 @click.command()
@@ -72,10 +72,10 @@ def report(
 
     Exit status: 0; 2 for bad input; 3 where a requirement is not met.
     """
-    from panel.io.aligned_ratings import load_human_ratings
-    from panel.io.selections import given_inclusion
-    from panel.report_page.report import EPSILON, NAME, report_of
-    from panel.runs.load import load_run
+    from persona_panel.files.aligned_ratings import load_human_ratings
+    from persona_panel.files.selections import given_inclusion
+    from persona_panel.reports.page.report import EPSILON, NAME, report_of
+    from persona_panel.runs.load import load_run
 
     _refuse_without_people(
         human,
@@ -88,7 +88,7 @@ def report(
     loaded = load_run(run)
     contrasts: Sequence[FidelityContrast] = ()
     if human is not None and raters is not None and groups is not None:
-        from panel.fidelity.measure import persona_fidelity
+        from persona_panel.analyses.fidelity.measure import persona_fidelity
 
         found = persona_fidelity(run, human, raters, groups, human_mapping=human_mapping, **reading)
         contrasts = found.rows
@@ -127,10 +127,10 @@ def _refuse_without_people(human: str | None, given: Mapping[str, object]) -> No
 
 def _figures(run: Run, page: RunReport, contrasts: Sequence[FidelityContrast]) -> list[Figure]:
     """What --require may name: the run's figures, then those of people beside the panel."""
-    from panel.gate.fidelity_figures import fidelity_figures
-    from panel.gate.row_figures import row_figures
-    from panel.gate.run_figures import run_figures
-    from panel.results.requirements.of_result import result_figures
+    from persona_panel.reports.gate.fidelity_figures import fidelity_figures
+    from persona_panel.reports.gate.row_figures import row_figures
+    from persona_panel.reports.gate.run_figures import run_figures
+    from persona_panel.results.requirements.of_result import result_figures
 
     found = run_figures(run)
     if page.people is not None:

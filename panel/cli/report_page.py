@@ -5,14 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from panel.cli.options import Command, option
-from panel.errors import RunFolderError, RunStopped
-from panel.secrets.visible import say, visible
+from persona_panel.cli.options import Command, option
+from persona_panel.files.errors import RunFolderError, RunStopped
+from persona_panel.files.secrets.visible import say, visible
 
 if TYPE_CHECKING:
-    from panel.report_page.report import RunReport
-    from panel.runs.run import Run
-    from panel.statistics import Ratings
+    from persona_panel.reports.page.report import RunReport
+    from persona_panel.runs.run import Run
+    from persona_panel.statistics import Ratings
 
 
 def report_option(command: Command) -> Command:
@@ -32,12 +32,12 @@ def report_at_the_end(run: Run, humans: Ratings | None = None, by: str | None = 
     Raises:
         RunStopped: it cannot be written; the run itself is whole.
     """
-    from panel.report_page import AUTOMATIC
+    from persona_panel.reports.page import AUTOMATIC
 
     if run.folder is None:
         return
-    from panel.io.commands import command_line
-    from panel.io.run_copies import shown_folder
+    from persona_panel.files.commands import command_line
+    from persona_panel.files.run_copies import shown_folder
 
     if (n := run.coverage.expected) > AUTOMATIC:
         say(
@@ -47,7 +47,7 @@ def report_at_the_end(run: Run, humans: Ratings | None = None, by: str | None = 
         )
         return
     # Templates and their library are of no use to a run that has no page.
-    from panel.report_page.report import NAME, report_of
+    from persona_panel.reports.page.report import NAME, report_of
 
     try:
         write_report(report_of(run, humans, by), run.folder / NAME)
@@ -64,8 +64,8 @@ def write_report(page: RunReport, path: Path) -> None:
     Raises:
         RunFolderError: it cannot be written.
     """
-    from panel.io.outputs import writing
-    from panel.io.run_copies import shown_folder
+    from persona_panel.files.outputs import writing
+    from persona_panel.files.run_copies import shown_folder
 
     replaced = ", replaces the one there" if path.exists() else ""
     with writing(path):

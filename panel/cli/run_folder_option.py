@@ -12,10 +12,10 @@ from typing import Any
 
 import click
 
-from panel.addresses import is_address, is_meant_as_address
-from panel.cli.failures import refusals
-from panel.cli.signals import received
-from panel.secrets.visible import say, visible
+from persona_panel.cli.failures import refusals
+from persona_panel.cli.signals import received
+from persona_panel.files.addresses import is_address, is_meant_as_address
+from persona_panel.files.secrets.visible import say, visible
 
 
 def refuse_batches_at(run: str) -> None:
@@ -65,7 +65,7 @@ def run_folder_option(command: Callable[..., Any]) -> Callable[..., Any]:
     def with_output(
         *args: Any, out: str | None, overwrite: bool, no_texts: bool, **others: Any
     ) -> Any:
-        from panel.runs.output import RunOutput
+        from persona_panel.runs.output import RunOutput
 
         folder = out or folder_by_time()
         output = RunOutput(folder, overwrite, not no_texts)
@@ -73,8 +73,8 @@ def run_folder_option(command: Callable[..., Any]) -> Callable[..., Any]:
             return command(*args, out=output, **others)
         if others.get("by_batches"):
             refuse_batches_at(str(folder))
-        from panel.errors import RunStopped
-        from panel.runs.written_at_address import written_here
+        from persona_panel.files.errors import RunStopped
+        from persona_panel.runs.written_at_address import written_here
 
         @refusals
         def sent() -> Any:

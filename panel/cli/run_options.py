@@ -9,14 +9,14 @@ from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from panel.cli.call_options import caps, dry_run
-from panel.cli.options import Command, limit_option, output_format
-from panel.cli.run_folder_option import run_folder_option
+from persona_panel.cli.call_options import caps, dry_run
+from persona_panel.cli.options import Command, limit_option, output_format
+from persona_panel.cli.run_folder_option import run_folder_option
 
 if TYPE_CHECKING:
-    from panel.calls.budget import Caps
-    from panel.reports import Renderer
-    from panel.runs.output import RunOutput
+    from persona_panel.calls.budget import Caps
+    from persona_panel.reports.formats import Renderer
+    from persona_panel.runs.output import RunOutput
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,27 +9,27 @@ from typing import TYPE_CHECKING
 
 import click
 
-from panel.cli.batch_options import AnswerOptions, batch_options
-from panel.cli.column_mapping import column_mapping
-from panel.cli.dry_run import tell, tell_batches
-from panel.cli.engine import EngineOptions, engine_options
-from panel.cli.exit_status import status_of
-from panel.cli.failures import refusals
-from panel.cli.gate import Gate, gate_options
-from panel.cli.options import by_option, random_option
-from panel.cli.panel_options import PanelOptions, deliberation_options, panel_options
-from panel.cli.people_options import HumanReading, human_options, say_reading
-from panel.cli.report_page import report_at_the_end, report_option
-from panel.cli.run_options import RunOptions, run_options
-from panel.secrets.visible import say, standard_output
+from persona_panel.cli.batch_options import AnswerOptions, batch_options
+from persona_panel.cli.column_mapping import column_mapping
+from persona_panel.cli.dry_run import tell, tell_batches
+from persona_panel.cli.engine import EngineOptions, engine_options
+from persona_panel.cli.exit_status import status_of
+from persona_panel.cli.failures import refusals
+from persona_panel.cli.gate import Gate, gate_options
+from persona_panel.cli.options import by_option, random_option
+from persona_panel.cli.panel_options import PanelOptions, deliberation_options, panel_options
+from persona_panel.cli.people_options import HumanReading, human_options, say_reading
+from persona_panel.cli.report_page import report_at_the_end, report_option
+from persona_panel.cli.run_options import RunOptions, run_options
+from persona_panel.files.secrets.visible import say, standard_output
 
 if TYPE_CHECKING:
-    from graphs.deliberation import Deliberation
-    from panel.io.responses import ResponseFile
-    from panel.panel import Panel
-    from panel.results.requirements.figures import Figure
-    from panel.runs.request_files import Exported, RequestFiles
-    from panel.statistics import Random, Ratings
+    from persona_panel.files.responses import ResponseFile
+    from persona_panel.graphs.deliberation import Deliberation
+    from persona_panel.panel import Panel
+    from persona_panel.results.requirements.figures import Figure
+    from persona_panel.runs.request_files import Exported, RequestFiles
+    from persona_panel.statistics import Random, Ratings
 
 
 @click.command()
@@ -94,7 +94,7 @@ def score(
     judgment was scored; 5, the run finished, but standard output could not be written; 130,
     143, 129, stopped by a signal. In every case the same command continues the run.
     """
-    from panel.io.responses import ResponseFile
+    from persona_panel.files.responses import ResponseFile
 
     batch = ResponseFile(responses, limit=options.limit, mapping=mapping)
     panel = panel_options.panel(deliberation, plain_judge=plain_judge)
@@ -105,7 +105,7 @@ def score(
         )
     gate.refuse_unknown(lambda: _planned(panel, batch))
     if options.dry_run:
-        from panel.runs.executor import held_run
+        from persona_panel.runs.executor import held_run
 
         held = held_run(panel.plan, batch, options.out, options.caps)
         engine.check()
@@ -121,7 +121,7 @@ def score(
         humans = None
         if human:
             # It reads Parquet, too.
-            from panel.io.aligned_ratings import load_human_ratings
+            from persona_panel.files.aligned_ratings import load_human_ratings
 
             humans = load_human_ratings(human, human_mapping, **reading)
         _score(
@@ -131,15 +131,15 @@ def score(
 
 async def _export(panel: Panel, batch: ResponseFile, files: RequestFiles) -> Exported:
     """Requests written to files, in place of a run."""
-    from panel.runs.executor import export_requests
+    from persona_panel.runs.executor import export_requests
 
     return await export_requests(panel.plan, batch, files)
 
 
 def _planned(panel: Panel, batch: ResponseFile) -> list[Figure]:
     """The names of the figures that there will be."""
-    from panel.gate.check import planned_run
-    from panel.io.response_batch import Batch
+    from persona_panel.files.response_batch import Batch
+    from persona_panel.reports.gate.check import planned_run
 
     return planned_run(panel.plan, Batch(batch, one_prompt_each=True))
 
@@ -158,13 +158,13 @@ def _score(
     gate: Gate,
 ) -> None:
     """The run itself, with what it prints and its exit status."""
-    from panel.cli.watching import run_with_progress
-    from panel.conclusions.wording import counted
-    from panel.runs import executor
+    from persona_panel.cli.watching import run_with_progress
+    from persona_panel.results.conclusions.wording import counted
+    from persona_panel.runs import executor
 
     column = None
     if by is not None:
-        from panel.breakdown.strata import BY, column_of, systems_by
+        from persona_panel.analyses.breakdown.strata import BY, column_of, systems_by
 
         # A column that is not there is refused before anything is called.
         column = None if by in BY else column_of(batch, by, source, batch.mapping)
@@ -202,7 +202,7 @@ def _score(
             say(f"It has no breakdown by {by}: without texts the folder has no metadata.", err=True)
 
     def figures() -> list[Figure]:
-        from panel.gate.run_figures import run_figures
+        from persona_panel.reports.gate.run_figures import run_figures
 
         return run_figures(run)
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import click
 
-from panel.cli.column_mapping import ratings_argument
-from panel.cli.failures import refusals_without_calls
-from panel.cli.incomplete import say_what_is_missing
-from panel.secrets.visible import say, say_sentences, standard_output, visible
+from persona_panel.cli.column_mapping import ratings_argument
+from persona_panel.cli.failures import refusals_without_calls
+from persona_panel.cli.incomplete import say_what_is_missing
+from persona_panel.files.secrets.visible import say, say_sentences, standard_output, visible
 
 _TEXTS, _RUBRIC = "RESPONSES", "RUBRIC"
 """What stands in a command for what only the user knows."""
@@ -51,11 +51,11 @@ def select(run: str, mapping: Mapping[str, str], n: int, seed: int, out: str | N
 
     Exit status: 0, or 2 for bad input.
     """
-    from panel.conclusions.select import select_conclusion
-    from panel.errors import Fault, InputError
-    from panel.io.ratings import load_ratings
-    from panel.io.selections import selection_csv, write_selection
-    from panel.statistics import select_items
+    from persona_panel.files.errors import Fault, InputError
+    from persona_panel.files.ratings import load_ratings
+    from persona_panel.files.selections import selection_csv, write_selection
+    from persona_panel.results.conclusions.select import select_conclusion
+    from persona_panel.statistics import select_items
 
     ratings = load_ratings(run, mapping=mapping)
     try:
@@ -94,7 +94,7 @@ def select(run: str, mapping: Mapping[str, str], n: int, seed: int, out: str | N
 def _study_command(run: str, out: str, n_items: int) -> str:
     """The command that makes packets of these items, with what it takes of a run's folder; of other
     ratings, and of a run that holds no texts, the user knows where the texts are."""
-    from panel.io.commands import command_line
+    from persona_panel.files.commands import command_line
 
     texts, rubric = _TEXTS, _RUBRIC
     if (Path(run) / "run.json").is_file():
@@ -118,11 +118,11 @@ def _study_command(run: str, out: str, n_items: int) -> str:
 
 def _of_run(run: str) -> tuple[str, str]:
     """Where the texts of a run are, and by what its judges rated them."""
-    from panel.errors import RunFolderError
-    from panel.plan.definitions import resolve_rubric
-    from panel.runs.kept_texts import RESPONSES
-    from panel.runs.load import load_run
-    from rubrics import shipped
+    from persona_panel.files.errors import RunFolderError
+    from persona_panel.plan.definitions import resolve_rubric
+    from persona_panel.rubrics import shipped
+    from persona_panel.runs.kept_texts import RESPONSES
+    from persona_panel.runs.load import load_run
 
     loaded = load_run(run)
     own = loaded.rubric.id

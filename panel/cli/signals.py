@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 import click
 
-from panel.addresses import remove_temporary_folder
-from panel.cli.streams import flush
+from persona_panel.cli.streams import flush
+from persona_panel.files.addresses import remove_temporary_folder
 
 if TYPE_CHECKING:
     import asyncio
@@ -82,7 +82,7 @@ def run_to_end(work: Coroutine[Any, Any, T]) -> T:
     # Help needs none.
     import asyncio
 
-    from panel.models import event_loops
+    from persona_panel.models import event_loops
 
     async def run() -> T:
         global _running, _has_run

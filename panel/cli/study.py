@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from panel.cli.exit_status import INCOMPLETE
-from panel.cli.failures import refusals_without_calls
-from panel.cli.options import json_option
-from panel.cli.study_make import make
-from panel.secrets.visible import say, standard_output, visible
+from persona_panel.cli.exit_status import INCOMPLETE
+from persona_panel.cli.failures import refusals_without_calls
+from persona_panel.cli.options import json_option
+from persona_panel.cli.study_make import make
+from persona_panel.files.secrets.visible import say, standard_output, visible
 
 if TYPE_CHECKING:
-    from panel.study.answers import ReadAnswers
-    from panel.study.key import StudyKey
+    from persona_panel.study.answers import ReadAnswers
+    from persona_panel.study.key import StudyKey
 
 
 @click.group()
@@ -50,14 +50,14 @@ def collect(
     Exit status: 0; 1, answers are missing, or a file was refused; 2, bad input, or no file could
     be used.
     """
-    from panel.reports.json import write_json
-    from panel.reports.terminal.study import show_collected_study
-    from panel.results.console import output
-    from panel.study.collection import collect_study
-    from panel.study.figures import collection_figures
-    from panel.study.key import read_key
-    from panel.study.reliability import calibration_agreement, repeat_reliability
-    from panel.study.tables import write_tables
+    from persona_panel.reports.formats.json import write_json
+    from persona_panel.reports.formats.terminal.study import show_collected_study
+    from persona_panel.results.console import output
+    from persona_panel.study.collection import collect_study
+    from persona_panel.study.figures import collection_figures
+    from persona_panel.study.key import read_key
+    from persona_panel.study.reliability import calibration_agreement, repeat_reliability
+    from persona_panel.study.tables import write_tables
 
     if Path(out).suffix != ".csv":
         raise click.UsageError(f"--out {out}: expected the name of a file that ends in .csv")
@@ -91,13 +91,13 @@ def status(folder: str, answers: tuple[str, ...], as_json: bool) -> None:
 
     Exit status: 0, all is answered; 1, answers are missing, or a file was refused; 2, bad input.
     """
-    from panel.reports.json import write_json
-    from panel.reports.terminal.study import show_study_progress
-    from panel.results.console import output
-    from panel.study.answers import read_answers
-    from panel.study.collection import collect_study
-    from panel.study.figures import progress_figures
-    from panel.study.key import read_key
+    from persona_panel.reports.formats.json import write_json
+    from persona_panel.reports.formats.terminal.study import show_study_progress
+    from persona_panel.results.console import output
+    from persona_panel.study.answers import read_answers
+    from persona_panel.study.collection import collect_study
+    from persona_panel.study.figures import progress_figures
+    from persona_panel.study.key import read_key
 
     key = read_key(Path(folder))
     read = read_answers(map(Path, answers), key)
@@ -115,8 +115,8 @@ def status(folder: str, answers: tuple[str, ...], as_json: bool) -> None:
 
 def _read(key: StudyKey, answers: tuple[str, ...]) -> ReadAnswers:
     """The answers; where no file can be used, its faults are the command's."""
-    from panel.errors import InputError
-    from panel.study.answers import read_answers
+    from persona_panel.files.errors import InputError
+    from persona_panel.study.answers import read_answers
 
     read = read_answers(map(Path, answers), key)
     if not read.found:
@@ -134,8 +134,8 @@ def _say_faults(read: ReadAnswers) -> None:
 
 def _selection_lines(figures: Mapping[str, Any], out: str) -> list[str]:
     """What `calibrate` can make of ratings of items that `select` drew, written to `out`."""
-    from panel.conclusions.wording import counted
-    from panel.io.commands import command_line
+    from persona_panel.files.commands import command_line
+    from persona_panel.results.conclusions.wording import counted
 
     if "selected" not in figures:
         return []

@@ -8,10 +8,10 @@ from typing import Any
 
 import click
 
-from panel.cli.column_mapping import column_mapping
-from panel.cli.failures import refusals_without_calls
-from panel.cli.options import json_option
-from panel.secrets.visible import say, standard_output, visible
+from persona_panel.cli.column_mapping import column_mapping
+from persona_panel.cli.failures import refusals_without_calls
+from persona_panel.cli.options import json_option
+from persona_panel.files.secrets.visible import say, standard_output, visible
 
 # A format is a module of panel.study with a function that writes a study's packets into a folder.
 _FORMATS = {
@@ -133,15 +133,16 @@ def make(
 
     Exit status: 0; 2, bad input or an impossible design.
     """
-    from panel.io.responses import load_responses
-    from panel.io.selections import read_inclusion
-    from panel.plan.definitions import resolve_rubric
-    from panel.reports.json import write_json
-    from panel.reports.terminal.study import show_study_design
-    from panel.results.console import output
-    from panel.runs.load import load_run
-    from panel.study.figures import design_figures
-    from panel.study.kit import (
+    from persona_panel.files.responses import load_responses
+    from persona_panel.files.selections import read_inclusion
+    from persona_panel.plan.definitions import resolve_rubric
+    from persona_panel.reports.formats.json import write_json
+    from persona_panel.reports.formats.terminal.study import show_study_design
+    from persona_panel.results.console import output
+    from persona_panel.rubrics import shipped
+    from persona_panel.runs.load import load_run
+    from persona_panel.study.figures import design_figures
+    from persona_panel.study.kit import (
         CONSENT,
         INSTRUCTIONS,
         PACKETS,
@@ -149,9 +150,8 @@ def make(
         refuse_a_study_there,
         write_key,
     )
-    from panel.study.selection import selected_responses
-    from panel.study.settings import StudySettings
-    from rubrics import shipped
+    from persona_panel.study.selection import selected_responses
+    from persona_panel.study.settings import StudySettings
 
     folder = Path(out)
     refuse_a_study_there(folder)
@@ -192,7 +192,7 @@ def make(
 
 def _naming_lines(naming: tuple[Any, ...]) -> list[str]:
     """Warnings of texts that name a system, those that name their own first."""
-    from panel.conclusions.wording import counted
+    from persona_panel.results.conclusions.wording import counted
 
     said = []
     for own, which in ((True, "the name of its own system"), (False, "the name of another system")):
@@ -213,7 +213,7 @@ def _naming_lines(naming: tuple[Any, ...]) -> list[str]:
 
 
 def _tasks(given: str) -> Any:
-    from panel.study.settings import TASKS
+    from persona_panel.study.settings import TASKS
 
     names = tuple(name.strip() for name in given.split(","))
     if not set(names) <= set(TASKS) or len(set(names)) < len(names):
@@ -223,8 +223,8 @@ def _tasks(given: str) -> Any:
 
 def _text(name: str, path: str) -> str:
     """The text of a file of the user's."""
-    from panel.errors import Fault, InputError
-    from panel.io.text_lines import text_of_file
+    from persona_panel.files.errors import Fault, InputError
+    from persona_panel.files.text_lines import text_of_file
 
     text = text_of_file(Path(path), field=name)
     if not text.strip():
@@ -236,5 +236,5 @@ def _writer(form: str) -> Callable[..., list[Path]]:
     from importlib import import_module
 
     module, name = _FORMATS[form]
-    found: Callable[..., list[Path]] = getattr(import_module(f"panel.study.{module}"), name)
+    found: Callable[..., list[Path]] = getattr(import_module(f"persona_panel.study.{module}"), name)
     return found

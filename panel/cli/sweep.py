@@ -8,27 +8,27 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from panel.cli.batch_options import AnswerOptions, batch_options
-from panel.cli.column_mapping import column_mapping
-from panel.cli.dry_run import tell, tell_batches
-from panel.cli.exit_status import status_of
-from panel.cli.failures import gathered, refusals
-from panel.cli.gate import Gate, gate_options
-from panel.cli.panel_options import PanelOptions, panel_options, without_plain_judge
-from panel.cli.report_page import report_at_the_end, report_option
-from panel.cli.run_options import RunOptions, run_options
-from panel.cli.targets import model_in
-from panel.secrets.visible import standard_output
+from persona_panel.cli.batch_options import AnswerOptions, batch_options
+from persona_panel.cli.column_mapping import column_mapping
+from persona_panel.cli.dry_run import tell, tell_batches
+from persona_panel.cli.exit_status import status_of
+from persona_panel.cli.failures import gathered, refusals
+from persona_panel.cli.gate import Gate, gate_options
+from persona_panel.cli.panel_options import PanelOptions, panel_options, without_plain_judge
+from persona_panel.cli.report_page import report_at_the_end, report_option
+from persona_panel.cli.run_options import RunOptions, run_options
+from persona_panel.cli.targets import model_in
+from persona_panel.files.secrets.visible import standard_output
 
 if TYPE_CHECKING:
-    from graphs.framing import Prompt
-    from panel.cli.progress import ScoreProgress
-    from panel.models.config import ModelConfig
-    from panel.panel import Panel
-    from panel.results.requirements.figures import Figure
-    from panel.runs.request_files import Exported, RequestFiles
-    from panel.sweep.plan import Options
-    from panel.sweep.running import Event
+    from persona_panel.cli.progress import ScoreProgress
+    from persona_panel.experiments.sweep.plan import Options
+    from persona_panel.experiments.sweep.running import Event
+    from persona_panel.graphs.framing import Prompt
+    from persona_panel.models.config import ModelConfig
+    from persona_panel.panel import Panel
+    from persona_panel.results.requirements.figures import Figure
+    from persona_panel.runs.request_files import Exported, RequestFiles
 
 _SEEN = ("framed", "baseline")
 
@@ -150,8 +150,8 @@ def sweep(
         if given_mapping and file is None:
             raise click.UsageError(f"{name} works only with {where}; leave it out.")
 
-    from panel.io.prompts import load_framed_responses, load_prompts
-    from panel.sweep.library import framings_of
+    from persona_panel.experiments.sweep.library import framings_of
+    from persona_panel.files.prompts import load_framed_responses, load_prompts
 
     limit = options.limit
     with gathered() as gather:
@@ -179,9 +179,9 @@ def sweep(
     panel = panel_options.panel(plain_judge=plain_judge)
     gate.refuse_unknown(lambda: _planned(panel, asked, systems, design))
     if options.dry_run:
-        from panel.sweep.detectable import detectable_delta
-        from panel.sweep.plan import sweep_plan_of
-        from panel.sweep.running import held_sweep
+        from persona_panel.experiments.sweep.detectable import detectable_delta
+        from persona_panel.experiments.sweep.plan import sweep_plan_of
+        from persona_panel.experiments.sweep.running import held_sweep
 
         held = held_sweep(panel.plan, asked, systems, design, options.out, options.caps)
         plan = sweep_plan_of(panel.plan, asked, systems, design)
@@ -236,8 +236,8 @@ def _planned(
     design: Options,
 ) -> list[Figure]:
     """The names of the figures that there will be."""
-    from panel.gate.check import planned_sweep
-    from panel.sweep.plan import sweep_plan_of
+    from persona_panel.experiments.sweep.plan import sweep_plan_of
+    from persona_panel.reports.gate.check import planned_sweep
 
     return planned_sweep(panel.plan, sweep_plan_of(panel.plan, prompts, targets, design))
 
@@ -250,7 +250,7 @@ async def _export(
     files: RequestFiles,
 ) -> Exported:
     """Requests written to files, in place of a sweep."""
-    from panel.sweep.running import export_sweep
+    from persona_panel.experiments.sweep.running import export_sweep
 
     return await export_sweep(panel.plan, prompts, targets, design, files)
 
@@ -267,9 +267,9 @@ def _sweep(
     gate: Gate,
 ) -> None:
     """The sweep itself, with what it prints and its exit status."""
-    from panel.cli.watching import run_with_progress
-    from panel.conclusions.wording import counted
-    from panel.sweep.running import run_sweep
+    from persona_panel.cli.watching import run_with_progress
+    from persona_panel.experiments.sweep.running import run_sweep
+    from persona_panel.results.conclusions.wording import counted
 
     done = run_with_progress(
         panel,
@@ -291,7 +291,7 @@ def _sweep(
         options.renderer.render_sweep(done, to)
     if report:
         report_at_the_end(done.run)
-    from panel.gate.sweep_figures import sweep_figures
+    from persona_panel.reports.gate.sweep_figures import sweep_figures
 
     gate.finish(
         lambda: sweep_figures(done),
@@ -309,9 +309,9 @@ class _Stages:
         self._answers = 0
 
     def __call__(self, event: Event) -> None:
-        from graphs import Judgment
-        from graphs.framing import Variant
-        from graphs.sweeping import TargetAnswer
+        from persona_panel.graphs import Judgment
+        from persona_panel.graphs.framing import Variant
+        from persona_panel.graphs.sweeping import TargetAnswer
 
         if isinstance(event, Judgment):
             self._progress.take(event)

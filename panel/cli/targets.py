@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from panel.models.config import ModelConfig
+    from persona_panel.models.config import ModelConfig
 
 
 def model_in(text: str) -> str | ModelConfig:
@@ -17,7 +17,7 @@ def model_in(text: str) -> str | ModelConfig:
     """
     if not text.endswith((".yaml", ".yml")):
         return text
-    from panel.io.definitions import load_definition
-    from panel.models.config import ModelConfig
+    from persona_panel.files.definitions import load_definition
+    from persona_panel.models.config import ModelConfig
 
     return load_definition(Path(text), ModelConfig)

@@ -8,10 +8,10 @@ from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any, TypeVar
 
-from panel.cli.progress import ScoreProgress
-from panel.cli.signals import run_to_end
-from panel.io.run_copies import shown_folder
-from panel.panel import Panel
+from persona_panel.cli.progress import ScoreProgress
+from persona_panel.cli.signals import run_to_end
+from persona_panel.files.run_copies import shown_folder
+from persona_panel.panel import Panel
 
 T = TypeVar("T")
 
@@ -35,7 +35,7 @@ def run_with_progress(
         folder: where the run is written.
         start: makes the run, which is to begin the progress and to pass each judgment on to it.
     """
-    from panel.plan.judge_counts import counted_judges
+    from persona_panel.plan.judge_counts import counted_judges
 
     heading = f"{what} × {counted_judges(panel.judges)} ({', '.join(panel.models)})"
     n_judges = Counter(judge.model for judge in panel.judges)

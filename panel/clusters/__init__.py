@@ -5,5 +5,5 @@ That process, the driver, has the cache, the rate limits, the budget and the run
 run of its own. Workers have none of these: they ask for each, by letters that go through a mailbox
 which both can reach. So a limit or a cap is kept exactly, however many workers there are, and a
 reply is in the driver's cache whoever asked for it. Which system starts workers and carries letters
-is said in `panel.clusters.engines`.
+is said in `persona_panel.clusters.engines`.
 """

@@ -11,10 +11,10 @@ from contextlib import asynccontextmanager, suppress
 from itertools import count
 from typing import Any
 
-from panel.calls.budget import Budget, CapReached, Caps
-from panel.calls.call_counts import CallCounts
-from panel.calls.rate_limiter import RateLimiter
-from panel.clusters.messages import (
+from persona_panel.calls.budget import Budget, CapReached, Caps
+from persona_panel.calls.call_counts import CallCounts
+from persona_panel.calls.rate_limiter import RateLimiter
+from persona_panel.clusters.messages import (
     ALIVE_S,
     DRIVER,
     FROM_WORKER,
@@ -31,8 +31,8 @@ from panel.clusters.messages import (
     Succeeded,
     Told,
 )
-from panel.models.catalogue import Price
-from rubrics import Usage
+from persona_panel.models.catalogue import Price
+from persona_panel.rubrics import Usage
 
 _GATHERED_S = 0.005
 """How long questions gather: a letter costs more than a question."""

@@ -12,14 +12,13 @@ from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from typing import Any, NamedTuple
 
-from graphs.context import Abort
-from panel.calls.abort_reasons import unrecorded, unwritable
-from panel.calls.budget import CapReached
-from panel.calls.cache import RemoteReplyStore, SharedReplyStore
-from panel.calls.call_counts import CallCounts, Estimated
-from panel.calls.caller import Caller
-from panel.calls.journaled_store import decoded
-from panel.clusters.messages import (
+from persona_panel.calls.abort_reasons import unrecorded, unwritable
+from persona_panel.calls.budget import CapReached
+from persona_panel.calls.cache import RemoteReplyStore, SharedReplyStore
+from persona_panel.calls.call_counts import CallCounts, Estimated
+from persona_panel.calls.caller import Caller
+from persona_panel.calls.journaled_store import decoded
+from persona_panel.clusters.messages import (
     ALIVE_S,
     DRIVER,
     FROM_WORKER,
@@ -46,8 +45,9 @@ from panel.clusters.messages import (
     Told,
     TookOver,
 )
-from panel.models.client import NOTHING
-from rubrics import ModelResponse, Usage
+from persona_panel.graphs.context import Abort
+from persona_panel.models.client import NOTHING
+from persona_panel.rubrics import ModelResponse, Usage
 
 _Entry = tuple[str, bytes]
 

@@ -7,9 +7,9 @@ from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
-from graphs.context import Abort
-from panel.calls.call_counts import CallCounts
-from rubrics import Usage
+from persona_panel.calls.call_counts import CallCounts
+from persona_panel.graphs.context import Abort
+from persona_panel.rubrics import Usage
 
 DRIVER = "driver"
 """The address of the driver's letters."""

@@ -1,5 +1,5 @@
 """A run's responses dealt out to workers in parts, whatever starts the workers: what an engine
-(`panel.clusters.engines`) is made of."""
+(`persona_panel.clusters.engines`) is made of."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from dataclasses import replace
 from itertools import count
 from typing import Any, Protocol
 
-from graphs import Response, Verdict
-from panel.calls.budget import Caps
-from panel.calls.caller import Caller
-from panel.clusters.lease_server import LeaseServer
-from panel.clusters.messages import Mailbox, TakenForLost
-from panel.clusters.worker import Assignment, JudgedPart, Units
-from panel.errors import RunStopped
-from panel.judging.model_access import responses_in_flight
-from panel.plan.panel_plan import PanelPlan
-from panel.runs.executor import OnJudgment
+from persona_panel.calls.budget import Caps
+from persona_panel.calls.caller import Caller
+from persona_panel.clusters.lease_server import LeaseServer
+from persona_panel.clusters.messages import Mailbox, TakenForLost
+from persona_panel.clusters.worker import Assignment, JudgedPart, Units
+from persona_panel.files.errors import RunStopped
+from persona_panel.graphs import Response, Verdict
+from persona_panel.plan.panel_plan import PanelPlan
+from persona_panel.runs.executor import OnJudgment
+from persona_panel.runs.judging.model_access import responses_in_flight
 
 logger = logging.getLogger(__name__)
 
@@ -41,7 +41,7 @@ class WorkerHandle(Protocol):
     """A worker elsewhere, as the driver has it."""
 
     async def begin(self) -> None:
-        """Be at work (`panel.clusters.worker.at_work`), once there is room for it.
+        """Be at work (`persona_panel.clusters.worker.at_work`), once there is room for it.
 
         Raises:
             WorkerLost: it is gone.

@@ -17,17 +17,17 @@ from typing import Any
 import ray
 from ray.exceptions import RayActorError, RayError, RayTaskError
 
-from graphs import Response, Verdict
-from graphs.context import Abort
-from panel.calls.budget import Caps
-from panel.calls.caller import Caller
-from panel.clusters.messages import Mailbox
-from panel.clusters.parts import PARTS_AT_ONCE, WorkerLost, verdicts_by_workers
-from panel.clusters.ray_mailbox import NAMESPACE, RayMailbox
-from panel.clusters.worker import Assignment, JudgedPart, Units, Worker, at_work
-from panel.errors import ConfigurationError, PanelError, RunStopped
-from panel.plan.panel_plan import PanelPlan
-from panel.runs.executor import OnJudgment
+from persona_panel.calls.budget import Caps
+from persona_panel.calls.caller import Caller
+from persona_panel.clusters.messages import Mailbox
+from persona_panel.clusters.parts import PARTS_AT_ONCE, WorkerLost, verdicts_by_workers
+from persona_panel.clusters.ray_mailbox import NAMESPACE, RayMailbox
+from persona_panel.clusters.worker import Assignment, JudgedPart, Units, Worker, at_work
+from persona_panel.files.errors import ConfigurationError, PanelError, RunStopped
+from persona_panel.graphs import Response, Verdict
+from persona_panel.graphs.context import Abort
+from persona_panel.plan.panel_plan import PanelPlan
+from persona_panel.runs.executor import OnJudgment
 
 logger = logging.getLogger(__name__)
 

@@ -11,8 +11,8 @@ import ray
 from ray.exceptions import OwnerDiedError, RayActorError, RayError
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-from graphs.context import Abort
-from panel.clusters.messages import Pigeonholes
+from persona_panel.clusters.messages import Pigeonholes
+from persona_panel.graphs.context import Abort
 
 NAMESPACE = "persona-panel"
 _MOST_AT_ONCE = 10_000

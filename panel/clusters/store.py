@@ -7,11 +7,11 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from typing import ClassVar
 
-from panel.calls.journal import JournalEntry
-from panel.calls.journaled_store import JournaledStore, Pages, unsent_folder
-from panel.clusters.lease_client import LeaseClient
-from panel.clusters.messages import DRIVER, ClaimReply, GiveUp, Letter, Mailbox, Store
-from rubrics import ModelResponse
+from persona_panel.calls.journal import JournalEntry
+from persona_panel.calls.journaled_store import JournaledStore, Pages, unsent_folder
+from persona_panel.clusters.lease_client import LeaseClient
+from persona_panel.clusters.messages import DRIVER, ClaimReply, GiveUp, Letter, Mailbox, Store
+from persona_panel.rubrics import ModelResponse
 
 
 class ClusterStore(JournaledStore):

@@ -9,23 +9,28 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from graphs import Judgment, Response, Verdict
-from panel.calls.budget import Budget, Caps
-from panel.calls.call_counts import CallCounts
-from panel.calls.caller import Caller
-from panel.calls.endpoint import Endpoint
-from panel.clusters.lease_client import LeaseClient, LeasedBudget, LeasedLimiter, LogToDriver
-from panel.clusters.messages import Begin, Mailbox, Synchronize, TookOver
-from panel.clusters.store import ClusterStore
-from panel.io.response_batch import as_async
-from panel.judging.model_access import open_caller
-from panel.models.catalogue import with_batches
-from panel.plan.bound_models import BoundModel
-from panel.plan.panel_plan import PanelPlan
-from panel.runs import executor
+from persona_panel.calls.budget import Budget, Caps
+from persona_panel.calls.call_counts import CallCounts
+from persona_panel.calls.caller import Caller
+from persona_panel.calls.endpoint import Endpoint
+from persona_panel.clusters.lease_client import (
+    LeaseClient,
+    LeasedBudget,
+    LeasedLimiter,
+    LogToDriver,
+)
+from persona_panel.clusters.messages import Begin, Mailbox, Synchronize, TookOver
+from persona_panel.clusters.store import ClusterStore
+from persona_panel.files.response_batch import as_async
+from persona_panel.graphs import Judgment, Response, Verdict
+from persona_panel.models.catalogue import with_batches
+from persona_panel.plan.bound_models import BoundModel
+from persona_panel.plan.panel_plan import PanelPlan
+from persona_panel.runs import executor
+from persona_panel.runs.judging.model_access import open_caller
 
 Units = Sequence[tuple[Response, ...]]
-"""A part of a run's responses: units as `panel.judging.mode` has them."""
+"""A part of a run's responses: units as `persona_panel.runs.judging.mode` has them."""
 
 
 @dataclass(frozen=True, slots=True)

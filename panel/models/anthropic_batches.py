@@ -19,8 +19,8 @@ from uuid import uuid4
 
 import orjson
 
-from panel.io.private_files import open_private
-from panel.models.batches import (
+from persona_panel.files.private_files import open_private
+from persona_panel.models.batches import (
     CLOCKS_S,
     TRANSFER_S,
     BatchAnswer,
@@ -34,15 +34,15 @@ from panel.models.batches import (
     object_in,
     plain_id,
 )
-from panel.models.client import NOTHING, CallError
-from panel.models.langchain_batches import (
+from persona_panel.models.client import NOTHING, CallError
+from persona_panel.models.langchain_batches import (
     BatchedClient,
     OfflineClient,
     OfflineLine,
     at_provider,
     unpaid,
 )
-from rubrics import ModelRequest
+from persona_panel.rubrics import ModelRequest
 
 if TYPE_CHECKING:
     from anthropic import AsyncAnthropic
@@ -90,7 +90,7 @@ def of(client: BatchedClient) -> AnthropicBatches:
 
 
 class AnthropicBatches:
-    """The batches of one model; see `panel.models.batches.BatchApi`."""
+    """The batches of one model; see `persona_panel.models.batches.BatchApi`."""
 
     # The provider takes 100,000 requests and 256 MB; less of it is held in memory at a time.
     most_rows = 100_000

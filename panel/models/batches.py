@@ -1,7 +1,7 @@
 """What is needed of a provider that answers requests by batches: hours later, at a lower price.
 
 A provider is a neighbouring module. When a batch is sent, written down and looked at again is
-decided above, in `panel.calls`.
+decided above, in `persona_panel.calls`.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 
-from panel.io.file_limits import json_in
-from panel.io.wording import shown
-from panel.models.client import CallError
-from panel.models.error_responses import BROKEN
-from rubrics import ModelRequest, ModelResponse
+from persona_panel.files.file_limits import json_in
+from persona_panel.files.wording import shown
+from persona_panel.models.client import CallError
+from persona_panel.models.error_responses import BROKEN
+from persona_panel.rubrics import ModelRequest, ModelResponse
 
 CLOCKS_S = 300.0
 """By how much a provider's clock may be behind."""

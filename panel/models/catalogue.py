@@ -11,7 +11,7 @@ from typing import Literal
 import yaml
 from pydantic import BaseModel, ConfigDict, Field
 
-from rubrics import Usage
+from persona_panel.rubrics import Usage
 
 
 class Price(BaseModel):

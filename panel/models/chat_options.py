@@ -8,9 +8,9 @@ from importlib import import_module
 from langchain_core.language_models import BaseChatModel
 from pydantic import BaseModel, ValidationError
 
-from panel.errors import ConfigurationError
-from panel.models.config import ModelConfig
-from panel.models.options import LIMIT_NAMES, checked_options
+from persona_panel.files.errors import ConfigurationError
+from persona_panel.models.config import ModelConfig
+from persona_panel.models.options import LIMIT_NAMES, checked_options
 
 _LANGCHAINS = frozenset(
     {"name", "cache", "verbose", "callbacks", "tags", "metadata", "custom_get_token_ids"}

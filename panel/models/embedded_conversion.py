@@ -18,7 +18,7 @@ from pathlib import Path
 
 import platformdirs
 
-from panel.errors import ConfigurationError
+from persona_panel.files.errors import ConfigurationError
 
 FORM = "Q8_0"
 """What the weights are stored as, in llama.cpp's words."""

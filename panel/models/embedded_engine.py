@@ -11,9 +11,9 @@ from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
-from panel.models.client import CallError
-from panel.models.embedded_weighing import BEGUN, foreseen_in, is_weighed, one_token
-from panel.models.embedded_weights import ENGINES, THREADS
+from persona_panel.models.client import CallError
+from persona_panel.models.embedded_weighing import BEGUN, foreseen_in, is_weighed, one_token
+from persona_panel.models.embedded_weights import ENGINES, THREADS
 
 READING = 3
 """Counts the ways in which prompts were split over time: each gives slightly other numbers."""

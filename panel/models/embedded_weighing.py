@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from panel.models.completions import CONTINUED
+from persona_panel.models.completions import CONTINUED
 
 _BEGINNING = "1"
 BEGUN: Mapping[str, Any] = {"logit_bias": [[_BEGINNING, 1000.0]]}

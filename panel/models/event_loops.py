@@ -21,7 +21,7 @@ from socket import socketpair
 from typing import Any, TypeVar
 from weakref import WeakSet
 
-from panel.errors import ConfigurationError
+from persona_panel.files.errors import ConfigurationError
 
 T = TypeVar("T")
 

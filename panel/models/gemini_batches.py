@@ -18,8 +18,8 @@ from uuid import uuid4
 
 import orjson
 
-from panel.io.private_files import open_private
-from panel.models.batches import (
+from persona_panel.files.private_files import open_private
+from persona_panel.models.batches import (
     TRANSFER_S,
     BatchAnswer,
     BatchPhase,
@@ -29,16 +29,16 @@ from panel.models.batches import (
     object_in,
     plain_id,
 )
-from panel.models.client import NOTHING, CallError
-from panel.models.langchain_batches import (
+from persona_panel.models.client import NOTHING, CallError
+from persona_panel.models.langchain_batches import (
     BatchedClient,
     OfflineClient,
     OfflineLine,
     at_provider,
     unpaid,
 )
-from panel.models.langchain_logprobs import positions_in
-from rubrics import ModelRequest, ModelResponse
+from persona_panel.models.langchain_logprobs import positions_in
+from persona_panel.rubrics import ModelRequest, ModelResponse
 
 if TYPE_CHECKING:
     from google.genai.client import AsyncClient
@@ -86,7 +86,7 @@ def of(client: BatchedClient) -> GeminiBatches:
 
 
 class GeminiBatches:
-    """The batches of one model; see `panel.models.batches.BatchApi`."""
+    """The batches of one model; see `persona_panel.models.batches.BatchApi`."""
 
     # The provider takes 2 GB; less of it is held in memory at a time.
     most_rows = 50_000

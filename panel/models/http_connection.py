@@ -19,11 +19,11 @@ from multidict import CIMultiDict
 from pydantic import SecretStr
 from yarl import URL
 
-from panel.io.descriptors import is_lack_of_descriptors
-from panel.models.error_responses import HttpResponse
-from panel.models.http_transfer import NoHttpResponse, Transfer, no_descriptor
-from panel.models.kept_sockets import KeptSockets
-from panel.secrets import SECRETS
+from persona_panel.files.descriptors import is_lack_of_descriptors
+from persona_panel.files.secrets import SECRETS
+from persona_panel.models.error_responses import HttpResponse
+from persona_panel.models.http_transfer import NoHttpResponse, Transfer, no_descriptor
+from persona_panel.models.kept_sockets import KeptSockets
 
 _LONGEST_IDLE_S = 15
 """How long a connection is kept after its last answer: servers close them sooner or later, and one

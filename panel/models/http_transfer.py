@@ -18,10 +18,10 @@ from typing import IO
 import pycurl
 from multidict import CIMultiDict
 
-from panel.io.private_files import open_private
-from panel.io.unpacking import UnreadablePacking, most_unpacked, unpacked
-from panel.models.error_responses import MOST_BYTES, HttpResponse
-from panel.models.kept_sockets import KeptSocket, KeptSockets, Traffic, is_answer
+from persona_panel.files.private_files import open_private
+from persona_panel.files.unpacking import UnreadablePacking, most_unpacked, unpacked
+from persona_panel.models.error_responses import MOST_BYTES, HttpResponse
+from persona_panel.models.kept_sockets import KeptSocket, KeptSockets, Traffic, is_answer
 
 _UNSENT = frozenset(
     {
@@ -113,7 +113,7 @@ class Transfer:
         curl.setopt(pycurl.POSTFIELDSIZE_LARGE, len(data))
 
     async def answer(self) -> HttpResponse:
-        """What comes back; see `panel.models.http_connection.HttpConnection.exchange`."""
+        """What comes back; see `persona_panel.models.http_connection.HttpConnection.exchange`."""
         curl, n_unusable = self._curl, 0
         if self._sockets.explains and not self._explains:
             self._explain()
@@ -295,7 +295,7 @@ class Transfer:
 
     async def into(self, path: Path) -> HttpResponse:
         """Write the body of a success into a new file; see
-        `panel.models.http_connection.HttpConnection.download`."""
+        `persona_panel.models.http_connection.HttpConnection.download`."""
         file: IO[bytes] | None = None
         fault: OSError | NoHttpResponse | None = None
         n_bytes = most = 0

@@ -23,9 +23,9 @@ from langchain_core.language_models import BaseChatModel
 from pydantic import BaseModel, SecretBytes, SecretStr
 from yarl import URL
 
-from panel.models.options import digest
-from panel.secrets import CREDENTIAL_NAME, credentials_in
-from rubrics.unicode import well_formed
+from persona_panel.files.secrets import CREDENTIAL_NAME, credentials_in
+from persona_panel.models.options import digest
+from persona_panel.rubrics.unicode import well_formed
 
 _OWN = frozenset(
     {"name", "tags", "metadata", "verbose", "callbacks", "callback_manager", "rate_limiter"}

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-from panel.errors import ConfigurationError
-from panel.models.config import ModelConfig
-from panel.secrets import SECRETS, credentials_in
+from persona_panel.files.errors import ConfigurationError
+from persona_panel.files.secrets import SECRETS, credentials_in
+from persona_panel.models.config import ModelConfig
 
 _NAME_EXAMPLE = "OPENAI_API_KEY"
 _PLAIN_NAME = re.compile(r"(?!(?:\D*\d){4})[A-Z][A-Z0-9]{0,19}(?:_[A-Z0-9]{1,19}){1,5}")

@@ -18,26 +18,26 @@ from langchain_core.outputs import LLMResult
 from langchain_core.runnables import Runnable
 from langchain_core.runnables.config import merge_configs, var_child_runnable_config
 
-from panel.models.client import CallError, Capabilities, not_too_long
-from panel.models.completions import several, short
-from panel.models.error_responses import BROKEN
-from panel.models.event_loops import close_later, in_lasting_loop, is_passing
-from panel.models.http_clients import refuse_stray_answers
-from panel.models.identity import identity_of, secrets_of
-from panel.models.langchain_errors import answer_in, call_error_of
-from panel.models.langchain_logprobs import (
+from persona_panel.files.secrets import SECRETS
+from persona_panel.models.client import CallError, Capabilities, not_too_long
+from persona_panel.models.completions import several, short
+from persona_panel.models.error_responses import BROKEN
+from persona_panel.models.event_loops import close_later, in_lasting_loop, is_passing
+from persona_panel.models.http_clients import refuse_stray_answers
+from persona_panel.models.identity import identity_of, secrets_of
+from persona_panel.models.langchain_errors import answer_in, call_error_of
+from persona_panel.models.langchain_logprobs import (
     gives_logprobs,
     overheard,
     positions_in,
     request_for_logprobs,
 )
-from panel.models.langchain_sending import Sending, sending
-from panel.models.options import options_document
-from panel.models.stray_answers import StrayAnswers
-from panel.models.usage import completion_usage, odd_usage, usage_from
-from panel.secrets import SECRETS
-from rubrics import ModelRequest, ModelResponse, Usage
-from rubrics.unicode import well_formed
+from persona_panel.models.langchain_sending import Sending, sending
+from persona_panel.models.options import options_document
+from persona_panel.models.stray_answers import StrayAnswers
+from persona_panel.models.usage import completion_usage, odd_usage, usage_from
+from persona_panel.rubrics import ModelRequest, ModelResponse, Usage
+from persona_panel.rubrics.unicode import well_formed
 
 _REFUSING = frozenset(
     {"refusal", "content_filter", "content_filtered", "guardrail_intervened"}
@@ -69,8 +69,8 @@ class LangChainClient:
     `close` then closes its connections, once nothing refers to this client any more.
 
     Its clients belong to the loop in which they first connect. So a chat model of its own is called
-    in the lasting loop (`panel.models.event_loops`); a user's, in the user's loop as long as that
-    one lasts, and else there, too.
+    in the lasting loop (`persona_panel.models.event_loops`); a user's, in the user's loop as long
+    as that one lasts, and else there, too.
     """
 
     def __init__(
@@ -113,7 +113,7 @@ class LangChainClient:
         return {"model": self._name, **identity_of(self._chat), **options}
 
     async def complete(self, request: ModelRequest) -> ModelResponse:
-        """See `panel.models.client.ModelClient`."""
+        """See `persona_panel.models.client.ModelClient`."""
         started = time.monotonic()
         timer = asyncio.timeout(self._timeout_s)
         try:

@@ -19,15 +19,15 @@ from langchain_core.messages import HumanMessage
 from langchain_core.outputs import ChatGeneration
 from langsmith.run_helpers import tracing_context
 
-from panel.models.batches import BatchApi
-from panel.models.client import NOTHING, CallError, not_too_long
-from panel.models.event_loops import in_lasting_loop
-from panel.models.langchain import LangChainClient, as_reply, lasting_context, only
-from panel.models.langchain_errors import answer_in, call_error_of
-from panel.models.langchain_logprobs import request_for_logprobs
-from panel.models.options import header_names, without_headers
-from panel.models.request_templates import RequestTemplates, SentRequest
-from rubrics import ModelRequest, ModelResponse
+from persona_panel.models.batches import BatchApi
+from persona_panel.models.client import NOTHING, CallError, not_too_long
+from persona_panel.models.event_loops import in_lasting_loop
+from persona_panel.models.langchain import LangChainClient, as_reply, lasting_context, only
+from persona_panel.models.langchain_errors import answer_in, call_error_of
+from persona_panel.models.langchain_logprobs import request_for_logprobs
+from persona_panel.models.options import header_names, without_headers
+from persona_panel.models.request_templates import RequestTemplates, SentRequest
+from persona_panel.rubrics import ModelRequest, ModelResponse
 
 T = TypeVar("T")
 
@@ -37,7 +37,8 @@ class _Noted(Exception):
 
 
 class BatchedClient(LangChainClient):
-    """A `LangChainClient` whose provider has batches; see `panel.models.batches.BatchClient`."""
+    """A `LangChainClient` whose provider has batches; see
+    `persona_panel.models.batches.BatchClient`."""
 
     batches_module = ""
     """The module whose `of` makes them."""
@@ -49,12 +50,12 @@ class BatchedClient(LangChainClient):
 
     @property
     def settings(self) -> Mapping[str, Any]:
-        """See `panel.models.batches.BatchClient`."""
+        """See `persona_panel.models.batches.BatchClient`."""
         return without_headers(self._options)
 
     @property
     def header_names(self) -> Sequence[str]:
-        """See `panel.models.batches.BatchClient`."""
+        """See `persona_panel.models.batches.BatchClient`."""
         return header_names(self._options)
 
     def batches(self) -> BatchApi:

@@ -13,10 +13,11 @@ from typing import Any
 
 from langchain_core import exceptions as langchain
 
-from panel.io.descriptors import is_lack_of_descriptors
-from panel.models.client import NOTHING, CallError, FaultKind
-from panel.models.completions import read_completion, short
-from panel.models.error_responses import (
+from persona_panel.files.descriptors import is_lack_of_descriptors
+from persona_panel.files.secrets import scrub
+from persona_panel.models.client import NOTHING, CallError, FaultKind
+from persona_panel.models.completions import read_completion, short
+from persona_panel.models.error_responses import (
     BROKEN,
     Complaint,
     is_filtered,
@@ -24,11 +25,10 @@ from panel.models.error_responses import (
     retry_after,
     retry_delay,
 )
-from panel.models.http_clients import UNASKED
-from panel.models.response_bodies import content_of
-from panel.secrets import scrub
-from rubrics import ModelResponse
-from rubrics.unicode import well_formed
+from persona_panel.models.http_clients import UNASKED
+from persona_panel.models.response_bodies import content_of
+from persona_panel.rubrics import ModelResponse
+from persona_panel.rubrics.unicode import well_formed
 
 _LONGEST_BODY = 1_000_000
 _CODES = ("code", "type", "status", "reason", "Code")

@@ -11,9 +11,9 @@ from typing import Any
 from langchain_core.language_models import BaseChatModel
 from pydantic import BaseModel
 
-from panel.io.documents import mended
-from panel.models.completions import positions_of
-from rubrics import Position
+from persona_panel.files.documents import mended
+from persona_panel.models.completions import positions_of
+from persona_panel.rubrics import Position
 
 _MOST = 20
 """Alternatives for each token: no provider gives more."""

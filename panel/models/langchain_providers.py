@@ -15,17 +15,17 @@ from importlib.util import find_spec
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, cast
 
-from panel.errors import ConfigurationError
-from panel.models.availability import Availability
-from panel.models.config import ModelConfig
-from panel.models.event_loops import MOST_THREADS
-from panel.models.keys import find_key
-from panel.secrets import scrub
+from persona_panel.files.errors import ConfigurationError
+from persona_panel.files.secrets import scrub
+from persona_panel.models.availability import Availability
+from persona_panel.models.config import ModelConfig
+from persona_panel.models.event_loops import MOST_THREADS
+from persona_panel.models.keys import find_key
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
 
-    from panel.models.client import ModelClient
+    from persona_panel.models.client import ModelClient
 
 
 _NO_KEY = "not-needed"
@@ -58,7 +58,7 @@ class LangChainProvider:
         return (_distribution(self.module),)
 
     def client(self, config: ModelConfig, keep_prefix: bool) -> ModelClient:
-        """See `panel.models.providers.Provider`."""
+        """See `persona_panel.models.providers.Provider`."""
         if missing := self._missing_packages():
             raise ConfigurationError(
                 f"{config.model} needs {' and '.join(missing)}; get it with: {self.install}"
@@ -72,7 +72,7 @@ class LangChainProvider:
         return self._init_chat_model(config, config.key_env and key, keep_prefix)
 
     def availability(self) -> Sequence[Availability]:
-        """See `panel.models.providers.Provider`."""
+        """See `persona_panel.models.providers.Provider`."""
         model = f"{self.name}:NAME"
         if self._missing_packages():
             return [Availability(model, False, self.install)]
@@ -99,9 +99,9 @@ class LangChainProvider:
     ) -> ModelClient:
         from langchain.chat_models import init_chat_model
 
-        from panel.models.chat_options import refuse_unknown, told_with_options
-        from panel.models.langchain import LangChainClient
-        from panel.models.langchain_batches import BatchedClient
+        from persona_panel.models.chat_options import refuse_unknown, told_with_options
+        from persona_panel.models.langchain import LangChainClient
+        from persona_panel.models.langchain_batches import BatchedClient
 
         options: dict[str, Any] = {"temperature": config.temperature, "base_url": config.base_url}
         options["api_key"] = key
@@ -180,7 +180,7 @@ LANGCHAIN_PROVIDERS: Mapping[str, LangChainProvider] = {
             "langchain_anthropic",
             "ANTHROPIC_API_KEY",
             "anthropic",
-            batches="panel.models.anthropic_batches",
+            batches="persona_panel.models.anthropic_batches",
         ),
         LangChainProvider("anthropic_bedrock", "langchain_aws"),
         LangChainProvider("azure_ai", "langchain_azure_ai"),
@@ -204,7 +204,7 @@ LANGCHAIN_PROVIDERS: Mapping[str, LangChainProvider] = {
             "google",
             1,
             "aclose",
-            batches="panel.models.gemini_batches",
+            batches="persona_panel.models.gemini_batches",
             made_up=("temperature",),
         ),
         LangChainProvider("google_vertexai", "langchain_google_vertexai", max_retries=1),

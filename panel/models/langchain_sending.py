@@ -16,7 +16,7 @@ from typing import Any
 
 from langchain_core.language_models import BaseChatModel
 
-from panel.models.sent_parameters import note_sent
+from persona_panel.models.sent_parameters import note_sent
 
 _HTTPX = {
     "langchain_openai": attrgetter("async_client._client._client"),

@@ -18,7 +18,7 @@ from uuid import uuid4
 import orjson
 from yarl import URL
 
-from panel.models.batches import (
+from persona_panel.models.batches import (
     CLOCKS_S,
     TRANSFER_S,
     BatchAnswer,
@@ -31,8 +31,8 @@ from panel.models.batches import (
     object_in,
     plain_id,
 )
-from panel.models.client import NOTHING, CallError
-from panel.models.error_responses import (
+from persona_panel.models.client import NOTHING, CallError
+from persona_panel.models.error_responses import (
     BROKEN,
     Complaint,
     HttpResponse,
@@ -43,7 +43,7 @@ from panel.models.error_responses import (
     refused_by_filter,
     retry_after,
 )
-from rubrics import ModelRequest, ModelResponse
+from persona_panel.rubrics import ModelRequest, ModelResponse
 
 PATH = "/v1/chat/completions"
 _AZURES_HOST = ".azure.com"
@@ -90,7 +90,7 @@ class BatchServer(Protocol):
 
 
 class OpenAIBatches:
-    """The batches of one model; see `panel.models.batches.BatchApi`."""
+    """The batches of one model; see `persona_panel.models.batches.BatchApi`."""
 
     # The protocol's limits are 50,000 rows and 200 MB; half of that is held in memory at a time.
     most_rows = 50_000

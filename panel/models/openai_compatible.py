@@ -1,10 +1,11 @@
 """Any server that speaks OpenAI's chat completions: OpenAI, vLLM, Ollama, llama.cpp, …
 
 The panel asks through `OpenAICompatible.complete`, which goes from a `ModelRequest` straight to the
-socket and back; LangChain reaches the same endpoint through the ordinary chat model
-methods. What this family of servers means by its errors is in `panel.models.error_responses`,
-the shape of a request and an answer in `panel.models.completions`, the connections in
-`panel.models.http_connection`; retrying, pacing and caching stand above, in `panel.calls`.
+socket and back; LangChain reaches the same endpoint through the ordinary chat model methods. What
+this family of servers means by its errors is in `persona_panel.models.error_responses`, the shape
+of a request and an answer in `persona_panel.models.completions`, the connections in
+`persona_panel.models.http_connection`; retrying, pacing and caching stand above, in
+`persona_panel.calls`.
 """
 
 from __future__ import annotations
@@ -26,11 +27,12 @@ from langchain_core.outputs import ChatGeneration, ChatResult
 from pydantic import ConfigDict, Field, SecretStr, field_validator
 from yarl import URL
 
-from panel.io.descriptors import is_lack_of_descriptors
-from panel.models.batches import BatchApi
-from panel.models.client import NOTHING, CallError, Capabilities, not_too_long
-from panel.models.completions import SeveralChoices, as_message, body_of, read_completion
-from panel.models.error_responses import (
+from persona_panel.files.descriptors import is_lack_of_descriptors
+from persona_panel.files.secrets import scrub
+from persona_panel.models.batches import BatchApi
+from persona_panel.models.client import NOTHING, CallError, Capabilities, not_too_long
+from persona_panel.models.completions import SeveralChoices, as_message, body_of, read_completion
+from persona_panel.models.error_responses import (
     BROKEN,
     MOST_BYTES,
     Complaint,
@@ -48,20 +50,19 @@ from panel.models.error_responses import (
     retry_delay,
     without,
 )
-from panel.models.options import (
+from persona_panel.models.options import (
     HEADER_OPTIONS,
     header_faults,
     options_document,
     without_headers,
 )
-from panel.models.sent_parameters import note_sent
-from panel.models.stray_answers import StrayAnswers
-from panel.models.usage import usage_in
-from panel.secrets import scrub
-from rubrics import ModelRequest, ModelResponse
+from persona_panel.models.sent_parameters import note_sent
+from persona_panel.models.stray_answers import StrayAnswers
+from persona_panel.models.usage import usage_in
+from persona_panel.rubrics import ModelRequest, ModelResponse
 
 if TYPE_CHECKING:
-    from panel.models.http_connection import HttpConnection
+    from persona_panel.models.http_connection import HttpConnection
 
 logger = logging.getLogger(__name__)
 
@@ -132,7 +133,7 @@ class OpenAICompatible(BaseChatModel):
     @cached_property
     def _wire(self) -> HttpConnection:
         # When first called: libcurl is nothing that a run from the cache needs.
-        from panel.models.http_connection import HttpConnection
+        from persona_panel.models.http_connection import HttpConnection
 
         return HttpConnection(self._endpoint, self.api_key, self.timeout_s, self.headers)
 
@@ -179,12 +180,12 @@ class OpenAICompatible(BaseChatModel):
 
     @property
     def address(self) -> str:
-        """See `panel.models.batches.BatchClient`."""
+        """See `persona_panel.models.batches.BatchClient`."""
         return self.base_url
 
     @property
     def settings(self) -> Mapping[str, Any]:
-        """See `panel.models.batches.BatchClient`."""
+        """See `persona_panel.models.batches.BatchClient`."""
         said: dict[str, Any] = {
             name: self.headers.get(header) for name, header in HEADER_OPTIONS.items()
         }
@@ -193,12 +194,12 @@ class OpenAICompatible(BaseChatModel):
 
     @property
     def header_names(self) -> Sequence[str]:
-        """See `panel.models.batches.BatchClient`."""
+        """See `persona_panel.models.batches.BatchClient`."""
         return [name for name in self.headers if name not in HEADER_OPTIONS.values()]
 
     def batches(self) -> BatchApi:
-        """Its batches, where the server has such; see `panel.models.batches.BatchClient`."""
-        from panel.models.openai_batches import OpenAIBatches
+        """Its batches, where the server has such; see `persona_panel.models.batches.BatchClient`."""
+        from persona_panel.models.openai_batches import OpenAIBatches
 
         return OpenAIBatches(self)
 

@@ -17,8 +17,8 @@ from typing import Any, Protocol
 
 import yaml
 
-from panel.errors import ConfigurationError
-from panel.secrets import CREDENTIAL_NAME, credentials_in, is_secret, scrub
+from persona_panel.files.errors import ConfigurationError
+from persona_panel.files.secrets import CREDENTIAL_NAME, credentials_in, is_secret, scrub
 
 HEADER_OPTIONS = {"organization": "OpenAI-Organization", "project": "OpenAI-Project"}
 """Options that OpenAI takes as headers."""
@@ -67,7 +67,7 @@ _DEEPEST = 20
 
 
 class HasOptions(Protocol):
-    """A model's entry (`panel.models.config.ModelConfig`), as far as its options go."""
+    """A model's entry (`persona_panel.models.config.ModelConfig`), as far as its options go."""
 
     @property
     def model(self) -> str: ...
@@ -84,7 +84,7 @@ def checked_options(options: Mapping[str, Any], fields: frozenset[str]) -> dict[
     """
     faults = list(_faults(options, fields))
     if faults:
-        # What was found and what is expected, as `panel.io.wording` takes them apart.
+        # What was found and what is expected, as `persona_panel.files.wording` takes them apart.
         raise ValueError(f"{', '.join(faults)}; settings of the provider's own")
     return {name: _as_json(value) for name, value in options.items()}
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from panel.models.catalogue import ModelFacts, known_models, prices_as_of
+from persona_panel.models.catalogue import ModelFacts, known_models, prices_as_of
 
 OLD = timedelta(days=180)
 """From this age on the table is said to be old: providers change prices some times a year."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from panel.models.catalogue import facts_of
-from panel.models.config import ModelConfig
+from persona_panel.models.catalogue import facts_of
+from persona_panel.models.config import ModelConfig
 
 REASONING_TOKENS = 8_192
 """Room for thinking beside an answer, unless a user says otherwise."""

@@ -15,7 +15,7 @@ from uuid import uuid4
 
 import orjson
 
-from rubrics import ModelRequest
+from persona_panel.rubrics import ModelRequest
 
 
 class SentRequest(NamedTuple):

@@ -15,7 +15,7 @@ from typing import Any
 
 import orjson
 
-from panel.io.documents import mended
+from persona_panel.files.documents import mended
 
 _CHARSET = re.compile(r"charset\s*=\s*[\"']?([\w.:-]+)", re.IGNORECASE)
 _MARKS = (

@@ -1,7 +1,7 @@
 """The parameters that requests are really sent with, whatever a provider's package adds to them.
 
 Clients of this project note the bodies that they send; for those of providers' packages
-`panel.models.langchain_sending` does.
+`persona_panel.models.langchain_sending` does.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 
 import orjson
 
-from panel.secrets import scrub
+from persona_panel.files.secrets import scrub
 
 _TEXTS = frozenset(
     {"messages", "system", "contents", "systemInstruction", "system_instruction", "prompt", "input"}

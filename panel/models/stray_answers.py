@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Any, NamedTuple
 
-from panel.models.model_names import is_another_model
+from persona_panel.models.model_names import is_another_model
 
 _MOST_IDS = 10_000
 _MOST_DOUBTED = 1_000

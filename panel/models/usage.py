@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from rubrics import Usage
+from persona_panel.rubrics import Usage
 
 MOST_TOKENS = 100_000_000
 """No call takes more: a larger count is a mistake or worse, and would break every sum."""

@@ -10,21 +10,21 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-import rubrics as rubric_library
-from graphs import Judge, Response
-from graphs.questions import ComparisonTask, comparison_tasks, question_of
-from panel.calls.answer_limit import AnswerLimit
-from panel.errors import ConfigurationError
-from panel.models.catalogue import FREE, Price, context_window_of, facts_of, price_of
-from panel.models.client import Capabilities, ModelClient
-from panel.models.config import ModelConfig
-from panel.models.providers import client_for
-from panel.models.reasoning import reasoning_room
-from panel.plan.definitions import config_of
-from panel.plan.given_model import GivenModel
-from panel.secrets import credentials_in
-from personas import Persona
-from rubrics import (
+import persona_panel.rubrics as rubric_library
+from persona_panel.calls.answer_limit import AnswerLimit
+from persona_panel.files.errors import ConfigurationError
+from persona_panel.files.secrets import credentials_in
+from persona_panel.graphs import Judge, Response
+from persona_panel.graphs.questions import ComparisonTask, comparison_tasks, question_of
+from persona_panel.models.catalogue import FREE, Price, context_window_of, facts_of, price_of
+from persona_panel.models.client import Capabilities, ModelClient
+from persona_panel.models.config import ModelConfig
+from persona_panel.models.providers import client_for
+from persona_panel.models.reasoning import reasoning_room
+from persona_panel.personas import Persona
+from persona_panel.plan.definitions import config_of
+from persona_panel.plan.given_model import GivenModel
+from persona_panel.rubrics import (
     Layout,
     ModelRequest,
     Rubric,
@@ -32,7 +32,7 @@ from rubrics import (
     load_elicitation,
     shares_prefix,
 )
-from rubrics.extensions import ExtensionError
+from persona_panel.rubrics.extensions import ExtensionError
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel

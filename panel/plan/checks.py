@@ -6,18 +6,24 @@ from collections.abc import Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from graphs import Judge
-from graphs.deliberation import Deliberation
-from graphs.records import controls_among
-from graphs.stopping_rules import load_stopping_rule
-from panel.errors import ConfigurationError
-from panel.plan.bound_models import BoundModel, can_serve
-from panel.statistics.core.display import general
-from rubrics import CategoryScale, Rubric, elicitation_names, is_comparative, load_elicitation
-from rubrics.extensions import ExtensionError
+from persona_panel.files.errors import ConfigurationError
+from persona_panel.graphs import Judge
+from persona_panel.graphs.deliberation import Deliberation
+from persona_panel.graphs.records import controls_among
+from persona_panel.graphs.stopping_rules import load_stopping_rule
+from persona_panel.plan.bound_models import BoundModel, can_serve
+from persona_panel.rubrics import (
+    CategoryScale,
+    Rubric,
+    elicitation_names,
+    is_comparative,
+    load_elicitation,
+)
+from persona_panel.rubrics.extensions import ExtensionError
+from persona_panel.statistics.core.display import general
 
 if TYPE_CHECKING:
-    from graphs.judging import Builder
+    from persona_panel.graphs.judging import Builder
 
 
 def output_rubric_of(models: Sequence[BoundModel], rubric: Rubric) -> Rubric:
@@ -58,7 +64,7 @@ def _told(rubric: Rubric) -> str:
 
 
 def refuse_another_graph(graph: Builder, deliberation: Deliberation | None) -> None:
-    """A graph of one's own begins as `graphs.judging.builder` gives it.
+    """A graph of one's own begins as `persona_panel.graphs.judging.builder` gives it.
 
     Raises:
         ConfigurationError: it lacks a node without which a response is not judged, or the panel
@@ -68,7 +74,7 @@ def refuse_another_graph(graph: Builder, deliberation: Deliberation | None) -> N
     if missing := [name for name in wanted if name not in getattr(graph, "nodes", ())]:
         raise ConfigurationError(
             f"the panel's graph has no node {' and no node '.join(map(repr, missing))}; begin with "
-            "graphs.judging.builder(), add nodes to what it gives, and do not compile it"
+            "persona_panel.graphs.judging.builder(), add nodes to what it gives, and do not compile it"
         )
 
 

@@ -9,14 +9,14 @@ from typing import Any
 
 from pydantic import ValidationError
 
-import personas as persona_library
-import rubrics as rubric_library
-from panel.errors import ConfigurationError, Fault, InputError
-from panel.io.definitions import load_definition, resolve
-from panel.io.wording import explain
-from panel.models.config import MODEL_SPEC, ModelConfig
-from personas import NO_PERSONA, Persona, PersonaSet
-from rubrics import Rubric
+import persona_panel.personas as persona_library
+import persona_panel.rubrics as rubric_library
+from persona_panel.files.definitions import load_definition, resolve
+from persona_panel.files.errors import ConfigurationError, Fault, InputError
+from persona_panel.files.wording import explain
+from persona_panel.models.config import MODEL_SPEC, ModelConfig
+from persona_panel.personas import NO_PERSONA, Persona, PersonaSet
+from persona_panel.rubrics import Rubric
 
 DEFAULT_MODEL = "local:smollm2-135m"
 

@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from panel.errors import ConfigurationError
-from panel.models.client import ModelClient
-from panel.models.config import ModelConfig
-from panel.secrets import scrub
+from persona_panel.files.errors import ConfigurationError
+from persona_panel.files.secrets import scrub
+from persona_panel.models.client import ModelClient
+from persona_panel.models.config import ModelConfig
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
@@ -48,7 +48,7 @@ class GivenModel:
             return chat
         from langchain_core.language_models import BaseChatModel
 
-        from panel.models.langchain import LangChainClient
+        from persona_panel.models.langchain import LangChainClient
 
         if not isinstance(chat, BaseChatModel):
             raise ConfigurationError(
@@ -77,7 +77,7 @@ class GivenModel:
         from langchain_core.language_models import BaseChatModel
         from langchain_core.load import dumpd
 
-        from panel.models.identity import identity_of, secrets_of
+        from persona_panel.models.identity import identity_of, secrets_of
 
         if not isinstance(self.chat, BaseChatModel):
             raise self._refused("it is not a chat model of LangChain's")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from graphs import Judge
-from graphs.records import controls_among
-from panel.statistics.core.display import counted_beside
+from persona_panel.graphs import Judge
+from persona_panel.graphs.records import controls_among
+from persona_panel.statistics.core.display import counted_beside
 
 
 def counted_judges(judges: Iterable[Judge]) -> str:

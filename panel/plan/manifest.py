@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from importlib.metadata import version
 from typing import Any
 
-from graphs import Response
-from panel.calls.cache import key_of
-from panel.models.catalogue import Price
-from panel.plan.bound_models import BoundModel
-from panel.plan.panel_plan import PanelPlan
+from persona_panel.calls.cache import key_of
+from persona_panel.graphs import Response
+from persona_panel.models.catalogue import Price
+from persona_panel.plan.bound_models import BoundModel
+from persona_panel.plan.panel_plan import PanelPlan
 
 
 def manifest_of(plan: PanelPlan) -> dict[str, Any]:

@@ -9,13 +9,13 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, TypedDict
 
-from graphs.deliberation import Deliberation
-from panel.errors import ConfigurationError
-from panel.models.config import MODEL_SPEC, ModelConfig
-from panel.models.providers import provider_names
-from panel.plan.definitions import DEFAULT_MODEL, configured
-from panel.plan.panel_file import PanelFile
-from rubrics import Layout
+from persona_panel.files.errors import ConfigurationError
+from persona_panel.graphs.deliberation import Deliberation
+from persona_panel.models.config import MODEL_SPEC, ModelConfig
+from persona_panel.models.providers import provider_names
+from persona_panel.plan.definitions import DEFAULT_MODEL, configured
+from persona_panel.plan.panel_file import PanelFile
+from persona_panel.rubrics import Layout
 
 logger = logging.getLogger(__name__)
 

@@ -1,4 +1,5 @@
-"""What a panel file may say. Reading the file, with its lines in errors, is in `panel.io`."""
+"""What a panel file may say. Reading the file, with its lines in errors, is in
+`persona_panel.files`."""
 
 from __future__ import annotations
 
@@ -9,12 +10,12 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator
 
-import personas as persona_library
-import rubrics as rubric_library
-from graphs.deliberation import Deliberation
-from panel.models.config import ModelConfig, known_elicitation
-from panel.plan.definitions import split_variant
-from rubrics import Layout
+import persona_panel.personas as persona_library
+import persona_panel.rubrics as rubric_library
+from persona_panel.graphs.deliberation import Deliberation
+from persona_panel.models.config import ModelConfig, known_elicitation
+from persona_panel.plan.definitions import split_variant
+from persona_panel.rubrics import Layout
 
 
 def _known(value: str, shipped: Mapping[str, Path]) -> str:

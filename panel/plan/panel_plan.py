@@ -12,17 +12,18 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import personas as persona_library
-import rubrics as rubric_library
-from graphs import Judge
-from graphs.deliberation import Deliberation
-from panel.errors import ConfigurationError
-from panel.io.definitions import load_definition
-from panel.io.judges import judges_of
-from panel.models.catalogue import Price, with_batches
-from panel.models.config import ModelConfig
-from panel.plan.bound_models import BoundModel, bind_models
-from panel.plan.checks import (
+import persona_panel.personas as persona_library
+import persona_panel.rubrics as rubric_library
+from persona_panel.files.definitions import load_definition
+from persona_panel.files.errors import ConfigurationError
+from persona_panel.files.judges import judges_of
+from persona_panel.graphs import Judge
+from persona_panel.graphs.deliberation import Deliberation
+from persona_panel.models.catalogue import Price, with_batches
+from persona_panel.models.config import ModelConfig
+from persona_panel.personas import Persona, PersonaSet
+from persona_panel.plan.bound_models import BoundModel, bind_models
+from persona_panel.plan.checks import (
     output_rubric_of,
     refuse_another_graph,
     refuse_broken_rule,
@@ -33,25 +34,24 @@ from panel.plan.checks import (
     refuse_repeats,
     refuse_undivided,
 )
-from panel.plan.definitions import (
+from persona_panel.plan.definitions import (
     DEFAULT_MODEL,
     resolve_personas,
     resolve_rubric,
     shipped_or_relative,
     with_plain_judge,
 )
-from panel.plan.overrides import PanelOverrides, overriding
-from panel.plan.panel_file import PanelFile
-from personas import Persona, PersonaSet
-from rubrics import Layout, Rubric, is_comparative, single_dimension_rubrics
+from persona_panel.plan.overrides import PanelOverrides, overriding
+from persona_panel.plan.panel_file import PanelFile
+from persona_panel.rubrics import Layout, Rubric, is_comparative, single_dimension_rubrics
 
 if TYPE_CHECKING:
     from typing import Unpack
 
     from langchain_core.language_models import BaseChatModel
 
-    from graphs.judging import Builder
-    from panel.models.client import ModelClient
+    from persona_panel.graphs.judging import Builder
+    from persona_panel.models.client import ModelClient
 
 
 @dataclass(frozen=True)
@@ -154,7 +154,7 @@ class PanelPlan:
                 each that says nothing of it itself; two minutes by default.
             seed: of the resampling behind intervals, and of orders that are drawn by lot.
             graph: the graph by which each response is judged, not compiled: that of
-                `graphs.judging.builder` with nodes of one's own.
+                `persona_panel.graphs.judging.builder` with nodes of one's own.
             plain_judge: whether a judge without a persona is asked, too, through each model and
                 as often as all personas together, for what personas add at equal cost.
             one_dimension_per_call: whether every judge is asked for one dimension of the rubric at

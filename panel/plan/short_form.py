@@ -3,10 +3,10 @@ addresses."""
 
 from __future__ import annotations
 
-from panel.plan.judge_counts import counted_judges
-from panel.plan.panel_plan import PanelPlan
-from panel.secrets import SECRETS
-from panel.statistics.core.display import Facts, counted
+from persona_panel.files.secrets import SECRETS
+from persona_panel.plan.judge_counts import counted_judges
+from persona_panel.plan.panel_plan import PanelPlan
+from persona_panel.statistics.core.display import Facts, counted
 
 
 def plan_facts(plan: PanelPlan) -> Facts:

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from math import ceil, floor, inf, isfinite, log10
 
-from panel.statistics.core.display import general
+from persona_panel.statistics.core.display import general
 
 _STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
 _INTERVALS = 5

@@ -6,8 +6,8 @@ from math import isnan, nan
 
 from rich.text import Text
 
-from panel.statistics.core.display import NONE, ends, number, signed
-from panel.statistics.core.display import p_value as told_p
+from persona_panel.statistics.core.display import NONE, ends, number, signed
+from persona_panel.statistics.core.display import p_value as told_p
 
 
 class FigureText(Text):

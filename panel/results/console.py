@@ -16,8 +16,8 @@ from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
-from panel.results.cells import FigureText
-from panel.secrets.visible import unguarded, visible
+from persona_panel.files.secrets.visible import unguarded, visible
+from persona_panel.results.cells import FigureText
 
 _WITHOUT_END = 100_000
 _GAP = 3

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from panel.results.result import Result
-from panel.results.table import document_of
+from persona_panel.results.result import Result
+from persona_panel.results.table import document_of
 
 SCHEMA = 1
 """The version of the documents' form: it counts up where a field changes its name or meaning."""

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from panel.results.table import Table, one_line
-from panel.secrets import SECRETS
-from panel.statistics.core.estimate import Difference
-from panel.statistics.figures.extra import PageColumns, check_plots
+from persona_panel.files.secrets import SECRETS
+from persona_panel.results.table import Table, one_line
+from persona_panel.statistics.core.estimate import Difference
+from persona_panel.statistics.figures.extra import PageColumns, check_plots
 
 if TYPE_CHECKING:
-    from panel.statistics.figures.page import PaperFigure
+    from persona_panel.statistics.figures.page import PaperFigure
 
 
 def forest_of(tables: Sequence[Table], *, columns: PageColumns = 1) -> PaperFigure:
@@ -23,7 +23,7 @@ def forest_of(tables: Sequence[Table], *, columns: PageColumns = 1) -> PaperFigu
         ValueError: no table has estimates.
     """
     check_plots(columns)
-    from panel.statistics.figures.forest import (
+    from persona_panel.statistics.figures.forest import (
         ForestMarks,
         ForestPanel,
         ForestPoint,

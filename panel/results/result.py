@@ -7,17 +7,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TextIO, cast, overload
 
-from panel.results.table import Table, table_columns
-from panel.statistics.core.coverage import Coverage
-from panel.statistics.core.frames import FrameLibrary, frame_of
+from persona_panel.results.table import Table, table_columns
+from persona_panel.statistics.core.coverage import Coverage
+from persona_panel.statistics.core.frames import FrameLibrary, frame_of
 
 if TYPE_CHECKING:
     import pandas
     import polars
     import pyarrow
 
-    from panel.statistics.figures.extra import PageColumns
-    from panel.statistics.figures.page import PaperFigure
+    from persona_panel.statistics.figures.extra import PageColumns
+    from persona_panel.statistics.figures.page import PaperFigure
 
 FORMATS = f"{__package__}.formats"
 """The package of output formats, one a file, called as the file is."""
@@ -26,8 +26,8 @@ FORMAT_GROUP = "persona_panel.renderers"
 
 
 class ResultFormat(Protocol):
-    """What an output format provides: a module of `panel.results.formats`, or whatever an entry
-    point of the group `persona_panel.renderers` names, has this function."""
+    """What an output format provides: a module of `persona_panel.results.formats`, or whatever an
+    entry point of the group `persona_panel.renderers` names, has this function."""
 
     def render(self, result: Result, to: TextIO, *, full: bool) -> None:
         """Write any result as text to an open stream; in short, or in full.
@@ -112,7 +112,7 @@ class Result:
     def to_frame(self, library: Literal["pyarrow"], *, table: str = ...) -> pyarrow.Table: ...
     def to_frame(self, library: FrameLibrary = "pandas", *, table: str = "") -> Any:
         """Return a table, the first unless named, as a data frame; see
-        `panel.results.table.table_columns`."""
+        `persona_panel.results.table.table_columns`."""
         of = self[table] if table else self.tables[0]
         return frame_of(table_columns(of), library)
 
@@ -123,14 +123,14 @@ class Result:
             ModuleNotFoundError: Matplotlib is not installed.
             ValueError: there are no estimates.
         """
-        from panel.results.plot import forest_of
+        from persona_panel.results.plot import forest_of
 
         return forest_of([self[table]] if table else self.tables, columns=columns)
 
 
 def format_names() -> tuple[str, ...]:
     """Return the names of all output formats, in alphabetical order."""
-    from rubrics.extensions import extension_names
+    from persona_panel.rubrics.extensions import extension_names
 
     return extension_names(FORMATS, FORMAT_GROUP)
 
@@ -142,8 +142,8 @@ def load_format(name: str) -> ResultFormat:
         KeyError: there is none.
         ConfigurationError: another distribution's cannot be imported.
     """
-    from panel.errors import ConfigurationError
-    from rubrics.extensions import ExtensionError, load_extension
+    from persona_panel.files.errors import ConfigurationError
+    from persona_panel.rubrics.extensions import ExtensionError, load_extension
 
     try:
         return cast(ResultFormat, load_extension(FORMATS, FORMAT_GROUP, name))

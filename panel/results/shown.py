@@ -10,14 +10,14 @@ from typing import Any
 
 from rich.text import Text
 
-from panel.results.cells import FigureText
-from panel.results.console import ReportTable, TableRow
-from panel.results.result import Result
-from panel.results.table import Column, Table, one_line
-from panel.statistics.core.display import NONE, number, signed
-from panel.statistics.core.display import p_value as p_text
-from panel.statistics.core.estimate import Estimate
-from panel.statistics.core.names import ALL
+from persona_panel.results.cells import FigureText
+from persona_panel.results.console import ReportTable, TableRow
+from persona_panel.results.result import Result
+from persona_panel.results.table import Column, Table, one_line
+from persona_panel.statistics.core.display import NONE, number, signed
+from persona_panel.statistics.core.display import p_value as p_text
+from persona_panel.statistics.core.estimate import Estimate
+from persona_panel.statistics.core.names import ALL
 
 _MOST_BESIDE = 3
 """Of more columns of estimates, intervals stand below the values."""

@@ -6,9 +6,9 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from panel.statistics.core.estimate import Estimate
-from panel.statistics.core.frames import ColumnKind, FrameColumn, FrameMethod
-from panel.statistics.core.names import ALL
+from persona_panel.statistics.core.estimate import Estimate
+from persona_panel.statistics.core.frames import ColumnKind, FrameColumn, FrameMethod
+from persona_panel.statistics.core.names import ALL
 
 CellKind = Literal["estimate", "number", "p", "whole", "text", "texts", "flag"]
 """What a column holds: estimates, numbers without an interval, p-values, whole numbers, texts,
@@ -147,7 +147,7 @@ class Table:
     programs: bool = True
 
     to_frame = FrameMethod(table_columns)
-    """See `panel.results.table.table_columns`."""
+    """See `persona_panel.results.table.table_columns`."""
 
     def is_shown(self, full: bool) -> bool:
         """Whether people see it in the short or the full report."""

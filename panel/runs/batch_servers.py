@@ -17,15 +17,15 @@ from typing import Any, Protocol
 import orjson
 import platformdirs
 
-from panel.errors import ConfigurationError
-from panel.io.private_files import make_private_folder, open_private
-from panel.io.wording import shown
-from panel.models.batches import BatchClient
-from panel.models.config import ModelConfig
-from panel.models.keys import keys_optional
-from panel.models.options import HEADER_OPTIONS
-from panel.models.providers import client_for
-from panel.secrets import SECRETS, credentials_in
+from persona_panel.files.errors import ConfigurationError
+from persona_panel.files.private_files import make_private_folder, open_private
+from persona_panel.files.secrets import SECRETS, credentials_in
+from persona_panel.files.wording import shown
+from persona_panel.models.batches import BatchClient
+from persona_panel.models.config import ModelConfig
+from persona_panel.models.keys import keys_optional
+from persona_panel.models.options import HEADER_OPTIONS
+from persona_panel.models.providers import client_for
 
 _FILE = "batch-servers"
 _HARMLESS = frozenset({"timeout", "seed", *HEADER_OPTIONS})

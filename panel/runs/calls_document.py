@@ -6,11 +6,11 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from panel.calls.budget import Spending
-from panel.calls.call_counts import CallCounts
-from panel.models.catalogue import Price, cost
-from panel.runs.judgment_lines import usage_document
-from rubrics import Usage
+from persona_panel.calls.budget import Spending
+from persona_panel.calls.call_counts import CallCounts
+from persona_panel.models.catalogue import Price, cost
+from persona_panel.rubrics import Usage
+from persona_panel.runs.judgment_lines import usage_document
 
 Prices = Mapping[str, Price | None]
 

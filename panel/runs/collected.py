@@ -10,11 +10,11 @@ from typing import get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from graphs import Judge, Judgment
-from panel.io.response_batch import Item
-from panel.runs.comparisons import CollectedComparisons
-from panel.statistics.core.coverage import Coverage
-from rubrics import Rubric, Status, Usage
+from persona_panel.files.response_batch import Item
+from persona_panel.graphs import Judge, Judgment
+from persona_panel.rubrics import Rubric, Status, Usage
+from persona_panel.runs.comparisons import CollectedComparisons
+from persona_panel.statistics.core.coverage import Coverage
 
 _STATUSES: tuple[Status, ...] = get_args(Status)
 _CODE = {status: code for code, status in enumerate(_STATUSES)}
@@ -22,7 +22,7 @@ _NOT_YET = 255
 
 
 class CollectedRatings:
-    """What judges have said of a batch so far; see `panel.runs.run.Run` for the attributes."""
+    """What judges have said of a batch so far; see `persona_panel.runs.run.Run` for the attributes."""
 
     def __init__(
         self, items: Sequence[Item], judges: Sequence[Judge], rubric: Rubric, *, deliberating: bool

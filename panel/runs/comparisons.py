@@ -10,15 +10,19 @@ from typing import TYPE_CHECKING, Any, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from graphs import Judge, Judgment
-from panel.io.documents import json_number
-from panel.io.response_batch import Item
-from panel.statistics.core.options import Random
-from panel.statistics.core.statistic import Reason
-from rubrics.comparison import Outcome
+from persona_panel.files.documents import json_number
+from persona_panel.files.response_batch import Item
+from persona_panel.graphs import Judge, Judgment
+from persona_panel.rubrics.comparison import Outcome
+from persona_panel.statistics.core.options import Random
+from persona_panel.statistics.core.statistic import Reason
 
 if TYPE_CHECKING:
-    from panel.statistics.core.strengths import StrengthDifference, Strengths, SystemStrength
+    from persona_panel.statistics.core.strengths import (
+        StrengthDifference,
+        Strengths,
+        SystemStrength,
+    )
 
 _CODE: dict[str, int] = {name: code for code, name in enumerate(get_args(Outcome), start=1)}
 
@@ -68,7 +72,7 @@ class CollectedComparisons:
         if not there:
             return None
         # Of panels that compare, which most do not.
-        from panel.statistics.core.strengths import (
+        from persona_panel.statistics.core.strengths import (
             MOST_SYSTEMS,
             WinCounts,
             bradley_terry,

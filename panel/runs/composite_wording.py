@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from graphs.aggregate import composite_rule
-from panel.conclusions.wording import all_dimensions, listed
-from panel.runs.scale_limits import composite_limits
-from panel.statistics.core.display import general
-from rubrics import CategoryScale, Rubric
+from persona_panel.graphs.aggregate import composite_rule
+from persona_panel.results.conclusions.wording import all_dimensions, listed
+from persona_panel.rubrics import CategoryScale, Rubric
+from persona_panel.runs.scale_limits import composite_limits
+from persona_panel.statistics.core.display import general
 
 
 def composite_told(rubric: Rubric) -> str:

@@ -1,17 +1,18 @@
-"""What may be concluded from a run: its figures handed to the rules of `panel.conclusions`."""
+"""What may be concluded from a run: its figures handed to the rules of
+`persona_panel.results.conclusions`."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from graphs.records import controls_among
-from panel.conclusions.score import Judged, score_conclusion
-from panel.runs.collected import CollectedRatings
-from panel.runs.units import unit_of
-from panel.statistics.core.ranking import Leaderboard
+from persona_panel.graphs.records import controls_among
+from persona_panel.results.conclusions.score import Judged, score_conclusion
+from persona_panel.runs.collected import CollectedRatings
+from persona_panel.runs.units import unit_of
+from persona_panel.statistics.core.ranking import Leaderboard
 
 if TYPE_CHECKING:
-    from panel.runs.deliberation import DeliberationReport
+    from persona_panel.runs.deliberation import DeliberationReport
 
 
 def conclusion_of(
@@ -25,7 +26,7 @@ def conclusion_of(
     said = score_conclusion(board, judged, controls)
     if report is not None and judged.scored:
         # Its statistics are of deliberation alone, and few panels deliberate.
-        from panel.conclusions.deliberation import deliberation_conclusion
+        from persona_panel.results.conclusions.deliberation import deliberation_conclusion
 
         said += deliberation_conclusion(
             report.n_deliberated, report.n_responses, report.spread, report.humans

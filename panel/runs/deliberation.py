@@ -1,6 +1,6 @@
 """What deliberation did to a run, put together: for summary.json, the terminal and the API.
 
-The statistics are `panel.statistics`'s; here their results get the names of judges,
+The statistics are `persona_panel.statistics`'s; here their results get the names of judges,
 responses and dimensions.
 """
 
@@ -13,12 +13,13 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from graphs import Judge
-from graphs.aggregate import aggregate
-from graphs.revisions import step
-from panel.io.response_batch import Item
-from panel.runs.collected import judgment_of_row
-from panel.runs.deliberation_document import (
+from persona_panel.files.response_batch import Item
+from persona_panel.graphs import Judge
+from persona_panel.graphs.aggregate import aggregate
+from persona_panel.graphs.revisions import step
+from persona_panel.rubrics import Rubric
+from persona_panel.runs.collected import judgment_of_row
+from persona_panel.runs.deliberation_document import (
     before_after_document,
     change_document,
     conformity_document,
@@ -26,17 +27,17 @@ from panel.runs.deliberation_document import (
     influence_document,
     rankings_document,
 )
-from panel.statistics.core.arrays import Array, divide, row_means, rows_of
-from panel.statistics.core.origin import RatingsOrigin
-from panel.statistics.core.table import Ratings
-from panel.statistics.deliberation.conformity import (
+from persona_panel.statistics.core.arrays import Array, divide, row_means, rows_of
+from persona_panel.statistics.core.origin import RatingsOrigin
+from persona_panel.statistics.core.table import Ratings
+from persona_panel.statistics.deliberation.conformity import (
     Conformities,
     Influence,
     conformity,
     influence,
 )
-from panel.statistics.deliberation.reordering import Reordering, reordering
-from panel.statistics.deliberation.revisions import (
+from persona_panel.statistics.deliberation.reordering import Reordering, reordering
+from persona_panel.statistics.deliberation.revisions import (
     BeforeAfter,
     Change,
     Revisions,
@@ -44,8 +45,7 @@ from panel.statistics.deliberation.revisions import (
     by_judge,
     spread,
 )
-from panel.statistics.deliberation.toward_humans import TowardHumans, toward_humans
-from rubrics import Rubric
+from persona_panel.statistics.deliberation.toward_humans import TowardHumans, toward_humans
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,7 +232,7 @@ def _toward(
     seed: int,
 ) -> tuple[dict[str, TowardHumans], RatingsOrigin | None]:
     # It reads files, and with them pyarrow.
-    from panel.io.aligned_ratings import align_ratings
+    from persona_panel.files.aligned_ratings import align_ratings
 
     file = "human ratings" if human.origin is None else human.origin.file
     ends = {name: (one.min, one.max) for name, one in rubric.numeric_scales.items()}

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from panel.io.documents import json_number
-from panel.statistics.core.statistic import Statistic
-from panel.statistics.deliberation.conformity import Conformity, Influence
-from panel.statistics.deliberation.reordering import Reordering
-from panel.statistics.deliberation.revisions import BeforeAfter, Change
-from panel.statistics.deliberation.toward_humans import TowardHumans
+from persona_panel.files.documents import json_number
+from persona_panel.statistics.core.statistic import Statistic
+from persona_panel.statistics.deliberation.conformity import Conformity, Influence
+from persona_panel.statistics.deliberation.reordering import Reordering
+from persona_panel.statistics.deliberation.revisions import BeforeAfter, Change
+from persona_panel.statistics.deliberation.toward_humans import TowardHumans
 
 
 def before_after_document(means: BeforeAfter) -> dict[str, Any]:

@@ -11,25 +11,26 @@ from typing import Any, Literal
 
 import numpy as np
 
-from graphs.aggregate import composite_rule
-from panel.errors import Fault, InputError
-from panel.io.aligned_ratings import align_ratings, load_human_ratings
-from panel.io.documents import json_number
-from panel.io.people_scales import GivenScale
-from panel.io.ratings import load_ratings
-from panel.io.records import ColumnMapping
-from panel.models.catalogue import cost
-from panel.runs.judge_sample import composite_terms
-from panel.runs.load import load_run
-from panel.runs.run import Run
-from panel.runs.scale_limits import in_points
-from panel.statistics.core.arrays import Array
-from panel.statistics.core.coverage import Coverage
-from panel.statistics.core.origin import RatingsOrigin
-from panel.statistics.core.table import Ratings
-from panel.statistics.humans.prediction_powered import LEAST_PROMPTS
-from panel.statistics.quality.d_study import Goal
-from panel.statistics.quality.design_study import (
+from persona_panel.files.aligned_ratings import align_ratings, load_human_ratings
+from persona_panel.files.documents import json_number
+from persona_panel.files.errors import Fault, InputError
+from persona_panel.files.people_scales import GivenScale
+from persona_panel.files.ratings import load_ratings
+from persona_panel.files.records import ColumnMapping
+from persona_panel.graphs.aggregate import composite_rule
+from persona_panel.models.catalogue import cost
+from persona_panel.rubrics import Rubric
+from persona_panel.runs.judge_sample import composite_terms
+from persona_panel.runs.load import load_run
+from persona_panel.runs.run import Run
+from persona_panel.runs.scale_limits import in_points
+from persona_panel.statistics.core.arrays import Array
+from persona_panel.statistics.core.coverage import Coverage
+from persona_panel.statistics.core.origin import RatingsOrigin
+from persona_panel.statistics.core.table import Ratings
+from persona_panel.statistics.humans.prediction_powered import LEAST_PROMPTS
+from persona_panel.statistics.quality.d_study import Goal
+from persona_panel.statistics.quality.design_study import (
     ITEM,
     LEAST_SAMPLED,
     SYSTEM,
@@ -38,7 +39,6 @@ from panel.statistics.quality.design_study import (
     design_studies,
     rater_groups,
 )
-from rubrics import Rubric
 
 FEW_LEVELS = 5
 """With fewer levels of a facet its variance is rough."""

@@ -9,18 +9,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from graphs import Judgment, Response, Verdict
-from panel.calls.batch_journal import batches_of, journal_of
-from panel.calls.budget import Caps
-from panel.calls.caller import Caller, CallerFactory
-from panel.calls.state import CallsState
-from panel.errors import RunFolderError
-from panel.io.commands import command_line
-from panel.plan.bound_models import BoundModel
-from panel.plan.panel_plan import PanelPlan
+from persona_panel.calls.batch_journal import batches_of, journal_of
+from persona_panel.calls.budget import Caps
+from persona_panel.calls.caller import Caller, CallerFactory
+from persona_panel.calls.state import CallsState
+from persona_panel.files.commands import command_line
+from persona_panel.files.errors import RunFolderError
+from persona_panel.graphs import Judgment, Response, Verdict
+from persona_panel.plan.bound_models import BoundModel
+from persona_panel.plan.panel_plan import PanelPlan
 
 if TYPE_CHECKING:
-    from panel.calls.batch_caller import BatchCaller
+    from persona_panel.calls.batch_caller import BatchCaller
 
 OnStart = Callable[[Callable[[], CallsState]], None]
 """Called once nothing speaks against a run, before it judges anything; what it is given tells how
@@ -122,7 +122,7 @@ class Execution:
         """
         if self.answered_by is not None:
             # Most runs need nothing of batches.
-            from panel.calls.batch_caller import BatchCaller
+            from persona_panel.calls.batch_caller import BatchCaller
 
             assert isinstance(caller, BatchCaller)  # noqa: S101
             await self.answered_by.answer(caller, models, collect)

@@ -22,41 +22,41 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypedDict
 
-from graphs import Judgment, Response, Verdict
-from graphs.context import Abort, ShowPeers
-from graphs.records import has_own_prompt
-from panel.calls.budget import NO_CAPS, Caps
-from panel.calls.cache import open_reply_store
-from panel.calls.caller import Caller, CallerFactory
-from panel.errors import ConfigurationError, RunStopped
-from panel.io.private_files import is_lack_of_room
-from panel.io.response_batch import Batch, as_async, identified, responses_in
-from panel.io.responses import ResponseFile
-from panel.io.run_copies import written_place
-from panel.io.tables import Responses
-from panel.judging.cost_estimate import CostEstimate, PredictedCalls
-from panel.judging.mode import Mode, mode_of
-from panel.judging.model_access import graph_context, open_caller, responses_in_flight
-from panel.judging.preflight import refuse_unpriced, refuse_without_logprobs
-from panel.plan.bound_models import BoundModel
-from panel.plan.manifest import manifest_of
-from panel.plan.panel_plan import PanelPlan
-from panel.runs.execution import CALLED, Engine, Execution, refuse_open_batches
-from panel.runs.folder import RunFolder, refuse_another
-from panel.runs.held import HeldRun, held_in
-from panel.runs.judge_units import judge_units
-from panel.runs.kept_texts import KeptTexts
-from panel.runs.notebook import notebook_progress
-from panel.runs.output import RunOutput
-from panel.runs.provenance import start_of
-from panel.runs.run import Run
-from panel.runs.spending import SPENT, earlier_spending, spending_kept
-from panel.runs.written_at_address import sent_to_address
+from persona_panel.calls.budget import NO_CAPS, Caps
+from persona_panel.calls.cache import open_reply_store
+from persona_panel.calls.caller import Caller, CallerFactory
+from persona_panel.files.errors import ConfigurationError, RunStopped
+from persona_panel.files.private_files import is_lack_of_room
+from persona_panel.files.response_batch import Batch, as_async, identified, responses_in
+from persona_panel.files.responses import ResponseFile
+from persona_panel.files.run_copies import written_place
+from persona_panel.files.tables import Responses
+from persona_panel.graphs import Judgment, Response, Verdict
+from persona_panel.graphs.context import Abort, ShowPeers
+from persona_panel.graphs.records import has_own_prompt
+from persona_panel.plan.bound_models import BoundModel
+from persona_panel.plan.manifest import manifest_of
+from persona_panel.plan.panel_plan import PanelPlan
+from persona_panel.runs.execution import CALLED, Engine, Execution, refuse_open_batches
+from persona_panel.runs.folder import RunFolder, refuse_another
+from persona_panel.runs.held import HeldRun, held_in
+from persona_panel.runs.judge_units import judge_units
+from persona_panel.runs.judging.cost_estimate import CostEstimate, PredictedCalls
+from persona_panel.runs.judging.mode import Mode, mode_of
+from persona_panel.runs.judging.model_access import graph_context, open_caller, responses_in_flight
+from persona_panel.runs.judging.preflight import refuse_unpriced, refuse_without_logprobs
+from persona_panel.runs.kept_texts import KeptTexts
+from persona_panel.runs.notebook import notebook_progress
+from persona_panel.runs.output import RunOutput
+from persona_panel.runs.provenance import start_of
+from persona_panel.runs.run import Run
+from persona_panel.runs.spending import SPENT, earlier_spending, spending_kept
+from persona_panel.runs.written_at_address import sent_to_address
 
 if TYPE_CHECKING:
-    from panel.runs.request_files import Exported, RequestFiles
-    from panel.statistics.core.options import Random
-    from panel.statistics.core.table import Ratings
+    from persona_panel.runs.request_files import Exported, RequestFiles
+    from persona_panel.statistics.core.options import Random
+    from persona_panel.statistics.core.table import Ratings
 
 logger = logging.getLogger(__name__)
 
@@ -169,8 +169,8 @@ async def export_requests(
     elsewhere; calls no model that could be asked so. `peers` as `score`. Raises as `score` and
     `export`."""
     # Most runs need nothing of batches.
-    from panel.runs.provider_batches import batch_caller_factory
-    from panel.runs.request_files import export
+    from persona_panel.runs.provider_batches import batch_caller_factory
+    from persona_panel.runs.request_files import export
 
     batch, mode = Batch(responses, one_prompt_each=True), mode_of(plan)
     mode.check(batch)

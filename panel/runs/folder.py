@@ -19,22 +19,22 @@ from typing import Any
 
 import orjson
 
-from graphs import Judgment, Verdict
-from panel.errors import RunFolderError, RunStopped
-from panel.io.csv_cells import cell_of, csv_of
-from panel.io.digests import LABELS
-from panel.io.documents import as_json
-from panel.io.file_limits import json_of
-from panel.io.outputs import RUN_FILES
-from panel.io.private_files import make_private_folder, replace_file
-from panel.io.response_batch import Batch
-from panel.io.run_copies import is_copy, written_place
-from panel.io.wording import printable
-from panel.runs.growing_file import AppendedFile, results_in
-from panel.runs.judgment_lines import line_of
-from panel.runs.kept_texts import KeptTexts
-from panel.runs.output import RunOutput
-from panel.runs.run import Run, share_name
+from persona_panel.files.csv_cells import cell_of, csv_of
+from persona_panel.files.digests import LABELS
+from persona_panel.files.documents import as_json
+from persona_panel.files.errors import RunFolderError, RunStopped
+from persona_panel.files.file_limits import json_of
+from persona_panel.files.outputs import RUN_FILES
+from persona_panel.files.private_files import make_private_folder, replace_file
+from persona_panel.files.response_batch import Batch
+from persona_panel.files.run_copies import is_copy, written_place
+from persona_panel.files.wording import printable
+from persona_panel.graphs import Judgment, Verdict
+from persona_panel.runs.growing_file import AppendedFile, results_in
+from persona_panel.runs.judgment_lines import line_of
+from persona_panel.runs.kept_texts import KeptTexts
+from persona_panel.runs.output import RunOutput
+from persona_panel.runs.run import Run, share_name
 
 logger = logging.getLogger(__name__)
 

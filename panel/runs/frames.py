@@ -8,10 +8,10 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from graphs import Verdict
-from panel.runs.collected import CollectedRatings
-from panel.statistics.core.frames import ColumnKind, FrameColumn, field_columns
-from panel.statistics.core.ranking import Leaderboard
+from persona_panel.graphs import Verdict
+from persona_panel.runs.collected import CollectedRatings
+from persona_panel.statistics.core.frames import ColumnKind, FrameColumn, field_columns
+from persona_panel.statistics.core.ranking import Leaderboard
 
 
 class RankedRun(Protocol):

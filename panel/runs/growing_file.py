@@ -16,11 +16,11 @@ from typing import IO, Any
 
 import orjson
 
-from panel.errors import RunFolderError
-from panel.io.documents import as_json
-from panel.io.file_limits import lines_of
-from panel.io.private_files import open_private, sync
-from panel.secrets import SECRETS
+from persona_panel.files.documents import as_json
+from persona_panel.files.errors import RunFolderError
+from persona_panel.files.file_limits import lines_of
+from persona_panel.files.private_files import open_private, sync
+from persona_panel.files.secrets import SECRETS
 
 try:
     import fcntl

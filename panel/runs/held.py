@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from panel.calls.budget import NOTHING_SPENT, Budget, Caps, Spending
-from panel.judging.preflight import refuse_unpriced
-from panel.models.catalogue import cost, with_batches
-from panel.plan.bound_models import BoundModel
-from panel.runs.folder import count_results, refuse_another
-from panel.runs.kept_texts import KeptTexts
-from panel.runs.output import RunOutput
-from panel.runs.spending import earlier_spending
+from persona_panel.calls.budget import NOTHING_SPENT, Budget, Caps, Spending
+from persona_panel.models.catalogue import cost, with_batches
+from persona_panel.plan.bound_models import BoundModel
+from persona_panel.runs.folder import count_results, refuse_another
+from persona_panel.runs.judging.preflight import refuse_unpriced
+from persona_panel.runs.kept_texts import KeptTexts
+from persona_panel.runs.output import RunOutput
+from persona_panel.runs.spending import earlier_spending
 
 
 @dataclass(frozen=True, slots=True)

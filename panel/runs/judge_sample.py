@@ -6,12 +6,12 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
-from graphs import Judge
-from graphs.aggregate import composite_rule
-from panel.statistics.core.arrays import Array
-from panel.statistics.core.sampled_mean import JudgeSample, influence_of
-from panel.statistics.core.table import with_several_levels
-from rubrics import Composite, Rubric
+from persona_panel.graphs import Judge
+from persona_panel.graphs.aggregate import composite_rule
+from persona_panel.rubrics import Composite, Rubric
+from persona_panel.statistics.core.arrays import Array
+from persona_panel.statistics.core.sampled_mean import JudgeSample, influence_of
+from persona_panel.statistics.core.table import with_several_levels
 
 
 def judge_sample(

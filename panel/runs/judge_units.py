@@ -11,10 +11,10 @@ from collections.abc import AsyncGenerator, AsyncIterator
 from itertools import count
 from typing import Any
 
-from graphs import Response, Verdict
-from graphs.context import GraphContext
-from panel.calls.in_flight import InFlightLimit
-from panel.judging.mode import Mode
+from persona_panel.calls.in_flight import InFlightLimit
+from persona_panel.graphs import Response, Verdict
+from persona_panel.graphs.context import GraphContext
+from persona_panel.runs.judging.mode import Mode
 
 
 async def judge_units(

@@ -9,11 +9,11 @@ from typing import Any, get_args
 
 import orjson
 
-from graphs import Judge, Judgment
-from panel.errors import Fault, InputError
-from panel.io.file_limits import json_in, lines_of
-from panel.io.wording import shown, unreadable
-from rubrics import Status, Usage
+from persona_panel.files.errors import Fault, InputError
+from persona_panel.files.file_limits import json_in, lines_of
+from persona_panel.files.wording import shown, unreadable
+from persona_panel.graphs import Judge, Judgment
+from persona_panel.rubrics import Status, Usage
 
 _STATUSES = frozenset(get_args(Status))
 _COUNTS = ("input", "cached", "output", "written", "reasoning")

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from panel.errors import Fault, InputError
-from panel.io.file_limits import json_of
-from panel.io.wording import unreadable
+from persona_panel.files.errors import Fault, InputError
+from persona_panel.files.file_limits import json_of
+from persona_panel.files.wording import unreadable
 
 OF_A_RUN = "that of a run"
 """What is expected of a file of a run's folder that is another's."""

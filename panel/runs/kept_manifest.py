@@ -7,12 +7,12 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from panel.errors import Fault, InputError
-from panel.io.wording import explain, printable
-from panel.models.catalogue import Price
-from panel.runs.kept_documents import OF_A_RUN, kept_object
-from panel.statistics.core.options import DEFAULT_OPTIONS, Random
-from rubrics import Rubric
+from persona_panel.files.errors import Fault, InputError
+from persona_panel.files.wording import explain, printable
+from persona_panel.models.catalogue import Price
+from persona_panel.rubrics import Rubric
+from persona_panel.runs.kept_documents import OF_A_RUN, kept_object
+from persona_panel.statistics.core.options import DEFAULT_OPTIONS, Random
 
 _REMEDY = (
     "as a run writes it there; restore the file from a copy, or repeat the run with --overwrite "
@@ -42,7 +42,7 @@ class _KeptModel(_Part):
 
 
 class _KeptDeliberation(_Part):
-    # No `graphs.deliberation.Deliberation`: the rule of an extension need not be installed here.
+    # No `persona_panel.graphs.deliberation.Deliberation`: the rule of an extension need not be installed here.
     rounds: int = Field(ge=1)
     reveal: str
 

@@ -8,14 +8,14 @@ from typing import Any
 
 import orjson
 
-from graphs import Response
-from graphs.degradation import BASELINE
-from panel.errors import Fault, InputError, RunFolderError
-from panel.io.digests import TEXTS
-from panel.io.file_limits import json_in, json_of, lines_of
-from panel.io.response_batch import Item
-from panel.io.wording import unreadable
-from panel.runs.kept_texts import PROMPTS, RESPONSES
+from persona_panel.files.digests import TEXTS
+from persona_panel.files.errors import Fault, InputError, RunFolderError
+from persona_panel.files.file_limits import json_in, json_of, lines_of
+from persona_panel.files.response_batch import Item
+from persona_panel.files.wording import unreadable
+from persona_panel.graphs import Response
+from persona_panel.graphs.degradation import BASELINE
+from persona_panel.runs.kept_texts import PROMPTS, RESPONSES
 
 _OWN = frozenset({"prompt_id", "id", "system", *TEXTS, *(f"{name}_sha256" for name in TEXTS)})
 _UNREADABLE = (ValueError, LookupError, TypeError, AttributeError)
@@ -137,7 +137,7 @@ def metadata_in(line: Mapping[str, Any]) -> dict[str, Any]:
 def _answer_reader(
     folder: Path, sweep: Mapping[str, Any]
 ) -> Callable[[Mapping[str, Any]], Response]:
-    from graphs.sweeping import response_of
+    from persona_panel.graphs.sweeping import response_of
 
     baselines = {}
     if sweep["judge_sees"] == "baseline":

@@ -14,14 +14,21 @@ from typing import Any
 
 import orjson
 
-from graphs import Response
-from panel.errors import Fault, InputError, RunFolderError
-from panel.io.digests import DIGEST_BYTES, LABELS, TEXTS, digest_of, digest_of_all, without_texts
-from panel.io.private_files import replacing
-from panel.io.response_batch import Batch, Item, line_of
-from panel.io.responses import NAMES
-from panel.io.wording import shown
-from panel.secrets import SECRETS
+from persona_panel.files.digests import (
+    DIGEST_BYTES,
+    LABELS,
+    TEXTS,
+    digest_of,
+    digest_of_all,
+    without_texts,
+)
+from persona_panel.files.errors import Fault, InputError, RunFolderError
+from persona_panel.files.private_files import replacing
+from persona_panel.files.response_batch import Batch, Item, line_of
+from persona_panel.files.responses import NAMES
+from persona_panel.files.secrets import SECRETS
+from persona_panel.files.wording import shown
+from persona_panel.graphs import Response
 
 RESPONSES = "responses.jsonl"
 PROMPTS = "prompts.jsonl"

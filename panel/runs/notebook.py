@@ -11,8 +11,8 @@ from collections.abc import Callable
 from typing import Any
 from uuid import uuid4
 
-from graphs import Judgment
-from panel.statistics.core.display import clock
+from persona_panel.graphs import Judgment
+from persona_panel.statistics.core.display import clock
 
 _EVERY_S = 0.5
 _TIME_LEFT_AFTER_S = 3.0

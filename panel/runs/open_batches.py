@@ -11,22 +11,22 @@ from typing import NamedTuple
 
 from pydantic import ValidationError
 
-from panel.calls.batch_caller import BatchCaller
-from panel.calls.batch_journal import BATCHES, BatchJournal, batches_of, journal_of
-from panel.calls.batch_records import BatchRecord, sought
-from panel.calls.batch_rounds import NOT_FOUND, PACE, BatchAddress, BatchPace, BatchRounds
-from panel.calls.budget import NO_CAPS, Budget
-from panel.calls.cache import open_reply_store
-from panel.calls.endpoint import Endpoint
-from panel.calls.rate_limiter import RateLimiter
-from panel.errors import RunFolderError, RunStopped
-from panel.io.wording import shown
-from panel.models.batches import BatchApi, BatchClient, BatchStatus, NotToldYet
-from panel.models.client import CallError, ModelClient
-from panel.models.config import ModelConfig
-from panel.models.providers import client_for
-from panel.runs.batch_servers import require_known
-from panel.runs.spending import SPENT, spending_kept
+from persona_panel.calls.batch_caller import BatchCaller
+from persona_panel.calls.batch_journal import BATCHES, BatchJournal, batches_of, journal_of
+from persona_panel.calls.batch_records import BatchRecord, sought
+from persona_panel.calls.batch_rounds import NOT_FOUND, PACE, BatchAddress, BatchPace, BatchRounds
+from persona_panel.calls.budget import NO_CAPS, Budget
+from persona_panel.calls.cache import open_reply_store
+from persona_panel.calls.endpoint import Endpoint
+from persona_panel.calls.rate_limiter import RateLimiter
+from persona_panel.files.errors import RunFolderError, RunStopped
+from persona_panel.files.wording import shown
+from persona_panel.models.batches import BatchApi, BatchClient, BatchStatus, NotToldYet
+from persona_panel.models.client import CallError, ModelClient
+from persona_panel.models.config import ModelConfig
+from persona_panel.models.providers import client_for
+from persona_panel.runs.batch_servers import require_known
+from persona_panel.runs.spending import SPENT, spending_kept
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ async def look(run: Path, *, trusted: bool = False) -> list[BatchNow]:
 
     Args:
         trusted: whether keys may go where the run's journal has them sent, whatever that is; see
-            `panel.runs.batch_servers`.
+            `persona_panel.runs.batch_servers`.
 
     Raises:
         RunFolderError: the run has none, or its journal cannot be read.

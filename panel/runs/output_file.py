@@ -12,20 +12,20 @@ from typing import Any, NoReturn
 
 import orjson
 
-from panel.calls.batch_journal import journal_of
-from panel.calls.budget import NOTHING_SPENT, Budget, Caps
-from panel.errors import ConfigurationError, RunFolderError
-from panel.io.documents import as_json
-from panel.io.file_limits import content_of, json_of
-from panel.io.outputs import refuse_as_output, writing
-from panel.io.private_files import make_private_folder, replace_file
-from panel.judging.preflight import refuse_unpriced
-from panel.models.catalogue import cost, with_batches
-from panel.plan.bound_models import BoundModel
-from panel.runs.held import HeldRun, sum_of
-from panel.runs.output import RunOutput
-from panel.runs.provenance import start_of
-from panel.runs.spending import SPENT, record_in
+from persona_panel.calls.batch_journal import journal_of
+from persona_panel.calls.budget import NOTHING_SPENT, Budget, Caps
+from persona_panel.files.documents import as_json
+from persona_panel.files.errors import ConfigurationError, RunFolderError
+from persona_panel.files.file_limits import content_of, json_of
+from persona_panel.files.outputs import refuse_as_output, writing
+from persona_panel.files.private_files import make_private_folder, replace_file
+from persona_panel.models.catalogue import cost, with_batches
+from persona_panel.plan.bound_models import BoundModel
+from persona_panel.runs.held import HeldRun, sum_of
+from persona_panel.runs.judging.preflight import refuse_unpriced
+from persona_panel.runs.output import RunOutput
+from persona_panel.runs.provenance import start_of
+from persona_panel.runs.spending import SPENT, record_in
 
 _ENDING = ".jsonl"
 
@@ -150,5 +150,6 @@ class OutputFile:
         )
 
     def writing(self) -> AbstractContextManager[None]:
-        """Says of the file what keeps it from being written, as `panel.io.outputs.writing`."""
+        """Says of the file what keeps it from being written, as
+        `persona_panel.files.outputs.writing`."""
         return writing(self.path, "choose another --out")

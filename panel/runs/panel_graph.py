@@ -18,20 +18,20 @@ from langgraph.runtime import Runtime, get_runtime
 from pydantic import ValidationError
 from typing_extensions import TypedDict
 
-from graphs import Judgment, Response, Verdict
-from graphs.comparative import comparative_graph
-from graphs.context import Abort, GraphContext
-from graphs.judging import judging_graph
-from panel.calls.budget import NO_CAPS
-from panel.errors import ConfigurationError, Fault, InputError, RunStopped
-from panel.io.response_batch import Batch
-from panel.io.wording import explain
-from panel.judging.mode import mode_of
-from panel.judging.model_access import graph_context
-from panel.models.catalogue import known_models
-from panel.models.event_loops import run_in_loop
-from panel.plan.panel_plan import PanelPlan
-from panel.runs.executor import prepared
+from persona_panel.calls.budget import NO_CAPS
+from persona_panel.files.errors import ConfigurationError, Fault, InputError, RunStopped
+from persona_panel.files.response_batch import Batch
+from persona_panel.files.wording import explain
+from persona_panel.graphs import Judgment, Response, Verdict
+from persona_panel.graphs.comparative import comparative_graph
+from persona_panel.graphs.context import Abort, GraphContext
+from persona_panel.graphs.judging import judging_graph
+from persona_panel.models.catalogue import known_models
+from persona_panel.models.event_loops import run_in_loop
+from persona_panel.plan.panel_plan import PanelPlan
+from persona_panel.runs.executor import prepared
+from persona_panel.runs.judging.mode import mode_of
+from persona_panel.runs.judging.model_access import graph_context
 
 if TYPE_CHECKING:
     from langgraph.checkpoint.base import BaseCheckpointSaver
@@ -70,7 +70,7 @@ _InnerGraph = CompiledStateGraph[Any, GraphContext, Any, Any]
 def panel_graph(
     plan: PanelPlan, checkpointer: BaseCheckpointSaver[Any] | None = None
 ) -> PanelGraph:
-    """Return a panel as a compiled graph; see `panel.panel.Panel.graph`."""
+    """Return a panel as a compiled graph; see `persona_panel.panel.Panel.graph`."""
     # The file of models is read here, once a process, and not in the loop that runs the graph.
     known_models()
     # LangGraph finds it in the functions below, and draws it.

@@ -17,13 +17,13 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-from panel.errors import InputError
-from panel.io.file_sets import files_of
-from panel.models.options import parsed_option, with_headers
-from panel.models.providers import load_provider, provider_names
-from panel.plan.bound_models import BoundModel
-from panel.runs.output import RunOutput
-from panel.secrets import mask_addresses, scrub
+from persona_panel.files.errors import InputError
+from persona_panel.files.file_sets import files_of
+from persona_panel.files.secrets import mask_addresses, scrub
+from persona_panel.models.options import parsed_option, with_headers
+from persona_panel.models.providers import load_provider, provider_names
+from persona_panel.plan.bound_models import BoundModel
+from persona_panel.runs.output import RunOutput
 
 _PACKAGES = (
     "persona-panel", "langgraph", "langchain-core", "numpy", "scipy", "pydantic",

@@ -7,17 +7,17 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from panel.calls.batch_caller import BatchCaller
-from panel.calls.batch_journal import BatchJournal
-from panel.calls.batch_rounds import PACE, BatchAddress, BatchPace, BatchRounds
-from panel.calls.budget import Caps
-from panel.calls.caller import CallerFactory
-from panel.errors import ConfigurationError, RunStopped
-from panel.judging.preflight import refuse_unpriced_batches
-from panel.models.batches import BatchApi, BatchClient
-from panel.plan.bound_models import BoundModel
-from panel.runs.batch_servers import remember
-from panel.runs.execution import Collect
+from persona_panel.calls.batch_caller import BatchCaller
+from persona_panel.calls.batch_journal import BatchJournal
+from persona_panel.calls.batch_rounds import PACE, BatchAddress, BatchPace, BatchRounds
+from persona_panel.calls.budget import Caps
+from persona_panel.calls.caller import CallerFactory
+from persona_panel.files.errors import ConfigurationError, RunStopped
+from persona_panel.models.batches import BatchApi, BatchClient
+from persona_panel.plan.bound_models import BoundModel
+from persona_panel.runs.batch_servers import remember
+from persona_panel.runs.execution import Collect
+from persona_panel.runs.judging.preflight import refuse_unpriced_batches
 
 
 @dataclass(frozen=True)

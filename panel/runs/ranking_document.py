@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from panel.io.documents import json_number
-from panel.statistics.core.ranking import SystemDifference, SystemRank
+from persona_panel.files.documents import json_number
+from persona_panel.statistics.core.ranking import SystemDifference, SystemRank
 
 
 def system_document(entry: SystemRank) -> dict[str, Any]:

@@ -11,15 +11,15 @@ from pathlib import Path
 
 import orjson
 
-from panel.calls.batch_caller import BatchCaller, WantedRows
-from panel.calls.batch_records import parts_of
-from panel.calls.caller import Caller
-from panel.errors import RunFolderError
-from panel.io.outputs import writing
-from panel.io.private_files import make_private_folder, replace_file
-from panel.plan.bound_models import BoundModel
-from panel.runs.answer_files import read_answer_files, request_fields
-from panel.runs.execution import Collect
+from persona_panel.calls.batch_caller import BatchCaller, WantedRows
+from persona_panel.calls.batch_records import parts_of
+from persona_panel.calls.caller import Caller
+from persona_panel.files.errors import RunFolderError
+from persona_panel.files.outputs import writing
+from persona_panel.files.private_files import make_private_folder, replace_file
+from persona_panel.plan.bound_models import BoundModel
+from persona_panel.runs.answer_files import read_answer_files, request_fields
+from persona_panel.runs.execution import Collect
 
 _REQUESTS = "requests-"
 

@@ -1,7 +1,7 @@
 """What a run has brought: ratings with the reason of every gap, verdicts, rankings.
 
-Filled judgment by judgment while the panel judges, or from a folder (`panel.runs.load`); holds no
-texts. Files are written from it by `panel.runs.folder`.
+Filled judgment by judgment while the panel judges, or from a folder (`persona_panel.runs.load`);
+holds no texts. Files are written from it by `persona_panel.runs.folder`.
 """
 
 from __future__ import annotations
@@ -14,47 +14,47 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from graphs import Judge, Judgment, Response, Verdict
-from graphs.aggregate import aggregate
-from graphs.records import controls_among
-from panel.calls.call_counts import CallCounts
-from panel.errors import RunFolderError
-from panel.io.response_batch import Batch, Item
-from panel.models.catalogue import Price, cost
-from panel.plan.panel_plan import PanelPlan
-from panel.runs.calls_document import calls_document, json_usd
-from panel.runs.collected import CollectedRatings, judgment_of_row
-from panel.runs.comparisons import strengths_document
-from panel.runs.conclusion import conclusion_of
-from panel.runs.frames import (
+from persona_panel.calls.call_counts import CallCounts
+from persona_panel.files.errors import RunFolderError
+from persona_panel.files.response_batch import Batch, Item
+from persona_panel.graphs import Judge, Judgment, Response, Verdict
+from persona_panel.graphs.aggregate import aggregate
+from persona_panel.graphs.records import controls_among
+from persona_panel.models.catalogue import Price, cost
+from persona_panel.personas import Persona
+from persona_panel.plan.panel_plan import PanelPlan
+from persona_panel.rubrics import Rubric
+from persona_panel.runs.calls_document import calls_document, json_usd
+from persona_panel.runs.collected import CollectedRatings, judgment_of_row
+from persona_panel.runs.comparisons import strengths_document
+from persona_panel.runs.conclusion import conclusion_of
+from persona_panel.runs.frames import (
     difference_columns,
     judgment_columns,
     ranking_columns,
     verdict_columns,
 )
-from panel.runs.judge_sample import judge_sample
-from panel.runs.judgment_lines import JudgmentFile, usage_document
-from panel.runs.kept_responses import kept_responses
-from panel.runs.ranking_document import difference_document, system_document
-from panel.runs.scale_limits import composite_limits, mean_limits
-from panel.runs.short_form import run_facts
-from panel.statistics.core.frames import FrameMethod
-from panel.statistics.core.names import COMPOSITE
-from panel.statistics.core.options import Random
-from panel.statistics.core.ranking import (
+from persona_panel.runs.judge_sample import judge_sample
+from persona_panel.runs.judgment_lines import JudgmentFile, usage_document
+from persona_panel.runs.kept_responses import kept_responses
+from persona_panel.runs.ranking_document import difference_document, system_document
+from persona_panel.runs.scale_limits import composite_limits, mean_limits
+from persona_panel.runs.short_form import run_facts
+from persona_panel.statistics.core.frames import FrameMethod
+from persona_panel.statistics.core.names import COMPOSITE
+from persona_panel.statistics.core.options import Random
+from persona_panel.statistics.core.ranking import (
     Leaderboard,
     competition_ranks,
     rank_systems,
 )
-from personas import Persona
-from rubrics import Rubric
 
 if TYPE_CHECKING:
-    from panel.figures.run import RunPlots
-    from panel.report_page.report import RunReport
-    from panel.runs.deliberation import DeliberationReport
-    from panel.statistics.core.strengths import Strengths
-    from panel.statistics.core.table import Ratings
+    from persona_panel.analyses.figures.run import RunPlots
+    from persona_panel.reports.page.report import RunReport
+    from persona_panel.runs.deliberation import DeliberationReport
+    from persona_panel.statistics.core.strengths import Strengths
+    from persona_panel.statistics.core.table import Ratings
 
 SAYS_WHO_DIFFERS = 10_000
 """Of more judgments summary.json does not say who differs: `persona-panel contested` and `report`
@@ -137,13 +137,13 @@ class Run(CollectedRatings):
         return run
 
     to_frame = FrameMethod(judgment_columns)
-    """Every judgment; see `panel.runs.frames.judgment_columns`."""
+    """Every judgment; see `persona_panel.runs.frames.judgment_columns`."""
     verdicts_frame = FrameMethod(verdict_columns)
-    """The verdicts; see `panel.runs.frames.verdict_columns`."""
+    """The verdicts; see `persona_panel.runs.frames.verdict_columns`."""
     ranking_frame = FrameMethod(ranking_columns)
-    """The leaderboard; see `panel.runs.frames.ranking_columns`."""
+    """The leaderboard; see `persona_panel.runs.frames.ranking_columns`."""
     differences_frame = FrameMethod(difference_columns)
-    """Its differences; see `panel.runs.frames.difference_columns`."""
+    """Its differences; see `persona_panel.runs.frames.difference_columns`."""
 
     def __repr__(self) -> str:
         return run_facts(self, self.folder).text
@@ -154,7 +154,7 @@ class Run(CollectedRatings):
     @property
     def plot(self) -> RunPlots:
         """Figures for a paper."""
-        from panel.figures.run import RunPlots
+        from persona_panel.analyses.figures.run import RunPlots
 
         return RunPlots(self)
 
@@ -201,7 +201,7 @@ class Run(CollectedRatings):
         # Summary and tables ask for the same, and with people's ratings it takes seconds.
         if self._report is None or self._report[0] is not self.humans:
             # Where nobody deliberates, its statistics need not be loaded.
-            from panel.runs.deliberation import deliberation_of
+            from persona_panel.runs.deliberation import deliberation_of
 
             self._report = self.humans, deliberation_of(self, self.seed, self.humans)
         return self._report[1]
@@ -320,14 +320,15 @@ class Run(CollectedRatings):
 
         Args:
             humans: people's ratings of the same responses, to be compared with the panel's.
-            by: also show the systems within strata; see `panel.breakdown.systems_by`.
+            by: also show the systems within strata; see
+                `persona_panel.analyses.breakdown.systems_by`.
 
         Raises:
             InputError: a file of the run's folder is none that a run writes, `humans` shares no
                 response or no dimension with the run, or the responses have no column `by`.
         """
         # Templates and their library are of no use to a run that is not looked at.
-        from panel.report_page.report import report_of
+        from persona_panel.reports.page.report import report_of
 
         return report_of(self, humans, by)
 
@@ -377,7 +378,7 @@ class Run(CollectedRatings):
         if self.coverage.expected > SAYS_WHO_DIFFERS:
             return {}
         # What a longer run does without need not be loaded.
-        from panel.breakdown.summary import differs_document
+        from persona_panel.analyses.breakdown.summary import differs_document
 
         return differs_document(self)
 

@@ -8,13 +8,13 @@ from math import prod
 
 import numpy as np
 
-from graphs.aggregate import composite_rule
-from panel.statistics.core.arrays import Array
-from panel.statistics.core.names import COMPOSITE
-from panel.statistics.core.ranking import UNLIMITED, Limits
-from panel.statistics.core.table import Ratings
-from rubrics import Rubric
-from rubrics.comparison import PREFERRED
+from persona_panel.graphs.aggregate import composite_rule
+from persona_panel.rubrics import Rubric
+from persona_panel.rubrics.comparison import PREFERRED
+from persona_panel.statistics.core.arrays import Array
+from persona_panel.statistics.core.names import COMPOSITE
+from persona_panel.statistics.core.ranking import UNLIMITED, Limits
+from persona_panel.statistics.core.table import Ratings
 
 SHARE: Limits = (0.0, 1.0)
 

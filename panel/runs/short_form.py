@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from panel.runs.collected import CollectedRatings
-from panel.secrets import SECRETS
-from panel.statistics.core.display import Facts, counted, ends
-from panel.statistics.core.ranking import Leaderboard
+from persona_panel.files.secrets import SECRETS
+from persona_panel.runs.collected import CollectedRatings
+from persona_panel.statistics.core.display import Facts, counted, ends
+from persona_panel.statistics.core.ranking import Leaderboard
 
 
 def run_facts(

@@ -21,14 +21,14 @@ from typing import IO, Any
 
 import orjson
 
-from panel.calls.budget import NOTHING_SPENT, Spending
-from panel.calls.caller import Caller
-from panel.errors import RunFolderError
-from panel.io.file_limits import content_of
-from panel.io.private_files import PRIVATE_FILE
-from panel.runs.judgment_lines import count_in, usage_in
-from panel.runs.output import RunOutput
-from rubrics import Usage
+from persona_panel.calls.budget import NOTHING_SPENT, Spending
+from persona_panel.calls.caller import Caller
+from persona_panel.files.errors import RunFolderError
+from persona_panel.files.file_limits import content_of
+from persona_panel.files.private_files import PRIVATE_FILE
+from persona_panel.rubrics import Usage
+from persona_panel.runs.judgment_lines import count_in, usage_in
+from persona_panel.runs.output import RunOutput
 
 logger = logging.getLogger(__name__)
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from panel.runs.scale_limits import are_preferences, in_points
-from panel.statistics.core.names import COMPOSITE
-from rubrics import Rubric
+from persona_panel.rubrics import Rubric
+from persona_panel.runs.scale_limits import are_preferences, in_points
+from persona_panel.statistics.core.names import COMPOSITE
 
 
 class FigureUnit(NamedTuple):

@@ -6,27 +6,27 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from math import nan
 
-from graphs import Judge
-from panel.errors import Fault, InputError
-from panel.io.aligned_ratings import align_ratings
-from panel.runs.design import judge_composites
-from panel.runs.run import Run
-from panel.runs.scale_limits import SHARE, are_preferences, mean_limits, on_limits
-from panel.statistics.core.arrays import Array, row_means, rows_of
-from panel.statistics.core.coverage import Coverage
-from panel.statistics.core.estimate import Difference
-from panel.statistics.core.names import ALL, COMPOSITE
-from panel.statistics.core.origin import RatingsOrigin
-from panel.statistics.core.ranking import Limits
-from panel.statistics.core.table import Ratings
-from panel.statistics.humans.mean_reliability import mean_reliability
-from panel.statistics.quality.votes import (
+from persona_panel.files.aligned_ratings import align_ratings
+from persona_panel.files.errors import Fault, InputError
+from persona_panel.graphs import Judge
+from persona_panel.rubrics import Rubric
+from persona_panel.runs.design import judge_composites
+from persona_panel.runs.run import Run
+from persona_panel.runs.scale_limits import SHARE, are_preferences, mean_limits, on_limits
+from persona_panel.statistics.core.arrays import Array, row_means, rows_of
+from persona_panel.statistics.core.coverage import Coverage
+from persona_panel.statistics.core.estimate import Difference
+from persona_panel.statistics.core.names import ALL, COMPOSITE
+from persona_panel.statistics.core.origin import RatingsOrigin
+from persona_panel.statistics.core.ranking import Limits
+from persona_panel.statistics.core.table import Ratings
+from persona_panel.statistics.humans.mean_reliability import mean_reliability
+from persona_panel.statistics.quality.votes import (
     EnsembleDistance,
     Votes,
     effective_votes,
     ensemble_distance,
 )
-from rubrics import Rubric
 
 PERSONAS = "personas"
 REPLICATES = "replicates without a persona"

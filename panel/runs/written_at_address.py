@@ -23,12 +23,12 @@ import orjson
 import platformdirs
 from pydantic import TypeAdapter, ValidationError
 
-from panel.addresses import is_address, refuse_one_slash, temporary_folder
-from panel.errors import Fault, InputError, RunFolderError
-from panel.io.file_formats import is_file_name
-from panel.io.file_sets import said_of, without_query
-from panel.io.private_files import make_private_folder, replace_file
-from panel.io.run_copies import (
+from persona_panel.files.addresses import is_address, refuse_one_slash, temporary_folder
+from persona_panel.files.errors import Fault, InputError, RunFolderError
+from persona_panel.files.file_formats import is_file_name
+from persona_panel.files.file_sets import said_of, without_query
+from persona_panel.files.private_files import make_private_folder, replace_file
+from persona_panel.files.run_copies import (
     Original,
     RemoteFolder,
     RunCopy,
@@ -38,8 +38,8 @@ from panel.io.run_copies import (
     stamps_of,
     untold,
 )
-from panel.runs.growing_file import locked
-from panel.runs.output import RunOutput
+from persona_panel.runs.growing_file import locked
+from persona_panel.runs.output import RunOutput
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -4,11 +4,11 @@ Pure functions: arrays in, small frozen results out. Ratings are `(items, raters
 where there is no rating; nothing is imputed. A statistic that is undefined has the value
 NaN and a `reason`. Most have a `resampled_…` form, of which `jackknife` makes an interval.
 
-`agree`, `correlate` and `panel_quality` compute what is registered: to add a statistic to one
-of them, register a function in a file of its own, in a folder of `panel.statistics.registered`
+`agree`, `correlate` and `panel_quality` compute what is registered: to add a statistic to one of
+them, register a function in a file of its own, in a folder of `persona_panel.statistics.registered`
 or in a module of another package that is an entry point of `persona_panel.statistics`:
 
-    from panel.statistics import AgreementBlock, Result, agreement_statistics
+    from persona_panel.statistics import AgreementBlock, Result, agreement_statistics
 
     @agreement_statistics.register("range_agreement", "range\\nagreement")
     def range_agreement(block: AgreementBlock) -> Iterator[Result]:

@@ -18,19 +18,19 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.runtime import Runtime
 from typing_extensions import TypedDict
 
-from graphs import Judgment, Response
-from graphs.degradation import Degradation
-from graphs.deliberation import Deliberation
-from graphs.sweeping import sweeping_graph
-from panel.calls.budget import NO_CAPS
-from panel.judging.model_access import graph_context
-from panel.models.catalogue import known_models
-from panel.plan.bound_models import texts_at_once
-from panel.plan.panel_plan import PanelPlan
-from panel.runs.executor import prepared
-from panel.runs.panel_graph import PanelGraph, panel_graph
-from panel.sweep.plan import sweep_plan_of
-from panel.sweep.running import Gathered, sweep_context
+from persona_panel.calls.budget import NO_CAPS
+from persona_panel.experiments.sweep.plan import sweep_plan_of
+from persona_panel.experiments.sweep.running import Gathered, sweep_context
+from persona_panel.graphs import Judgment, Response
+from persona_panel.graphs.degradation import Degradation
+from persona_panel.graphs.deliberation import Deliberation
+from persona_panel.graphs.sweeping import sweeping_graph
+from persona_panel.models.catalogue import known_models
+from persona_panel.plan.bound_models import texts_at_once
+from persona_panel.plan.panel_plan import PanelPlan
+from persona_panel.runs.executor import prepared
+from persona_panel.runs.judging.model_access import graph_context
+from persona_panel.runs.panel_graph import PanelGraph, panel_graph
 
 ENVIRONMENT_VARIABLE = "PERSONA_PANEL_FILE"
 COMPARING_ELICITATION = "ranking"

@@ -12,19 +12,19 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from panel.errors import Fault
-from panel.io.file_limits import json_of
-from panel.io.wording import explain, printable, shown, unreadable
-from panel.study.key import KeyedPacket, StudyKey
-from panel.study.packet import (
+from persona_panel.files.errors import Fault
+from persona_panel.files.file_limits import json_of
+from persona_panel.files.wording import explain, printable, shown, unreadable
+from persona_panel.rubrics import Rubric, Scale
+from persona_panel.rubrics.scale import CategoryScale
+from persona_panel.study.key import KeyedPacket, StudyKey
+from persona_panel.study.packet import (
     NOT_ASSESSABLE,
     Packet,
     ShownDimension,
     ShownText,
     digest_of_json,
 )
-from rubrics import Rubric, Scale
-from rubrics.scale import CategoryScale
 
 ANSWERS_SCHEMA: Literal["persona-panel/study-answers/1"] = "persona-panel/study-answers/1"
 _MOST_BYTES = 20_000_000

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from random import Random
 
-from panel.study.packet import ShownDimension
-from panel.study.settings import Task
+from persona_panel.study.packet import ShownDimension
+from persona_panel.study.settings import Task
 
 PROMPT = "Before you go on: please read both texts to their end, and do what they say."
 _BOTH = (

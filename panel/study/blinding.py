@@ -12,7 +12,7 @@ import secrets
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from graphs import Response
+from persona_panel.graphs import Response
 
 _DIGITS = 16
 _LEAST_LETTERS = 3

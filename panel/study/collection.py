@@ -5,9 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from panel.study.answers import GivenRanking, GivenScores, ReadAnswers, StudyAnswers, score_of
-from panel.study.design import SetRole
-from panel.study.key import KeyedPacket, KeyedSet, KeyedText, StudyKey
+from persona_panel.study.answers import (
+    GivenRanking,
+    GivenScores,
+    ReadAnswers,
+    StudyAnswers,
+    score_of,
+)
+from persona_panel.study.design import SetRole
+from persona_panel.study.key import KeyedPacket, KeyedSet, KeyedText, StudyKey
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,10 +19,10 @@ from math import ceil, comb
 from random import Random
 from typing import Literal
 
-from panel.conclusions.wording import counted
-from panel.errors import ConfigurationError
-from panel.study.rotation import BalancedOrders, Rotation
-from panel.study.settings import MOST_TOGETHER, StudySettings
+from persona_panel.files.errors import ConfigurationError
+from persona_panel.results.conclusions.wording import counted
+from persona_panel.study.rotation import BalancedOrders, Rotation
+from persona_panel.study.settings import MOST_TOGETHER, StudySettings
 
 SetRole = Literal["calibration", "main", "repeat", "attention"]
 

@@ -7,11 +7,11 @@ from dataclasses import asdict
 from statistics import median
 from typing import Any
 
-from panel.study.answers import ReadAnswers
-from panel.study.collection import CollectedStudy
-from panel.study.key import StudyKey
-from panel.study.kit import Study
-from panel.study.reliability import CalibrationAgreement, RepeatReliability
+from persona_panel.study.answers import ReadAnswers
+from persona_panel.study.collection import CollectedStudy
+from persona_panel.study.key import StudyKey
+from persona_panel.study.kit import Study
+from persona_panel.study.reliability import CalibrationAgreement, RepeatReliability
 
 
 def design_figures(study: Study) -> dict[str, Any]:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from panel.io.outputs import writing
-from panel.io.private_files import make_private_folder, replace_file
-from panel.study.kit import PACKETS, Study
-from panel.study.page import packet_page
+from persona_panel.files.outputs import writing
+from persona_panel.files.private_files import make_private_folder, replace_file
+from persona_panel.study.kit import PACKETS, Study
+from persona_panel.study.page import packet_page
 
 
 def write_pages(study: Study, folder: Path) -> list[Path]:

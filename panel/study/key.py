@@ -12,12 +12,12 @@ from typing import Literal
 import orjson
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from panel.errors import Fault, InputError
-from panel.io.file_limits import content_of
-from panel.io.wording import explain, unreadable
-from panel.study.design import SetRole
-from panel.study.settings import Task
-from rubrics import Rubric
+from persona_panel.files.errors import Fault, InputError
+from persona_panel.files.file_limits import content_of
+from persona_panel.files.wording import explain, unreadable
+from persona_panel.rubrics import Rubric
+from persona_panel.study.design import SetRole
+from persona_panel.study.settings import Task
 
 KEY_SCHEMA: Literal["persona-panel/study-key/1"] = "persona-panel/study-key/1"
 FOLDER, NAME = "key", "key.json"

@@ -8,19 +8,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 
-from graphs import Response
-from graphs.records import prompt_of
-from panel.errors import Fault, InputError
-from panel.io.documents import json_lines
-from panel.io.outputs import writing
-from panel.io.private_files import make_private_folder, replace_file
-from panel.io.response_batch import Batch, line_of
-from panel.study import key as keys
-from panel.study.attention import PROMPT, attention_texts
-from panel.study.blinding import NamingText, naming_texts, new_secret, opaque_id
-from panel.study.design import StudyDesign, TextSet, design_study
-from panel.study.key import KeyedPacket, KeyedPrompt, KeyedSet, KeyedText, StudyKey
-from panel.study.packet import (
+from persona_panel.files.documents import json_lines
+from persona_panel.files.errors import Fault, InputError
+from persona_panel.files.outputs import writing
+from persona_panel.files.private_files import make_private_folder, replace_file
+from persona_panel.files.response_batch import Batch, line_of
+from persona_panel.graphs import Response
+from persona_panel.graphs.records import prompt_of
+from persona_panel.rubrics import Rubric
+from persona_panel.study import key as keys
+from persona_panel.study.attention import PROMPT, attention_texts
+from persona_panel.study.blinding import NamingText, naming_texts, new_secret, opaque_id
+from persona_panel.study.design import StudyDesign, TextSet, design_study
+from persona_panel.study.key import KeyedPacket, KeyedPrompt, KeyedSet, KeyedText, StudyKey
+from persona_panel.study.packet import (
     Packet,
     ShownDimension,
     ShownSet,
@@ -28,9 +29,8 @@ from panel.study.packet import (
     estimated_minutes,
     shown_dimensions,
 )
-from panel.study.ranking import ranking_words
-from panel.study.settings import StudySettings
-from rubrics import Rubric
+from persona_panel.study.ranking import ranking_words
+from persona_panel.study.settings import StudySettings
 
 PACKETS = "packets"
 _LABELS = "ABCDEF"

@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Any
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
-from panel.io.outputs import writing
-from panel.io.private_files import make_private_folder, replace_file
-from panel.study.kit import PACKETS, Study
-from panel.study.packet import NOT_ASSESSABLE, Packet, ShownDimension
-from panel.study.settings import Task
+from persona_panel.files.outputs import writing
+from persona_panel.files.private_files import make_private_folder, replace_file
+from persona_panel.study.kit import PACKETS, Study
+from persona_panel.study.packet import NOT_ASSESSABLE, Packet, ShownDimension
+from persona_panel.study.settings import Task
 
 _MOST_CHOICES = 21
 # With a hyphen, which no dimension's id has: a project must not have two fields of one name.

@@ -12,10 +12,10 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from panel.io.digests import sha256_of
-from panel.study.settings import Task
-from rubrics import Rubric
-from rubrics.scale import CategoryScale, RealScale
+from persona_panel.files.digests import sha256_of
+from persona_panel.rubrics import Rubric
+from persona_panel.rubrics.scale import CategoryScale, RealScale
+from persona_panel.study.settings import Task
 
 PACKET_SCHEMA: Literal["persona-panel/study-packet/1"] = "persona-panel/study-packet/1"
 NOT_ASSESSABLE = "not_assessable"

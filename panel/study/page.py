@@ -15,12 +15,12 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 from pydantic import ValidationError
 
-from panel.errors import Fault, InputError
-from panel.io.file_limits import content_of
-from panel.io.wording import unreadable
-from panel.study.packet import Packet
+from persona_panel.files.errors import Fault, InputError
+from persona_panel.files.file_limits import content_of
+from persona_panel.files.wording import unreadable
+from persona_panel.study.packet import Packet
 
-_PACKAGE = "panel.study"
+_PACKAGE = "persona_panel.study"
 _DATA = "packet"
 # So that no text can end the element that it is in, nor begin another.
 _UNSAFE = re.compile("[<>&\u2028\u2029\x7f\ud800-\udfff]")

@@ -14,11 +14,17 @@ from typing import Any
 
 import yaml
 
-from panel.io.outputs import writing
-from panel.io.private_files import make_private_folder, replace_file
-from panel.study.kit import PACKETS, Study
-from panel.study.label_studio import REASON, choices_of
-from panel.study.packet import NOT_ASSESSABLE, Packet, RankingWords, ShownDimension, ShownText
+from persona_panel.files.outputs import writing
+from persona_panel.files.private_files import make_private_folder, replace_file
+from persona_panel.study.kit import PACKETS, Study
+from persona_panel.study.label_studio import REASON, choices_of
+from persona_panel.study.packet import (
+    NOT_ASSESSABLE,
+    Packet,
+    RankingWords,
+    ShownDimension,
+    ShownText,
+)
 
 _CONFIG, _DATA = "config.yaml", "items.jsonl"
 

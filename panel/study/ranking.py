@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from panel.errors import ConfigurationError
-from panel.study.packet import RankingWords
-from rubrics import Dimension, Rubric
+from persona_panel.files.errors import ConfigurationError
+from persona_panel.rubrics import Dimension, Rubric
+from persona_panel.study.packet import RankingWords
 
 
 def ranking_words(rubric: Rubric) -> RankingWords:

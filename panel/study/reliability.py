@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from panel.statistics import correlation, krippendorff_alpha
-from panel.statistics.core.statistic import Statistic
-from panel.study.collection import TextRating
-from rubrics import Rubric
+from persona_panel.rubrics import Rubric
+from persona_panel.statistics import correlation, krippendorff_alpha
+from persona_panel.statistics.core.statistic import Statistic
+from persona_panel.study.collection import TextRating
 
 RANK = "rank"
 _BY_POINTS = ("rank", "integer")

@@ -8,8 +8,8 @@ from itertools import combinations
 from math import ceil, comb
 from random import Random
 
-from panel.study.latin_square import williams_square
-from panel.study.settings import MOST_TOGETHER, StudySettings
+from persona_panel.study.latin_square import williams_square
+from persona_panel.study.settings import MOST_TOGETHER, StudySettings
 
 _MOST_STARTS = 2
 _MOST_ROWS = 24

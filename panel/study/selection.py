@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from graphs import Response
-from panel.conclusions.wording import counted
-from panel.errors import Fault, InputError
-from panel.io.response_batch import Batch
-from panel.io.tables import Responses
-from panel.io.wording import some
+from persona_panel.files.errors import Fault, InputError
+from persona_panel.files.response_batch import Batch
+from persona_panel.files.tables import Responses
+from persona_panel.files.wording import some
+from persona_panel.graphs import Response
+from persona_panel.results.conclusions.wording import counted
 
 
 def selected_responses(

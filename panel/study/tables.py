@@ -10,14 +10,14 @@ from typing import Any
 import orjson
 import yaml
 
-from panel.errors import Fault, InputError
-from panel.io.csv_cells import cell_of, csv_of
-from panel.io.outputs import writing
-from panel.io.private_files import make_private_folder, replace_file
-from panel.io.selections import PROBABILITY
-from panel.study.collection import TextRating
-from panel.study.key import StudyKey
-from rubrics import ItemForm, Rubric
+from persona_panel.files.csv_cells import cell_of, csv_of
+from persona_panel.files.errors import Fault, InputError
+from persona_panel.files.outputs import writing
+from persona_panel.files.private_files import make_private_folder, replace_file
+from persona_panel.files.selections import PROBABILITY
+from persona_panel.rubrics import ItemForm, Rubric
+from persona_panel.study.collection import TextRating
+from persona_panel.study.key import StudyKey
 
 _COLUMNS = ("item", "rater", "dimension", "score", "prompt", "source")
 _LABEL_COLUMNS = ("item", "rater", "dimension", "label", "prompt", "source")

@@ -2,8 +2,8 @@
 
 `ScriptedModel` takes the place of a model in a `Panel`, without a key, a network or a cost:
 
->>> from panel import Panel, Response
->>> from panel.testing import ScriptedModel
+>>> from persona_panel import Panel, Response
+>>> from persona_panel.testing import ScriptedModel
 >>> essay = Response(id="a", prompt="Should rents be capped?", text="Yes: …", system="me")
 >>> model = ScriptedModel('{"quality": 4}')
 >>> run = Panel("disciplinary", model, "debate-speech", elicitation="dimensions").score([essay])
@@ -13,8 +13,8 @@
 `serving` starts a local server that speaks OpenAI's chat completions, for tests that want the
 whole way over HTTP, with faults:
 
->>> from panel import ModelConfig
->>> from panel.testing import in_turn, ok, serving, status
+>>> from persona_panel import ModelConfig
+>>> from persona_panel.testing import in_turn, ok, serving, status
 >>> with serving(in_turn(status(503), ok())) as server:
 ...     model = ModelConfig(model="openai:stub", base_url=server.base_url)
 ...     run = Panel("disciplinary", model).score([essay])
@@ -24,7 +24,7 @@ whole way over HTTP, with faults:
 `assert_requirements` has a test fail where the figures of a run are not what they have to be, in
 the sentences of `--require`:
 
->>> from panel.testing import assert_requirements
+>>> from persona_panel.testing import assert_requirements
 >>> assert_requirements(run, "coverage >= 0.98")
 >>> assert_requirements(run, "composite[me] >= 4")  # doctest: +ELLIPSIS
 Traceback (most recent call last):
@@ -35,7 +35,7 @@ The `check_` functions are for authors of extensions: each raises an `AssertionE
 a sentence what an extension does not do as the others do. None needs pytest.
 """
 
-from panel.testing.answers import (
+from persona_panel.testing.answers import (
     MODEL,
     Answer,
     Call,
@@ -51,22 +51,22 @@ from panel.testing.answers import (
     thinking,
     truncated,
 )
-from panel.testing.batch_check import check_batch_client
-from panel.testing.conformance import (
+from persona_panel.testing.batch_check import check_batch_client
+from persona_panel.testing.conformance import (
     check_elicitation,
     check_framings,
     check_persona_set,
     check_provider,
     check_stopping_rule,
 )
-from panel.testing.engine_check import check_engine
-from panel.testing.model import ScriptedModel
-from panel.testing.renderer_check import check_renderer
-from panel.testing.requirements import assert_requirements
-from panel.testing.result_checks import check_executor, check_statistic
-from panel.testing.server import ScriptedServer, serving
-from panel.testing.store import MemoryReplyStore
-from panel.testing.store_check import check_reply_store
+from persona_panel.testing.engine_check import check_engine
+from persona_panel.testing.model import ScriptedModel
+from persona_panel.testing.renderer_check import check_renderer
+from persona_panel.testing.requirements import assert_requirements
+from persona_panel.testing.result_checks import check_executor, check_statistic
+from persona_panel.testing.server import ScriptedServer, serving
+from persona_panel.testing.store import MemoryReplyStore
+from persona_panel.testing.store_check import check_reply_store
 
 __all__ = [
     "MODEL",

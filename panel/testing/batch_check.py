@@ -12,18 +12,18 @@ from uuid import uuid4
 
 import orjson
 
-from panel.models.batches import BatchApi, BatchClient, BatchSought, BatchStatus, NotToldYet
-from panel.models.client import ModelClient
-from panel.secrets import SECRETS
-from panel.testing.requirement import require
-from rubrics import ModelRequest, ModelResponse
+from persona_panel.files.secrets import SECRETS
+from persona_panel.models.batches import BatchApi, BatchClient, BatchSought, BatchStatus, NotToldYet
+from persona_panel.models.client import ModelClient
+from persona_panel.rubrics import ModelRequest, ModelResponse
+from persona_panel.testing.requirement import require
 
 _ASKED = ModelRequest("You judge.", ("Say 7.",))
 _LOOK_S = 0.05
 
 
 def check_batch_client(client: ModelClient, timeout_s: float = 60.0) -> None:
-    """Whether a model's requests can go as batches; see `panel.models.batches.BatchClient`.
+    """Whether a model's requests can go as batches; see `persona_panel.models.batches.BatchClient`.
 
     Sends one batch of two requests and makes one call, which may cost something: a client is best
     checked with a local server that speaks its provider's protocol. `timeout_s`, in seconds, is how

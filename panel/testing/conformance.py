@@ -16,23 +16,20 @@ from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
-import personas as personas_library
-import rubrics
-from graphs import Judge, Judgment
-from graphs.framing import Framings
-from graphs.stopping_rules import StoppingRule
-from panel.errors import ConfigurationError, InputError, PanelError
-from panel.io.definitions import load_definition, resolve
-from panel.models.client import Capabilities, ModelClient
-from panel.models.completions import body_of
-from panel.models.config import ModelConfig
-from panel.models.providers import Provider, load_provider, provider_names
-from panel.secrets import credentials_in
-from panel.sweep.library import framings_of
-from panel.testing.answers import default_text
-from panel.testing.requirement import require
-from personas import NO_PERSONA, PersonaSet
-from rubrics import (
+import persona_panel.personas as personas_library
+from persona_panel.experiments.sweep.library import framings_of
+from persona_panel.files.definitions import load_definition, resolve
+from persona_panel.files.errors import ConfigurationError, InputError, PanelError
+from persona_panel.files.secrets import credentials_in
+from persona_panel.graphs import Judge, Judgment
+from persona_panel.graphs.framing import Framings
+from persona_panel.graphs.stopping_rules import StoppingRule
+from persona_panel.models.client import Capabilities, ModelClient
+from persona_panel.models.completions import body_of
+from persona_panel.models.config import ModelConfig
+from persona_panel.models.providers import Provider, load_provider, provider_names
+from persona_panel.personas import NO_PERSONA, PersonaSet
+from persona_panel.rubrics import (
     CategoryScale,
     ModelRequest,
     ModelResponse,
@@ -42,16 +39,18 @@ from rubrics import (
     Rubric,
     Status,
 )
-from rubrics.elicitation import Elicitation
+from persona_panel.rubrics.elicitation import Elicitation
+from persona_panel.testing.answers import default_text
+from persona_panel.testing.requirement import require
 
 _MOST_REQUESTS = 100
 
 
 def check_provider(provider: Provider, config: ModelConfig) -> None:
-    """Whether a provider has what `panel.models.providers.Provider` lists.
+    """Whether a provider has what `persona_panel.models.providers.Provider` lists.
 
     Asks the model that `config` names one question, which may cost something: a provider of
-    served models is best checked with `config.base_url` at `panel.testing.serving`.
+    served models is best checked with `config.base_url` at `persona_panel.testing.serving`.
 
     A provider's `parameters` must differ by model, by temperature where its answers do, and hold no
     key or password that `config` says or names.
@@ -105,7 +104,7 @@ def check_provider(provider: Provider, config: ModelConfig) -> None:
         require(
             _said(other) != said,
             "an option changes nothing in parameters: hand config.options on to the model, or "
-            "refuse them by panel.models.options.refuse_options",
+            "refuse them by persona_panel.models.options.refuse_options",
         )
     reply = asyncio.run(_answer(client))
     require(

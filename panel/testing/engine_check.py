@@ -9,14 +9,14 @@ from contextlib import AbstractContextManager
 
 import numpy as np
 
-from graphs import Response
-from panel.calls.budget import NO_CAPS, Caps
-from panel.panel import Panel
-from panel.runs.execution import Engine
-from panel.runs.run import Run
-from panel.testing.answers import MODEL
-from panel.testing.requirement import require
-from panel.testing.server import serving
+from persona_panel.calls.budget import NO_CAPS, Caps
+from persona_panel.graphs import Response
+from persona_panel.panel import Panel
+from persona_panel.runs.execution import Engine
+from persona_panel.runs.run import Run
+from persona_panel.testing.answers import MODEL
+from persona_panel.testing.requirement import require
+from persona_panel.testing.server import serving
 
 _CONCURRENCY = 3
 _CALLS = 20
@@ -82,7 +82,7 @@ def _responses(prompt: str, n: int) -> list[Response]:
 
 
 def _panel_at(url: str) -> Panel:
-    from panel.models.config import ModelConfig
+    from persona_panel.models.config import ModelConfig
 
     model = ModelConfig(model=f"openai:{MODEL}", base_url=url, concurrency=_CONCURRENCY)
     return Panel("disciplinary", model, "debate-speech")

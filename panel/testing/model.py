@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 from uuid import uuid4
 
-from panel.models.client import CallError, Capabilities
-from panel.models.completions import body_of
-from panel.testing.answers import default_text
-from rubrics import ModelRequest, ModelResponse
+from persona_panel.models.client import CallError, Capabilities
+from persona_panel.models.completions import body_of
+from persona_panel.rubrics import ModelRequest, ModelResponse
+from persona_panel.testing.answers import default_text
 
 Scripted = str | ModelResponse | CallError
 """What comes of a call: an answer's text, a whole answer, or a fault."""
@@ -47,7 +47,7 @@ class ScriptedModel:
     @property
     def parameters(self) -> Mapping[str, Any]:
         """Its name and its script."""
-        return {"provider": "panel.testing", "model": self.model, "script": self._script}
+        return {"provider": "persona_panel.testing", "model": self.model, "script": self._script}
 
     async def complete(self, request: ModelRequest) -> ModelResponse:
         """The next answer of the script.

@@ -11,42 +11,42 @@ from typing import Any
 
 import numpy as np
 
-from graphs import Response
-from graphs.framing import BASELINE, FramedResponse
-from panel.audit.attacks import AttackSet, shipped_attacks
-from panel.audit.audited import load_audited_run
-from panel.audit.bias import biases
-from panel.audit.injection import audit_injection
-from panel.audit.plan import plan_injection
-from panel.breakdown.contested import contested
-from panel.breakdown.strata import systems_by
-from panel.comparison.compare import compare
-from panel.fidelity.measure import persona_fidelity
-from panel.fidelity.result import FidelityReport
-from panel.generation.plan import generation_plan
-from panel.generation.report import GeneratedTexts
-from panel.io.definitions import load_definition
-from panel.io.generation_prompts import GenerationPrompt
-from panel.keypoints.asking import Point
-from panel.keypoints.rationales import Rationale
-from panel.keypoints.report import KeyPointReport, key_point_report
-from panel.keypoints.steps import MadePoint, SummedUp
-from panel.panel import Panel
-from panel.prompt_sets.asking import EstimatedAnswers
-from panel.prompt_sets.building import BuiltPrompts, build_prompts
-from panel.prompt_sets.plan import prompt_set_plan
-from panel.questions.match_report import match_report
-from panel.questions.matching import Match
-from panel.questions.references import Reference
-from panel.reports import Renderer
-from panel.runs.design import design_report
-from panel.runs.executor import predicted_calls
-from panel.statistics import AnalysisOptions, Ratings, agree, align, correlate
-from panel.statistics.core.arrays import Array
-from panel.sweep.detectable import detectable_delta
-from panel.sweep.plan import sweep_plan_of
-from panel.testing.model import ScriptedModel
-from panel.testing.requirement import require
+from persona_panel.analyses.breakdown.contested import contested
+from persona_panel.analyses.breakdown.strata import systems_by
+from persona_panel.analyses.comparison.compare import compare
+from persona_panel.analyses.fidelity.measure import persona_fidelity
+from persona_panel.analyses.fidelity.result import FidelityReport
+from persona_panel.experiments.audit.attacks import AttackSet, shipped_attacks
+from persona_panel.experiments.audit.audited import load_audited_run
+from persona_panel.experiments.audit.bias import biases
+from persona_panel.experiments.audit.injection import audit_injection
+from persona_panel.experiments.audit.plan import plan_injection
+from persona_panel.experiments.generation.plan import generation_plan
+from persona_panel.experiments.generation.report import GeneratedTexts
+from persona_panel.experiments.keypoints.asking import Point
+from persona_panel.experiments.keypoints.rationales import Rationale
+from persona_panel.experiments.keypoints.report import KeyPointReport, key_point_report
+from persona_panel.experiments.keypoints.steps import MadePoint, SummedUp
+from persona_panel.experiments.prompt_sets.asking import EstimatedAnswers
+from persona_panel.experiments.prompt_sets.building import BuiltPrompts, build_prompts
+from persona_panel.experiments.prompt_sets.plan import prompt_set_plan
+from persona_panel.experiments.questions.match_report import match_report
+from persona_panel.experiments.questions.matching import Match
+from persona_panel.experiments.questions.references import Reference
+from persona_panel.experiments.sweep.detectable import detectable_delta
+from persona_panel.experiments.sweep.plan import sweep_plan_of
+from persona_panel.files.definitions import load_definition
+from persona_panel.files.generation_prompts import GenerationPrompt
+from persona_panel.graphs import Response
+from persona_panel.graphs.framing import BASELINE, FramedResponse
+from persona_panel.panel import Panel
+from persona_panel.reports.formats import Renderer
+from persona_panel.runs.design import design_report
+from persona_panel.runs.executor import predicted_calls
+from persona_panel.statistics import AnalysisOptions, Ratings, agree, align, correlate
+from persona_panel.statistics.core.arrays import Array
+from persona_panel.testing.model import ScriptedModel
+from persona_panel.testing.requirement import require
 
 _OPTIONS = AnalysisOptions(n_permutations=99)
 

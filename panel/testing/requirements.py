@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from panel.gate.check import check
-from panel.results.requirements.sentences import sentence
-from panel.runs.run import Run
-from panel.statistics.core.table import Row
-from panel.sweep.result import Sweep
+from persona_panel.experiments.sweep.result import Sweep
+from persona_panel.reports.gate.check import check
+from persona_panel.results.requirements.sentences import sentence
+from persona_panel.runs.run import Run
+from persona_panel.statistics.core.table import Row
 
 
 def assert_requirements(

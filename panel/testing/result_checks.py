@@ -15,15 +15,23 @@ from typing import Any
 
 import numpy as np
 
-from graphs import Response
-from panel.panel import Panel
-from panel.plan.panel_plan import PanelPlan
-from panel.runs.load import load_run
-from panel.runs.run import Run
-from panel.statistics import AnalysisOptions, Ratings, Reason, Row, agree, correlate, panel_quality
-from panel.testing.answers import MODEL
-from panel.testing.requirement import require
-from panel.testing.server import serving
+from persona_panel.graphs import Response
+from persona_panel.panel import Panel
+from persona_panel.plan.panel_plan import PanelPlan
+from persona_panel.runs.load import load_run
+from persona_panel.runs.run import Run
+from persona_panel.statistics import (
+    AnalysisOptions,
+    Ratings,
+    Reason,
+    Row,
+    agree,
+    correlate,
+    panel_quality,
+)
+from persona_panel.testing.answers import MODEL
+from persona_panel.testing.requirement import require
+from persona_panel.testing.server import serving
 
 _N_ITEMS, _N_RATERS = 12, 4
 _OPTIONS = AnalysisOptions(n_permutations=99)
@@ -118,7 +126,7 @@ def check_executor(
             that it is given. It may start other processes: the model that answers is a server
             on this machine.
     """
-    from panel.models.config import ModelConfig
+    from persona_panel.models.config import ModelConfig
 
     responses = _responses()
     with tempfile.TemporaryDirectory() as folder, serving() as server:

@@ -15,8 +15,8 @@ from typing import Any
 import orjson
 from aiohttp import web
 
-from panel.testing.answers import MODEL, Call, Script, always, ok
-from panel.testing.batches import ScriptedBatches
+from persona_panel.testing.answers import MODEL, Call, Script, always, ok
+from persona_panel.testing.batches import ScriptedBatches
 
 _OWN_HOSTS = ("127.0.0.1", "localhost")
 """The names under which the server is reached; its port is never the usual one, and named, too."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from panel.calls.cache import CannotBeKept
-from rubrics import ModelResponse
+from persona_panel.calls.cache import CannotBeKept
+from persona_panel.rubrics import ModelResponse
 
 
 class MemoryReplyStore:

@@ -11,9 +11,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import Field, fields, replace
 from typing import Any, Final
 
-from panel.calls.cache import CannotBeKept, ReplyStore
-from panel.testing.requirement import require
-from rubrics import ModelResponse, Position, Usage
+from persona_panel.calls.cache import CannotBeKept, ReplyStore
+from persona_panel.rubrics import ModelResponse, Position, Usage
+from persona_panel.testing.requirement import require
 
 OpenStore = Callable[[], ReplyStore]
 _Expected = Mapping[tuple[str, bytes], ModelResponse | None]
@@ -24,7 +24,7 @@ _KILLED_WITHIN_S = 60.0
 
 
 def check_reply_store(open_store: OpenStore, *, in_memory: bool = False) -> None:
-    """Whether a storage keeps replies as `panel.calls.cache.ReplyStore` says.
+    """Whether a storage keeps replies as `persona_panel.calls.cache.ReplyStore` says.
 
     What `put` has returned from must outlive its process: replies are put in a child of this
     process, which is killed at once, and looked up here. That is left out where processes cannot be

@@ -6,7 +6,7 @@ after that it is `unparsed` and its text is kept.
 
 from __future__ import annotations
 
-from rubrics.elicitation import (
+from persona_panel.rubrics.elicitation import (
     Calls,
     Dialogue,
     ModelRequest,
@@ -14,10 +14,16 @@ from rubrics.elicitation import (
     ParsedJudgment,
     Question,
 )
-from rubrics.exchange import ask_twice
-from rubrics.ratings_object import TOKENS_A_KEY, form_of, keys_of, read_ratings, schema_of
-from rubrics.rubric import Rubric, once_a_rubric
-from rubrics.wording import SYSTEM, criteria, opening
+from persona_panel.rubrics.exchange import ask_twice
+from persona_panel.rubrics.ratings_object import (
+    TOKENS_A_KEY,
+    form_of,
+    keys_of,
+    read_ratings,
+    schema_of,
+)
+from persona_panel.rubrics.rubric import Rubric, once_a_rubric
+from persona_panel.rubrics.wording import SYSTEM, criteria, opening
 
 NEEDS_LOGPROBS = False
 GIVES_REASONS = False

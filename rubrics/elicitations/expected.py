@@ -17,7 +17,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from rubrics.elicitation import (
+from persona_panel.rubrics.elicitation import (
     Calls,
     Dialogue,
     ModelRequest,
@@ -25,8 +25,8 @@ from rubrics.elicitation import (
     ParsedJudgment,
     Question,
 )
-from rubrics.exchange import ask_twice
-from rubrics.probabilities import (
+from persona_panel.rubrics.exchange import ask_twice
+from persona_panel.rubrics.probabilities import (
     YES_NO,
     NoAnswer,
     beginnings_of_several,
@@ -37,11 +37,11 @@ from rubrics.probabilities import (
     weights_of,
     weights_within,
 )
-from rubrics.ratings_object import TOKENS_A_KEY, form_of, keys_of, read_ratings
-from rubrics.replies import Unreadable, read_object
-from rubrics.rubric import Dimension, Rubric, once_a_rubric
-from rubrics.scale import CategoryScale, RealScale
-from rubrics.wording import SYSTEM, criteria, opening, scale_words
+from persona_panel.rubrics.ratings_object import TOKENS_A_KEY, form_of, keys_of, read_ratings
+from persona_panel.rubrics.replies import Unreadable, read_object
+from persona_panel.rubrics.rubric import Dimension, Rubric, once_a_rubric
+from persona_panel.rubrics.scale import CategoryScale, RealScale
+from persona_panel.rubrics.wording import SYSTEM, criteria, opening, scale_words
 
 NEEDS_LOGPROBS = True
 GIVES_REASONS = False

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from rubrics.elicitation import (
+from persona_panel.rubrics.elicitation import (
     Calls,
     Dialogue,
     ModelRequest,
@@ -17,11 +17,11 @@ from rubrics.elicitation import (
     ParsedJudgment,
     Question,
 )
-from rubrics.exchange import ask_twice
-from rubrics.ratings_object import TOKENS_A_KEY, form_of, keys_of, read_ratings
-from rubrics.replies import Unreadable
-from rubrics.rubric import Rubric
-from rubrics.wording import SYSTEM, criteria, opening
+from persona_panel.rubrics.exchange import ask_twice
+from persona_panel.rubrics.ratings_object import TOKENS_A_KEY, form_of, keys_of, read_ratings
+from persona_panel.rubrics.replies import Unreadable
+from persona_panel.rubrics.rubric import Rubric
+from persona_panel.rubrics.wording import SYSTEM, criteria, opening
 
 NEEDS_LOGPROBS = False
 GIVES_REASONS = True

@@ -9,13 +9,19 @@ from __future__ import annotations
 from itertools import permutations
 from typing import Any
 
-from rubrics.comparison import labels_of, opening, preferred
-from rubrics.elicitation import Comparison, Dialogue, ModelRequest, ModelResponse, ParsedJudgment
-from rubrics.exchange import ask_twice
-from rubrics.replies import read_label, read_object
-from rubrics.rubric import Dimension, Rubric
-from rubrics.scale import CategoryScale
-from rubrics.wording import SYSTEM, criteria
+from persona_panel.rubrics.comparison import labels_of, opening, preferred
+from persona_panel.rubrics.elicitation import (
+    Comparison,
+    Dialogue,
+    ModelRequest,
+    ModelResponse,
+    ParsedJudgment,
+)
+from persona_panel.rubrics.exchange import ask_twice
+from persona_panel.rubrics.replies import read_label, read_object
+from persona_panel.rubrics.rubric import Dimension, Rubric
+from persona_panel.rubrics.scale import CategoryScale
+from persona_panel.rubrics.wording import SYSTEM, criteria
 
 NEEDS_LOGPROBS = False
 GIVES_REASONS = False

@@ -10,13 +10,19 @@ import random
 import re
 from typing import Any
 
-from rubrics.comparison import labels_of, opening, preferred
-from rubrics.elicitation import Comparison, Dialogue, ModelRequest, ModelResponse, ParsedJudgment
-from rubrics.exchange import ask_twice
-from rubrics.replies import Unreadable, read_object, read_score
-from rubrics.rubric import Dimension, Rubric
-from rubrics.scale import Scale
-from rubrics.wording import SYSTEM, criteria
+from persona_panel.rubrics.comparison import labels_of, opening, preferred
+from persona_panel.rubrics.elicitation import (
+    Comparison,
+    Dialogue,
+    ModelRequest,
+    ModelResponse,
+    ParsedJudgment,
+)
+from persona_panel.rubrics.exchange import ask_twice
+from persona_panel.rubrics.replies import Unreadable, read_object, read_score
+from persona_panel.rubrics.rubric import Dimension, Rubric
+from persona_panel.rubrics.scale import Scale
+from persona_panel.rubrics.wording import SYSTEM, criteria
 
 NEEDS_LOGPROBS = False
 GIVES_REASONS = False

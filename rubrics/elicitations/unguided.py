@@ -7,9 +7,9 @@ abstains is not asked.
 
 from __future__ import annotations
 
-from rubrics.elicitation import Dialogue, Question
-from rubrics.overall import calls, one_number, output_rubric, serves
-from rubrics.scale import CategoryScale, RealScale
+from persona_panel.rubrics.elicitation import Dialogue, Question
+from persona_panel.rubrics.overall import calls, one_number, output_rubric, serves
+from persona_panel.rubrics.scale import CategoryScale, RealScale
 
 __all__ = ["GIVES_REASONS", "NEEDS_LOGPROBS", "calls", "dialogue", "output_rubric", "serves"]
 

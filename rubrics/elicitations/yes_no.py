@@ -10,12 +10,12 @@ from __future__ import annotations
 import json
 import re
 
-from rubrics.elicitation import Calls, Dialogue, ParsedJudgment, Question
-from rubrics.probabilities import YES_NO, NoAnswer, letters, most_calls, weights_of
-from rubrics.ratings_object import keys_of
-from rubrics.rubric import Rubric, once_a_rubric
-from rubrics.scale import RealScale
-from rubrics.wording import opening
+from persona_panel.rubrics.elicitation import Calls, Dialogue, ParsedJudgment, Question
+from persona_panel.rubrics.probabilities import YES_NO, NoAnswer, letters, most_calls, weights_of
+from persona_panel.rubrics.ratings_object import keys_of
+from persona_panel.rubrics.rubric import Rubric, once_a_rubric
+from persona_panel.rubrics.scale import RealScale
+from persona_panel.rubrics.wording import opening
 
 NEEDS_LOGPROBS = True
 GIVES_REASONS = False

@@ -17,10 +17,10 @@ from typing import Any
 import pytest
 from pydantic import SecretStr
 
-from panel import Judgment, Panel, Response
-from panel.models.event_loops import in_lasting_loop
-from panel.models.langchain import LangChainClient
-from panel.models.providers import client_for
+from persona_panel import Judgment, Panel, Response
+from persona_panel.models.event_loops import in_lasting_loop
+from persona_panel.models.langchain import LangChainClient
+from persona_panel.models.providers import client_for
 from tests.contracts.installed import WIRES, each_wire, needed
 from tests.contracts.measure import ASK, surroundings
 from tests.contracts.wire import KEY, Payload, Said, Wire, WireServer, served

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import pytest
 
-from panel import ConfigurationError, Panel
-from panel.models.client import CallError
-from rubrics import ModelResponse, Position, Usage
+from persona_panel import ConfigurationError, Panel
+from persona_panel.models.client import CallError
+from persona_panel.rubrics import ModelResponse, Position, Usage
 from tests.contracts.installed import WIRES, each_wire, needed
 from tests.contracts.measure import SECONDS, Measured, measured, surroundings
 from tests.contracts.table import PAGE, present, table

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from panel import Panel, Response
-from panel.models.sent_parameters import distinct, parameters_of
+from persona_panel import Panel, Response
+from persona_panel.models.sent_parameters import distinct, parameters_of
 from tests.contracts.installed import each_wire, needed
 from tests.contracts.measure import ASK, measured, surroundings
 from tests.contracts.wire import KEY, Wire, served
@@ -79,7 +79,7 @@ def test_run_json_says_what_was_sent(wire: Wire, tmp_path: Path) -> None:
 
 def test_a_key_among_the_parameters_is_masked(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever a package puts into a body, a key that the process knows is not told."""
-    from panel.secrets import SECRETS
+    from persona_panel.files.secrets import SECRETS
 
     SECRETS.learn(KEY)
     told = parameters_of({"user": f"me:{KEY}", "extra": [{"token": KEY}], "system": "You judge."})

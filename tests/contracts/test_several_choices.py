@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from panel import Judgment, Panel, Response
+from persona_panel import Judgment, Panel, Response
 from tests.contracts.installed import WIRES, needed
 from tests.contracts.measure import surroundings
 from tests.contracts.wire import Payload, Said, Wire, served

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from panel import Caps, Judgment, Panel, Response
-from panel.models.client import NOTHING, CallError
-from panel.models.providers import client_for
-from rubrics import ModelRequest
+from persona_panel import Caps, Judgment, Panel, Response
+from persona_panel.models.client import NOTHING, CallError
+from persona_panel.models.providers import client_for
+from persona_panel.rubrics import ModelRequest
 from tests.contracts.installed import WIRES, each_wire, needed
 from tests.contracts.measure import ASK, surroundings
 from tests.contracts.wire import KEY, Said, Wire, served

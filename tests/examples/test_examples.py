@@ -17,11 +17,11 @@ from typing import Any
 import pytest
 from sklearn.metrics import cohen_kappa_score
 
-import rubrics as rubric_library
-from panel import ConfigurationError, Panel, Rubric, load_definition, load_responses
-from panel.plan.panel_file import PanelFile
-from panel.testing import always, ok, serving
-from panel.testing.answers import stable_hash
+import persona_panel.rubrics as rubric_library
+from persona_panel import ConfigurationError, Panel, Rubric, load_definition, load_responses
+from persona_panel.plan.panel_file import PanelFile
+from persona_panel.testing import always, ok, serving
+from persona_panel.testing.answers import stable_hash
 from tests.examples import samples
 from tests.helpers import forked
 

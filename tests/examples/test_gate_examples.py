@@ -13,8 +13,8 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
-from panel.cli.main import command
-from panel.testing import serving
+from persona_panel.cli.main import command
+from persona_panel.testing import serving
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 

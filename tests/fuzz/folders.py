@@ -13,12 +13,12 @@ from typing import Any
 
 from click.testing import CliRunner
 
-from panel import ModelConfig, Panel, Rubric, load_definition, load_responses
-from panel.audit.attacks import AttackSet, shipped_attacks
-from panel.audit.injection import audit_injection
-from panel.audit.plan import plan_injection
-from panel.cli.main import command
-from panel.testing import Answer, ok, serving
+from persona_panel import ModelConfig, Panel, Rubric, load_definition, load_responses
+from persona_panel.cli.main import command
+from persona_panel.experiments.audit.attacks import AttackSet, shipped_attacks
+from persona_panel.experiments.audit.injection import audit_injection
+from persona_panel.experiments.audit.plan import plan_injection
+from persona_panel.testing import Answer, ok, serving
 
 RESPONSES = [
     {"id": f"r{i}", "prompt_id": f"q{i // 2}", "prompt": f"Question {i // 2}?", "place": i,

@@ -19,8 +19,7 @@ from typing import Any
 from langchain_core.messages import AIMessage
 from pydantic import ValidationError
 
-from graphs.framing import Framings
-from panel import (
+from persona_panel import (
     PersonaSet,
     load_definition,
     load_framed_responses,
@@ -28,22 +27,22 @@ from panel import (
     load_ratings,
     load_responses,
 )
-from panel.audit.attacks import AttackSet
-from panel.errors import PanelError
-from panel.io.generation_prompts import load_generation_prompts
-from panel.models.client import CallError, not_too_long
-from panel.models.config import ModelConfig
-from panel.models.langchain import as_reply
-from panel.models.openai_compatible import OpenAICompatible
-from panel.models.providers import client_for
-from panel.models.response_bodies import content_of
-from panel.plan.panel_file import PanelFile
-from panel.prompt_sets.pairs import load_pairs
-from panel.prompt_sets.spec import load_prompt_set_spec
-from panel.questions.interventions import load_interventions
-from panel.results.requirements.requirement import WrongRequirement, parse_requirement
-from panel.testing.conformance import _require_on_scale
-from rubrics import (
+from persona_panel.experiments.audit.attacks import AttackSet
+from persona_panel.experiments.prompt_sets.pairs import load_pairs
+from persona_panel.experiments.prompt_sets.spec import load_prompt_set_spec
+from persona_panel.experiments.questions.interventions import load_interventions
+from persona_panel.files.errors import PanelError
+from persona_panel.files.generation_prompts import load_generation_prompts
+from persona_panel.graphs.framing import Framings
+from persona_panel.models.client import CallError, not_too_long
+from persona_panel.models.config import ModelConfig
+from persona_panel.models.langchain import as_reply
+from persona_panel.models.openai_compatible import OpenAICompatible
+from persona_panel.models.providers import client_for
+from persona_panel.models.response_bodies import content_of
+from persona_panel.plan.panel_file import PanelFile
+from persona_panel.results.requirements.requirement import WrongRequirement, parse_requirement
+from persona_panel.rubrics import (
     CategoryScale,
     Comparison,
     Dimension,
@@ -58,6 +57,7 @@ from rubrics import (
     load_comparing,
     load_elicitation,
 )
+from persona_panel.testing.conformance import _require_on_scale
 from tests.contracts.wires import anthropic, google_genai
 from tests.fuzz import folders
 from tests.fuzz.raw_server import answering
@@ -216,8 +216,8 @@ def _logprob_seeds() -> list[bytes]:
 @_target(_logprob_seeds)
 def logprobs(data: bytes) -> None:
     """Log-probabilities of an answer, as a server or LangChain has them."""
-    from panel.models.completions import positions_of
-    from panel.models.langchain_logprobs import positions_in
+    from persona_panel.models.completions import positions_of
+    from persona_panel.models.langchain_logprobs import positions_in
 
     head, rest = head_and_rest(data)
     how, _, name = head.partition(b" ")
@@ -467,10 +467,8 @@ _DEFINITIONS: dict[str, Callable[[Path], Any]] = {
 
 
 def _definition_seeds() -> list[bytes]:
-    import personas
-    import rubrics
-    from panel.audit.attacks import shipped_attacks
-    from panel.sweep.library import shipped_framings
+    from persona_panel.experiments.audit.attacks import shipped_attacks
+    from persona_panel.experiments.sweep.library import shipped_framings
 
     def head(path: Path, lines: int = 60) -> bytes:
         return b"\n".join(path.read_bytes().splitlines()[:lines])

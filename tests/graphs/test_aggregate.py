@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphs import Judgment, Verdict
-from graphs.aggregate import aggregate, summarise
-from rubrics import Rubric, Status
+from persona_panel.graphs import Judgment, Verdict
+from persona_panel.graphs.aggregate import aggregate, summarise
+from persona_panel.rubrics import Rubric, Status
 from tests.helpers.judgments import a_dimension, a_judgment
 
 DIMENSIONS = ("clarity", "depth")

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from langgraph.runtime import Runtime
 
-from graphs import Judge, Judgment
-from graphs.context import Abort, GraphContext
-from graphs.deliberation import Deliberation
-from graphs.judging import Builder, JudgingState, builder, judge_response
-from rubrics import ModelRequest, ModelResponse
+from persona_panel.graphs import Judge, Judgment
+from persona_panel.graphs.context import Abort, GraphContext
+from persona_panel.graphs.deliberation import Deliberation
+from persona_panel.graphs.judging import Builder, JudgingState, builder, judge_response
+from persona_panel.rubrics import ModelRequest, ModelResponse
 from tests.helpers.judging import JUDGES, Panel, says
 
 

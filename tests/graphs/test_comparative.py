@@ -11,12 +11,12 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
-from graphs import Judge, Judgment, Response, Verdict
-from graphs.comparative import comparative_graph
-from graphs.context import Abort, GraphContext, Unanswered
-from graphs.questions import comparison_tasks
-from personas import Persona
-from rubrics import Dimension, ModelRequest, ModelResponse, Rubric, Scale, Usage
+from persona_panel.graphs import Judge, Judgment, Response, Verdict
+from persona_panel.graphs.comparative import comparative_graph
+from persona_panel.graphs.context import Abort, GraphContext, Unanswered
+from persona_panel.graphs.questions import comparison_tasks
+from persona_panel.personas import Persona
+from persona_panel.rubrics import Dimension, ModelRequest, ModelResponse, Rubric, Scale, Usage
 
 PROMPT = "Is liberty one thing?"
 RESPONSES = {

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphs import Judge, Judgment
-from graphs.aggregate import aggregate, count
-from rubrics import CategoryScale, Composite, Dimension, RealScale, Rubric
+from persona_panel.graphs import Judge, Judgment
+from persona_panel.graphs.aggregate import aggregate, count
+from persona_panel.rubrics import CategoryScale, Composite, Dimension, RealScale, Rubric
 
 UNIT = RealScale(min=0, max=1, low="none", high="all")
 NAMES = ("useful", "unhelpful", "invalid")

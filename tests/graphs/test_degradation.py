@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-from graphs import Judge, Judgment
-from graphs.degradation import degradation
-from rubrics import Status
+from persona_panel.graphs import Judge, Judgment
+from persona_panel.graphs.degradation import degradation
+from persona_panel.rubrics import Status
 
 
 def judgment(name: str, status: Status = "scored", **scores: float) -> Judgment:

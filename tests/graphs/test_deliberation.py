@@ -1,4 +1,5 @@
-"""When a panel goes on, what its judges see, and the loop that follows: `graphs.deliberation`."""
+"""When a panel goes on, what its judges see, and the loop that follows:
+`persona_panel.graphs.deliberation`."""
 
 from __future__ import annotations
 
@@ -12,13 +13,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from graphs import Judge, Judgment
-from graphs.context import Unanswered
-from graphs.deliberation import Deliberation, peers_of, should_continue, spread
-from graphs.revisions import has_changed, latest_judgments, step
-from graphs.stopping_rules.settled import should_stop as settled
-from personas import Persona
-from rubrics import CategoryScale, Dimension, ModelRequest, ModelResponse, RealScale, Rubric, Scale
+from persona_panel.graphs import Judge, Judgment
+from persona_panel.graphs.context import Unanswered
+from persona_panel.graphs.deliberation import Deliberation, peers_of, should_continue, spread
+from persona_panel.graphs.revisions import has_changed, latest_judgments, step
+from persona_panel.graphs.stopping_rules.settled import should_stop as settled
+from persona_panel.personas import Persona
+from persona_panel.rubrics import (
+    CategoryScale,
+    Dimension,
+    ModelRequest,
+    ModelResponse,
+    RealScale,
+    Rubric,
+    Scale,
+)
 from tests.helpers.judging import JUDGES, RESPONSE, says
 from tests.helpers.judging import Panel as JudgingPanel
 

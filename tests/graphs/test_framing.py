@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 import yaml
 
-from panel import InputError
-from panel.sweep.library import framings_of, shipped_framings
+from persona_panel import InputError
+from persona_panel.experiments.sweep.library import framings_of, shipped_framings
 
 
 def test_the_paper_s_conditions_and_a_placebo_ship() -> None:

@@ -9,10 +9,10 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from graphs import Judge, Judgment
-from graphs.context import Abort, Unanswered
-from graphs.judging import judging_graph
-from rubrics import ModelRequest, ModelResponse, Usage
+from persona_panel.graphs import Judge, Judgment
+from persona_panel.graphs.context import Abort, Unanswered
+from persona_panel.graphs.judging import judging_graph
+from persona_panel.rubrics import ModelRequest, ModelResponse, Usage
 from tests.helpers.judging import JUDGES, Panel, says
 
 

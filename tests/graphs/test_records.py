@@ -8,12 +8,12 @@ from typing import Any, cast
 import pytest
 from pydantic import BaseModel, ValidationError
 
-from graphs import Judge, Judgment, Response
-from graphs.deliberation import Deliberation
-from graphs.framing import Condition, Contrast, FramedResponse, Framings, Prompt
-from graphs.records import without_texts
-from graphs.sweeping import TargetAnswer
-from rubrics import Usage
+from persona_panel.graphs import Judge, Judgment, Response
+from persona_panel.graphs.deliberation import Deliberation
+from persona_panel.graphs.framing import Condition, Contrast, FramedResponse, Framings, Prompt
+from persona_panel.graphs.records import without_texts
+from persona_panel.graphs.sweeping import TargetAnswer
+from persona_panel.rubrics import Usage
 
 CONDITION = Condition(id="rude", label="Rude", instruction="Be rude.")
 

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from graphs.framing import Condition, Framings, Prompt, Variant
-from graphs.rewriting import Rewriting, Step, rewriting
-from rubrics import ModelResponse
+from persona_panel.graphs.framing import Condition, Framings, Prompt, Variant
+from persona_panel.graphs.rewriting import Rewriting, Step, rewriting
+from persona_panel.rubrics import ModelResponse
 
 PROMPT = Prompt(id="p", text="What do neighbours owe each other?")
 INSTRUCTION = "Have the person say the claim aloud with great force, and then ask."

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from graphs import Judge, Judgment, Response, Verdict
-from graphs.context import Abort, GraphContext, Unanswered
-from graphs.framing import Condition, Contrast, Framings, Prompt, Variant
-from graphs.sweeping import (
+from persona_panel.graphs import Judge, Judgment, Response, Verdict
+from persona_panel.graphs.context import Abort, GraphContext, Unanswered
+from persona_panel.graphs.framing import Condition, Contrast, Framings, Prompt, Variant
+from persona_panel.graphs.sweeping import (
     SweepContext,
     TargetAnswer,
     parts_of,
@@ -24,8 +24,8 @@ from graphs.sweeping import (
     sweeping_graph,
     worth_judging,
 )
-from personas import Persona
-from rubrics import Dimension, ModelRequest, ModelResponse, Rubric, Scale
+from persona_panel.personas import Persona
+from persona_panel.rubrics import Dimension, ModelRequest, ModelResponse, Rubric, Scale
 
 PROMPT = Prompt(id="p", text="Is the canary free?")
 FRAMINGS = Framings(

@@ -8,8 +8,8 @@ from typing import Any
 
 import orjson
 
-from panel.testing import Answer, default_text, ok
-from panel.testing.answers import Call
+from persona_panel.testing import Answer, default_text, ok
+from persona_panel.testing.answers import Call
 
 Script = Callable[[int, Mapping[str, Any]], Answer]
 

@@ -17,24 +17,24 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from panel import Panel, Persona, Response, Sweep
-from panel.calls.batch_rounds import BatchPace
-from panel.calls.budget import NO_CAPS, Caps
-from panel.generation.plan import GenerationPlan, generation_plan
-from panel.generation.report import GeneratedTexts
-from panel.generation.running import generate_texts
-from panel.io.generation_prompts import GenerationPrompt
-from panel.models.batches import BatchAnswer, BatchStatus
-from panel.models.catalogue import Price
-from panel.models.config import ModelConfig
-from panel.models.openai_batches import OpenAIBatches
-from panel.models.openai_compatible import OpenAICompatible
-from panel.runs import executor
-from panel.runs.execution import Execution
-from panel.runs.output_file import OutputFile
-from panel.runs.provider_batches import ByBatches
-from panel.runs.run import Run
-from panel.sweep.running import run_sweep
+from persona_panel import Panel, Persona, Response, Sweep
+from persona_panel.calls.batch_rounds import BatchPace
+from persona_panel.calls.budget import NO_CAPS, Caps
+from persona_panel.experiments.generation.plan import GenerationPlan, generation_plan
+from persona_panel.experiments.generation.report import GeneratedTexts
+from persona_panel.experiments.generation.running import generate_texts
+from persona_panel.experiments.sweep.running import run_sweep
+from persona_panel.files.generation_prompts import GenerationPrompt
+from persona_panel.models.batches import BatchAnswer, BatchStatus
+from persona_panel.models.catalogue import Price
+from persona_panel.models.config import ModelConfig
+from persona_panel.models.openai_batches import OpenAIBatches
+from persona_panel.models.openai_compatible import OpenAICompatible
+from persona_panel.runs import executor
+from persona_panel.runs.execution import Execution
+from persona_panel.runs.output_file import OutputFile
+from persona_panel.runs.provider_batches import ByBatches
+from persona_panel.runs.run import Run
 from tests.helpers.judgments import PLAIN
 from tests.sycophant import questions
 

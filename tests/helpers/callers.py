@@ -9,20 +9,20 @@ from pathlib import Path
 
 import pytest
 
-from graphs.context import Unanswered
-from panel.calls.budget import NO_CAPS, Budget, Caps
-from panel.calls.caller import Caller
-from panel.calls.endpoint import Endpoint
-from panel.calls.rate_limiter import RateLimiter
-from panel.calls.stores.disk import DiskReplyStore
-from panel.models.catalogue import Price
-from panel.models.openai_compatible import OpenAICompatible
-from panel.testing import (
+from persona_panel.calls.budget import NO_CAPS, Budget, Caps
+from persona_panel.calls.caller import Caller
+from persona_panel.calls.endpoint import Endpoint
+from persona_panel.calls.rate_limiter import RateLimiter
+from persona_panel.calls.stores.disk import DiskReplyStore
+from persona_panel.graphs.context import Unanswered
+from persona_panel.models.catalogue import Price
+from persona_panel.models.openai_compatible import OpenAICompatible
+from persona_panel.rubrics import ModelRequest, ModelResponse
+from persona_panel.testing import (
     Script,
     ScriptedServer,
     serving,
 )
-from rubrics import ModelRequest, ModelResponse
 
 MODEL, PAGE = "openai:stub", "page"
 

@@ -7,13 +7,13 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 
-from panel import PanelPlan, Response
-from panel.calls.budget import NO_CAPS, Caps
-from panel.calls.caller import Caller
-from panel.clusters.lease_server import LeaseServer
-from panel.clusters.messages import Pigeonholes
-from panel.clusters.worker import Assignment, Worker, at_work
-from panel.runs.executor import prepared
+from persona_panel import PanelPlan, Response
+from persona_panel.calls.budget import NO_CAPS, Caps
+from persona_panel.calls.caller import Caller
+from persona_panel.clusters.lease_server import LeaseServer
+from persona_panel.clusters.messages import Pigeonholes
+from persona_panel.clusters.worker import Assignment, Worker, at_work
+from persona_panel.runs.executor import prepared
 
 
 class LocalMailbox:

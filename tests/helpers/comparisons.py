@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rubrics import Comparison, Dimension, Rubric, Scale
+from persona_panel.rubrics import Comparison, Dimension, Rubric, Scale
 
 RUBRIC = Rubric(
     id="plain",

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from graphs import Judge
-from panel import Composite, Dimension, Ratings, Rubric, Scale
-from panel.io.response_batch import Item
-from panel.runs.collected import CollectedRatings
-from panel.runs.deliberation import DeliberationReport, deliberation_of
+from persona_panel import Composite, Dimension, Ratings, Rubric, Scale
+from persona_panel.files.response_batch import Item
+from persona_panel.graphs import Judge
+from persona_panel.runs.collected import CollectedRatings
+from persona_panel.runs.deliberation import DeliberationReport, deliberation_of
 
 TEN = [Judge(f"persona{i}", "local:m", "dimensions") for i in range(10)]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator, Iterable
 from typing import TypeVar
 
-from rubrics import ModelRequest, ModelResponse
+from persona_panel.rubrics import ModelRequest, ModelResponse
 
 FoundT = TypeVar("FoundT")
 

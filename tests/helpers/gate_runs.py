@@ -7,11 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from graphs import Judge, Judgment
-from graphs.aggregate import aggregate
-from panel.io.response_batch import Item
-from panel.runs.run import Run
-from rubrics import Rubric
+from persona_panel.files.response_batch import Item
+from persona_panel.graphs import Judge, Judgment
+from persona_panel.graphs.aggregate import aggregate
+from persona_panel.rubrics import Rubric
+from persona_panel.runs.run import Run
 from tests.helpers.judgments import PLAIN
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from click.testing import CliRunner
 
-from panel.cli.main import command
+from persona_panel.cli.main import command
 
 
 def invoked(*arguments: str | Path, **env: str) -> subprocess.CompletedProcess[str]:

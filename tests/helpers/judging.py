@@ -9,12 +9,20 @@ from typing import Any
 
 from langgraph.graph.state import CompiledStateGraph
 
-from graphs import Judge, Judgment, Response, Verdict
-from graphs.context import GraphContext
-from graphs.deliberation import Deliberation
-from graphs.judging import judge_response
-from personas import Persona
-from rubrics import Abstention, Dimension, ModelRequest, ModelResponse, Rubric, Scale, Usage
+from persona_panel.graphs import Judge, Judgment, Response, Verdict
+from persona_panel.graphs.context import GraphContext
+from persona_panel.graphs.deliberation import Deliberation
+from persona_panel.graphs.judging import judge_response
+from persona_panel.personas import Persona
+from persona_panel.rubrics import (
+    Abstention,
+    Dimension,
+    ModelRequest,
+    ModelResponse,
+    Rubric,
+    Scale,
+    Usage,
+)
 
 TEXT = "Liberty is many things, said the canary."
 

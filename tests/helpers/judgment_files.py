@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from graphs import Judge, Judgment
-from panel.runs.judgment_lines import line_of
+from persona_panel.graphs import Judge, Judgment
+from persona_panel.runs.judgment_lines import line_of
 
 RUN = {"rubric": {"dimensions": [{"id": "clarity"}, {"id": "depth"}]}}
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from graphs import Judge, Judgment
-from rubrics import Dimension, Rubric, Scale, Status
+from persona_panel.graphs import Judge, Judgment
+from persona_panel.rubrics import Dimension, Rubric, Scale, Status
 
 PLAIN = Rubric(
     id="plain",

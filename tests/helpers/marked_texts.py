@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from panel import Dimension, Panel, Persona, Response, Rubric, Run, Scale
-from panel.testing import ScriptedModel
-from rubrics import ModelRequest
+from persona_panel import Dimension, Panel, Persona, Response, Rubric, Run, Scale
+from persona_panel.rubrics import ModelRequest
+from persona_panel.testing import ScriptedModel
 
 TEN = Scale(min=1, max=10, low="not", high="very")
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import click
 
-from panel.cli.main import command
+from persona_panel.cli.main import command
 
 WHOLE = re.compile(
     r"`(persona-panel [^`]+)`|<code>(persona-panel [^<]+)</code>|^ +(persona-panel .+)$", re.M

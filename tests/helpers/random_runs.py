@@ -5,13 +5,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from graphs import Judge, Judgment
-from graphs.aggregate import aggregate
-from panel import Run
-from panel.io.response_batch import Item
-from panel.runs.collected import judgment_of_row
-from personas import NO_PERSONA
-from rubrics import Abstention, Dimension, Rubric, Scale
+from persona_panel import Run
+from persona_panel.files.response_batch import Item
+from persona_panel.graphs import Judge, Judgment
+from persona_panel.graphs.aggregate import aggregate
+from persona_panel.personas import NO_PERSONA
+from persona_panel.rubrics import Abstention, Dimension, Rubric, Scale
+from persona_panel.runs.collected import judgment_of_row
 
 SYSTEMS = ("ash", "birch", "cedar", "elm", "fir", "oak")
 

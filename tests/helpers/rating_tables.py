@@ -6,7 +6,7 @@ from math import nan
 
 import numpy as np
 
-from panel.statistics import (
+from persona_panel.statistics import (
     AnalysisOptions,
     Ratings,
 )

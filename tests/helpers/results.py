@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from math import nan
 
-from panel.results.result import Result
-from panel.results.table import Column, Key, Table
-from panel.statistics import Difference, Estimate
-from panel.statistics.core.coverage import Coverage
+from persona_panel.results.result import Result
+from persona_panel.results.table import Column, Key, Table
+from persona_panel.statistics import Difference, Estimate
+from persona_panel.statistics.core.coverage import Coverage
 
 MEANS = Table(
     "means",

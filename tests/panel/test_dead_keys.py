@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from panel import Judgment, ModelConfig, Panel, Response
-from panel.testing import Answer, ok, raw, serving, status
+from persona_panel import Judgment, ModelConfig, Panel, Response
+from persona_panel.testing import Answer, ok, raw, serving, status
 from tests.helpers.judging import PERSONAS, RUBRIC
 
 READERS = [PERSONAS["ann"], PERSONAS["bob"]]

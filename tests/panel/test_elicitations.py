@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from panel import (
+from persona_panel import (
     ConfigurationError,
     InputError,
     Judgment,
@@ -23,8 +23,8 @@ from panel import (
     Scale,
     load_ratings,
 )
-from panel.reports import load_renderer
-from panel.testing import Answer, Script, always, ok, serving
+from persona_panel.reports.formats import load_renderer
+from persona_panel.testing import Answer, Script, always, ok, serving
 from tests.helpers.embedded import PLAIN, READERS, needs_the_model, stub
 
 RESPONSES = [Response(id="r", prompt="What is a library?", text="It lends books.", system="s")]

@@ -14,8 +14,7 @@ from typing import Any
 
 import pytest
 
-from graphs.deliberation import Deliberation
-from panel import (
+from persona_panel import (
     Caps,
     CostEstimate,
     Dimension,
@@ -27,16 +26,17 @@ from panel import (
     Rubric,
     Scale,
 )
-from panel.audit.attacks import AttackSet, shipped_attacks
-from panel.audit.injection import audit_injection, estimate_injection
-from panel.audit.plan import plan_injection
-from panel.calls.budget import NO_CAPS
-from panel.io.definitions import load_definition
-from panel.questions.asking import QUESTIONS_TOKENS, asking_questions
-from panel.questions.calling import answers, estimate_answers
-from panel.questions.match import estimate_by_model, match_by_model
-from panel.questions.references import Reference
-from panel.testing import Answer, ScriptedServer, default_text, ok, serving
+from persona_panel.calls.budget import NO_CAPS
+from persona_panel.experiments.audit.attacks import AttackSet, shipped_attacks
+from persona_panel.experiments.audit.injection import audit_injection, estimate_injection
+from persona_panel.experiments.audit.plan import plan_injection
+from persona_panel.experiments.questions.asking import QUESTIONS_TOKENS, asking_questions
+from persona_panel.experiments.questions.calling import answers, estimate_answers
+from persona_panel.experiments.questions.match import estimate_by_model, match_by_model
+from persona_panel.experiments.questions.references import Reference
+from persona_panel.files.definitions import load_definition
+from persona_panel.graphs.deliberation import Deliberation
+from persona_panel.testing import Answer, ScriptedServer, default_text, ok, serving
 
 READERS = [
     Persona(id=name, label=name.title(), axis="annotator", description=f"I am {name}.")
@@ -135,7 +135,7 @@ def sweeping(
     targets: int = 1, rewriters: int = 1, **options: Any
 ) -> Callable[[ScriptedServer, Path], Mode]:
     def made(server: ScriptedServer, folder: Path) -> Mode:
-        from graphs.framing import Framings
+        from persona_panel.graphs.framing import Framings
 
         elicitation = options.pop("elicitation", None)
         panel = Panel(READERS, stub(server, "judge"), PLAIN, elicitation=elicitation)
@@ -318,7 +318,7 @@ def test_rounds_that_the_answers_do_not_decide_are_foreseen_exactly() -> None:
 def test_no_prompt_makes_a_sweep_s_dry_run_leave_out_targets(prompt: str) -> None:
     """Whatever words a prompt has, its variants are taken to pass: a rewriting, a check, three
     answers and three times three judgments."""
-    from graphs.framing import Framings
+    from persona_panel.graphs.framing import Framings
 
     at = {"base_url": "http://127.0.0.1:1/v1"}
     panel = Panel(READERS, ModelConfig(model="openai:j", **at), PLAIN)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from panel._launch import CLASH
+from persona_panel._launch import CLASH
 from tests.helpers.command import COMMAND
 
 
@@ -38,7 +38,7 @@ def test_the_command_says_so_and_nothing_else(
 def test_the_import_says_so(beside_holoviz: dict[str, str]) -> None:
     """`import panel` is an ImportError with the sentence."""
     done = subprocess.run(
-        [sys.executable, "-c", "import panel"],
+        [sys.executable, "-c", "import persona_panel"],
         env=beside_holoviz,
         capture_output=True,
         text=True,
@@ -51,6 +51,6 @@ def test_the_import_says_so(beside_holoviz: dict[str, str]) -> None:
 def test_alone_there_is_no_clash() -> None:
     """Without that distribution the import is silent."""
     done = subprocess.run(
-        [sys.executable, "-c", "import panel"], capture_output=True, text=True, check=False
+        [sys.executable, "-c", "import persona_panel"], capture_output=True, text=True, check=False
     )
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")

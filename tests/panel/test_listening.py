@@ -16,7 +16,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from panel.testing import ScriptedServer, serving
+from persona_panel.testing import ScriptedServer, serving
 from tests.helpers.extras import needs_extra
 from tests.helpers.ports import free_port
 
@@ -103,7 +103,7 @@ print(len(GcsClient(address=address).get_all_node_info(timeout=5)))
 """
 OPENED = """
 import os, ray, subprocess, sys
-from panel.clusters.ray_engine import opened
+from persona_panel.clusters.ray_engine import opened
 
 with opened(None, 1, {}):
     address = ray.get_runtime_context().gcs_address

@@ -15,8 +15,7 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from graphs.deliberation import Deliberation
-from panel import (
+from persona_panel import (
     ConfigurationError,
     ModelConfig,
     Panel,
@@ -24,10 +23,11 @@ from panel import (
     Response,
     load_responses,
 )
-from panel.audit.plan import plan_injection
-from panel.reports.terminal.run import show_run
-from panel.statistics.core.table import Ratings
-from panel.testing import Answer, ok, serving
+from persona_panel.experiments.audit.plan import plan_injection
+from persona_panel.graphs.deliberation import Deliberation
+from persona_panel.reports.formats.terminal.run import show_run
+from persona_panel.statistics.core.table import Ratings
+from persona_panel.testing import Answer, ok, serving
 
 READERS = [
     Persona(id=name, label=name.title(), axis="own", description=f"You are {name}.")

@@ -15,10 +15,10 @@ from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 from pydantic import Field
 
-from panel import Dimension, ModelConfig, Panel, Persona, Response, Rubric, Run, Scale
-from panel.io.documents import as_json
-from panel.models.client import MOST_CHARACTERS
-from panel.testing import Answer, Script, raw, serving
+from persona_panel import Dimension, ModelConfig, Panel, Persona, Response, Rubric, Run, Scale
+from persona_panel.files.documents import as_json
+from persona_panel.models.client import MOST_CHARACTERS
+from persona_panel.testing import Answer, Script, raw, serving
 
 READERS = [Persona(id="reader", label="Reader", axis="own", description="You read.")]
 RUBRIC = Rubric(

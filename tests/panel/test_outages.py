@@ -18,11 +18,11 @@ from typing import Any
 import orjson
 import pytest
 
-from graphs.framing import FramedResponse
-from panel import Dimension, Judgment, ModelConfig, Panel, Persona, Response, Rubric, Scale
-from panel.calls import endpoint as lines
-from panel.calls import retrying
-from panel.testing import Answer, ok, serving, status
+from persona_panel import Dimension, Judgment, ModelConfig, Panel, Persona, Response, Rubric, Scale
+from persona_panel.calls import endpoint as lines
+from persona_panel.calls import retrying
+from persona_panel.graphs.framing import FramedResponse
+from persona_panel.testing import Answer, ok, serving, status
 from tests.helpers.command import COMMAND
 from tests.helpers.ports import free_port
 

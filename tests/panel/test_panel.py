@@ -19,8 +19,8 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 
-import panel as public
-from panel import (
+import persona_panel as public
+from persona_panel import (
     Caps,
     ConfigurationError,
     Dimension,
@@ -37,8 +37,8 @@ from panel import (
     RunOutput,
     Scale,
 )
-from panel.io.digests import prompt_id_of
-from panel.testing import Answer, Script, ScriptedServer, always, ok, raw, serving, status
+from persona_panel.files.digests import prompt_id_of
+from persona_panel.testing import Answer, Script, ScriptedServer, always, ok, raw, serving, status
 
 LIBRARIAN = Persona(id="librarian", label="Librarian", axis="own", description="You keep books.")
 CRITIC = Persona(id="critic", label="Critic", axis="own", description="You doubt.")
@@ -644,7 +644,7 @@ def test_the_import_is_light() -> None:
 def test_reading_a_run_imports_no_langgraph() -> None:
     """`load_run` loads neither LangGraph nor LangChain, which take longer than all else."""
     code = (
-        "import sys; from panel import load_run\n"
+        "import sys; from persona_panel import load_run\n"
         "assert not {'langgraph', 'langchain_core', 'langsmith'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

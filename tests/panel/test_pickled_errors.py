@@ -10,14 +10,12 @@ from pkgutil import walk_packages
 
 import pytest
 
-import graphs
-import panel
-from graphs.context import Abort
-from panel import InputError, PanelError
-from panel.clusters.parts import WorkerLost
-from panel.errors import Fault
-from panel.models.client import CallError
-from rubrics import Usage
+from persona_panel import InputError, PanelError
+from persona_panel.clusters.parts import WorkerLost
+from persona_panel.files.errors import Fault
+from persona_panel.graphs.context import Abort
+from persona_panel.models.client import CallError
+from persona_panel.rubrics import Usage
 
 FAULT = Fault("a.csv", "nothing", "a number", line=3, field="score")
 

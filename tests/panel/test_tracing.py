@@ -15,13 +15,13 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, cast
 
-from panel.testing import serving
+from persona_panel.testing import serving
 from tests.helpers.extras import needs_extra
 
 ROOT = Path(__file__).parents[2]
 
 JUDGED = """
-from panel import ModelConfig, Panel, Response
+from persona_panel import ModelConfig, Panel, Response
 from tests.helpers.embedded import PLAIN, READERS
 
 one = Response(id="a", prompt="Should rents be capped?", text="Yes: they rose.", system="x")

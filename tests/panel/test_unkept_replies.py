@@ -8,8 +8,18 @@ from typing import Any
 
 import pytest
 
-from panel import Dimension, Judgment, ModelConfig, Panel, Persona, Response, Rubric, Run, Scale
-from panel.testing import Answer, ScriptedServer, ok, raw, serving
+from persona_panel import (
+    Dimension,
+    Judgment,
+    ModelConfig,
+    Panel,
+    Persona,
+    Response,
+    Rubric,
+    Run,
+    Scale,
+)
+from persona_panel.testing import Answer, ScriptedServer, ok, raw, serving
 
 READER = [Persona(id="librarian", label="Librarian", axis="own", description="You keep books.")]
 RUBRIC = Rubric(

@@ -9,7 +9,7 @@ import pytest
 import yaml
 from pydantic import ValidationError
 
-from personas import PersonaSet, shipped
+from persona_panel.personas import PersonaSet, shipped
 
 
 def load(path: Path) -> PersonaSet:

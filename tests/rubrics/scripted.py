@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rubrics import Elicitation, ModelRequest, ModelResponse, ParsedJudgment, Question, Rubric
+from persona_panel.rubrics import (
+    Elicitation,
+    ModelRequest,
+    ModelResponse,
+    ParsedJudgment,
+    Question,
+    Rubric,
+)
 from tests.helpers.dialogues import played
 
 

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rubrics import is_comparative, load_comparing
-from rubrics.comparison import opening, outcome, preferred, standings
+from persona_panel.rubrics import is_comparative, load_comparing
+from persona_panel.rubrics.comparison import opening, outcome, preferred, standings
 from tests.helpers.comparisons import RUBRIC, a_comparison
 
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from rubrics import (
+from persona_panel.rubrics import (
     Abstention,
     Dimension,
     ModelRequest,
@@ -20,8 +20,8 @@ from rubrics import (
     elicitation_names,
     load_elicitation,
 )
-from rubrics.elicitations import dimensions
-from rubrics.fence import fence_for
+from persona_panel.rubrics.elicitations import dimensions
+from persona_panel.rubrics.fence import fence_for
 from tests.helpers.dialogues import played
 
 CLARITY = Dimension(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from rubrics import ModelRequest, ModelResponse, Usage, is_comparative, load_comparing
-from rubrics.elicitations import ranking
+from persona_panel.rubrics import ModelRequest, ModelResponse, Usage, is_comparative, load_comparing
+from persona_panel.rubrics.elicitations import ranking
 
 
 def test_a_response_of_which_nothing_else_is_known() -> None:

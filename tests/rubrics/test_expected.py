@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rubrics import (
+from persona_panel.rubrics import (
     Abstention,
     Dimension,
     ModelRequest,
@@ -23,8 +23,8 @@ from rubrics import (
     Scale,
     load_elicitation,
 )
-from rubrics.elicitations import expected
-from rubrics.fence import fence_for
+from persona_panel.rubrics.elicitations import expected
+from persona_panel.rubrics.fence import fence_for
 from tests.helpers.dialogues import played
 
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rubrics import (
+from persona_panel.rubrics import (
     Abstention,
     CategoryScale,
     Dimension,
@@ -22,8 +22,8 @@ from rubrics import (
     Rubric,
     Scale,
 )
-from rubrics.elicitations import expected
-from rubrics.fence import fence_for
+from persona_panel.rubrics.elicitations import expected
+from persona_panel.rubrics.fence import fence_for
 from tests.rubrics.scripted import play_dialogue
 
 

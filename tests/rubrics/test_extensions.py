@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from graphs.stopping_rules import load_stopping_rule, stopping_rule_names
-from rubrics import elicitation_names, load_elicitation
+from persona_panel.graphs.stopping_rules import load_stopping_rule, stopping_rule_names
+from persona_panel.rubrics import elicitation_names, load_elicitation
 from tests.helpers import forked
 from tests.helpers.distributions import installed
 
@@ -26,10 +26,10 @@ def test_a_stopping_rule_of_another_distribution_ends_a_deliberation(tmp_path: P
     source = "def should_stop(judgments, rubric):\n    return len(judgments) > 2\n"
     installed(tmp_path, "stopping_rules", "third = others_third", "others_third", source)
     code = (
-        "from graphs import Judge, Judgment\n"
-        "from graphs.deliberation import Deliberation, should_continue\n"
-        "from panel.io.definitions import load_definition\n"
-        "import rubrics\n"
+        "from persona_panel.graphs import Judge, Judgment\n"
+        "from persona_panel.graphs.deliberation import Deliberation, should_continue\n"
+        "from persona_panel.files.definitions import load_definition\n"
+        "import persona_panel.rubrics\n"
         "rules = Deliberation(rounds=3, stop_when='third')\n"
         "rubric = load_definition(rubrics.shipped()['debate-speech'], rubrics.Rubric)\n"
         "said = [Judgment('p', 'r', 's', Judge(n, 'm', 'dimensions'), 'scored', round=1,\n"
@@ -49,11 +49,14 @@ def test_an_elicitation_of_another_distribution_is_listed_and_loaded(tmp_path: P
         "NEEDS_LOGPROBS = False\n",
     )
     code = (
-        "from rubrics import elicitation_names, load_elicitation\n"
+        "from persona_panel.rubrics import elicitation_names, load_elicitation\n"
         "print('socratic' in elicitation_names(), load_elicitation('socratic').__name__,\n"
         "      load_elicitation('justified').__name__)"
     )
-    assert output_of(code, tmp_path) == "True others_socratic rubrics.elicitations.justified\n"
+    assert (
+        output_of(code, tmp_path)
+        == "True others_socratic persona_panel.rubrics.elicitations.justified\n"
+    )
 
 
 def test_what_is_not_there_is_a_key_error() -> None:
@@ -71,7 +74,7 @@ def test_a_file_s_name_is_kept_as_it_is_written(tmp_path: Path) -> None:
     (tmp_path / "others_kinds" / "__init__.py").write_text("")
     (tmp_path / "others_kinds" / "my_kind.py").write_text("")
     code = (
-        "from rubrics.extensions import extension_names, load_extension\n"
+        "from persona_panel.rubrics.extensions import extension_names, load_extension\n"
         "where = ('others_kinds', 'none')\n"
         "print(extension_names(*where), extension_names(*where, hyphens=True),\n"
         "      load_extension(*where, 'my_kind').__name__,\n"
@@ -88,8 +91,8 @@ def test_a_provider_s_name_may_have_an_underscore_or_a_hyphen(tmp_path: Path, na
     source = "def client(config, keep_prefix): return config.provider, config.model_name\n"
     installed(tmp_path, "providers", f"{name} = others_mine", "others_mine", source)
     code = (
-        "from panel.models.providers import client_for\n"
-        "from panel.plan.definitions import config_of\n"
+        "from persona_panel.models.providers import client_for\n"
+        "from persona_panel.plan.definitions import config_of\n"
         f"print(*client_for(config_of('{name}:some')))"
     )
     assert output_of(code, tmp_path) == f"{name} some\n"

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rubrics.fence import _folded, _nearly_in, fence_for, fenced
+from persona_panel.rubrics.fence import _folded, _nearly_in, fence_for, fenced
 
 texts = st.lists(st.text(), min_size=1, max_size=3)
 

@@ -8,9 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rubrics import Dimension, ModelRequest, ModelResponse, ParsedJudgment, Rubric, Scale
-from rubrics.elicitations import justified
-from rubrics.fence import fence_for
+from persona_panel.rubrics import (
+    Dimension,
+    ModelRequest,
+    ModelResponse,
+    ParsedJudgment,
+    Rubric,
+    Scale,
+)
+from persona_panel.rubrics.elicitations import justified
+from persona_panel.rubrics.fence import fence_for
 from tests.rubrics.scripted import play_dialogue
 
 RUBRIC = Rubric(

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rubrics import (
+from persona_panel.rubrics import (
     CategoryScale,
     Dimension,
     ModelResponse,
@@ -23,8 +23,8 @@ from rubrics import (
     Rubric,
     Scale,
 )
-from rubrics.elicitations import dimensions, expected
-from rubrics.replies import Unreadable, read_label, read_score
+from persona_panel.rubrics.elicitations import dimensions, expected
+from persona_panel.rubrics.replies import Unreadable, read_label, read_score
 
 
 def a_dimension(name: str, scale: Any, family: str | None = None) -> Dimension:

@@ -1,4 +1,4 @@
-"""Log-probabilities that cannot be: named, and not weighed. `rubrics.probabilities`."""
+"""Log-probabilities that cannot be: named, and not weighed. `persona_panel.rubrics.probabilities`."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rubrics import ModelResponse, ParsedJudgment, Position, Scale, load_elicitation
-from rubrics.elicitation import Question
+from persona_panel.rubrics import ModelResponse, ParsedJudgment, Position, Scale, load_elicitation
+from persona_panel.rubrics.elicitation import Question
 from tests.helpers.judgments import PLAIN
 
 LOG = math.log

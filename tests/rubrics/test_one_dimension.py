@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from rubrics import (
+from persona_panel.rubrics import (
     Abstention,
     CategoryScale,
     Dimension,

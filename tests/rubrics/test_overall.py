@@ -7,7 +7,7 @@ from types import ModuleType
 
 import pytest
 
-from rubrics import (
+from persona_panel.rubrics import (
     Abstention,
     CategoryScale,
     Dimension,
@@ -18,9 +18,9 @@ from rubrics import (
     Rubric,
     Scale,
 )
-from rubrics.elicitations import holistic, unguided
-from rubrics.fence import fence_for
-from rubrics.overall import output_rubric, serves
+from persona_panel.rubrics.elicitations import holistic, unguided
+from persona_panel.rubrics.fence import fence_for
+from persona_panel.rubrics.overall import output_rubric, serves
 from tests.rubrics.scripted import play_dialogue
 
 ONE_TO_TEN = Scale(min=1, max=10, low="very poor", high="excellent")

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rubrics import ModelRequest, ParsedJudgment, load_elicitation
-from rubrics.elicitations import pairwise
-from rubrics.replies import Unreadable
+from persona_panel.rubrics import ModelRequest, ParsedJudgment, load_elicitation
+from persona_panel.rubrics.elicitations import pairwise
+from persona_panel.rubrics.replies import Unreadable
 from tests.helpers.comparisons import a_comparison
 from tests.helpers.dialogues import played
 

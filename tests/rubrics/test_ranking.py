@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rubrics import Comparison, ModelRequest, ParsedJudgment, load_elicitation
-from rubrics.elicitations import ranking
-from rubrics.replies import Unreadable
+from persona_panel.rubrics import Comparison, ModelRequest, ParsedJudgment, load_elicitation
+from persona_panel.rubrics.elicitations import ranking
+from persona_panel.rubrics.replies import Unreadable
 from tests.helpers.comparisons import a_comparison
 from tests.helpers.dialogues import played
 

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from rubrics import Dimension, Scale
-from rubrics.replies import Unreadable, is_refusal, read_flag, read_object, read_score
+from persona_panel.rubrics import Dimension, Scale
+from persona_panel.rubrics.replies import Unreadable, is_refusal, read_flag, read_object, read_score
 
 KEYS = ("conceptual_clarity", "soundness")
 WANTED = {"conceptual_clarity": 8, "soundness": 3}

@@ -9,7 +9,7 @@ import pytest
 import yaml
 from pydantic import BaseModel, ValidationError
 
-from rubrics import (
+from persona_panel.rubrics import (
     Abstention,
     CategoryScale,
     Composite,
@@ -19,8 +19,8 @@ from rubrics import (
     Scale,
     shipped,
 )
-from rubrics.composite import Reliable, Share
-from rubrics.rubric import once_a_rubric
+from persona_panel.rubrics.composite import Reliable, Share
+from persona_panel.rubrics.rubric import once_a_rubric
 
 
 def a_scale(**changes: Any) -> dict[str, Any]:

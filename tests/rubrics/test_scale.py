@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from rubrics import CategoryScale, Composite, Dimension, RealScale, Rubric, Scale
-from rubrics.scale import folded
+from persona_panel.rubrics import CategoryScale, Composite, Dimension, RealScale, Rubric, Scale
+from persona_panel.rubrics.scale import folded
 
 VERDICT = CategoryScale(values={"useful": "it helps", "Not Critical": "no", "ungültig": "nein"})
 

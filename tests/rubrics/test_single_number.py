@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rubrics import Dimension, RealScale, Scale
-from rubrics.replies import Unreadable
-from rubrics.single_number import read_number
+from persona_panel.rubrics import Dimension, RealScale, Scale
+from persona_panel.rubrics.replies import Unreadable
+from persona_panel.rubrics.single_number import read_number
 
 TEN = Dimension(
     id="overall",

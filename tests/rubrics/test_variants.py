@@ -8,7 +8,7 @@ import pytest
 import yaml
 from pydantic import ValidationError
 
-from rubrics import (
+from persona_panel.rubrics import (
     ItemForm,
     Question,
     Rubric,

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rubrics import (
+from persona_panel.rubrics import (
     Abstention,
     CategoryScale,
     Composite,
@@ -24,9 +24,9 @@ from rubrics import (
     Scale,
     load_elicitation,
 )
-from rubrics.composite import Reliable
-from rubrics.elicitations import yes_no
-from rubrics.fence import fence_for
+from persona_panel.rubrics.composite import Reliable
+from persona_panel.rubrics.elicitations import yes_no
+from persona_panel.rubrics.fence import fence_for
 from tests.rubrics.scripted import play_dialogue
 
 TEN = Scale(min=1, max=10, low="poor", high="good")

@@ -1,1 +1,1 @@
-"""Stores of replies: one a file, found by its name; see `panel.calls.cache`."""
+"""Stores of replies: one a file, found by its name; see `persona_panel.calls.cache`."""

@@ -18,15 +18,15 @@ from typing import Any
 import diskcache
 from diskcache.core import MODE_BINARY, MODE_RAW
 
-from panel.calls.cache import ENVIRONMENT_VARIABLE, CacheUnreachable
-from panel.calls.claims import Claims, ReplyClaim
-from panel.calls.coalescing import Coalesced
-from panel.calls.journal import JournalEntry, JournalReader
-from panel.calls.journaled_store import JournaledStore, Pages, decoded, with_descriptors
-from panel.errors import ConfigurationError
-from panel.io.descriptors import is_lack_of_descriptors
-from panel.io.private_files import make_private_folder, open_private
-from rubrics import ModelResponse
+from persona_panel.calls.cache import ENVIRONMENT_VARIABLE, CacheUnreachable
+from persona_panel.calls.claims import Claims, ReplyClaim
+from persona_panel.calls.coalescing import Coalesced
+from persona_panel.calls.journal import JournalEntry, JournalReader
+from persona_panel.calls.journaled_store import JournaledStore, Pages, decoded, with_descriptors
+from persona_panel.files.descriptors import is_lack_of_descriptors
+from persona_panel.files.errors import ConfigurationError
+from persona_panel.files.private_files import make_private_folder, open_private
+from persona_panel.rubrics import ModelResponse
 
 logger = logging.getLogger(__name__)
 

@@ -26,18 +26,18 @@ from uuid import uuid4
 import redis
 from tenacity import RetryCallState, Retrying, retry_if_exception, wait_random_exponential
 
-from panel.calls.cache import ENVIRONMENT_VARIABLE, CacheUnreachable
-from panel.calls.coalescing import Coalesced
-from panel.calls.in_flight import waiting_for_a_server
-from panel.calls.journal import JournalEntry, journals_in
-from panel.calls.journaled_store import JournaledStore, Pages, decoded, unsent_folder
-from panel.calls.redis_client import WITHOUT_ANSWER, client_at, is_worth_another, said_by
-from panel.calls.server_address import refuse_unescaped, without_password
-from panel.calls.server_durability import possible_losses
-from panel.calls.server_outage import OutageReport
-from panel.errors import ConfigurationError
-from panel.secrets import SECRETS, credentials_in
-from rubrics import ModelResponse
+from persona_panel.calls.cache import ENVIRONMENT_VARIABLE, CacheUnreachable
+from persona_panel.calls.coalescing import Coalesced
+from persona_panel.calls.in_flight import waiting_for_a_server
+from persona_panel.calls.journal import JournalEntry, journals_in
+from persona_panel.calls.journaled_store import JournaledStore, Pages, decoded, unsent_folder
+from persona_panel.calls.redis_client import WITHOUT_ANSWER, client_at, is_worth_another, said_by
+from persona_panel.calls.server_address import refuse_unescaped, without_password
+from persona_panel.calls.server_durability import possible_losses
+from persona_panel.calls.server_outage import OutageReport
+from persona_panel.files.errors import ConfigurationError
+from persona_panel.files.secrets import SECRETS, credentials_in
+from persona_panel.rubrics import ModelResponse
 
 logger = logging.getLogger(__name__)
 

@@ -5,7 +5,7 @@ An engine is a module of this package, found by its name, with two functions:
 - `check(address, options)` raises a ConfigurationError where an address (None: the cluster at hand)
   or options cannot be right, without a connection: a dry run calls it, too;
 - `opened(address, workers, options) -> AbstractContextManager[Engine]`
-  (`panel.runs.execution.Engine`): the connection to the cluster, and workers on it.
+  (`persona_panel.runs.execution.Engine`): the connection to the cluster, and workers on it.
 
 Another distribution adds one by an entry point:
 
@@ -22,12 +22,12 @@ from contextlib import AbstractContextManager
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from panel.errors import ConfigurationError
-from rubrics.extensions import ExtensionError, extension_names, load_extension
+from persona_panel.files.errors import ConfigurationError
+from persona_panel.rubrics.extensions import ExtensionError, extension_names, load_extension
 
 if TYPE_CHECKING:
     # The help of a command names the engines, and needs no more.
-    from panel.runs.execution import Engine
+    from persona_panel.runs.execution import Engine
 
 _GROUP = "persona_panel.engines"
 

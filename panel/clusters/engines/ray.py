@@ -1,5 +1,5 @@
 """Workers on a Ray cluster, each an actor: what can be said of it without Ray; the engine itself is
-in `panel.clusters.ray_engine`."""
+in `persona_panel.clusters.ray_engine`."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from typing import Any
 
-from panel.errors import ConfigurationError
-from panel.runs.execution import Engine
+from persona_panel.files.errors import ConfigurationError
+from persona_panel.runs.execution import Engine
 
 _HOST_AND_PORT = re.compile(r"(?:\[[0-9A-Fa-f:.]+\]|[^\s:/?#@\[\]]+):([0-9]{1,5})")
 _MOST_PORT = 65535
@@ -87,11 +87,11 @@ def _check_amount(name: str, value: Any) -> None:
 def opened(
     address: str | None, workers: int | None, options: Mapping[str, Any]
 ) -> AbstractContextManager[Engine]:
-    """See `panel.clusters.ray_engine.opened`.
+    """See `persona_panel.clusters.ray_engine.opened`.
 
     Raises:
         ImportError: Ray is not installed.
     """
-    from panel.clusters.ray_engine import opened as opened_on_ray
+    from persona_panel.clusters.ray_engine import opened as opened_on_ray
 
     return opened_on_ray(address, workers, options)

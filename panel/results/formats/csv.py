@@ -12,10 +12,10 @@ from collections.abc import Iterator
 from math import isnan
 from typing import Any, TextIO
 
-from panel.io.csv_cells import cell_of, csv_of
-from panel.results.result import Result
-from panel.results.table import Table
-from panel.statistics.core.estimate import Estimate
+from persona_panel.files.csv_cells import cell_of, csv_of
+from persona_panel.results.result import Result
+from persona_panel.results.table import Table
+from persona_panel.statistics.core.estimate import Estimate
 
 _NUMBERS = ("value", "low", "high", "p", "p_adjusted", "n")
 

@@ -16,16 +16,16 @@ from typing import Any, TextIO
 from jinja2 import Environment
 from markupsafe import Markup
 
-from panel.io.pages import content_source, templates
-from panel.results.axis import Axis
-from panel.results.page_text import sentence, shown
-from panel.results.result import Result
-from panel.results.shown import shown_table
-from panel.results.table import Table, one_line
-from panel.secrets import SECRETS
-from panel.statistics.core.estimate import Estimate
+from persona_panel.files.pages import content_source, templates
+from persona_panel.files.secrets import SECRETS
+from persona_panel.results.axis import Axis
+from persona_panel.results.page_text import sentence, shown
+from persona_panel.results.result import Result
+from persona_panel.results.shown import shown_table
+from persona_panel.results.table import Table, one_line
+from persona_panel.statistics.core.estimate import Estimate
 
-TEMPLATES = ("panel.results", "templates")
+TEMPLATES = ("persona_panel.results", "templates")
 """Package and folder of the templates, for pages that use their marks."""
 
 

@@ -9,10 +9,10 @@ from typing import TextIO
 
 import orjson
 
-from panel.io.documents import as_json
-from panel.results.document import result_document
-from panel.results.result import Result
-from panel.secrets.visible import say_json
+from persona_panel.files.documents import as_json
+from persona_panel.files.secrets.visible import say_json
+from persona_panel.results.document import result_document
+from persona_panel.results.result import Result
 
 
 def render(result: Result, to: TextIO, *, full: bool) -> None:

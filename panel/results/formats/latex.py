@@ -12,9 +12,9 @@ from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 from typing import TextIO
 
-from panel.results.console import ReportTable, in_document
-from panel.results.result import Result
-from panel.results.shown import ResultPart, parts_of
+from persona_panel.results.console import ReportTable, in_document
+from persona_panel.results.result import Result
+from persona_panel.results.shown import ResultPart, parts_of
 
 _SIGNS = {
     "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "%": r"\%",

@@ -6,9 +6,9 @@ import re
 from collections.abc import Sequence
 from typing import TextIO
 
-from panel.results.console import ReportTable, in_document
-from panel.results.result import Result
-from panel.results.shown import ResultPart, parts_of
+from persona_panel.results.console import ReportTable, in_document
+from persona_panel.results.result import Result
+from persona_panel.results.shown import ResultPart, parts_of
 
 _SIGNS = re.compile(r"[\\`*_{}\[\]<>|#~$&]|(?<=\w):(?=//)")
 _BULLET = re.compile(r"^(?=[-+]\s)|(?<=^\d)(?=[.)]\s)|(?<=^\d\d)(?=[.)]\s)")

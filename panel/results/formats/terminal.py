@@ -6,9 +6,9 @@ from typing import TextIO
 
 from rich.text import Text
 
-from panel.results.console import ReportTable, output, show_table
-from panel.results.result import Result
-from panel.results.shown import SmallPrint, parts_of
+from persona_panel.results.console import ReportTable, output, show_table
+from persona_panel.results.result import Result
+from persona_panel.results.shown import SmallPrint, parts_of
 
 WHERE_THE_REST_IS = "--full has every table, --json every statistic."
 

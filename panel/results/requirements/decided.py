@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from panel.errors import Fault, InputError
-from panel.results.requirements.decision import Decision, decide
-from panel.results.requirements.figures import Figure, find
-from panel.results.requirements.requirement import Requirement, WrongRequirement, parse_requirement
-from panel.results.requirements.sentences import sentence
+from persona_panel.files.errors import Fault, InputError
+from persona_panel.results.requirements.decision import Decision, decide
+from persona_panel.results.requirements.figures import Figure, find
+from persona_panel.results.requirements.requirement import (
+    Requirement,
+    WrongRequirement,
+    parse_requirement,
+)
+from persona_panel.results.requirements.sentences import sentence
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,13 @@ from difflib import SequenceMatcher
 from heapq import nlargest
 from math import inf, isnan, nan
 
-from panel.results.requirements.requirement import Requirement, WrongRequirement, same_name, written
-from panel.statistics.core.sampled_mean import SampledMean
+from persona_panel.results.requirements.requirement import (
+    Requirement,
+    WrongRequirement,
+    same_name,
+    written,
+)
+from persona_panel.statistics.core.sampled_mean import SampledMean
 
 _NAMES_SHOWN = 6
 _ANNOTATOR_TEST = ("omega", "rho", "alt_test_winning_rate", "alt_test_advantage")

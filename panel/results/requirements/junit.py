@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from xml.etree import ElementTree as Xml
 
-from panel.results.requirements.decided import GateResult
-from panel.results.requirements.sentences import sentence
-from panel.secrets.visible import visible
+from persona_panel.files.secrets.visible import visible
+from persona_panel.results.requirements.decided import GateResult
+from persona_panel.results.requirements.sentences import sentence
 
 # What no XML 1.0 document may hold, escaped or not, beyond what `visible` escapes.
 _FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")

@@ -11,12 +11,12 @@ from collections.abc import Sequence
 from math import isnan
 from textwrap import fill
 
-from panel.conclusions.wording import counted
-from panel.results.requirements.decided import GateResult
-from panel.results.requirements.sentences import found, remark
-from panel.secrets.visible import visible
-from panel.statistics.core.display import number
-from panel.statistics.core.ranking import Leaderboard
+from persona_panel.files.secrets.visible import visible
+from persona_panel.results.conclusions.wording import counted
+from persona_panel.results.requirements.decided import GateResult
+from persona_panel.results.requirements.sentences import found, remark
+from persona_panel.statistics.core.display import number
+from persona_panel.statistics.core.ranking import Leaderboard
 
 _WIDTH = 90
 """Of lines of a block, which no host wraps."""

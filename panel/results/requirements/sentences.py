@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from math import isnan
 
-from panel.conclusions.wording import as_many, counted, power
-from panel.results.requirements.decision import Decision
-from panel.results.requirements.figures import Figure
-from panel.results.requirements.requirement import Requirement
-from panel.statistics.core.display import general, number
+from persona_panel.results.conclusions.wording import as_many, counted, power
+from persona_panel.results.requirements.decision import Decision
+from persona_panel.results.requirements.figures import Figure
+from persona_panel.results.requirements.requirement import Requirement
+from persona_panel.statistics.core.display import general, number
 
 _MOST_DIGITS = 9
 _WRONG = {">=": "below", ">": "at or below", "<=": "above", "<": "at or above"}

@@ -9,28 +9,28 @@ from typing import Literal
 
 import numpy as np
 
-from panel.statistics.agreement.incomplete_rankings import leaves_out_raters
-from panel.statistics.breakdown.stratum_rows import (
+from persona_panel.statistics.agreement.incomplete_rankings import leaves_out_raters
+from persona_panel.statistics.breakdown.stratum_rows import (
     difference_rows,
     stratum_rows,
     without_permutations,
 )
-from panel.statistics.core.arrays import Array, Labels
-from panel.statistics.core.composite import on_composite
-from panel.statistics.core.names import ALL
-from panel.statistics.core.options import (
+from persona_panel.statistics.core.arrays import Array, Labels
+from persona_panel.statistics.core.composite import on_composite
+from persona_panel.statistics.core.names import ALL
+from persona_panel.statistics.core.options import (
     DEFAULT_OPTIONS,
     AnalysisOptions,
     MeasurementLevel,
     check_choice,
 )
-from panel.statistics.core.prompts import OverPrompts
-from panel.statistics.core.registry import BlockOf, OnStep, Registry, StatisticTable
-from panel.statistics.core.results import BlockResult, mean_over_prompts, no_interval
-from panel.statistics.core.statistic import Reason
-from panel.statistics.core.strata import Strata, all_raters_of
-from panel.statistics.core.table import Ratings, Row, kept_without
-from panel.statistics.resampling.jackknife import EstimateKind
+from persona_panel.statistics.core.prompts import OverPrompts
+from persona_panel.statistics.core.registry import BlockOf, OnStep, Registry, StatisticTable
+from persona_panel.statistics.core.results import BlockResult, mean_over_prompts, no_interval
+from persona_panel.statistics.core.statistic import Reason
+from persona_panel.statistics.core.strata import Strata, all_raters_of
+from persona_panel.statistics.core.table import Ratings, Row, kept_without
+from persona_panel.statistics.resampling.jackknife import EstimateKind
 
 Breakdown = Literal["dimension", "group", "source", "prompt", "persona", "model"]
 """What ratings may be broken down by that they name themselves; see `agree`."""
@@ -135,7 +135,7 @@ class AgreementBlock:
 
 
 agreement_statistics: Registry[AgreementBlock] = Registry(
-    "panel.statistics.registered.agreement", FURTHER_AGREEMENT
+    "persona_panel.statistics.registered.agreement", FURTHER_AGREEMENT
 )
 """What `agree` shows."""
 
@@ -152,7 +152,7 @@ def agree(
     By `dimension` there are rows for each dimension, over all items. Rows of the dimension
     `composite` come first, where several dimensions are on one scale and the level is not nominal:
     of the mean over them, on the main statistics; its p-values are a family beside those of the
-    dimensions (`panel.statistics.core.holm.holm_of_two`). By
+    dimensions (`persona_panel.statistics.core.holm.holm_of_two`). By
     `group` there are none, dimensions
     are put together, each item's rating on each as an item of its own (rankings stay within
     a dimension). By anything else there are rows for each stratum and dimension, which the rows'
@@ -185,7 +185,7 @@ def agreement_differences(
 ) -> list[Row]:
     """Whether raters agree more in one stratum, or on one dimension, than on the others: rows of
     all raters together, of strata also on the composite; see
-    `panel.statistics.breakdown.stratum_rows`.
+    `persona_panel.statistics.breakdown.stratum_rows`.
 
     Raises:
         ValueError: as for `agree`.

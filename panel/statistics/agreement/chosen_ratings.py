@@ -17,9 +17,9 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from panel.statistics.agreement.reliability import krippendorff_alpha
-from panel.statistics.core.arrays import Array, IntArray, as_ratings
-from panel.statistics.core.statistic import Statistic
+from persona_panel.statistics.agreement.reliability import krippendorff_alpha
+from persona_panel.statistics.core.arrays import Array, IntArray, as_ratings
+from persona_panel.statistics.core.statistic import Statistic
 
 _SWEEPS = 50
 _SAME = 1e-12

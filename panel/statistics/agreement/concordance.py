@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import ArrayLike
 
-from panel.statistics.core.arrays import (
+from persona_panel.statistics.core.arrays import (
     Array,
     IntArray,
     Labels,
@@ -21,10 +21,10 @@ from panel.statistics.core.arrays import (
     divide,
     encode_labels,
 )
-from panel.statistics.core.prompts import OverPrompts, over_prompts
-from panel.statistics.core.ranks import ranks_within
-from panel.statistics.core.statistic import Reason, Statistic
-from panel.statistics.resampling.permutation import permutation_p_value, shuffled_sums
+from persona_panel.statistics.core.prompts import OverPrompts, over_prompts
+from persona_panel.statistics.core.ranks import ranks_within
+from persona_panel.statistics.core.statistic import Reason, Statistic
+from persona_panel.statistics.resampling.permutation import permutation_p_value, shuffled_sums
 
 CELLS_AT_ONCE = 2_000_000
 """Shuffled ranks held at a time: 16 MB."""

@@ -11,8 +11,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from panel.statistics.core.arrays import Array, as_ratings, count_by_item, divide
-from panel.statistics.core.options import MeasurementLevel, check_choice
+from persona_panel.statistics.core.arrays import Array, as_ratings, count_by_item, divide
+from persona_panel.statistics.core.options import MeasurementLevel, check_choice
 
 
 def disagreement_by_item(ratings: ArrayLike, level: MeasurementLevel = "interval") -> Array:

@@ -13,7 +13,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from panel.statistics.core.arrays import (
+from persona_panel.statistics.core.arrays import (
     ROUNDING,
     Array,
     Resampled,
@@ -22,8 +22,8 @@ from panel.statistics.core.arrays import (
     scaled_to_unit,
     unit_weights,
 )
-from panel.statistics.core.options import check_choice
-from panel.statistics.core.statistic import Reason, Statistic
+from persona_panel.statistics.core.options import check_choice
+from persona_panel.statistics.core.statistic import Reason, Statistic
 
 ICCForm = Literal["icc1", "icc2", "icc2k"]
 

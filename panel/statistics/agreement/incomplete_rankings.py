@@ -20,8 +20,8 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike
 
-from panel.statistics.agreement.concordance import CELLS_AT_ONCE
-from panel.statistics.core.arrays import (
+from persona_panel.statistics.agreement.concordance import CELLS_AT_ONCE
+from persona_panel.statistics.core.arrays import (
     ROUNDING,
     Array,
     Labels,
@@ -30,10 +30,10 @@ from panel.statistics.core.arrays import (
     encode_labels,
     items_by_label,
 )
-from panel.statistics.core.prompts import OverPrompts, over_prompts
-from panel.statistics.core.ranks import ranks_within
-from panel.statistics.core.statistic import Reason, Statistic
-from panel.statistics.resampling.permutation import permutation_p_value, shuffled_sums
+from persona_panel.statistics.core.prompts import OverPrompts, over_prompts
+from persona_panel.statistics.core.ranks import ranks_within
+from persona_panel.statistics.core.statistic import Reason, Statistic
+from persona_panel.statistics.resampling.permutation import permutation_p_value, shuffled_sums
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,12 +14,12 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from panel.statistics.agreement.value_tables import (
+from persona_panel.statistics.agreement.value_tables import (
     ValueTables,
     counts_of_the_first,
     resampled_mean_of,
 )
-from panel.statistics.core.arrays import (
+from persona_panel.statistics.core.arrays import (
     Array,
     DistinctValues,
     IntArray,
@@ -31,8 +31,8 @@ from panel.statistics.core.arrays import (
     paired_scores,
     unit_weights,
 )
-from panel.statistics.core.options import check_choice
-from panel.statistics.core.statistic import Reason, Statistic
+from persona_panel.statistics.core.options import check_choice
+from persona_panel.statistics.core.statistic import Reason, Statistic
 
 KappaWeights = Literal["none", "linear", "quadratic"]
 

@@ -9,18 +9,18 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from panel.statistics.agreement.kappa import (
+from persona_panel.statistics.agreement.kappa import (
     kappa_matrix,
     resampled_cohen_kappa,
     resampled_mean_kappa,
 )
-from panel.statistics.agreement.rank_matrices import (
+from persona_panel.statistics.agreement.rank_matrices import (
     resampled_mean_spearman,
     resampled_mean_tau_b,
     spearman_matrix,
     tau_b_matrix,
 )
-from panel.statistics.core.arrays import (
+from persona_panel.statistics.core.arrays import (
     Array,
     IntArray,
     Labels,
@@ -30,10 +30,10 @@ from panel.statistics.core.arrays import (
     mean_of,
     unit_weights,
 )
-from panel.statistics.core.options import check_choice
-from panel.statistics.core.prompts import OverPrompts, over_prompts
-from panel.statistics.core.statistic import Reason, Statistic
-from panel.statistics.humans.correlation import resampled_correlation
+from persona_panel.statistics.core.options import check_choice
+from persona_panel.statistics.core.prompts import OverPrompts, over_prompts
+from persona_panel.statistics.core.statistic import Reason, Statistic
+from persona_panel.statistics.humans.correlation import resampled_correlation
 
 PairStatistic = Literal[
     "tau_b",

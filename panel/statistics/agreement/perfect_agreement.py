@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from panel.statistics.agreement.rank_matrices import same_rankings
-from panel.statistics.core.arrays import Array, Labels, Mask, as_ratings, items_by_label
-from panel.statistics.core.prompts import OverPrompts, over_prompts
-from panel.statistics.core.statistic import Reason, Statistic
+from persona_panel.statistics.agreement.rank_matrices import same_rankings
+from persona_panel.statistics.core.arrays import Array, Labels, Mask, as_ratings, items_by_label
+from persona_panel.statistics.core.prompts import OverPrompts, over_prompts
+from persona_panel.statistics.core.statistic import Reason, Statistic
 
 
 @dataclass(frozen=True, slots=True)

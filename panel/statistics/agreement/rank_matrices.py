@@ -5,7 +5,7 @@ Products of those signs count the agreements of two raters, and the pairs of ite
 apart among those that the other rated. Both are sums over pairs of items, so what leaving out a
 few items takes away needs only the pairs that those items are in. Twice a centred rank is the
 sum of an item's signs, so that ρ needs no more. Where ratings have few values, both sums come from
-`panel.statistics.agreement.value_tables`.
+`persona_panel.statistics.agreement.value_tables`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from panel.statistics.agreement.value_tables import (
+from persona_panel.statistics.agreement.value_tables import (
     Sums,
     ValueTables,
     mean_over_pairs,
@@ -23,7 +23,7 @@ from panel.statistics.agreement.value_tables import (
     spearman_sums,
     tau_b_sums,
 )
-from panel.statistics.core.arrays import Array, IntArray, Resampled, as_ratings, divide
+from persona_panel.statistics.core.arrays import Array, IntArray, Resampled, as_ratings, divide
 
 CELLS_AT_ONCE = 2_000_000
 """Differences between items that are held at a time: 8 MB an array."""

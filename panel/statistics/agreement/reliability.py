@@ -15,7 +15,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from panel.statistics.core.arrays import (
+from persona_panel.statistics.core.arrays import (
     Array,
     Resampled,
     as_ratings,
@@ -24,8 +24,8 @@ from panel.statistics.core.arrays import (
     scaled_to_unit,
     unit_weights,
 )
-from panel.statistics.core.options import MeasurementLevel, check_choice
-from panel.statistics.core.statistic import Reason, Statistic
+from persona_panel.statistics.core.options import MeasurementLevel, check_choice
+from persona_panel.statistics.core.statistic import Reason, Statistic
 
 CELLS_AT_ONCE = 2_000_000
 """Items × resamples held at a time: 16 MB an array, so memory does not grow with resamples."""

@@ -13,7 +13,7 @@ from typing import Self
 
 import numpy as np
 
-from panel.statistics.core.arrays import Array, IntArray, Mask, Resampled, divide
+from persona_panel.statistics.core.arrays import Array, IntArray, Mask, Resampled, divide
 
 MOST_VALUES = 32
 """Of more values tables would be larger than what they save."""

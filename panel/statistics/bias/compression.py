@@ -10,8 +10,8 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import ArrayLike
 
-from panel.statistics.core.arrays import Array, Resampled, as_ratings, count_by_item, divide
-from panel.statistics.core.statistic import Reason, Statistic
+from persona_panel.statistics.core.arrays import Array, Resampled, as_ratings, count_by_item, divide
+from persona_panel.statistics.core.statistic import Reason, Statistic
 
 
 def score_entropy(ratings: ArrayLike) -> Statistic:

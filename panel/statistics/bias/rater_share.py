@@ -12,9 +12,16 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from panel.statistics.core.arrays import Array, Labels, Resampled, as_ratings, divide, encode_labels
-from panel.statistics.core.statistic import Reason, Statistic
-from panel.statistics.quality.components import RESIDUAL, variance_components
+from persona_panel.statistics.core.arrays import (
+    Array,
+    Labels,
+    Resampled,
+    as_ratings,
+    divide,
+    encode_labels,
+)
+from persona_panel.statistics.core.statistic import Reason, Statistic
+from persona_panel.statistics.quality.components import RESIDUAL, variance_components
 
 ComponentName = Literal["item", "rater", "residual"]
 

@@ -11,7 +11,7 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike
 
-from panel.statistics.core.arrays import (
+from persona_panel.statistics.core.arrays import (
     Array,
     IntArray,
     Labels,
@@ -22,7 +22,7 @@ from panel.statistics.core.arrays import (
     paired_scores,
     scaled_to_unit,
 )
-from panel.statistics.core.statistic import Reason, Statistic
+from persona_panel.statistics.core.statistic import Reason, Statistic
 
 _ROUNDING = 1e-12
 """Of a quantity's squares, a share below this inside groups is the rounding of their means."""

@@ -4,8 +4,9 @@
 `best`: the share of prompts where the best of the texts of both kinds is one of `a`. `first
 place`: the same where all kinds count. Ties count half, or in equal parts. A prompt counts once.
 
-Intervals are Wilson's over prompts (see `panel.statistics.core.scaled_mean`), of what is the same
-in all prompts Clopper's and Pearson's. Win rates are tested against a half by flipping signs. For
+Intervals are Wilson's over prompts (see `persona_panel.statistics.core.scaled_mean`), of what is
+the same in all prompts Clopper's and Pearson's. Win rates are tested against a half by flipping
+signs. For
 the best texts the test is exact: where kinds do not differ they are drawn from all texts of the
 prompt, so that who has more texts has more of them. `benchmarks/null_breakdowns.py` measures how
 often intervals and tests err.
@@ -22,14 +23,14 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from panel.statistics.core.arrays import Array, Labels, as_scores, items_by_label
-from panel.statistics.core.binomial import binomial_interval
-from panel.statistics.core.holm import holm
-from panel.statistics.core.sampled_mean import sampled_mean
-from panel.statistics.core.scaled_mean import scaled_interval
-from panel.statistics.core.statistic import Reason
-from panel.statistics.core.tested import Tested
-from panel.statistics.resampling.sign_flip import sign_flip_p_values
+from persona_panel.statistics.core.arrays import Array, Labels, as_scores, items_by_label
+from persona_panel.statistics.core.binomial import binomial_interval
+from persona_panel.statistics.core.holm import holm
+from persona_panel.statistics.core.sampled_mean import sampled_mean
+from persona_panel.statistics.core.scaled_mean import scaled_interval
+from persona_panel.statistics.core.statistic import Reason
+from persona_panel.statistics.core.tested import Tested
+from persona_panel.statistics.resampling.sign_flip import sign_flip_p_values
 
 LEAST_PROMPTS = 5
 """Below it there is neither an interval nor a test."""

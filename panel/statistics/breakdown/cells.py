@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from panel.statistics.core.arrays import Array, IntArray, divide, encode_labels
+from persona_panel.statistics.core.arrays import Array, IntArray, divide, encode_labels
 
 
 @dataclass(frozen=True, slots=True, eq=False)

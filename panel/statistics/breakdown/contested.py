@@ -28,12 +28,12 @@ from math import nan, pi, sqrt
 import numpy as np
 import scipy
 
-from panel.statistics.breakdown.cells import PersonaCells, mean_there, without_severity
-from panel.statistics.core.arrays import ROUNDING, Array, Mask, divide
-from panel.statistics.core.holm import holm
-from panel.statistics.core.statistic import Reason
-from panel.statistics.core.student_t import critical_t
-from panel.statistics.core.tested import LEVEL, Tested
+from persona_panel.statistics.breakdown.cells import PersonaCells, mean_there, without_severity
+from persona_panel.statistics.core.arrays import ROUNDING, Array, Mask, divide
+from persona_panel.statistics.core.holm import holm
+from persona_panel.statistics.core.statistic import Reason
+from persona_panel.statistics.core.student_t import critical_t
+from persona_panel.statistics.core.tested import LEVEL, Tested
 
 
 @dataclass(frozen=True, slots=True)

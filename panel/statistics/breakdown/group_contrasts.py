@@ -4,7 +4,7 @@ model against another; and whether they see systems differently.
 A difference is taken inside what both share (axes inside a model, models inside a persona), then
 averaged over that, over the responses to a prompt and over prompts. Where judges are a sample, too,
 the personas of each group and the models they speak through (of two models, the personas) add
-their variance; see `panel.statistics.core.sampled_mean`.
+their variance; see `persona_panel.statistics.core.sampled_mean`.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from panel.statistics.breakdown.cells import mean_there, means_by
-from panel.statistics.core.arrays import Array, IntArray, Labels, divide, encode_labels
-from panel.statistics.core.holm import holm
-from panel.statistics.core.options import Random
-from panel.statistics.core.sampled_mean import SampledMean, mean_and_levels
-from panel.statistics.core.statistic import Reason
-from panel.statistics.core.tested import Tested
+from persona_panel.statistics.breakdown.cells import mean_there, means_by
+from persona_panel.statistics.core.arrays import Array, IntArray, Labels, divide, encode_labels
+from persona_panel.statistics.core.holm import holm
+from persona_panel.statistics.core.options import Random
+from persona_panel.statistics.core.sampled_mean import SampledMean, mean_and_levels
+from persona_panel.statistics.core.statistic import Reason
+from persona_panel.statistics.core.tested import Tested
 
 ALL_SYSTEMS = "all"
 

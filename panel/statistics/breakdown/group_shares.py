@@ -2,10 +2,10 @@
 
 A text is a judge's rationale, a feature a key point that it makes, a group the system that it is
 about, say. Texts about one prompt are alike, so prompts are the clusters: a share's interval is the
-jackknife's over prompts in Wilson's form (`panel.statistics.resampling.jackknife`). A difference of
-two groups is the mean over the prompts that both have of the prompts' differences, with Student's
-interval and test (`panel.statistics.core.sampled_mean`); p-values are adjusted by Holm over all
-pairs and features.
+jackknife's over prompts in Wilson's form (`persona_panel.statistics.resampling.jackknife`). A
+difference of two groups is the mean over the prompts that both have of the prompts' differences,
+with Student's interval and test (`persona_panel.statistics.core.sampled_mean`); p-values are
+adjusted by Holm over all pairs and features.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from math import nan
 import numpy as np
 from numpy.typing import ArrayLike
 
-from panel.statistics.core.arrays import Array, Labels, Mask, encode_labels
-from panel.statistics.core.holm import holm
-from panel.statistics.core.sampled_mean import sampled_mean
-from panel.statistics.core.statistic import Reason
-from panel.statistics.core.tested import Tested
-from panel.statistics.paired.differences import mean_over_prompts_of
-from panel.statistics.resampling.jackknife import jackknife
-from panel.statistics.resampling.weights import resampled_mean
+from persona_panel.statistics.core.arrays import Array, Labels, Mask, encode_labels
+from persona_panel.statistics.core.holm import holm
+from persona_panel.statistics.core.sampled_mean import sampled_mean
+from persona_panel.statistics.core.statistic import Reason
+from persona_panel.statistics.core.tested import Tested
+from persona_panel.statistics.paired.differences import mean_over_prompts_of
+from persona_panel.statistics.resampling.jackknife import jackknife
+from persona_panel.statistics.resampling.weights import resampled_mean
 
 
 @dataclass(frozen=True, slots=True)

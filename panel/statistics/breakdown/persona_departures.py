@@ -1,7 +1,7 @@
 """How far personas are above or below the panel: in all, by system, by dimension.
 
 Each cell is a mean over prompts with Student's interval and test; see
-`panel.statistics.core.sampled_mean`. Holm's correction is over all cells of a table.
+`persona_panel.statistics.core.sampled_mean`. Holm's correction is over all cells of a table.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from math import isnan, nan
 
 import numpy as np
 
-from panel.statistics.breakdown.cells import PersonaCells, departures, mean_there, means_by
-from panel.statistics.core.arrays import Array, IntArray, Labels, encode_labels
-from panel.statistics.core.holm import holm
-from panel.statistics.core.sampled_mean import sampled_mean
-from panel.statistics.core.statistic import Reason
-from panel.statistics.core.tested import Tested
+from persona_panel.statistics.breakdown.cells import PersonaCells, departures, mean_there, means_by
+from persona_panel.statistics.core.arrays import Array, IntArray, Labels, encode_labels
+from persona_panel.statistics.core.holm import holm
+from persona_panel.statistics.core.sampled_mean import sampled_mean
+from persona_panel.statistics.core.statistic import Reason
+from persona_panel.statistics.core.tested import Tested
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,10 +19,10 @@ from math import isnan, nan, sqrt
 
 import numpy as np
 
-from panel.statistics.core.arrays import Array, Labels, encode_labels
-from panel.statistics.core.sampled_mean import sampled_mean
-from panel.statistics.core.statistic import Reason
-from panel.statistics.core.student_t import critical_t, two_sided_p
+from persona_panel.statistics.core.arrays import Array, Labels, encode_labels
+from persona_panel.statistics.core.sampled_mean import sampled_mean
+from persona_panel.statistics.core.statistic import Reason
+from persona_panel.statistics.core.student_t import critical_t, two_sided_p
 
 _NONE = 1e-9
 

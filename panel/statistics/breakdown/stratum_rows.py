@@ -14,21 +14,21 @@ from math import ceil, nan
 
 import numpy as np
 
-from panel.statistics.breakdown.stratum_differences import (
+from persona_panel.statistics.breakdown.stratum_differences import (
     StratumDifference,
     StratumFigure,
     stratum_differences,
 )
-from panel.statistics.core.arrays import Labels, encode_labels, unit_weights
-from panel.statistics.core.holm import holm
-from panel.statistics.core.names import ALL
-from panel.statistics.core.options import AnalysisOptions
-from panel.statistics.core.registry import Block, BlockT, OnStep, Registry
-from panel.statistics.core.results import BlockResult, adjust_over_dimensions, interval_of
-from panel.statistics.core.statistic import Reason
-from panel.statistics.core.table import Row
-from panel.statistics.resampling.jackknife import MOST_GROUPS
-from panel.statistics.resampling.weights import left_out_weights
+from persona_panel.statistics.core.arrays import Labels, encode_labels, unit_weights
+from persona_panel.statistics.core.holm import holm
+from persona_panel.statistics.core.names import ALL
+from persona_panel.statistics.core.options import AnalysisOptions
+from persona_panel.statistics.core.registry import Block, BlockT, OnStep, Registry
+from persona_panel.statistics.core.results import BlockResult, adjust_over_dimensions, interval_of
+from persona_panel.statistics.core.statistic import Reason
+from persona_panel.statistics.core.table import Row
+from persona_panel.statistics.resampling.jackknife import MOST_GROUPS
+from persona_panel.statistics.resampling.weights import left_out_weights
 
 LESS_OTHERS = ", less the mean of the others"
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from panel.statistics.core.arrays import Array
-from panel.statistics.core.holm import adjusted_stepwise
+from persona_panel.statistics.core.arrays import Array
+from persona_panel.statistics.core.holm import adjusted_stepwise
 
 
 def benjamini_yekutieli(p_values: ArrayLike) -> Array:

@@ -20,7 +20,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from panel.statistics.core.arrays import Array, as_ratings, as_scores
+from persona_panel.statistics.core.arrays import Array, as_ratings, as_scores
 
 _STEP, _REACH = 0.1, 35.0
 """Of the logarithm over which is integrated; steps are finer where the sum of many angles turns

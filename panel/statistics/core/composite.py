@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from panel.statistics.core.names import COMPOSITE
-from panel.statistics.core.table import Ratings
+from persona_panel.statistics.core.names import COMPOSITE
+from persona_panel.statistics.core.table import Ratings
 
 _MOST_WIDTHS = 8.0
 """How many times as wide as another the range of a dimension's ratings may be, if both are on one

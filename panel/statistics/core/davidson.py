@@ -22,8 +22,8 @@ from math import inf, nan
 import numpy as np
 import scipy
 
-from panel.statistics.core.arrays import ROUNDING, Array, Mask
-from panel.statistics.core.statistic import Reason
+from persona_panel.statistics.core.arrays import ROUNDING, Array, Mask
+from persona_panel.statistics.core.statistic import Reason
 
 _MOST_STEPS = 100
 _CONVERGED = 1e-10

@@ -6,12 +6,12 @@ from dataclasses import dataclass, replace
 from math import inf, isnan, nan
 from typing import TYPE_CHECKING, Any
 
-from panel.statistics.core.display import ends as ends_text
-from panel.statistics.core.display import number, signed
-from panel.statistics.core.tested import LEVEL
+from persona_panel.statistics.core.display import ends as ends_text
+from persona_panel.statistics.core.display import number, signed
+from persona_panel.statistics.core.tested import LEVEL
 
 if TYPE_CHECKING:
-    from panel.statistics.core.sampled_mean import SampledMean
+    from persona_panel.statistics.core.sampled_mean import SampledMean
 
 
 @dataclass(frozen=True, slots=True)

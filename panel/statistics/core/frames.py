@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import polars
     import pyarrow
 
-    from panel.statistics.core.table import Ratings
+    from persona_panel.statistics.core.table import Ratings
 
 T = TypeVar("T")
 

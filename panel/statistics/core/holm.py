@@ -12,7 +12,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import ArrayLike
 
-from panel.statistics.core.arrays import Array
+from persona_panel.statistics.core.arrays import Array
 
 
 def holm(p_values: ArrayLike) -> Array:

@@ -7,8 +7,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from panel.statistics.core.arrays import Array, IntArray, Labels, Resampled, divide, encode_labels
-from panel.statistics.core.statistic import Reason, Statistic
+from persona_panel.statistics.core.arrays import (
+    Array,
+    IntArray,
+    Labels,
+    Resampled,
+    divide,
+    encode_labels,
+)
+from persona_panel.statistics.core.statistic import Reason, Statistic
 
 
 @dataclass(frozen=True, slots=True)

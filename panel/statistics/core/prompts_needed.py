@@ -15,10 +15,10 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike
 
-from panel.statistics.core.arrays import Array
-from panel.statistics.core.sampled_mean import SampledMean
-from panel.statistics.core.student_t import values_needed
-from panel.statistics.core.tested import MOST, POWER
+from persona_panel.statistics.core.arrays import Array
+from persona_panel.statistics.core.sampled_mean import SampledMean
+from persona_panel.statistics.core.student_t import values_needed
+from persona_panel.statistics.core.tested import MOST, POWER
 
 
 def prompts_needed(found: SampledMean, level: float) -> int | None:

@@ -12,12 +12,12 @@ from math import inf, isnan, nan
 
 import numpy as np
 
-from panel.statistics.core.arrays import Array, IntArray, divide
-from panel.statistics.core.holm import holm
-from panel.statistics.core.options import Random
-from panel.statistics.core.sampled_mean import JudgeSample, SampledMean, sampled_mean
-from panel.statistics.core.statistic import Reason
-from panel.statistics.core.tested import Tested
+from persona_panel.statistics.core.arrays import Array, IntArray, divide
+from persona_panel.statistics.core.holm import holm
+from persona_panel.statistics.core.options import Random
+from persona_panel.statistics.core.sampled_mean import JudgeSample, SampledMean, sampled_mean
+from persona_panel.statistics.core.statistic import Reason
+from persona_panel.statistics.core.tested import Tested
 
 Limits = tuple[float, float]
 UNLIMITED: Limits = (-inf, inf)
@@ -172,14 +172,14 @@ def rank_systems(
     A system of which more than half of the judgments are abstentions is on the board and is not
     ranked: it has no interval, and is compared with no other.
 
-    A prompt counts once for a system however many responses it has to it, and a response
-    without a composite counts nowhere. Intervals are Student's; see
-    `panel.statistics.core.sampled_mean`. Systems are compared prompt by prompt, and p-values
-    adjusted by Holm over all pairs, so that of equal systems one is said to be ahead in at most
-    5 % of leaderboards. A system's range of ranks leaves out the places of those that it is shown
-    to differ from, and with that holds for all systems at once (Mogstad et al. 2024, "Inference
-    for ranks with applications to mobility across neighbourhoods and academic achievement across
-    countries").
+    A prompt counts once for a system however many responses it has to it, and a response without a
+    composite counts nowhere. Intervals are Student's; see
+    `persona_panel.statistics.core.sampled_mean`. Systems are compared prompt by prompt, and
+    p-values adjusted by Holm over all pairs, so that of equal systems one is said to be ahead in at
+    most 5 % of leaderboards. A system's range of ranks leaves out the places of those that it is
+    shown to differ from, and with that holds for all systems at once (Mogstad et al. 2024,
+    "Inference for ranks with applications to mobility across neighbourhoods and academic
+    achievement across countries").
 
     >>> board = rank_systems(
     ...     ["a", "b"], ["p", "p"], np.array([3.0, 4.0]), np.empty((2, 0)), []

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from panel.statistics.core.arrays import Array, Labels, as_ratings, encode_labels
+from persona_panel.statistics.core.arrays import Array, Labels, as_ratings, encode_labels
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,11 +17,11 @@ from pkgutil import iter_modules
 from typing import Generic, Literal, Protocol, Self, TypeVar, get_args
 from warnings import warn
 
-from panel.statistics.core.arrays import Labels
-from panel.statistics.core.options import AnalysisOptions, MeasurementLevel, check_choice
-from panel.statistics.core.results import BlockResult, rows_of
-from panel.statistics.core.statistic import Reason, Statistic
-from panel.statistics.core.table import Row
+from persona_panel.statistics.core.arrays import Labels
+from persona_panel.statistics.core.options import AnalysisOptions, MeasurementLevel, check_choice
+from persona_panel.statistics.core.results import BlockResult, rows_of
+from persona_panel.statistics.core.statistic import Reason, Statistic
+from persona_panel.statistics.core.table import Row
 
 ENTRY_POINTS = "persona_panel.statistics"
 

@@ -6,13 +6,13 @@ from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from math import inf, isnan, nan
 
-from panel.statistics.core.arrays import Labels, Mask, Resampled
-from panel.statistics.core.holm import holm_of_two
-from panel.statistics.core.options import AnalysisOptions
-from panel.statistics.core.prompts import OverPrompts, resampled_over_prompts
-from panel.statistics.core.statistic import Reason, Statistic
-from panel.statistics.core.table import Row
-from panel.statistics.resampling.jackknife import EstimateKind, Interval, jackknife
+from persona_panel.statistics.core.arrays import Labels, Mask, Resampled
+from persona_panel.statistics.core.holm import holm_of_two
+from persona_panel.statistics.core.options import AnalysisOptions
+from persona_panel.statistics.core.prompts import OverPrompts, resampled_over_prompts
+from persona_panel.statistics.core.statistic import Reason, Statistic
+from persona_panel.statistics.core.table import Row
+from persona_panel.statistics.resampling.jackknife import EstimateKind, Interval, jackknife
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any, Literal, overload
 
-from panel.statistics.core.frames import ColumnKind, FrameLibrary, field_columns, frame_of
-from panel.statistics.core.table import Row
+from persona_panel.statistics.core.frames import ColumnKind, FrameLibrary, field_columns, frame_of
+from persona_panel.statistics.core.table import Row
 
 if TYPE_CHECKING:
     import pandas

@@ -1,9 +1,9 @@
 """The mean over prompts of panel scores, with what prompts and judges leave open about it.
 
 Prompts alone: Student's t over the prompts' scores. Judges as a sample, too: to the variance of
-the mean that prompts bring, each factor of the judges (personas and models, where they are
-crossed; else judges) adds its own, from how far each of its levels moves the mean; the degrees of
-freedom are Satterthwaite's. Sources as in `panel.statistics.resampling.jackknife`: it is the
+the mean that prompts bring, each factor of the judges (personas and models, where they are crossed;
+else judges) adds its own, from how far each of its levels moves the mean; the degrees of freedom
+are Satterthwaite's. Sources as in `persona_panel.statistics.resampling.jackknife`: it is the
 jackknife's figure, got from each judge's influence instead of leaving them out one by one.
 """
 
@@ -15,10 +15,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from panel.statistics.core.arrays import ROUNDING, Array, Labels, divide, encode_labels
-from panel.statistics.core.statistic import Reason
-from panel.statistics.core.student_t import two_sided_p
-from panel.statistics.resampling.jackknife import LEAST_JUDGES, reach_of, standard_errors
+from persona_panel.statistics.core.arrays import ROUNDING, Array, Labels, divide, encode_labels
+from persona_panel.statistics.core.statistic import Reason
+from persona_panel.statistics.core.student_t import two_sided_p
+from persona_panel.statistics.resampling.jackknife import LEAST_JUDGES, reach_of, standard_errors
 
 
 @dataclass(frozen=True, slots=True, eq=False)

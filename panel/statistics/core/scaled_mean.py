@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import inf, isinf, sqrt
 
-from panel.statistics.core.student_t import critical_t
+from persona_panel.statistics.core.student_t import critical_t
 
 
 def scaled_interval(

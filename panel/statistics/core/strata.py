@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from panel.statistics.core.table import NO_PERSONA_GROUP, Ratings
+from persona_panel.statistics.core.table import NO_PERSONA_GROUP, Ratings
 
 PROMPT = "prompt"
 

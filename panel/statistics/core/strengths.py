@@ -1,11 +1,11 @@
 """How strong systems are by who was preferred to whom: Bradley and Terry's model over prompts.
 
-The model, its ties and its sources are in `panel.statistics.core.davidson`. Intervals are the
-jackknife's over prompts, each left out by one Newton step, with Student's t; see
-`panel.statistics.resampling.jackknife` for its sources, and `benchmarks/strengths.py` for how often
-they cover, `benchmarks/uneven_prompts.py` where prompts have unequal numbers of comparisons. As a
-prompt counts by its comparisons, t has the degrees of freedom of as many prompts of one size as a
-system's are worth: L. Kish (1965), *Survey Sampling*, section 8.2.
+The model, its ties and its sources are in `persona_panel.statistics.core.davidson`. Intervals are
+the jackknife's over prompts, each left out by one Newton step, with Student's t; see
+`persona_panel.statistics.resampling.jackknife` for its sources, and `benchmarks/strengths.py` for
+how often they cover, `benchmarks/uneven_prompts.py` where prompts have unequal numbers of
+comparisons. As a prompt counts by its comparisons, t has the degrees of freedom of as many prompts
+of one size as a system's are worth: L. Kish (1965), *Survey Sampling*, section 8.2.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from math import exp, nan, prod
 import numpy as np
 import scipy
 
-from panel.statistics.core.arrays import (
+from persona_panel.statistics.core.arrays import (
     ROUNDING,
     Array,
     IntArray,
@@ -26,12 +26,12 @@ from panel.statistics.core.arrays import (
     divide,
     encode_labels,
 )
-from panel.statistics.core.davidson import DavidsonFit, PairCounts
-from panel.statistics.core.holm import holm
-from panel.statistics.core.options import Random
-from panel.statistics.core.sampled_mean import SampledMean
-from panel.statistics.core.statistic import Reason
-from panel.statistics.resampling.jackknife import LEAST_JUDGES, standard_errors
+from persona_panel.statistics.core.davidson import DavidsonFit, PairCounts
+from persona_panel.statistics.core.holm import holm
+from persona_panel.statistics.core.options import Random
+from persona_panel.statistics.core.sampled_mean import SampledMean
+from persona_panel.statistics.core.statistic import Reason
+from persona_panel.statistics.resampling.jackknife import LEAST_JUDGES, standard_errors
 
 LEAST_PROMPTS = 5
 """With fewer prompts there is no interval: of three, one in nine is less than a third as wide as

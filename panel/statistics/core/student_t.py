@@ -15,8 +15,8 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike
 
-from panel.statistics.core.arrays import ROUNDING, as_scores
-from panel.statistics.core.tested import MOST, POWER
+from persona_panel.statistics.core.arrays import ROUNDING, as_scores
+from persona_panel.statistics.core.tested import MOST, POWER
 
 _NORMAL_FROM = 2_000
 _PRECISION = 1e-6

@@ -9,15 +9,15 @@ from math import nan
 
 import numpy as np
 
-from panel.statistics.core.arrays import Array, Labels, Mask, encode_labels
-from panel.statistics.core.coverage import Coverage
-from panel.statistics.core.display import Facts, counted, counted_beside
-from panel.statistics.core.frames import FrameMethod, rating_columns
-from panel.statistics.core.names import ALL
-from panel.statistics.core.options import Random
-from panel.statistics.core.origin import RatingsOrigin
-from panel.statistics.core.statistic import Reason
-from panel.statistics.figures.ratings import RatingsPlots
+from persona_panel.statistics.core.arrays import Array, Labels, Mask, encode_labels
+from persona_panel.statistics.core.coverage import Coverage
+from persona_panel.statistics.core.display import Facts, counted, counted_beside
+from persona_panel.statistics.core.frames import FrameMethod, rating_columns
+from persona_panel.statistics.core.names import ALL
+from persona_panel.statistics.core.options import Random
+from persona_panel.statistics.core.origin import RatingsOrigin
+from persona_panel.statistics.core.statistic import Reason
+from persona_panel.statistics.figures.ratings import RatingsPlots
 
 NO_PERSONA_GROUP = ", no persona"
 """What the group of a panel's judges without a persona is called, behind the panel's name."""
@@ -87,7 +87,7 @@ class Ratings:
                 raise ValueError(f"{len(labels)} {kind} for {length}")
 
     to_frame = FrameMethod(rating_columns)
-    """See `panel.statistics.core.frames.rating_columns`."""
+    """See `persona_panel.statistics.core.frames.rating_columns`."""
 
     @property
     def plot(self) -> RatingsPlots:

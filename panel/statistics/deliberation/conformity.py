@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from panel.statistics.core.arrays import (
+from persona_panel.statistics.core.arrays import (
     ROUNDING,
     Array,
     IntArray,
@@ -15,8 +15,8 @@ from panel.statistics.core.arrays import (
     divide,
     encode_labels,
 )
-from panel.statistics.core.statistic import Reason, Statistic
-from panel.statistics.deliberation.revisions import Revisions
+from persona_panel.statistics.core.statistic import Reason, Statistic
+from persona_panel.statistics.deliberation.revisions import Revisions
 
 
 @dataclass(frozen=True, slots=True)

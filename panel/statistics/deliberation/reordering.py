@@ -9,11 +9,11 @@ from math import nan
 import numpy as np
 from numpy.typing import ArrayLike
 
-from panel.statistics.core.arrays import Array, items_by_label, paired_scores
-from panel.statistics.core.prompts import OverPrompts, over_prompts
-from panel.statistics.core.ranking import rank_systems
-from panel.statistics.core.statistic import Statistic
-from panel.statistics.humans.correlation import correlation, within_prompts
+from persona_panel.statistics.core.arrays import Array, items_by_label, paired_scores
+from persona_panel.statistics.core.prompts import OverPrompts, over_prompts
+from persona_panel.statistics.core.ranking import rank_systems
+from persona_panel.statistics.core.statistic import Statistic
+from persona_panel.statistics.humans.correlation import correlation, within_prompts
 
 
 @dataclass(frozen=True, slots=True)

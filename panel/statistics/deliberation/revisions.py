@@ -11,7 +11,7 @@ from math import nan
 
 import numpy as np
 
-from panel.statistics.core.arrays import (
+from persona_panel.statistics.core.arrays import (
     ROUNDING,
     Array,
     Labels,
@@ -21,9 +21,9 @@ from panel.statistics.core.arrays import (
     divide,
     unit_weights,
 )
-from panel.statistics.core.statistic import Reason
-from panel.statistics.resampling.jackknife import EstimateKind, Interval, jackknife
-from panel.statistics.resampling.weights import resampled_mean
+from persona_panel.statistics.core.statistic import Reason
+from persona_panel.statistics.resampling.jackknife import EstimateKind, Interval, jackknife
+from persona_panel.statistics.resampling.weights import resampled_mean
 
 
 @dataclass(frozen=True, slots=True, eq=False)

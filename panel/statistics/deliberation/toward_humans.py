@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 import scipy
 
-from panel.statistics.core.arrays import (
+from persona_panel.statistics.core.arrays import (
     Array,
     IntArray,
     Labels,
@@ -20,13 +20,18 @@ from panel.statistics.core.arrays import (
     encode_labels,
     row_means,
 )
-from panel.statistics.core.holm import holm
-from panel.statistics.core.statistic import Reason
-from panel.statistics.core.tested import LEVEL
-from panel.statistics.deliberation.revisions import Change, change_between, spread_of, spreads
-from panel.statistics.humans.correlation import correlation, resampled_correlation
-from panel.statistics.resampling.sign_flip import sign_flip_p_values
-from panel.statistics.resampling.weights import resampled_mean
+from persona_panel.statistics.core.holm import holm
+from persona_panel.statistics.core.statistic import Reason
+from persona_panel.statistics.core.tested import LEVEL
+from persona_panel.statistics.deliberation.revisions import (
+    Change,
+    change_between,
+    spread_of,
+    spreads,
+)
+from persona_panel.statistics.humans.correlation import correlation, resampled_correlation
+from persona_panel.statistics.resampling.sign_flip import sign_flip_p_values
+from persona_panel.statistics.resampling.weights import resampled_mean
 
 _DIGITS = 9
 _BLOCK = 256

@@ -6,14 +6,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import nan
 
-from panel.statistics.fidelity.group_difference import (
+from persona_panel.statistics.fidelity.group_difference import (
     LEAST_PROMPTS,
     PairedGroupDifference,
     difference_parts,
     reach_over,
 )
-from panel.statistics.fidelity.ratio import ratio_interval
-from panel.statistics.fidelity.verdict import FidelityVerdict, verdict_on
+from persona_panel.statistics.fidelity.ratio import ratio_interval
+from persona_panel.statistics.fidelity.verdict import FidelityVerdict, verdict_on
 
 CONFIDENCE = 0.95
 

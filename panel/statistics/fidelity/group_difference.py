@@ -18,7 +18,7 @@ from math import nan
 import numpy as np
 from numpy.typing import ArrayLike
 
-from panel.statistics.core.arrays import (
+from persona_panel.statistics.core.arrays import (
     Array,
     IntArray,
     Labels,
@@ -28,7 +28,7 @@ from panel.statistics.core.arrays import (
     encode_labels,
     row_means,
 )
-from panel.statistics.resampling.jackknife import reach_of, standard_errors
+from persona_panel.statistics.resampling.jackknife import reach_of, standard_errors
 
 LEAST_RATERS = 5
 """Fewer people of a group are no sample of it: an interval over them does not cover."""

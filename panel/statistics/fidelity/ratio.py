@@ -12,7 +12,7 @@ from math import nan
 
 import numpy as np
 
-from panel.statistics.fidelity.group_difference import (
+from persona_panel.statistics.fidelity.group_difference import (
     PairedGroupDifference,
     difference_parts,
     reach_over,

@@ -12,7 +12,7 @@ from math import nan
 import numpy as np
 from numpy.typing import ArrayLike
 
-from panel.statistics.core.arrays import Array, as_ratings, divide
+from persona_panel.statistics.core.arrays import Array, as_ratings, divide
 
 SPLITS = 100
 RELIABLE = 0.5

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from math import isnan
 from typing import Literal, get_args
 
-from panel.statistics.core.display import number
+from persona_panel.statistics.core.display import number
 
 FidelityVerdict = Literal[
     "as people", "exaggerated", "caricature", "flattened", "reversed", "not measurable"

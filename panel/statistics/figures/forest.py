@@ -10,8 +10,8 @@ from matplotlib import rc_context
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
-from panel.statistics.figures.extra import PageColumns
-from panel.statistics.figures.page import (
+from persona_panel.statistics.figures.extra import PageColumns
+from persona_panel.statistics.figures.page import (
     COLOURS,
     GREY,
     LIGHT,

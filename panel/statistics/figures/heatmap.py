@@ -17,9 +17,9 @@ from matplotlib.cm import ScalarMappable
 from matplotlib.colors import Normalize
 from matplotlib.patches import Patch, Rectangle
 
-from panel.statistics.core.display import signed
-from panel.statistics.figures.extra import PageColumns
-from panel.statistics.figures.page import (
+from persona_panel.statistics.core.display import signed
+from persona_panel.statistics.figures.extra import PageColumns
+from persona_panel.statistics.figures.page import (
     LOOK,
     WIDTHS,
     PaperFigure,

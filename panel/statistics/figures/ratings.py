@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from panel.statistics.core.options import AnalysisOptions
-from panel.statistics.figures.extra import PageColumns, check_plots
+from persona_panel.statistics.core.options import AnalysisOptions
+from persona_panel.statistics.figures.extra import PageColumns, check_plots
 
 if TYPE_CHECKING:
-    from panel.statistics.core.registry import Registry
-    from panel.statistics.core.table import Ratings, Row
-    from panel.statistics.figures.page import PaperFigure
+    from persona_panel.statistics.core.registry import Registry
+    from persona_panel.statistics.core.table import Ratings, Row
+    from persona_panel.statistics.figures.page import PaperFigure
 
 _NO_TESTS = AnalysisOptions(n_permutations=0)
 _CEILING = "human_ceiling_"
@@ -50,8 +50,8 @@ class RatingsPlots:
             ValueError: these ratings have no such statistic.
         """
         check_plots(columns)
-        from panel.statistics.agreement.agree import agree, agreement_statistics
-        from panel.statistics.core.names import ALL
+        from persona_panel.statistics.agreement.agree import agree, agreement_statistics
+        from persona_panel.statistics.core.names import ALL
 
         _check(agreement_statistics, statistic)
         kept = _of(agree(self._ratings, options, only=[statistic]), [statistic])
@@ -87,8 +87,8 @@ class RatingsPlots:
             ValueError: the two have no such statistic.
         """
         check_plots(columns)
-        from panel.statistics.core.names import ALL
-        from panel.statistics.humans.correlate import comparison_statistics, correlate
+        from persona_panel.statistics.core.names import ALL
+        from persona_panel.statistics.humans.correlate import comparison_statistics, correlate
 
         _check(comparison_statistics, statistic)
         ceiling = f"{_CEILING}{statistic}"
@@ -132,8 +132,8 @@ def _by_dimension(
     columns: PageColumns,
 ) -> PaperFigure:
     """A row for each dimension, a series for each name; the rows are of nothing broken down."""
-    from panel.statistics.core.names import ALL
-    from panel.statistics.figures.forest import (
+    from persona_panel.statistics.core.names import ALL
+    from persona_panel.statistics.figures.forest import (
         ForestMarks,
         ForestPanel,
         ForestPoint,

@@ -2,8 +2,9 @@
 
 Source: the argument-quality paper, section 4.3 and table 4. It marks changes as significant
 without naming its test. Here both α are computed without each prompt in turn, and Student's t over
-prompts (the jackknife's, see `panel.statistics.resampling.jackknife`) gives the interval of their
-difference and its p-value. Of n additions each is tested at a level n times as strict, and has an
+prompts (the jackknife's, see `persona_panel.statistics.resampling.jackknife`) gives the interval of
+their difference and its p-value. Of n additions each is tested at a level n times as strict, and
+has an
 interval to match (Bonferroni): the α of so many raters are too much alike for their correlation
 to be estimated from few prompts, which tests of the largest t would need.
 """
@@ -16,8 +17,8 @@ from math import nan
 import numpy as np
 from numpy.typing import ArrayLike
 
-from panel.statistics.agreement.reliability import krippendorff_alpha, resampled_alpha
-from panel.statistics.core.arrays import (
+from persona_panel.statistics.agreement.reliability import krippendorff_alpha, resampled_alpha
+from persona_panel.statistics.core.arrays import (
     Array,
     Labels,
     as_ratings,
@@ -25,10 +26,10 @@ from panel.statistics.core.arrays import (
     encode_labels,
     has_two_ratings,
 )
-from panel.statistics.core.options import MeasurementLevel, check_confidence
-from panel.statistics.core.statistic import Reason, Statistic
-from panel.statistics.core.student_t import two_sided_p
-from panel.statistics.resampling.jackknife import Interval, jackknife
+from persona_panel.statistics.core.options import MeasurementLevel, check_confidence
+from persona_panel.statistics.core.statistic import Reason, Statistic
+from persona_panel.statistics.core.student_t import two_sided_p
+from persona_panel.statistics.resampling.jackknife import Interval, jackknife
 
 
 @dataclass(frozen=True, slots=True)

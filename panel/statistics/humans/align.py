@@ -8,20 +8,20 @@ from math import nan
 
 import numpy as np
 
-from panel.statistics.core.arrays import rows_of
-from panel.statistics.core.composite import on_composite
-from panel.statistics.core.frames import FrameColumn, FrameMethod, field_columns
-from panel.statistics.core.holm import holm_of_two
-from panel.statistics.core.names import COMPOSITE
-from panel.statistics.core.table import Ratings
-from panel.statistics.humans.alignment import (
+from persona_panel.statistics.core.arrays import rows_of
+from persona_panel.statistics.core.composite import on_composite
+from persona_panel.statistics.core.frames import FrameColumn, FrameMethod, field_columns
+from persona_panel.statistics.core.holm import holm_of_two
+from persona_panel.statistics.core.names import COMPOSITE
+from persona_panel.statistics.core.table import Ratings
+from persona_panel.statistics.humans.alignment import (
     METHODS,
     N_FOLDS,
     LearntAlignment,
     MethodAlignment,
     learnt_alignment,
 )
-from panel.statistics.humans.alignment_rules import AlignmentMethod
+from persona_panel.statistics.humans.alignment_rules import AlignmentMethod
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ class Alignment:
     dimensions: tuple[AlignedDimension, ...]
 
     to_frame = FrameMethod(alignment_columns)
-    """See `panel.statistics.humans.align.alignment_columns`."""
+    """See `persona_panel.statistics.humans.align.alignment_columns`."""
 
 
 def align(

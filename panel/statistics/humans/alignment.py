@@ -1,8 +1,8 @@
 """A panel brought nearer to people by what they rated, and whether that holds on other prompts.
 
 Prompts are dealt into folds. What is learnt from all folds but one (see
-`panel.statistics.humans.alignment_rules`) is applied to that one, so that each figure is of prompts
-that nothing was learnt from. Two things have to be shown for a gain:
+`persona_panel.statistics.humans.alignment_rules`) is applied to that one, so that each figure is of
+prompts that nothing was learnt from. Two things have to be shown for a gain:
 
 - the error is lower than that of the panel as it is, the mean of its judges;
 - the aligned scores order the texts of a prompt as people do: the mean of Kendall's τ_b with
@@ -33,8 +33,8 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from panel.statistics.agreement.rank_matrices import tau_b_matrix
-from panel.statistics.core.arrays import (
+from persona_panel.statistics.agreement.rank_matrices import tau_b_matrix
+from persona_panel.statistics.core.arrays import (
     Array,
     IntArray,
     Labels,
@@ -46,11 +46,11 @@ from panel.statistics.core.arrays import (
     row_means,
     unit_weights,
 )
-from panel.statistics.core.holm import holm
-from panel.statistics.core.options import check_choice
-from panel.statistics.core.statistic import Reason
-from panel.statistics.core.student_t import critical_t, two_sided_p
-from panel.statistics.humans.alignment_rules import (
+from persona_panel.statistics.core.holm import holm
+from persona_panel.statistics.core.options import check_choice
+from persona_panel.statistics.core.statistic import Reason
+from persona_panel.statistics.core.student_t import critical_t, two_sided_p
+from persona_panel.statistics.humans.alignment_rules import (
     AlignmentMethod,
     AlignmentRule,
     RatedItems,
@@ -58,11 +58,14 @@ from panel.statistics.humans.alignment_rules import (
     complete_items,
     learner,
 )
-from panel.statistics.humans.correlation import correlation, resampled_correlation
-from panel.statistics.humans.gain import resampled_correlation_gain
-from panel.statistics.humans.mean_reliability import mean_reliability, resampled_mean_reliability
-from panel.statistics.resampling.jackknife import jackknife
-from panel.statistics.resampling.weights import resampled_mean
+from persona_panel.statistics.humans.correlation import correlation, resampled_correlation
+from persona_panel.statistics.humans.gain import resampled_correlation_gain
+from persona_panel.statistics.humans.mean_reliability import (
+    mean_reliability,
+    resampled_mean_reliability,
+)
+from persona_panel.statistics.resampling.jackknife import jackknife
+from persona_panel.statistics.resampling.weights import resampled_mean
 
 METHODS: tuple[AlignmentMethod, ...] = get_args(AlignmentMethod)
 N_FOLDS = 5
@@ -183,7 +186,7 @@ def learnt_alignment(
         ratings: `(items, judges)`, NaN where missing.
         people: `(items, people)`, NaN where missing; items that nobody rated are scored only.
         prompts: a label an item; each item is a prompt of its own if None. Each prompt counts once.
-        methods: see `panel.statistics.humans.alignment_rules`.
+        methods: see `persona_panel.statistics.humans.alignment_rules`.
         folds: into how many parts prompts are dealt, 2 or more.
         seed: of the dealing.
 

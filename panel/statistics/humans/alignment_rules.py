@@ -24,8 +24,15 @@ import numpy as np
 import scipy.optimize
 from numpy.typing import ArrayLike
 
-from panel.statistics.core.arrays import Array, IntArray, Mask, as_ratings, divide, without_rounding
-from panel.statistics.core.options import check_choice
+from persona_panel.statistics.core.arrays import (
+    Array,
+    IntArray,
+    Mask,
+    as_ratings,
+    divide,
+    without_rounding,
+)
+from persona_panel.statistics.core.options import check_choice
 
 AlignmentMethod = Literal["isotonic", "weights", "subset"]
 

@@ -24,7 +24,7 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike
 
-from panel.statistics.core.arrays import (
+from persona_panel.statistics.core.arrays import (
     Array,
     IntArray,
     Labels,
@@ -34,11 +34,11 @@ from panel.statistics.core.arrays import (
     divide,
     encode_labels,
 )
-from panel.statistics.core.benjamini_yekutieli import benjamini_yekutieli
-from panel.statistics.core.options import check_choice
-from panel.statistics.core.statistic import Reason, Statistic
-from panel.statistics.core.student_t import values_needed
-from panel.statistics.resampling.jackknife import left_out_variance
+from persona_panel.statistics.core.benjamini_yekutieli import benjamini_yekutieli
+from persona_panel.statistics.core.options import check_choice
+from persona_panel.statistics.core.statistic import Reason, Statistic
+from persona_panel.statistics.core.student_t import values_needed
+from persona_panel.statistics.resampling.jackknife import left_out_variance
 
 AlignmentScore = Literal["accuracy", "neg_rmse"]
 """How near a rating is to the other people's: the share of them who gave the same label, or the

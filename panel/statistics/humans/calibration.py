@@ -10,14 +10,14 @@ from typing import cast
 
 import numpy as np
 
-from panel.statistics.core.arrays import Array, Mask, row_means, rows_of
-from panel.statistics.core.composite import on_composite
-from panel.statistics.core.estimate import Difference, Estimate
-from panel.statistics.core.frames import FrameColumn, FrameMethod, field_columns
-from panel.statistics.core.holm import holm_of_two
-from panel.statistics.core.names import ALL, COMPOSITE
-from panel.statistics.core.table import Ratings
-from panel.statistics.humans.prediction_powered import (
+from persona_panel.statistics.core.arrays import Array, Mask, row_means, rows_of
+from persona_panel.statistics.core.composite import on_composite
+from persona_panel.statistics.core.estimate import Difference, Estimate
+from persona_panel.statistics.core.frames import FrameColumn, FrameMethod, field_columns
+from persona_panel.statistics.core.holm import holm_of_two
+from persona_panel.statistics.core.names import ALL, COMPOSITE
+from persona_panel.statistics.core.table import Ratings
+from persona_panel.statistics.humans.prediction_powered import (
     CorrectedMean,
     corrected_difference,
     corrected_mean,
@@ -105,7 +105,7 @@ class Calibration:
         return all(one.found.n_human == one.found.n_items for one in self.systems)
 
     to_frame = FrameMethod(system_columns)
-    """See `panel.statistics.humans.calibration.system_columns`."""
+    """See `persona_panel.statistics.humans.calibration.system_columns`."""
 
     def labelled(self, called: Callable[[str], str]) -> Calibration:
         """Return the same with what dimensions are called in place of their names."""

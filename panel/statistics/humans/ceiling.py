@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from panel.statistics.core.arrays import (
+from persona_panel.statistics.core.arrays import (
     Array,
     Labels,
     Resampled,
@@ -17,9 +17,13 @@ from panel.statistics.core.arrays import (
     mean_of,
     without_rounding,
 )
-from panel.statistics.core.prompts import OverPrompts, over_prompts
-from panel.statistics.core.statistic import Reason, Statistic
-from panel.statistics.humans.correlation import CorrelationKind, correlation, resampled_correlation
+from persona_panel.statistics.core.prompts import OverPrompts, over_prompts
+from persona_panel.statistics.core.statistic import Reason, Statistic
+from persona_panel.statistics.humans.correlation import (
+    CorrelationKind,
+    correlation,
+    resampled_correlation,
+)
 
 NOT_COMPARABLE = (
     "The mean of the others is of one person fewer than what judges are compared with, and the "

@@ -8,21 +8,21 @@ from typing import Literal
 
 import numpy as np
 
-from panel.statistics.breakdown.stratum_rows import (
+from persona_panel.statistics.breakdown.stratum_rows import (
     difference_rows,
     stratum_rows,
     without_permutations,
 )
-from panel.statistics.core.arrays import Array, row_means
-from panel.statistics.core.composite import on_composite
-from panel.statistics.core.names import ALL
-from panel.statistics.core.options import DEFAULT_OPTIONS, AnalysisOptions, MeasurementLevel
-from panel.statistics.core.ranks import ranks_within
-from panel.statistics.core.registry import BlockOf, OnStep, Registry, StatisticTable
-from panel.statistics.core.results import labels_of
-from panel.statistics.core.statistic import Statistic
-from panel.statistics.core.strata import PROMPT, Strata, all_raters_of
-from panel.statistics.core.table import Ratings, Row
+from persona_panel.statistics.core.arrays import Array, row_means
+from persona_panel.statistics.core.composite import on_composite
+from persona_panel.statistics.core.names import ALL
+from persona_panel.statistics.core.options import DEFAULT_OPTIONS, AnalysisOptions, MeasurementLevel
+from persona_panel.statistics.core.ranks import ranks_within
+from persona_panel.statistics.core.registry import BlockOf, OnStep, Registry, StatisticTable
+from persona_panel.statistics.core.results import labels_of
+from persona_panel.statistics.core.statistic import Statistic
+from persona_panel.statistics.core.strata import PROMPT, Strata, all_raters_of
+from persona_panel.statistics.core.table import Ratings, Row
 
 HUMANS = "humans"
 """The group of rows that say what people achieve in the panel's place."""
@@ -117,7 +117,7 @@ class ComparisonBlock:
 
 
 comparison_statistics: Registry[ComparisonBlock] = Registry(
-    "panel.statistics.registered.comparison", FURTHER_COMPARISONS
+    "persona_panel.statistics.registered.comparison", FURTHER_COMPARISONS
 )
 """What `correlate` shows."""
 
@@ -164,7 +164,7 @@ def correlate(
 
     Rows of the dimension `composite` come first, where the panel's composite is the mean of several
     dimensions and people rated each of them. Its p-values are a family beside those of the
-    dimensions: see `panel.statistics.core.holm.holm_of_two`.
+    dimensions: see `persona_panel.statistics.core.holm.holm_of_two`.
 
     On dimensions of categories the labels are compared, by majority and each judge.
 
@@ -190,7 +190,7 @@ def correlation_differences(
 ) -> list[Row]:
     """Whether the panel goes with people more in one stratum, or on one dimension, than on the
     others: rows of all judges together, of strata also on the composite; see
-    `panel.statistics.breakdown.stratum_rows`.
+    `persona_panel.statistics.breakdown.stratum_rows`.
 
     Raises:
         ValueError: as for `correlate`.

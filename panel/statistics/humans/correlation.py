@@ -17,7 +17,7 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike
 
-from panel.statistics.core.arrays import (
+from persona_panel.statistics.core.arrays import (
     Array,
     DistinctValues,
     Labels,
@@ -28,8 +28,8 @@ from panel.statistics.core.arrays import (
     paired_scores,
     scaled_to_unit,
 )
-from panel.statistics.core.options import check_choice
-from panel.statistics.core.statistic import Reason, Statistic
+from persona_panel.statistics.core.options import check_choice
+from persona_panel.statistics.core.statistic import Reason, Statistic
 
 CorrelationKind = Literal["tau_b", "tau_c", "spearman", "pearson"]
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from panel.statistics.core.arrays import Array, IntArray, divide
-from panel.statistics.core.ranks import ranks_within
-from panel.statistics.humans.correlation import CorrelationKind
+from persona_panel.statistics.core.arrays import Array, IntArray, divide
+from persona_panel.statistics.core.ranks import ranks_within
+from persona_panel.statistics.humans.correlation import CorrelationKind
 
 MOST_ITEMS = 64
 """Of more items τ is computed column by column, by sorting."""

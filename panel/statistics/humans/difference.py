@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from panel.statistics.core.arrays import (
+from persona_panel.statistics.core.arrays import (
     Array,
     Labels,
     Resampled,
@@ -25,11 +25,11 @@ from panel.statistics.core.arrays import (
     items_by_label,
     row_means,
 )
-from panel.statistics.core.prompts import OverPrompts, over_prompts
-from panel.statistics.core.statistic import Reason, Statistic
-from panel.statistics.humans.ceiling import mean_of_others
-from panel.statistics.humans.correlation import CorrelationKind, resampled_correlation
-from panel.statistics.humans.correlations import correlations
+from persona_panel.statistics.core.prompts import OverPrompts, over_prompts
+from persona_panel.statistics.core.statistic import Reason, Statistic
+from persona_panel.statistics.humans.ceiling import mean_of_others
+from persona_panel.statistics.humans.correlation import CorrelationKind, resampled_correlation
+from persona_panel.statistics.humans.correlations import correlations
 
 
 class HumanDifference(NamedTuple):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from panel.statistics.core.arrays import Array, IntArray, divide
+from persona_panel.statistics.core.arrays import Array, IntArray, divide
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,9 +15,15 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from panel.statistics.core.arrays import Labels, as_ratings, as_scores, encode_labels, row_means
-from panel.statistics.core.statistic import Statistic
-from panel.statistics.humans.correlation import CorrelationKind, correlation
+from persona_panel.statistics.core.arrays import (
+    Labels,
+    as_ratings,
+    as_scores,
+    encode_labels,
+    row_means,
+)
+from persona_panel.statistics.core.statistic import Statistic
+from persona_panel.statistics.humans.correlation import CorrelationKind, correlation
 
 Half = Literal["strong", "weak"]
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from panel.statistics.core.arrays import (
+from persona_panel.statistics.core.arrays import (
     Array,
     Labels,
     Resampled,
@@ -17,8 +17,8 @@ from panel.statistics.core.arrays import (
     difference_of,
     items_by_label,
 )
-from panel.statistics.core.statistic import Reason, Statistic
-from panel.statistics.humans.correlation import (
+from persona_panel.statistics.core.statistic import Reason, Statistic
+from persona_panel.statistics.humans.correlation import (
     CorrelationKind,
     correlation,
     resampled_correlation,

@@ -12,9 +12,15 @@ from math import nan
 import numpy as np
 from numpy.typing import ArrayLike
 
-from panel.statistics.core.arrays import Array, Labels, as_ratings, items_by_label, paired_scores
-from panel.statistics.core.prompts import OverPrompts, over_prompts
-from panel.statistics.core.statistic import Reason, Statistic
+from persona_panel.statistics.core.arrays import (
+    Array,
+    Labels,
+    as_ratings,
+    items_by_label,
+    paired_scores,
+)
+from persona_panel.statistics.core.prompts import OverPrompts, over_prompts
+from persona_panel.statistics.core.statistic import Reason, Statistic
 
 CUSTOM_DIMENSIONS = (
     "overall",

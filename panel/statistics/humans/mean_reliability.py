@@ -2,8 +2,8 @@
 
 Sources: L. J. Cronbach (1951), "Coefficient alpha and the internal structure of tests", which this
 is where all rated all; C. R. Henderson (1953), method 1, for the variances with gaps (see
-`panel.statistics.agreement.icc`). Where items have other raters, their severity is noise as well:
-all of it where no two items share a rater, none where all share all.
+`persona_panel.statistics.agreement.icc`). Where items have other raters, their severity is noise as
+well: all of it where no two items share a rater, none where all share all.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from panel.statistics.agreement.icc import centred_ratings, item_rater_variances
-from panel.statistics.core.arrays import Array, Resampled, as_ratings, divide, unit_weights
-from panel.statistics.core.statistic import Reason, Statistic
+from persona_panel.statistics.agreement.icc import centred_ratings, item_rater_variances
+from persona_panel.statistics.core.arrays import Array, Resampled, as_ratings, divide, unit_weights
+from persona_panel.statistics.core.statistic import Reason, Statistic
 
 _SHARED = 1e-12
 

@@ -33,12 +33,12 @@ from math import inf, nan
 import numpy as np
 from numpy.typing import ArrayLike
 
-from panel.statistics.core.arrays import Array, Labels, Mask
-from panel.statistics.core.estimate import Difference, Estimate
-from panel.statistics.core.options import check_confidence
-from panel.statistics.core.statistic import Reason
-from panel.statistics.core.student_t import critical_t, two_sided_p
-from panel.statistics.humans.rated_part import SAME, RatedPart
+from persona_panel.statistics.core.arrays import Array, Labels, Mask
+from persona_panel.statistics.core.estimate import Difference, Estimate
+from persona_panel.statistics.core.options import check_confidence
+from persona_panel.statistics.core.statistic import Reason
+from persona_panel.statistics.core.student_t import critical_t, two_sided_p
+from persona_panel.statistics.humans.rated_part import SAME, RatedPart
 
 LEAST_PROMPTS = 8
 """With fewer prompts that people rated there is no correction: see the simulations in

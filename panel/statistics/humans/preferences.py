@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from panel.statistics.core.arrays import (
+from persona_panel.statistics.core.arrays import (
     Array,
     IntArray,
     Labels,
@@ -22,7 +22,7 @@ from panel.statistics.core.arrays import (
     encode_labels,
     items_by_label,
 )
-from panel.statistics.core.prompts import weights_of_prompts
+from persona_panel.statistics.core.prompts import weights_of_prompts
 
 
 @dataclass(frozen=True, slots=True)

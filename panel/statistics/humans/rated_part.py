@@ -10,7 +10,14 @@ from math import nan
 import numpy as np
 from numpy.typing import ArrayLike
 
-from panel.statistics.core.arrays import Array, Labels, Mask, as_scores, divide, encode_labels
+from persona_panel.statistics.core.arrays import (
+    Array,
+    Labels,
+    Mask,
+    as_scores,
+    divide,
+    encode_labels,
+)
 
 LEAST_OFF = 3
 """How many rated prompts have to lie off the straight line of people's ratings on the panel's that

@@ -19,9 +19,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from panel.statistics.core.arrays import Array, Mask, as_scores, divide
-from panel.statistics.core.names import ALL
-from panel.statistics.core.table import Ratings
+from persona_panel.statistics.core.arrays import Array, Mask, as_scores, divide
+from persona_panel.statistics.core.names import ALL
+from persona_panel.statistics.core.table import Ratings
 
 _SAME = 1e-12
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from panel.statistics.core.arrays import (
+from persona_panel.statistics.core.arrays import (
     Array,
     IntArray,
     Labels,
@@ -20,8 +20,8 @@ from panel.statistics.core.arrays import (
     paired_scores,
     row_means,
 )
-from panel.statistics.core.statistic import Reason, Statistic
-from panel.statistics.humans.correlation import correlation
+from persona_panel.statistics.core.statistic import Reason, Statistic
+from persona_panel.statistics.humans.correlation import correlation
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,8 +15,8 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from panel.statistics.agreement.kappa import KappaWeights, resampled_cohen_kappa
-from panel.statistics.core.arrays import (
+from persona_panel.statistics.agreement.kappa import KappaWeights, resampled_cohen_kappa
+from persona_panel.statistics.core.arrays import (
     Array,
     Resampled,
     as_ratings,
@@ -25,7 +25,7 @@ from panel.statistics.core.arrays import (
     mean_of,
     unit_weights,
 )
-from panel.statistics.core.statistic import Reason, Statistic
+from persona_panel.statistics.core.statistic import Reason, Statistic
 
 ScorePair = tuple[Array, Array]
 

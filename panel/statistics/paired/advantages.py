@@ -2,8 +2,8 @@
 people as a person is.
 
 The advantage probability ρ is that of the alternative annotator test (Calderon, Reichart & Dror
-2025; see `panel.statistics.humans.annotator_test`). The difference of two panels' is paired: it is
-of the same items and people, and leaves out one prompt at a time of both.
+2025; see `persona_panel.statistics.humans.annotator_test`). The difference of two panels' is
+paired: it is of the same items and people, and leaves out one prompt at a time of both.
 
 ρ is a mean over items, so that a prompt with most of the items decides the difference nearly alone.
 Student's t has as many degrees of freedom as prompts of equal size that would be worth as much,
@@ -20,7 +20,7 @@ from math import nan
 import numpy as np
 from numpy.typing import ArrayLike
 
-from panel.statistics.core.arrays import (
+from persona_panel.statistics.core.arrays import (
     Labels,
     Mask,
     as_ratings,
@@ -28,10 +28,10 @@ from panel.statistics.core.arrays import (
     difference_of,
     encode_labels,
 )
-from panel.statistics.core.results import BlockResult
-from panel.statistics.core.statistic import Reason
-from panel.statistics.humans.annotator_test import annotator_test, resampled_advantage
-from panel.statistics.paired.panels import ComparedAdvantages, PairedFigure, paired_figure
+from persona_panel.statistics.core.results import BlockResult
+from persona_panel.statistics.core.statistic import Reason
+from persona_panel.statistics.humans.annotator_test import annotator_test, resampled_advantage
+from persona_panel.statistics.paired.panels import ComparedAdvantages, PairedFigure, paired_figure
 
 
 def compared_advantages(

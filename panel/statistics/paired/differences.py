@@ -3,8 +3,8 @@
 What is paired is subtracted before anything is averaged, so that what both sides owe to the
 prompt, and to judges that both have, cancels. Pairs of one prompt are no independent samples: a
 prompt counts once, with the mean of its pairs. Interval and p-value are those of
-`panel.statistics.core.sampled_mean`: Student's t over prompts and, where judges are a sample, too,
-what the levels of their factors (personas, models) add.
+`persona_panel.statistics.core.sampled_mean`: Student's t over prompts and, where judges are a
+sample, too, what the levels of their factors (personas, models) add.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from math import inf, nan
 import numpy as np
 from numpy.typing import ArrayLike
 
-from panel.statistics.core.arrays import (
+from persona_panel.statistics.core.arrays import (
     Array,
     IntArray,
     Labels,
@@ -27,10 +27,10 @@ from panel.statistics.core.arrays import (
     encode_labels,
     without_rounding,
 )
-from panel.statistics.core.holm import holm_beside
-from panel.statistics.core.sampled_mean import SampledMean, influence_of, sampled_mean
-from panel.statistics.core.statistic import Reason
-from panel.statistics.core.tested import Tested
+from persona_panel.statistics.core.holm import holm_beside
+from persona_panel.statistics.core.sampled_mean import SampledMean, influence_of, sampled_mean
+from persona_panel.statistics.core.statistic import Reason
+from persona_panel.statistics.core.tested import Tested
 
 _DECIMALS = 9
 """Scores that are equal to so many decimals are ties, as in rankings."""

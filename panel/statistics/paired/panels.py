@@ -15,8 +15,8 @@ from math import inf, isnan, nan
 import numpy as np
 from numpy.typing import ArrayLike
 
-from panel.statistics.agreement.reliability import krippendorff_alpha, resampled_alpha
-from panel.statistics.core.arrays import (
+from persona_panel.statistics.agreement.reliability import krippendorff_alpha, resampled_alpha
+from persona_panel.statistics.core.arrays import (
     Array,
     Labels,
     Mask,
@@ -26,22 +26,22 @@ from panel.statistics.core.arrays import (
     has_two_ratings,
     items_by_label,
 )
-from panel.statistics.core.holm import holm_beside
-from panel.statistics.core.options import AnalysisOptions
-from panel.statistics.core.prompts import over_prompts
-from panel.statistics.core.ranking import competition_ranks
-from panel.statistics.core.results import BlockResult, interval_of, mean_over_prompts
-from panel.statistics.core.sampled_mean import sampled_mean
-from panel.statistics.core.statistic import Reason, Statistic
-from panel.statistics.core.student_t import critical_t, two_sided_p
-from panel.statistics.core.tested import Tested
-from panel.statistics.humans.correlation import (
+from persona_panel.statistics.core.holm import holm_beside
+from persona_panel.statistics.core.options import AnalysisOptions
+from persona_panel.statistics.core.prompts import over_prompts
+from persona_panel.statistics.core.ranking import competition_ranks
+from persona_panel.statistics.core.results import BlockResult, interval_of, mean_over_prompts
+from persona_panel.statistics.core.sampled_mean import sampled_mean
+from persona_panel.statistics.core.statistic import Reason, Statistic
+from persona_panel.statistics.core.student_t import critical_t, two_sided_p
+from persona_panel.statistics.core.tested import Tested
+from persona_panel.statistics.humans.correlation import (
     correlation,
     resampled_correlation,
 )
-from panel.statistics.humans.correlations import correlations
-from panel.statistics.humans.gain import correlation_gain, resampled_correlation_gain
-from panel.statistics.paired.differences import mean_over_prompts_of
+from persona_panel.statistics.humans.correlations import correlations
+from persona_panel.statistics.humans.gain import correlation_gain, resampled_correlation_gain
+from persona_panel.statistics.paired.differences import mean_over_prompts_of
 
 _OPTIONS = AnalysisOptions()
 _TAU_LIMITS, _GAIN_LIMITS = (-1.0, 1.0), (-2.0, 2.0)
@@ -269,7 +269,7 @@ def adjusted_figures(
     figures: Sequence[PairedFigure], primary: Sequence[bool] | None = None
 ) -> list[PairedFigure]:
     """The figures with p-values adjusted by Holm over all of them; `primary` as for
-    `panel.statistics.paired.differences.adjusted`."""
+    `persona_panel.statistics.paired.differences.adjusted`."""
     family = np.zeros(len(figures)) if primary is None else primary
     p_values = holm_beside([one.p for one in figures], family)
     return [replace(one, p_adjusted=float(p)) for one, p in zip(figures, p_values, strict=True)]

@@ -20,8 +20,8 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from panel.statistics.core.arrays import Array, IntArray, Labels, as_scores, encode_labels
-from panel.statistics.core.statistic import Reason
+from persona_panel.statistics.core.arrays import Array, IntArray, Labels, as_scores, encode_labels
+from persona_panel.statistics.core.statistic import Reason
 
 RESIDUAL = "residual"
 BETWEEN = ":"

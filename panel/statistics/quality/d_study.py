@@ -19,11 +19,11 @@ from typing import Literal
 import numpy as np
 import scipy
 
-from panel.statistics.core.arrays import Array, Labels, encode_labels
-from panel.statistics.core.options import check_choice
-from panel.statistics.core.tested import POWER
-from panel.statistics.quality.components import BETWEEN, RESIDUAL, VarianceComponents
-from panel.statistics.resampling.jackknife import LEAST_JUDGES
+from persona_panel.statistics.core.arrays import Array, Labels, encode_labels
+from persona_panel.statistics.core.options import check_choice
+from persona_panel.statistics.core.tested import POWER
+from persona_panel.statistics.quality.components import BETWEEN, RESIDUAL, VarianceComponents
+from persona_panel.statistics.resampling.jackknife import LEAST_JUDGES
 
 PROMPT = "prompt"
 """The facet of what systems answered; all facets but this one are of judges."""
@@ -84,7 +84,7 @@ def d_study(components: VarianceComponents, measured: str, levels: Levels) -> DS
         ValueError: undefined components, a factor that there is not, fewer conditions than one,
             or several of a facet of which the G-study had one, or no replicates.
 
-    >>> from panel.statistics import variance_components
+    >>> from persona_panel.statistics import variance_components
     >>> scores = [1, 2, 2, 4, 3, 4, 5, 5]
     >>> found = variance_components(scores, {"item": [0, 0, 1, 1, 2, 2, 3, 3], "rater": [0, 1] * 4})
     >>> [round(d_study(found, "item", {"rater": n}).dependability, 3) for n in (2, 4)]

@@ -14,17 +14,17 @@ from math import inf, isnan, nan, prod
 
 import numpy as np
 
-from panel.statistics.core.arrays import Array, Labels, divide, encode_labels, row_means
-from panel.statistics.core.composite import ranges_differ
-from panel.statistics.core.names import COMPOSITE
-from panel.statistics.core.statistic import Reason
-from panel.statistics.core.table import Ratings
-from panel.statistics.quality.components import (
+from persona_panel.statistics.core.arrays import Array, Labels, divide, encode_labels, row_means
+from persona_panel.statistics.core.composite import ranges_differ
+from persona_panel.statistics.core.names import COMPOSITE
+from persona_panel.statistics.core.statistic import Reason
+from persona_panel.statistics.core.table import Ratings
+from persona_panel.statistics.quality.components import (
     BETWEEN,
     VarianceComponents,
     variance_components,
 )
-from panel.statistics.quality.d_study import (
+from persona_panel.statistics.quality.d_study import (
     PROMPT,
     REPLICATE,
     DStudy,

@@ -17,8 +17,8 @@ from math import isnan, nan
 import numpy as np
 from numpy.typing import ArrayLike
 
-from panel.statistics.agreement.pairwise import why_no_pair
-from panel.statistics.core.arrays import (
+from persona_panel.statistics.agreement.pairwise import why_no_pair
+from persona_panel.statistics.core.arrays import (
     Array,
     IntArray,
     Labels,
@@ -31,9 +31,9 @@ from panel.statistics.core.arrays import (
     row_means,
     unit_weights,
 )
-from panel.statistics.core.statistic import Reason, Statistic
-from panel.statistics.humans.mean_reliability import resampled_mean_reliability
-from panel.statistics.resampling.jackknife import Interval, jackknife
+from persona_panel.statistics.core.statistic import Reason, Statistic
+from persona_panel.statistics.humans.mean_reliability import resampled_mean_reliability
+from persona_panel.statistics.resampling.jackknife import Interval, jackknife
 
 UNEXPLAINED = 1e-12
 """A judge whose scores follow the reference up to this share of their variance has no

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from panel.statistics.core.arrays import Array, Labels
-from panel.statistics.core.options import DEFAULT_OPTIONS, AnalysisOptions, MeasurementLevel
-from panel.statistics.core.registry import BlockOf, OnStep, Registry, StatisticTable
-from panel.statistics.core.statistic import Reason, Statistic
-from panel.statistics.core.table import Ratings, Row
+from persona_panel.statistics.core.arrays import Array, Labels
+from persona_panel.statistics.core.options import DEFAULT_OPTIONS, AnalysisOptions, MeasurementLevel
+from persona_panel.statistics.core.registry import BlockOf, OnStep, Registry, StatisticTable
+from persona_panel.statistics.core.statistic import Reason, Statistic
+from persona_panel.statistics.core.table import Ratings, Row
 
 MIN_SHARE_RATED = 0.5
 """Judges who rated less than this share of the items cannot stand for each other."""
@@ -84,7 +84,7 @@ class PanelBlock:
 
 
 panel_quality_statistics: Registry[PanelBlock] = Registry(
-    "panel.statistics.registered.panel_quality", FURTHER_QUALITY
+    "persona_panel.statistics.registered.panel_quality", FURTHER_QUALITY
 )
 """What `panel_quality` shows, and `agree` below its own."""
 

@@ -20,7 +20,7 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike
 
-from panel.statistics.core.arrays import (
+from persona_panel.statistics.core.arrays import (
     ROUNDING,
     Array,
     Labels,
@@ -30,9 +30,9 @@ from panel.statistics.core.arrays import (
     row_means,
     without_rounding,
 )
-from panel.statistics.core.options import check_confidence
-from panel.statistics.core.statistic import Reason
-from panel.statistics.humans.correlations import taus
+from persona_panel.statistics.core.options import check_confidence
+from persona_panel.statistics.core.statistic import Reason
+from persona_panel.statistics.humans.correlations import taus
 
 LEAST_PROMPTS, LEAST_ITEMS = 20, 60
 """With fewer the τ_b on a fold takes so few values that no bound holds."""

@@ -2,7 +2,7 @@
 in nothing but chance.
 
 k judges whose scores correlate by r̄ have a mean as noisy as that of k / (1 + (k − 1) r̄)
-independent ones: see `panel.statistics.quality.effective_judges`. Personas add
+independent ones: see `persona_panel.statistics.quality.effective_judges`. Personas add
 something where k of them on one model have more votes than as many replicates of a judge without a
 persona.
 
@@ -22,7 +22,7 @@ from math import isnan, nan, sqrt
 import numpy as np
 from numpy.typing import ArrayLike
 
-from panel.statistics.core.arrays import (
+from persona_panel.statistics.core.arrays import (
     Array,
     Labels,
     Resampled,
@@ -33,16 +33,16 @@ from panel.statistics.core.arrays import (
     row_means,
     unit_weights,
 )
-from panel.statistics.core.estimate import Difference, Estimate
-from panel.statistics.core.sampled_mean import sampled_mean
-from panel.statistics.core.statistic import Reason
-from panel.statistics.humans.gain import all_alike
-from panel.statistics.quality.effective_judges import (
+from persona_panel.statistics.core.estimate import Difference, Estimate
+from persona_panel.statistics.core.sampled_mean import sampled_mean
+from persona_panel.statistics.core.statistic import Reason
+from persona_panel.statistics.humans.gain import all_alike
+from persona_panel.statistics.quality.effective_judges import (
     effective_judges,
     kish_number,
     resampled_set_correlation,
 )
-from panel.statistics.resampling.jackknife import Interval, correlation_at, jackknife
+from persona_panel.statistics.resampling.jackknife import Interval, correlation_at, jackknife
 
 _LEAST_PROMPTS = 10
 """Five to choose on, and five to look at: of fewer a spread says little."""

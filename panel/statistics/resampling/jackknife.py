@@ -31,7 +31,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from panel.statistics.core.arrays import (
+from persona_panel.statistics.core.arrays import (
     Array,
     IntArray,
     Labels,
@@ -40,12 +40,12 @@ from panel.statistics.core.arrays import (
     encode_labels,
     unit_weights,
 )
-from panel.statistics.core.binomial import binomial_interval
-from panel.statistics.core.options import check_choice, check_confidence
-from panel.statistics.core.scaled_mean import wilson_ends
-from panel.statistics.core.statistic import Reason
-from panel.statistics.core.student_t import critical_t
-from panel.statistics.resampling.weights import left_out_weights
+from persona_panel.statistics.core.binomial import binomial_interval
+from persona_panel.statistics.core.options import check_choice, check_confidence
+from persona_panel.statistics.core.scaled_mean import wilson_ends
+from persona_panel.statistics.core.statistic import Reason
+from persona_panel.statistics.core.student_t import critical_t
+from persona_panel.statistics.resampling.weights import left_out_weights
 
 EstimateKind = Literal[
     "mean",

@@ -16,7 +16,7 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike
 
-from panel.statistics.core.arrays import (
+from persona_panel.statistics.core.arrays import (
     ROUNDING,
     Array,
     IntArray,
@@ -24,10 +24,10 @@ from panel.statistics.core.arrays import (
     items_by_label,
     paired_scores,
 )
-from panel.statistics.core.prompts import over_prompts
-from panel.statistics.core.statistic import Statistic
-from panel.statistics.humans.correlation import CorrelationKind, correlation, within_prompts
-from panel.statistics.humans.correlations import taus
+from persona_panel.statistics.core.prompts import over_prompts
+from persona_panel.statistics.core.statistic import Statistic
+from persona_panel.statistics.humans.correlation import CorrelationKind, correlation, within_prompts
+from persona_panel.statistics.humans.correlations import taus
 
 Alternative = Literal["greater", "less", "two-sided"]
 MOST_LISTED = 6

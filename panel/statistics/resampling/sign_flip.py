@@ -8,7 +8,7 @@ far as they are; where rare large differences of one sign make up for many small
 the mean may be 0 and the test rejects far more often than its level (`benchmarks/null_sweeps.py`).
 
 Source: R. A. Fisher (1935), *The Design of Experiments*, section 21; for the p-value from
-drawn flips Phipson & Smyth (2010), as in `panel.statistics.resampling.permutation`.
+drawn flips Phipson & Smyth (2010), as in `persona_panel.statistics.resampling.permutation`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import ArrayLike
 
-from panel.statistics.core.arrays import ROUNDING, Array, as_ratings
+from persona_panel.statistics.core.arrays import ROUNDING, Array, as_ratings
 
 ENUMERATED = 14
 """Up to this many items every pattern of signs is tried (16,384 of them), and p is exact."""

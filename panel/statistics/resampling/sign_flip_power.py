@@ -16,10 +16,10 @@ from functools import lru_cache
 import numpy as np
 import scipy
 
-from panel.statistics.core.arrays import Array, Mask
-from panel.statistics.core.student_t import detectable_effect
-from panel.statistics.core.tested import POWER
-from panel.statistics.resampling.sign_flip import sign_flip_p_values
+from persona_panel.statistics.core.arrays import Array, Mask
+from persona_panel.statistics.core.student_t import detectable_effect
+from persona_panel.statistics.core.tested import POWER
+from persona_panel.statistics.resampling.sign_flip import sign_flip_p_values
 
 _EXACT = 11
 _STUDENT_FROM = 50

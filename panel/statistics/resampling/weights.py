@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from panel.statistics.core.arrays import Array, IntArray, Resampled, divide
+from persona_panel.statistics.core.arrays import Array, IntArray, Resampled, divide
 
 
 def resampled_mean(values: Array) -> Resampled:

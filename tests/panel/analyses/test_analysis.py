@@ -14,13 +14,12 @@ import jsonschema
 import pytest
 from click.testing import CliRunner
 
-import panel
-from panel.analyses import parameters
-from panel.analyses.analysis import ANALYSES, Analysis, analysis
-from panel.cli.analysis_command import analysis_command
-from panel.cli.main import _ANALYSES, _COMMANDS
-from panel.results.document import schema
-from panel.results.result import Result
+from persona_panel.analyses import parameters
+from persona_panel.analyses.analysis import ANALYSES, Analysis, analysis
+from persona_panel.cli.analysis_command import analysis_command
+from persona_panel.cli.main import _ANALYSES, _COMMANDS
+from persona_panel.results.document import schema
+from persona_panel.results.result import Result
 from tests.helpers.results import SAMPLE
 
 MODULES = {name: of for name, (of, _) in _COMMANDS.items() if of.startswith(_ANALYSES)}
@@ -74,7 +73,7 @@ def test_the_help_of_an_analysis_needs_no_array(name: str) -> None:
     """To make its command takes neither numpy nor scipy, nor what draws tables."""
     code = (
         "import sys\n"
-        "from panel.cli.main import command\n"
+        "from persona_panel.cli.main import command\n"
         f"command.get_command(None, {name!r})\n"
         "print([one for one in ('numpy', 'scipy', 'rich', 'jinja2') if one in sys.modules])"
     )

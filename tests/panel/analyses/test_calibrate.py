@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
-from panel.cli.main import command
-from panel.statistics import corrected_difference, corrected_mean
+from persona_panel.cli.main import command
+from persona_panel.statistics import corrected_difference, corrected_mean
 
 FIELDS = [
     "system", "dimension", "panel", "human_only", "corrected", "lambda", "n_human", "n_items",

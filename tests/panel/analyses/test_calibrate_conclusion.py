@@ -7,9 +7,9 @@ from math import nan
 
 import pytest
 
-from panel.analyses.calibrate import best_first, calibrate_conclusion
-from panel.conclusions.wording import ONE_PERSON
-from panel.statistics import (
+from persona_panel.analyses.calibrate import best_first, calibrate_conclusion
+from persona_panel.results.conclusions.wording import ONE_PERSON
+from persona_panel.statistics import (
     Calibration,
     CorrectedMean,
     CorrectedPair,

@@ -8,9 +8,13 @@ from math import nan
 import numpy as np
 import pytest
 
-from panel.analyses.calibrate import calibrate_conclusion, established_leads, leads_conclusion
-from panel.conclusions.labels import called_by
-from panel.statistics import (
+from persona_panel.analyses.calibrate import (
+    calibrate_conclusion,
+    established_leads,
+    leads_conclusion,
+)
+from persona_panel.results.conclusions.labels import called_by
+from persona_panel.statistics import (
     Calibration,
     CorrectedMean,
     CorrectedPair,
@@ -18,8 +22,8 @@ from panel.statistics import (
     Difference,
     Reason,
 )
-from panel.statistics.core.ranking import Leaderboard, SystemDifference
-from panel.statistics.core.sampled_mean import sampled_mean
+from persona_panel.statistics.core.ranking import Leaderboard, SystemDifference
+from persona_panel.statistics.core.sampled_mean import sampled_mean
 
 DIFFERENCE = CorrectedMean(
     panel=0.9, human_only=Difference(0.3, -0.6, 1.2), corrected=Difference(0.3, -0.2, 0.8, p=0.2),

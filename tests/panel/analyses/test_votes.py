@@ -13,15 +13,15 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from panel import Panel, Persona, Response, load_ratings, load_run, votes
-from panel.analyses.votes import votes_conclusion
-from panel.cli.main import command
-from panel.conclusions.wording import ONE_PERSON
-from panel.runs.votes import DimensionVotes, VotesReport
-from panel.statistics import Estimate
-from panel.statistics.quality.votes import Votes
-from panel.testing import ScriptedModel
-from rubrics import ModelRequest
+from persona_panel import Panel, Persona, Response, load_ratings, load_run, votes
+from persona_panel.analyses.votes import votes_conclusion
+from persona_panel.cli.main import command
+from persona_panel.results.conclusions.wording import ONE_PERSON
+from persona_panel.rubrics import ModelRequest
+from persona_panel.runs.votes import DimensionVotes, VotesReport
+from persona_panel.statistics import Estimate
+from persona_panel.statistics.quality.votes import Votes
+from persona_panel.testing import ScriptedModel
 
 PERSONAS = [
     Persona(id=name, label=name.title(), axis="own", description=f"You are {name}.")

@@ -1,17 +1,17 @@
-"""How many calls a model may have in flight: `panel.calls.adaptive_concurrency`."""
+"""How many calls a model may have in flight: `persona_panel.calls.adaptive_concurrency`."""
 
 from __future__ import annotations
 
 import asyncio
 from pathlib import Path
 
-from panel.calls.adaptive_concurrency import (
+from persona_panel.calls.adaptive_concurrency import (
     INITIAL_CONCURRENCY,
     MAX_CONCURRENCY,
     AdaptiveConcurrency,
 )
-from panel.calls.rate_limiter import RateLimiter
-from panel.testing import Answer, ok, status
+from persona_panel.calls.rate_limiter import RateLimiter
+from persona_panel.testing import Answer, ok, status
 from tests.helpers.callers import ask, caller_at
 
 

@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from panel.calls.answer_limit import AnswerLimit
-from panel.calls.budget import Caps
-from panel.calls.token_counts import input_tokens
-from panel.models.reasoning import REASONING_TOKENS
-from panel.testing import Answer, Script, always, in_turn, ok, status, thinking
-from rubrics import ModelRequest
+from persona_panel.calls.answer_limit import AnswerLimit
+from persona_panel.calls.budget import Caps
+from persona_panel.calls.token_counts import input_tokens
+from persona_panel.models.reasoning import REASONING_TOKENS
+from persona_panel.rubrics import ModelRequest
+from persona_panel.testing import Answer, Script, always, in_turn, ok, status, thinking
 from tests.helpers.callers import ASK, MODEL, CallerAt, ask, caller_at
 
 PLAIN = ASK.max_tokens

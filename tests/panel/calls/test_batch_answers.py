@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from panel.calls.batch_answers import BatchAnswers
-from panel.calls.batch_records import BatchRecord
-from panel.calls.cache import ReplyKey
-from panel.models.batches import BatchAnswer, BatchStatus
-from rubrics import ModelResponse, Usage
+from persona_panel.calls.batch_answers import BatchAnswers
+from persona_panel.calls.batch_records import BatchRecord
+from persona_panel.calls.cache import ReplyKey
+from persona_panel.models.batches import BatchAnswer, BatchStatus
+from persona_panel.rubrics import ModelResponse, Usage
 
 
 def test_an_answer_under_a_wrong_name_is_one_that_came() -> None:

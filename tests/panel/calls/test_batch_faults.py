@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from panel.calls.batch_faults import may_have_arrived, wait_after
-from panel.models.client import CallError
+from persona_panel.calls.batch_faults import may_have_arrived, wait_after
+from persona_panel.models.client import CallError
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from panel.calls.batch_journal import BATCHES, BatchJournal, InUse, batches_of
-from panel.calls.batch_records import (
+from persona_panel.calls.batch_journal import BATCHES, BatchJournal, InUse, batches_of
+from persona_panel.calls.batch_records import (
     BatchRecord,
     DamagedJournal,
     RowMatch,
@@ -22,10 +22,10 @@ from panel.calls.batch_records import (
     settled,
     submitted,
 )
-from panel.calls.batch_usage import answer_usage
-from panel.calls.cache import ReplyKey
-from panel.errors import RunFolderError
-from rubrics import ModelResponse, Usage
+from persona_panel.calls.batch_usage import answer_usage
+from persona_panel.calls.cache import ReplyKey
+from persona_panel.files.errors import RunFolderError
+from persona_panel.rubrics import ModelResponse, Usage
 
 ROWS = tuple(ReplyKey("a" * 64, bytes([number]) * 32) for number in range(3))
 BATCH = BatchRecord(

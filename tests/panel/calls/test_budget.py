@@ -1,4 +1,4 @@
-"""What a run may spend: `panel.calls.budget`."""
+"""What a run may spend: `persona_panel.calls.budget`."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import asyncio
 
 import pytest
 
-from panel.calls.budget import Budget, CapReached, Caps, Spending
-from panel.errors import ConfigurationError
-from panel.models.catalogue import Price
-from panel.models.usage import sound
-from rubrics import Usage
+from persona_panel.calls.budget import Budget, CapReached, Caps, Spending
+from persona_panel.files.errors import ConfigurationError
+from persona_panel.models.catalogue import Price
+from persona_panel.models.usage import sound
+from persona_panel.rubrics import Usage
 
 PRICE = Price(input=1.0, cached_input=0.1, output=10.0)
 

@@ -1,4 +1,5 @@
-"""Replies on disk: `panel.calls.stores.disk`, and the store of a process: `panel.calls.cache`."""
+"""Replies on disk: `persona_panel.calls.stores.disk`, and the store of a process:
+`persona_panel.calls.cache`."""
 
 from __future__ import annotations
 
@@ -20,11 +21,11 @@ from typing import Any
 
 import pytest
 
-from panel.calls.cache import ENVIRONMENT_VARIABLE, cache_location, key_of, page_of
-from panel.calls.journal import journals_in, one_at_a_time
-from panel.calls.stores.disk import DiskReplyStore
-from panel.errors import ConfigurationError
-from rubrics import ModelRequest, ModelResponse, Position, Usage
+from persona_panel.calls.cache import ENVIRONMENT_VARIABLE, cache_location, key_of, page_of
+from persona_panel.calls.journal import journals_in, one_at_a_time
+from persona_panel.calls.stores.disk import DiskReplyStore
+from persona_panel.files.errors import ConfigurationError
+from persona_panel.rubrics import ModelRequest, ModelResponse, Position, Usage
 
 ASK = ModelRequest(system="You judge.", blocks=("Read this. ", "Rate it."))
 KEY = bytes(32)
@@ -56,8 +57,8 @@ def process(source: str, *arguments: str) -> subprocess.Popen[str]:
     preamble = (
         "import sys\n"
         "from pathlib import Path\n"
-        "from panel.calls.stores.disk import DiskReplyStore\n"
-        "from rubrics import ModelResponse\n"
+        "from persona_panel.calls.stores.disk import DiskReplyStore\n"
+        "from persona_panel.rubrics import ModelResponse\n"
     )
     command = [sys.executable, "-c", preamble + source, *arguments]
     return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
@@ -526,8 +527,8 @@ def test_replies_of_an_earlier_version_are_found_again() -> None:
 def test_the_key_is_the_same_in_another_process() -> None:
     """A key depends on no process's hash seed: else nothing would be found again."""
     source = (
-        "from panel.calls.cache import key_of, page_of\n"
-        "from rubrics import ModelRequest\n"
+        "from persona_panel.calls.cache import key_of, page_of\n"
+        "from persona_panel.rubrics import ModelRequest\n"
         "ask = ModelRequest(system='You judge.', blocks=('Read this. ', 'Rate it.'))\n"
         f"print(page_of({PARAMETERS!r}, 'essay'), key_of(ask, 1).hex())\n"
     )

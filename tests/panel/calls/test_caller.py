@@ -1,4 +1,4 @@
-"""From an ask to a reply, over a real server: `panel.calls.caller`."""
+"""From an ask to a reply, over a real server: `persona_panel.calls.caller`."""
 
 from __future__ import annotations
 
@@ -12,20 +12,21 @@ from typing import Any
 
 import pytest
 
-from graphs import Judge, Response
-from graphs.context import Unanswered
-from panel.calls import endpoint as lines
-from panel.calls import retrying as module
-from panel.calls.budget import NO_CAPS, Budget, Caps
-from panel.calls.caller import Caller
-from panel.calls.endpoint import Endpoint
-from panel.calls.rate_limiter import RateLimiter
-from panel.calls.stores.disk import DiskReplyStore
-from panel.calls.token_counts import estimated_tokens, tokens_in
-from panel.models.catalogue import Price
-from panel.models.client import Capabilities, ModelClient
-from panel.models.openai_compatible import OpenAICompatible
-from panel.testing import (
+from persona_panel.calls import endpoint as lines
+from persona_panel.calls import retrying as module
+from persona_panel.calls.budget import NO_CAPS, Budget, Caps
+from persona_panel.calls.caller import Caller
+from persona_panel.calls.endpoint import Endpoint
+from persona_panel.calls.rate_limiter import RateLimiter
+from persona_panel.calls.stores.disk import DiskReplyStore
+from persona_panel.calls.token_counts import estimated_tokens, tokens_in
+from persona_panel.graphs import Judge, Response
+from persona_panel.graphs.context import Unanswered
+from persona_panel.models.catalogue import Price
+from persona_panel.models.client import Capabilities, ModelClient
+from persona_panel.models.openai_compatible import OpenAICompatible
+from persona_panel.rubrics import ModelRequest, ModelResponse, Usage
+from persona_panel.testing import (
     Answer,
     always,
     in_turn,
@@ -36,7 +37,6 @@ from panel.testing import (
     status,
     truncated,
 )
-from rubrics import ModelRequest, ModelResponse, Usage
 from tests.helpers.callers import ASK, MODEL, PAGE, ask, caller_at
 
 JUDGE = Judge(persona="law", model=MODEL, elicitation="dimensions")

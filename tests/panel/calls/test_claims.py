@@ -1,4 +1,4 @@
-"""One process asks, the others that share its cache on a disk wait: `panel.calls.claims`."""
+"""One process asks, the others that share its cache on a disk wait: `persona_panel.calls.claims`."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from pathlib import Path
 
 import pytest
 
-from panel.calls import claims
-from panel.calls.claims import place_of
-from panel.calls.stores.disk import DiskReplyStore
-from rubrics import ModelResponse
+from persona_panel.calls import claims
+from persona_panel.calls.claims import place_of
+from persona_panel.calls.stores.disk import DiskReplyStore
+from persona_panel.rubrics import ModelResponse
 
 PAGE, KEY = "a" * 64, b"k" * 32
 REPLY = ModelResponse("7")
@@ -26,8 +26,8 @@ KEPT = replace(REPLY, cached=True)
 ASKING = """
 import asyncio, sys
 from pathlib import Path
-from panel.calls.stores.disk import DiskReplyStore
-from rubrics import ModelResponse
+from persona_panel.calls.stores.disk import DiskReplyStore
+from persona_panel.rubrics import ModelResponse
 
 DiskReplyStore.batch_s = 60.0
 

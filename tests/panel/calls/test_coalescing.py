@@ -1,4 +1,4 @@
-"""Questions that a thread asks together: `panel.calls.coalescing`."""
+"""Questions that a thread asks together: `persona_panel.calls.coalescing`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import asyncio
 import threading
 from collections.abc import Sequence
 
-from panel.calls.coalescing import Coalesced
+from persona_panel.calls.coalescing import Coalesced
 
 
 async def test_questions_of_one_moment_are_asked_together() -> None:

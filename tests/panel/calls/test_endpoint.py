@@ -1,13 +1,13 @@
-"""When a model counts as gone away, and how long it is tried: `panel.calls.endpoint`."""
+"""When a model counts as gone away, and how long it is tried: `persona_panel.calls.endpoint`."""
 
 from __future__ import annotations
 
 import pytest
 
-from panel.calls.endpoint import Endpoint
-from panel.calls.rate_limiter import RateLimiter
-from panel.models.client import CallError
-from panel.testing import ScriptedModel
+from persona_panel.calls.endpoint import Endpoint
+from persona_panel.calls.rate_limiter import RateLimiter
+from persona_panel.models.client import CallError
+from persona_panel.testing import ScriptedModel
 
 
 def endpoint(patience_s: float = 120.0, *, answered: bool = False) -> Endpoint:

@@ -1,4 +1,4 @@
-"""What is not in the database yet: `panel.calls.journal`."""
+"""What is not in the database yet: `persona_panel.calls.journal`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from panel.calls.journal import Journal, JournalEntry, journals_in, taken_over
+from persona_panel.calls.journal import Journal, JournalEntry, journals_in, taken_over
 
 CHANGES = st.lists(
     st.builds(

@@ -1,12 +1,12 @@
-"""Keys that a model gives back in its answer: `panel.calls.key_masking`."""
+"""Keys that a model gives back in its answer: `persona_panel.calls.key_masking`."""
 
 from __future__ import annotations
 
 from dataclasses import asdict
 
-from panel.calls.key_masking import without_keys
-from panel.secrets import SECRETS
-from rubrics import ModelResponse, Position, Usage
+from persona_panel.calls.key_masking import without_keys
+from persona_panel.files.secrets import SECRETS
+from persona_panel.rubrics import ModelResponse, Position, Usage
 
 KEY = "canary-7b2c+Wp/9876543210"
 

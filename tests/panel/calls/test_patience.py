@@ -1,4 +1,5 @@
-"""Servers that go away and come back, or start late: `panel.calls.endpoint`, over real ones."""
+"""Servers that go away and come back, or start late: `persona_panel.calls.endpoint`, over real
+ones."""
 
 from __future__ import annotations
 
@@ -11,19 +12,29 @@ from typing import Any
 
 import pytest
 
-from graphs.context import Unanswered
-from panel.calls import endpoint as lines
-from panel.calls import retrying as module
-from panel.calls.budget import NO_CAPS, Budget
-from panel.calls.caller import Caller
-from panel.calls.endpoint import Endpoint
-from panel.calls.in_flight import InFlightLimit
-from panel.calls.rate_limiter import RateLimiter
-from panel.calls.stores.disk import DiskReplyStore
-from panel.models.client import CallError
-from panel.models.openai_compatible import OpenAICompatible
-from panel.testing import Answer, ScriptedModel, always, in_turn, ok, reset, serving, stall, status
-from rubrics import ModelRequest, ModelResponse
+from persona_panel.calls import endpoint as lines
+from persona_panel.calls import retrying as module
+from persona_panel.calls.budget import NO_CAPS, Budget
+from persona_panel.calls.caller import Caller
+from persona_panel.calls.endpoint import Endpoint
+from persona_panel.calls.in_flight import InFlightLimit
+from persona_panel.calls.rate_limiter import RateLimiter
+from persona_panel.calls.stores.disk import DiskReplyStore
+from persona_panel.graphs.context import Unanswered
+from persona_panel.models.client import CallError
+from persona_panel.models.openai_compatible import OpenAICompatible
+from persona_panel.rubrics import ModelRequest, ModelResponse
+from persona_panel.testing import (
+    Answer,
+    ScriptedModel,
+    always,
+    in_turn,
+    ok,
+    reset,
+    serving,
+    stall,
+    status,
+)
 from tests.helpers.ports import free_port
 
 MODEL = "openai:stub"

@@ -1,4 +1,4 @@
-"""One model's limits: `panel.calls.rate_limiter`."""
+"""One model's limits: `persona_panel.calls.rate_limiter`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from random import Random
 
 import pytest
 
-from panel.calls.rate_limiter import RateLimiter, shared_rate_limiter
+from persona_panel.calls.rate_limiter import RateLimiter, shared_rate_limiter
 from tests.helpers.simulated_time import SimulatedLoop, in_simulated_time
 
 

@@ -1,4 +1,4 @@
-"""Replies on a server that workers share: `panel.calls.stores.redis`, with a real one."""
+"""Replies on a server that workers share: `persona_panel.calls.stores.redis`, with a real one."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from panel import ConfigurationError, Panel, Response, RunStopped
-from panel.calls.budget import NO_CAPS, Budget
-from panel.calls.cache import ENVIRONMENT_VARIABLE, CacheUnreachable, open_reply_store
-from panel.calls.caller import Caller
-from panel.calls.endpoint import Endpoint
-from panel.calls.journal import journals_in
-from panel.calls.kept_replies import counts_of
-from panel.calls.rate_limiter import RateLimiter
-from panel.testing import ScriptedModel, check_reply_store, serving
-from rubrics import ModelRequest, ModelResponse
+from persona_panel import ConfigurationError, Panel, Response, RunStopped
+from persona_panel.calls.budget import NO_CAPS, Budget
+from persona_panel.calls.cache import ENVIRONMENT_VARIABLE, CacheUnreachable, open_reply_store
+from persona_panel.calls.caller import Caller
+from persona_panel.calls.endpoint import Endpoint
+from persona_panel.calls.journal import journals_in
+from persona_panel.calls.kept_replies import counts_of
+from persona_panel.calls.rate_limiter import RateLimiter
+from persona_panel.rubrics import ModelRequest, ModelResponse
+from persona_panel.testing import ScriptedModel, check_reply_store, serving
 from tests.helpers.command import COMMAND
 from tests.helpers.redis_server import PASSWORD, RedisServer, redis_server
 
 if TYPE_CHECKING or find_spec("redis") is not None or "PERSONA_PANEL_ALL_EXTRAS" in os.environ:
-    from panel.calls.stores.redis import RedisReplyStore
+    from persona_panel.calls.stores.redis import RedisReplyStore
 else:
     pytest.skip("pip install 'persona-panel[redis]'", allow_module_level=True)
 
@@ -135,7 +135,7 @@ async def test_the_lease_of_a_worker_that_died_ends(server: RedisServer) -> None
     second has ended, and not before."""
     source = (
         "import asyncio, sys\n"
-        "from panel.calls.stores.redis import RedisReplyStore\n"
+        "from persona_panel.calls.stores.redis import RedisReplyStore\n"
         "async def main():\n"
         "    RedisReplyStore.lease_s = 0.5\n"
         "    async with RedisReplyStore(sys.argv[1]).claimed('a' * 64, b'k' * 32):\n"
@@ -223,7 +223,7 @@ def test_a_run_ends_with_one_sentence_where_the_server_is_gone(
     server: RedisServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It says where the cache is, what is wrong and what to do; no password is in it."""
-    monkeypatch.setattr("panel.calls.stores.redis.RedisReplyStore.patience_s", 0.3)
+    monkeypatch.setattr("persona_panel.calls.stores.redis.RedisReplyStore.patience_s", 0.3)
     essay = Response(id="a", prompt="Why?", text="Because.", system="s")
 
     class Deadly(ScriptedModel):
@@ -280,7 +280,7 @@ def test_a_server_that_may_lose_replies_is_warned_of(
     server: RedisServer, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Without appendonly, and with a policy that evicts, each is said once, with its remedy."""
-    monkeypatch.setattr("panel.calls.stores.redis._warned", set())
+    monkeypatch.setattr("persona_panel.calls.stores.redis._warned", set())
     opened(server).close()
     assert caplog.text == ""
     with server.client() as client:
@@ -309,7 +309,7 @@ def test_what_a_crash_would_lose_is_told(
     said: str,
 ) -> None:
     """Without appendonly: what came since the last snapshot, or all where none is taken."""
-    monkeypatch.setattr("panel.calls.stores.redis._warned", set())
+    monkeypatch.setattr("persona_panel.calls.stores.redis._warned", set())
     with server.client() as client:
         client.config_set("appendonly", "no")
         client.config_set("save", save)
@@ -322,7 +322,7 @@ def test_a_server_that_does_not_tell_its_snapshots_is_warned_of(
     server: RedisServer, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Where CONFIG is not allowed nothing is said of snapshots, and the store opens."""
-    monkeypatch.setattr("panel.calls.stores.redis._warned", set())
+    monkeypatch.setattr("persona_panel.calls.stores.redis._warned", set())
     with server.client() as client:
         client.config_set("appendonly", "no")
         client.execute_command(

@@ -8,22 +8,22 @@ from pathlib import Path
 
 import pytest
 
-from panel import ConfigurationError, Panel, Response
-from panel.calls.budget import NO_CAPS, Budget
-from panel.calls.cache import ENVIRONMENT_VARIABLE, open_reply_store, page_of
-from panel.calls.caller import Caller
-from panel.calls.endpoint import Endpoint
-from panel.calls.rate_limiter import RateLimiter
-from panel.testing import MemoryReplyStore, ScriptedModel, serving
-from rubrics import ModelRequest
-from rubrics.extensions import load_extension
+from persona_panel import ConfigurationError, Panel, Response
+from persona_panel.calls.budget import NO_CAPS, Budget
+from persona_panel.calls.cache import ENVIRONMENT_VARIABLE, open_reply_store, page_of
+from persona_panel.calls.caller import Caller
+from persona_panel.calls.endpoint import Endpoint
+from persona_panel.calls.rate_limiter import RateLimiter
+from persona_panel.rubrics import ModelRequest
+from persona_panel.rubrics.extensions import load_extension
+from persona_panel.testing import MemoryReplyStore, ScriptedModel, serving
 from tests.helpers import forked
 from tests.helpers.command import COMMAND
 from tests.helpers.distributions import installed
 
 STORE = """
 import os, pickle
-from panel.testing import MemoryReplyStore
+from persona_panel.testing import MemoryReplyStore
 
 
 def open_store(location):
@@ -78,7 +78,7 @@ def test_a_store_without_its_package_is_named_with_its_extra(
 ) -> None:
     """Where the package of a store of ours is not installed the way to get it is told, and
     nothing of the address, which may hold a password."""
-    monkeypatch.delitem(sys.modules, "panel.calls.stores.redis", raising=False)
+    monkeypatch.delitem(sys.modules, "persona_panel.calls.stores.redis", raising=False)
     monkeypatch.setitem(sys.modules, "redis", None)
     load_extension.cache_clear()
     monkeypatch.setenv(ENVIRONMENT_VARIABLE, f"{scheme}://:canary@here")

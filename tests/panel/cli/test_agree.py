@@ -10,8 +10,8 @@ from subprocess import CompletedProcess
 import krippendorff
 import pytest
 
-from panel.conclusions.wording import WITHOUT_PEOPLE
-from panel.testing import serving
+from persona_panel.results.conclusions.wording import WITHOUT_PEOPLE
+from persona_panel.testing import serving
 from tests.helpers.command import told
 from tests.helpers.rating_files import FIELDS, made_up
 

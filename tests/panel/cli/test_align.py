@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
-from panel import Panel, Persona, Response, load_ratings
-from panel.cli.main import command
-from panel.statistics import learnt_alignment
-from panel.testing import ScriptedModel
+from persona_panel import Panel, Persona, Response, load_ratings
+from persona_panel.cli.main import command
+from persona_panel.statistics import learnt_alignment
+from persona_panel.testing import ScriptedModel
 
 N, RATED = 30, 20
 FIELDS = [

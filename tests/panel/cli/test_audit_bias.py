@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from panel import ModelConfig, Panel, Persona, Response
-from panel.testing import Answer, always, ok, serving
+from persona_panel import ModelConfig, Panel, Persona, Response
+from persona_panel.testing import Answer, always, ok, serving
 from tests.helpers.command import Command
 
 READERS = [

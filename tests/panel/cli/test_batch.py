@@ -15,17 +15,17 @@ import orjson
 import pytest
 from aiohttp import web
 
-from panel import ModelConfig, Panel, Persona, Response
-from panel.calls.batch_journal import BatchJournal, batches_of
-from panel.calls.batch_records import BatchRecord, prepared, settled, submitted
-from panel.calls.cache import ReplyKey
-from panel.runs import executor
-from panel.runs.execution import Execution
-from panel.runs.provider_batches import ByBatches
-from panel.runs.request_files import RequestFiles
-from panel.testing import ScriptedServer, serving
-from panel.testing.batches import BatchScript, ScriptedBatches
-from rubrics import Usage
+from persona_panel import ModelConfig, Panel, Persona, Response
+from persona_panel.calls.batch_journal import BatchJournal, batches_of
+from persona_panel.calls.batch_records import BatchRecord, prepared, settled, submitted
+from persona_panel.calls.cache import ReplyKey
+from persona_panel.rubrics import Usage
+from persona_panel.runs import executor
+from persona_panel.runs.execution import Execution
+from persona_panel.runs.provider_batches import ByBatches
+from persona_panel.runs.request_files import RequestFiles
+from persona_panel.testing import ScriptedServer, serving
+from persona_panel.testing.batches import BatchScript, ScriptedBatches
 from tests.helpers.answers import answered
 from tests.helpers.invoked import invoked
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from panel.testing import serving
+from persona_panel.testing import serving
 from tests.helpers.command import Command
 from tests.helpers.distributions import installed
 

@@ -14,15 +14,15 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from panel import Panel, Response
-from panel.calls.cache import ENVIRONMENT_VARIABLE, open_reply_store
-from panel.calls.journaled_store import JournaledStore
-from panel.cli.main import command
-from panel.models.completions import body_of
-from panel.secrets import SECRETS
-from panel.testing import ScriptedModel
-from panel.testing.answers import default_text
-from rubrics import ModelResponse, Position, Usage
+from persona_panel import Panel, Response
+from persona_panel.calls.cache import ENVIRONMENT_VARIABLE, open_reply_store
+from persona_panel.calls.journaled_store import JournaledStore
+from persona_panel.cli.main import command
+from persona_panel.files.secrets import SECRETS
+from persona_panel.models.completions import body_of
+from persona_panel.rubrics import ModelResponse, Position, Usage
+from persona_panel.testing import ScriptedModel
+from persona_panel.testing.answers import default_text
 from tests.helpers.redis_server import redis_server
 
 DAY = 86_400

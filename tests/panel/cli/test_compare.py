@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from panel import compare
-from panel.cli.main import command as persona_panel
+from persona_panel import compare
+from persona_panel.cli.main import command as persona_panel
 from tests.helpers.command import Command
 from tests.helpers.marked_texts import marked_model, marked_run
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from panel.testing import always, serving, status
+from persona_panel.testing import always, serving, status
 from tests.helpers.command import Command
 
 PANEL = ("--personas", "disciplinary", "--model", "openai:stub")

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from panel import Panel, Persona, Response
-from panel.cli.contested import contested
-from panel.conclusions.contested import contested_conclusion
-from panel.testing import ScriptedModel
-from rubrics import ModelRequest
+from persona_panel import Panel, Persona, Response
+from persona_panel.cli.contested import contested
+from persona_panel.results.conclusions.contested import contested_conclusion
+from persona_panel.rubrics import ModelRequest
+from persona_panel.testing import ScriptedModel
 
 PERSONAS = [
     Persona(id=name, label=name.title(), axis=axis, description=f"You are {name}.")

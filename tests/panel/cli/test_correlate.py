@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from panel.testing import serving
+from persona_panel.testing import serving
 from tests.helpers.command import Command, told
 from tests.helpers.rating_files import FIELDS, made_up
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from panel.testing import Answer, ScriptedServer, ok, serving
+from persona_panel.testing import Answer, ScriptedServer, ok, serving
 from tests.helpers import forked
 from tests.helpers.command import COMMAND
 

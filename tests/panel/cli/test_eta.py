@@ -1,11 +1,11 @@
-"""How long the rest of a run may take: `panel.cli.eta`, over runs whose end is known."""
+"""How long the rest of a run may take: `persona_panel.cli.eta`, over runs whose end is known."""
 
 from __future__ import annotations
 
 import pytest
 
-from panel.calls.state import EndpointState, LimiterState
-from panel.cli.eta import Pace, Remaining, seconds_left
+from persona_panel.calls.state import EndpointState, LimiterState
+from persona_panel.cli.eta import Pace, Remaining, seconds_left
 
 DOWN = EndpointState(down_s=4.0, probe_in_s=2.0)
 

@@ -14,11 +14,11 @@ import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
-from panel import Panel, PersonaSet, Response, load_definition
-from panel.cli.fidelity import fidelity
-from panel.testing import ScriptedModel
-from personas import shipped
-from rubrics import ModelRequest
+from persona_panel import Panel, PersonaSet, Response, load_definition
+from persona_panel.cli.fidelity import fidelity
+from persona_panel.personas import shipped
+from persona_panel.rubrics import ModelRequest
+from persona_panel.testing import ScriptedModel
 
 DATA = Path(os.environ.get("PERSONA_PANEL_DATA", Path(__file__).parents[4] / "shared" / "data"))
 ITEMS, RATERS = 90, 40

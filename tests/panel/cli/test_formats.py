@@ -10,7 +10,7 @@ from subprocess import CompletedProcess
 
 import pytest
 
-from panel.testing import serving
+from persona_panel.testing import serving
 from tests.helpers.distributions import installed
 
 Command = Callable[..., CompletedProcess[str]]

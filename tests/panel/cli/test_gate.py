@@ -13,10 +13,10 @@ from xml.etree import ElementTree as Xml
 import pytest
 from click.testing import CliRunner, Result
 
-from panel.cli.main import command
-from panel.results.requirements.requirement import parse_requirement
-from panel.statistics import agreement_statistics, comparison_statistics
-from panel.testing import Answer, ScriptedServer, always, ok, serving, status
+from persona_panel.cli.main import command
+from persona_panel.results.requirements.requirement import parse_requirement
+from persona_panel.statistics import agreement_statistics, comparison_statistics
+from persona_panel.testing import Answer, ScriptedServer, always, ok, serving, status
 from tests.helpers.invoked import invoked
 
 SYSTEMS = ("my-model", "old, [v1]")

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from panel import ConfigurationError, Panel
-from panel.testing import ok, serving
+from persona_panel import ConfigurationError, Panel
+from persona_panel.testing import ok, serving
 from tests.helpers.command import Command
 
 ROWS = [

@@ -14,7 +14,7 @@ import importlib, json, os, sys
 from tests.helpers.fork_server import IMPORTED
 for name in IMPORTED:
     importlib.import_module(name)
-from panel.cli.main import _COMMANDS
+from persona_panel.cli.main import _COMMANDS
 began = [name for name in sys.modules if name.partition(".")[0] in ("graphs", "panel", "rubrics")]
 failed = []
 for module in sorted({module for module, _ in _COMMANDS.values()}):
@@ -43,7 +43,7 @@ def test_a_run_imports_no_statistic_before_it_has_something_to_say() -> None:
     """scipy.special takes a twelfth of the start of a run: it is loaded by the first statistic that
     needs it."""
     code = (
-        "import sys, panel.cli.score, panel.panel, panel.runs.executor\n"
+        "import sys, persona_panel.cli.score, panel.panel, persona_panel.runs.executor\n"
         "print([name for name in sys.modules if name.startswith('scipy.special')])"
     )
     done = subprocess.run(

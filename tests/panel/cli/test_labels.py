@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from sklearn.metrics import cohen_kappa_score, confusion_matrix
 
-from panel import load_ratings
-from panel.testing import ok, serving
+from persona_panel import load_ratings
+from persona_panel.testing import ok, serving
 from tests.helpers.command import Command
 
 NAMES = ["useful", "unhelpful", "invalid"]

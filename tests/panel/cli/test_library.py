@@ -6,10 +6,8 @@ import re
 from importlib.util import find_spec
 from pathlib import Path
 
-import personas
-import rubrics
-from panel import PersonaSet, Rubric, load_definition
-from panel.models.providers import provider_names
+from persona_panel import PersonaSet, Rubric, load_definition
+from persona_panel.models.providers import provider_names
 from tests.helpers.command import Command
 
 

@@ -6,7 +6,7 @@ import json
 from hashlib import sha256
 from pathlib import Path
 
-from panel.testing import serving
+from persona_panel.testing import serving
 from tests.helpers.command import Command
 
 PANEL = ("--personas", "none", "--model", "openai:stub", "--rubric", "debate-speech")

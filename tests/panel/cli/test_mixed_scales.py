@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
-from panel import load_ratings, load_run
-from panel.cli.main import command
-from panel.testing import ok, serving
+from persona_panel import load_ratings, load_run
+from persona_panel.cli.main import command
+from persona_panel.testing import ok, serving
 
 RUBRIC = """
 id: mixed

@@ -9,8 +9,8 @@ import click
 import pytest
 from click.testing import CliRunner, Result
 
-from panel.cli.main import command
-from panel.cli.outputs import WRITTEN
+from persona_panel.cli.main import command
+from persona_panel.cli.outputs import WRITTEN
 from tests.helpers.marked_texts import marked_model, marked_run
 
 READ = {

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from panel import Panel, Persona, Response
-from panel.cli.main import command
-from panel.testing import ScriptedModel
+from persona_panel import Panel, Persona, Response
+from persona_panel.cli.main import command
+from persona_panel.testing import ScriptedModel
 
 N = 24
 GROUPS = "groups:\n  a: {condition: side = a, personas: ann}\n  b: {condition: side = b, personas: bob}\ncontrasts: [a - b]\n"  # noqa: E501

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from panel.testing import ok, serving
+from persona_panel.testing import ok, serving
 from tests.helpers.command import Command
 
 SCORE = (

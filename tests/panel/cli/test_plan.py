@@ -15,15 +15,15 @@ import pytest
 from click.testing import CliRunner
 from rich.console import Console
 
-from panel.cli.plan import plan
-from panel.io.ratings import load_ratings
-from panel.reports.terminal.design import show_design
-from panel.runs.design import DesignReport, PrecisionTarget
-from panel.statistics import design_studies
-from panel.statistics.quality.components import VarianceComponents
-from panel.statistics.quality.d_study import d_study, expected_width
-from panel.statistics.quality.design_study import DesignResult, DesignStudy
-from panel.testing import serving
+from persona_panel.cli.plan import plan
+from persona_panel.files.ratings import load_ratings
+from persona_panel.reports.formats.terminal.design import show_design
+from persona_panel.runs.design import DesignReport, PrecisionTarget
+from persona_panel.statistics import design_studies
+from persona_panel.statistics.quality.components import VarianceComponents
+from persona_panel.statistics.quality.d_study import d_study, expected_width
+from persona_panel.statistics.quality.design_study import DesignResult, DesignStudy
+from persona_panel.testing import serving
 
 Command = Callable[..., CompletedProcess[str]]
 

@@ -16,12 +16,12 @@ from pathlib import Path
 
 import pytest
 
-from graphs import Judge, Judgment
-from panel.calls.state import CallsState, EndpointState, LimiterState
-from panel.cli import progress
-from panel.cli.progress_lines import duration, state_lines
-from panel.statistics.core.display import clock
-from panel.testing import serving
+from persona_panel.calls.state import CallsState, EndpointState, LimiterState
+from persona_panel.cli import progress
+from persona_panel.cli.progress_lines import duration, state_lines
+from persona_panel.graphs import Judge, Judgment
+from persona_panel.statistics.core.display import clock
+from persona_panel.testing import serving
 from tests.helpers.command import COMMAND
 from tests.helpers.ports import free_port
 from tests.server import faulty

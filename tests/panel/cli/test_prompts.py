@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from panel.testing import Answer, ScriptedServer, ok, serving, stall, status
+from persona_panel.testing import Answer, ScriptedServer, ok, serving, stall, status
 from tests.helpers import forked
 from tests.helpers.command import COMMAND
 from tests.helpers.invoked import invoked

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from panel.testing import Answer, ScriptedServer, ok, serving, status
+from persona_panel.testing import Answer, ScriptedServer, ok, serving, status
 from tests.helpers.command import Command
 
 SAID = [{"id": "pool", "intervention": "We closed it."}, {"id": "cafe", "intervention": "He did."}]

@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from panel.testing import ScriptedServer, ok, serving, status
+from persona_panel.testing import ScriptedServer, ok, serving, status
 from tests.helpers import forked
 from tests.helpers.command import COMMAND, Command
 from tests.sycophant import world

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from panel.cli.run_folder_option import folder_by_time
+from persona_panel.cli.run_folder_option import folder_by_time
 
 
 def test_runs_that_begin_in_one_second_have_folders_of_their_own(

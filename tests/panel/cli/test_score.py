@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from panel.testing import Answer, ScriptedServer, always, ok, serving, status
+from persona_panel.testing import Answer, ScriptedServer, always, ok, serving, status
 from tests.helpers import forked
 from tests.helpers.command import COMMAND, Command
 

@@ -17,8 +17,8 @@ from urllib.parse import quote
 
 import pytest
 
-from panel.calls.stores.disk import _records
-from panel.testing import Answer, default_text, ok, serving, status
+from persona_panel.calls.stores.disk import _records
+from persona_panel.testing import Answer, default_text, ok, serving, status
 
 Command = Callable[..., CompletedProcess[str]]
 
@@ -168,8 +168,8 @@ def test_pythons_own_words_hold_no_key_and_no_control() -> None:
     """A traceback, of the main thread or another, and a warning in the log are cleaned, too."""
     code = f"""
 import logging, threading
-from panel.secrets.visible import guard
-from panel.secrets import SECRETS
+from persona_panel.files.secrets.visible import guard
+from persona_panel.files.secrets import SECRETS
 guard()
 SECRETS.learn({KEY!r})
 def fails():

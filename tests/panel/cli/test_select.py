@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
-from panel import Panel, Response
-from panel.cli.main import command
-from panel.study.answers import answers_by, sealed
-from panel.study.key import read_key
-from panel.study.page import packet_in
-from panel.testing import ScriptedModel
+from persona_panel import Panel, Response
+from persona_panel.cli.main import command
+from persona_panel.study.answers import answers_by, sealed
+from persona_panel.study.key import read_key
+from persona_panel.study.page import packet_in
+from persona_panel.testing import ScriptedModel
 
 N = 30
 

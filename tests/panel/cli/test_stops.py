@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from panel.testing import Answer, ok, serving, stall
+from persona_panel.testing import Answer, ok, serving, stall
 from tests.helpers import forked
 from tests.helpers.command import COMMAND
 

@@ -11,7 +11,7 @@ import pytest
 import yaml
 from click.testing import CliRunner, Result
 
-from panel.cli.main import command
+from persona_panel.cli.main import command
 from tests.helpers.study import answer
 
 

@@ -17,8 +17,8 @@ from typing import Any
 
 import pytest
 
-from panel import load_framed_responses
-from panel.testing import Answer, ScriptedServer, ok, serving, status
+from persona_panel import load_framed_responses
+from persona_panel.testing import Answer, ScriptedServer, ok, serving, status
 from tests.helpers import forked
 from tests.helpers.command import COMMAND, Command
 from tests.helpers.fork_client import Forked

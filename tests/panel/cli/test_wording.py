@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 import pytest
 
-from panel.cli.main import command
+from persona_panel.cli.main import command
 
 ROOT = Path(__file__).parents[3]
 

@@ -1,4 +1,4 @@
-"""Which engine is meant: `panel.clusters.engines`."""
+"""Which engine is meant: `persona_panel.clusters.engines`."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from panel import ConfigurationError
-from panel.clusters.engines import check_engine_options, opened_engine
-from rubrics import extensions
-from rubrics.extensions import extension_names, load_extension
+from persona_panel import ConfigurationError
+from persona_panel.clusters.engines import check_engine_options, opened_engine
+from persona_panel.rubrics import extensions
+from persona_panel.rubrics.extensions import extension_names, load_extension
 from tests.helpers.command import Command
 from tests.helpers.distributions import installed
 from tests.helpers.invoked import invoked
@@ -20,7 +20,7 @@ def test_an_engine_whose_package_is_absent_is_told(monkeypatch: pytest.MonkeyPat
     """Without Ray, a sentence says what to install."""
     load_extension.cache_clear()
     for name in ("engines.ray", "ray_engine", "ray_mailbox"):
-        monkeypatch.delitem(sys.modules, f"panel.clusters.{name}", raising=False)
+        monkeypatch.delitem(sys.modules, f"persona_panel.clusters.{name}", raising=False)
     monkeypatch.setitem(sys.modules, "ray", None)
     needs = "the engine ray needs the package ray, .* pip install 'persona-panel\\[ray\\]'"
     with pytest.raises(ConfigurationError, match=needs), opened_engine("ray"):

@@ -13,13 +13,13 @@ from typing import Any, cast
 import platformdirs
 import pytest
 
-from panel import ConfigurationError, ModelConfig, PanelPlan, Persona, Response
-from panel.calls.budget import NO_CAPS, Caps
-from panel.calls.caller import Caller
-from panel.calls.journal import Journal
-from panel.calls.journaled_store import encoded
-from panel.clusters.lease_server import LeaseServer
-from panel.clusters.messages import (
+from persona_panel import ConfigurationError, ModelConfig, PanelPlan, Persona, Response
+from persona_panel.calls.budget import NO_CAPS, Caps
+from persona_panel.calls.caller import Caller
+from persona_panel.calls.journal import Journal
+from persona_panel.calls.journaled_store import encoded
+from persona_panel.clusters.lease_server import LeaseServer
+from persona_panel.clusters.messages import (
     DRIVER,
     Begin,
     ClaimReply,
@@ -29,12 +29,12 @@ from panel.clusters.messages import (
     TakenForLost,
     TookOver,
 )
-from panel.clusters.store import ClusterStore
-from panel.clusters.worker import Assignment, JudgedPart, at_work
-from panel.io.response_batch import identified
-from panel.runs.executor import prepared
-from panel.testing import in_turn, ok, serving, status
-from rubrics import ModelResponse, Rubric
+from persona_panel.clusters.store import ClusterStore
+from persona_panel.clusters.worker import Assignment, JudgedPart, at_work
+from persona_panel.files.response_batch import identified
+from persona_panel.rubrics import ModelResponse, Rubric
+from persona_panel.runs.executor import prepared
+from persona_panel.testing import in_turn, ok, serving, status
 from tests.helpers.cluster import LocalMailbox, parts, workers_of
 from tests.helpers.judgments import PLAIN
 
@@ -127,8 +127,8 @@ async def test_what_a_lost_worker_has_leased_goes_to_others(
     """A worker is lost with all slots of a model, claims, and calls that are paid for: another
     judges the same texts, and the lost calls count as made at the most that they may have
     taken. No worker replaces it, so that its claims end with time."""
-    monkeypatch.setattr("panel.clusters.lease_server.ALIVE_S", 0.05)
-    monkeypatch.setattr("panel.clusters.lease_server.TAKE_OVER_S", 0.05)
+    monkeypatch.setattr("persona_panel.clusters.lease_server.ALIVE_S", 0.05)
+    monkeypatch.setattr("persona_panel.clusters.lease_server.TAKE_OVER_S", 0.05)
     with serving(lambda call, _: ok(), latency_s=1) as server:
         plan = plan_of(server.base_url, concurrency=2)
         async with workers_of(plan, 2, Caps(calls=1000)) as (caller, leases, (lost, other)):
@@ -275,9 +275,9 @@ async def test_what_a_silent_worker_has_leased_goes_to_others(
 ) -> None:
     """A worker that holds all slots of a model and says nothing more is taken for lost, and is told
     so should it ask again; one that only says that it is there is not."""
-    monkeypatch.setattr("panel.clusters.lease_server.ALIVE_S", 0.05)
-    monkeypatch.setattr("panel.clusters.lease_server.LOST_S", 0.6)
-    monkeypatch.setattr("panel.clusters.lease_client.ALIVE_S", 0.05)
+    monkeypatch.setattr("persona_panel.clusters.lease_server.ALIVE_S", 0.05)
+    monkeypatch.setattr("persona_panel.clusters.lease_server.LOST_S", 0.6)
+    monkeypatch.setattr("persona_panel.clusters.lease_client.ALIVE_S", 0.05)
     with serving(latency_s=0.25) as server:
         plan = plan_of(server.base_url, concurrency=2)
         enter = Enter(plan.models[0].id, 1)

@@ -9,14 +9,14 @@ from contextlib import AsyncExitStack
 import platformdirs
 import pytest
 
-from panel import ModelConfig, PanelPlan, Persona, Response, RunStopped
-from panel.calls.budget import NO_CAPS
-from panel.clusters import parts
-from panel.clusters.parts import WorkerHandle, WorkerLost, verdicts_by_workers
-from panel.clusters.worker import Assignment, JudgedPart, Units, at_work
-from panel.io.response_batch import identified
-from panel.runs.executor import prepared
-from panel.testing import serving
+from persona_panel import ModelConfig, PanelPlan, Persona, Response, RunStopped
+from persona_panel.calls.budget import NO_CAPS
+from persona_panel.clusters import parts
+from persona_panel.clusters.parts import WorkerHandle, WorkerLost, verdicts_by_workers
+from persona_panel.clusters.worker import Assignment, JudgedPart, Units, at_work
+from persona_panel.files.response_batch import identified
+from persona_panel.runs.executor import prepared
+from persona_panel.testing import serving
 from tests.helpers.cluster import LocalMailbox
 from tests.helpers.judgments import PLAIN
 

@@ -18,18 +18,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from panel import ConfigurationError, Panel, PanelPlan, Response, Run, load_run
-from panel.clusters.engines import opened_engine
-from panel.clusters.messages import LOST_S
-from panel.testing import ScriptedServer, serving
+from persona_panel import ConfigurationError, Panel, PanelPlan, Response, Run, load_run
+from persona_panel.clusters.engines import opened_engine
+from persona_panel.clusters.messages import LOST_S
+from persona_panel.testing import ScriptedServer, serving
 from tests.helpers.command import COMMAND
 from tests.helpers.invoked import invoked
 
 if TYPE_CHECKING or find_spec("ray") is not None or "PERSONA_PANEL_ALL_EXTRAS" in os.environ:
     import ray
 
-    from panel.clusters.ray_engine import RayEngine
-    from panel.clusters.ray_mailbox import RayMailbox
+    from persona_panel.clusters.ray_engine import RayEngine
+    from persona_panel.clusters.ray_mailbox import RayMailbox
 else:
     pytest.skip("pip install 'persona-panel[ray]'", allow_module_level=True)
 
@@ -205,7 +205,7 @@ def test_the_same_command_goes_on_after_the_driver_was_killed(
 def test_a_data_set_of_responses_becomes_one_of_judgments(cluster: str, tmp_path: Path) -> None:
     """Its rows are those of the same run's data frame, in whatever order, each call made once; a
     panel that compares is refused."""
-    from panel.ray import judge
+    from persona_panel.clusters.ray_data import judge
 
     rows = [
         {"id": one.id, "prompt": one.prompt, "answer": one.text, "system": one.system}

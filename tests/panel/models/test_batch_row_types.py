@@ -11,10 +11,10 @@ import orjson
 import pytest
 from pydantic import TypeAdapter
 
-from panel import ModelConfig
-from panel.models.batches import BatchClient
-from panel.models.providers import client_for
-from rubrics import ModelRequest
+from persona_panel import ModelConfig
+from persona_panel.models.batches import BatchClient
+from persona_panel.models.providers import client_for
+from persona_panel.rubrics import ModelRequest
 
 SCHEMA = {
     "type": "object",

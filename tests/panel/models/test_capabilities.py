@@ -7,19 +7,18 @@ from typing import Any
 
 import pytest
 
-import rubrics
-from panel.errors import ConfigurationError
-from panel.io.definitions import load_definition
-from panel.judging.cost_estimate import ModelEstimate
-from panel.judging.model_access import concurrency_of
-from panel.judging.preflight import is_probed
-from panel.models.catalogue import FREE
-from panel.models.client import Capabilities
-from panel.models.config import ModelConfig
-from panel.plan.bound_models import BoundModel, bind_models, texts_at_once
-from panel.plan.checks import refuse_repeats
-from panel.plan.given_model import GivenModel
-from rubrics import ModelRequest, ModelResponse, Rubric
+from persona_panel.files.definitions import load_definition
+from persona_panel.files.errors import ConfigurationError
+from persona_panel.models.catalogue import FREE
+from persona_panel.models.client import Capabilities
+from persona_panel.models.config import ModelConfig
+from persona_panel.plan.bound_models import BoundModel, bind_models, texts_at_once
+from persona_panel.plan.checks import refuse_repeats
+from persona_panel.plan.given_model import GivenModel
+from persona_panel.rubrics import ModelRequest, ModelResponse, Rubric
+from persona_panel.runs.judging.cost_estimate import ModelEstimate
+from persona_panel.runs.judging.model_access import concurrency_of
+from persona_panel.runs.judging.preflight import is_probed
 
 
 class Client:

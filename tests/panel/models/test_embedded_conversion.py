@@ -1,4 +1,4 @@
-"""Weights converted at first use: `panel.models.embedded_conversion`."""
+"""Weights converted at first use: `persona_panel.models.embedded_conversion`."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from panel.errors import ConfigurationError
-from panel.models.embedded_conversion import checked, faster_copy
+from persona_panel.files.errors import ConfigurationError
+from persona_panel.models.embedded_conversion import checked, faster_copy
 
 pytestmark = pytest.mark.skipif(
     find_spec("gguf") is None, reason="gguf is not installed: pip install 'persona-panel[local]'"

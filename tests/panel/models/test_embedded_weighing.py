@@ -1,4 +1,5 @@
-"""What an embedded model makes of answers that are weighed: `panel.models.embedded_weighing`."""
+"""What an embedded model makes of answers that are weighed:
+`persona_panel.models.embedded_weighing`."""
 
 from __future__ import annotations
 
@@ -7,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from panel.models.completions import body_of, read_completion
-from panel.models.embedded_weighing import foreseen_in, is_weighed, one_token
-from rubrics import ModelRequest, Usage
+from persona_panel.models.completions import body_of, read_completion
+from persona_panel.models.embedded_weighing import foreseen_in, is_weighed, one_token
+from persona_panel.rubrics import ModelRequest, Usage
 
 ASKED = ModelRequest("You rate.", ("A text. ", "Rate it."), top_logprobs=2, max_tokens=2)
 

@@ -12,7 +12,7 @@ from contextvars import ContextVar, copy_context
 
 import pytest
 
-from panel.models.event_loops import (
+from persona_panel.models.event_loops import (
     in_lasting_loop,
     is_passing,
     lasting_loop,
@@ -112,7 +112,7 @@ def test_a_forked_process_has_a_lasting_loop_of_its_own() -> None:
         "import asyncio, os, sys, warnings\n"
         "warnings.simplefilter('ignore')\n"
         "from contextvars import copy_context\n"
-        "from panel.models.event_loops import in_lasting_loop\n"
+        "from persona_panel.models.event_loops import in_lasting_loop\n"
         "async def work():\n"
         "    return 7\n"
         "def ask():\n"
@@ -132,7 +132,7 @@ def test_the_process_ends_though_a_call_hangs() -> None:
     code = (
         "import asyncio\n"
         "from contextvars import copy_context\n"
-        "from panel.models.event_loops import in_lasting_loop\n"
+        "from persona_panel.models.event_loops import in_lasting_loop\n"
         "async def main():\n"
         "    asyncio.create_task(in_lasting_loop(asyncio.sleep(600), copy_context()))\n"
         "    await asyncio.sleep(0.1)\n"

@@ -21,11 +21,11 @@ from typing import Any
 import pytest
 from yarl import URL
 
-from panel.models import http_connection, http_transfer
-from panel.models.error_responses import MOST_BYTES, HttpResponse
-from panel.models.http_connection import HttpConnection
-from panel.models.http_transfer import NoHttpResponse
-from panel.testing import serving
+from persona_panel.models import http_connection, http_transfer
+from persona_panel.models.error_responses import MOST_BYTES, HttpResponse
+from persona_panel.models.http_connection import HttpConnection
+from persona_panel.models.http_transfer import NoHttpResponse
+from persona_panel.testing import serving
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 Answer = Callable[[asyncio.StreamWriter], None]

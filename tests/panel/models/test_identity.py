@@ -1,4 +1,4 @@
-"""What tells LangChain chat models apart in the cache: `panel.models.identity`."""
+"""What tells LangChain chat models apart in the cache: `persona_panel.models.identity`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from langchain_core.outputs import ChatResult
 from langchain_core.rate_limiters import InMemoryRateLimiter
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, SecretStr
 
-from panel.models.identity import identity_of, secrets_of
+from persona_panel.models.identity import identity_of, secrets_of
 
 ROOT = Path(__file__).parents[3]
 KEY = "canary-4f9e+Zq/0123456789"
@@ -297,8 +297,8 @@ def test_the_identity_is_the_same_in_another_process() -> None:
     program = (
         "import json\n"
         "from langchain_openai import ChatOpenAI\n"
-        "from panel.calls.cache import page_of\n"
-        "from panel.models.langchain import LangChainClient\n"
+        "from persona_panel.calls.cache import page_of\n"
+        "from persona_panel.models.langchain import LangChainClient\n"
         "from tests.panel.models.test_identity import Chat, Client, Guard, Settings\n"
         "odd = Chat(guard=[{'a', 'b', 'c'}, Client(), Guard(client=Client()), Settings()])\n"
         "for chat in (ChatOpenAI(model='m', api_key='k', disabled_params={'n': None}), odd):\n"

@@ -1,4 +1,4 @@
-"""LangChain chat models as speakers: `panel.models.langchain`."""
+"""LangChain chat models as speakers: `persona_panel.models.langchain`."""
 
 from __future__ import annotations
 
@@ -16,11 +16,12 @@ from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 from pydantic import Field, SecretStr
 
-from panel.models.client import CallError, ModelClient
-from panel.models.identity import secrets_of
-from panel.models.langchain import LangChainClient
-from panel.secrets import SECRETS
-from panel.testing import (
+from persona_panel.files.secrets import SECRETS
+from persona_panel.models.client import CallError, ModelClient
+from persona_panel.models.identity import secrets_of
+from persona_panel.models.langchain import LangChainClient
+from persona_panel.rubrics import ModelRequest, ModelResponse, Position, Usage
+from persona_panel.testing import (
     Answer,
     ScriptedServer,
     always,
@@ -32,7 +33,6 @@ from panel.testing import (
     status,
     truncated,
 )
-from rubrics import ModelRequest, ModelResponse, Position, Usage
 from tests.helpers.anthropic import ANTHROPIC
 from tests.server import echo_headers, not_json
 

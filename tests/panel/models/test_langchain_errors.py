@@ -1,4 +1,4 @@
-"""Errors of providers' packages, by what they hold: `panel.models.langchain_errors`."""
+"""Errors of providers' packages, by what they hold: `persona_panel.models.langchain_errors`."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core import exceptions as langchain
 
-from panel.models.client import CallError
-from panel.models.langchain_errors import answer_in, call_error_of
+from persona_panel.models.client import CallError
+from persona_panel.models.langchain_errors import answer_in, call_error_of
 
 RETRY_INFO = "type.googleapis.com/google.rpc.RetryInfo"
 

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from panel.models.langchain_logprobs import positions_in
-from rubrics import Position
+from persona_panel.models.langchain_logprobs import positions_in
+from persona_panel.rubrics import Position
 
 SEVEN = (Position("7", (("7", -0.5), ("8", -1.5)), -0.5),)
 TOPS = [{"token": "7", "logprob": -0.5}, {"token": "8", "logprob": -1.5}]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from panel.models.model_names import is_another_model
+from persona_panel.models.model_names import is_another_model
 
 
 @pytest.mark.parametrize(

@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from panel.models.client import MOST_CHARACTERS, CallError
-from panel.models.error_responses import MOST_BYTES
-from panel.models.openai_compatible import OpenAICompatible
-from panel.testing import MODEL, Answer, always, raw, serving, status
-from rubrics import ModelRequest, ModelResponse, Usage
+from persona_panel.models.client import MOST_CHARACTERS, CallError
+from persona_panel.models.error_responses import MOST_BYTES
+from persona_panel.models.openai_compatible import OpenAICompatible
+from persona_panel.rubrics import ModelRequest, ModelResponse, Usage
+from persona_panel.testing import MODEL, Answer, always, raw, serving, status
 
 ASK = ModelRequest(system="You judge.", blocks=("Read this. ", "Rate it."))
 

@@ -10,11 +10,12 @@ import orjson
 import pytest
 from pydantic import SecretStr
 
-from panel.models.batches import BatchSought, listed_in, next_page
-from panel.models.client import CallError
-from panel.models.openai_batches import OpenAIBatches
-from panel.models.openai_compatible import OpenAICompatible
-from panel.testing import (
+from persona_panel.models.batches import BatchSought, listed_in, next_page
+from persona_panel.models.client import CallError
+from persona_panel.models.openai_batches import OpenAIBatches
+from persona_panel.models.openai_compatible import OpenAICompatible
+from persona_panel.rubrics import ModelRequest, ModelResponse
+from persona_panel.testing import (
     ScriptedServer,
     always,
     check_batch_client,
@@ -24,8 +25,7 @@ from panel.testing import (
     serving,
     status,
 )
-from panel.testing.batches import BatchScript
-from rubrics import ModelRequest, ModelResponse
+from persona_panel.testing.batches import BatchScript
 
 ASK = ModelRequest("You judge.", ("Read this. ", "Rate it."))
 KEY = "sk-batches-0123456789"
@@ -167,7 +167,7 @@ async def test_azure_names_paths_without_a_version(
 ) -> None:
     """In the rows and for the batch alike; and a batch is made once its file is processed, which
     takes a while there."""
-    monkeypatch.setattr("panel.models.openai_batches._FILE_LOOK_S", 0.01)
+    monkeypatch.setattr("persona_panel.models.openai_batches._FILE_LOOK_S", 0.01)
     with serving() as server:
         server.batches.script = BatchScript(unprocessed=3)
         model = AtAzure(model="my-deployment", base_url=server.base_url, api_key=SecretStr(KEY))

@@ -24,10 +24,11 @@ from langchain_core.messages import HumanMessage, SystemMessage
 from pydantic import SecretStr, ValidationError
 from yarl import URL
 
-from panel.models.client import CallError, ModelClient
-from panel.models.http_transfer import NoHttpResponse
-from panel.models.openai_compatible import OpenAICompatible
-from panel.testing import (
+from persona_panel.models.client import CallError, ModelClient
+from persona_panel.models.http_transfer import NoHttpResponse
+from persona_panel.models.openai_compatible import OpenAICompatible
+from persona_panel.rubrics import ModelRequest, Position, Usage
+from persona_panel.testing import (
     Answer,
     Script,
     ScriptedServer,
@@ -41,7 +42,6 @@ from panel.testing import (
     status,
     truncated,
 )
-from rubrics import ModelRequest, Position, Usage
 from tests.server import echo_headers, empty, faulty, not_json
 
 ROOT = Path(__file__).parents[3]
@@ -744,7 +744,7 @@ def test_a_program_that_forgets_to_close_ends_in_silence() -> None:
     """With every warning an error, a script that never closes prints its answer only."""
     program = (
         "import asyncio, sys\n"
-        "from panel.models.openai_compatible import OpenAICompatible\n"
+        "from persona_panel.models.openai_compatible import OpenAICompatible\n"
         "model = OpenAICompatible(model='m', base_url=sys.argv[1])\n"
         "print(asyncio.run(model.ainvoke('hello')).content, model.invoke('hello').content)\n"
     )

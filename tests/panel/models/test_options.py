@@ -12,13 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from panel.errors import ConfigurationError
-from panel.models.client import CallError, ModelClient
-from panel.models.config import ModelConfig
-from panel.models.options import options_document, parsed_option
-from panel.models.providers import client_for
-from panel.testing import ScriptedServer, always, in_turn, ok, serving, status
-from rubrics import ModelRequest
+from persona_panel.files.errors import ConfigurationError
+from persona_panel.models.client import CallError, ModelClient
+from persona_panel.models.config import ModelConfig
+from persona_panel.models.options import options_document, parsed_option
+from persona_panel.models.providers import client_for
+from persona_panel.rubrics import ModelRequest
+from persona_panel.testing import ScriptedServer, always, in_turn, ok, serving, status
 
 KEY = "canary-options-7d21-0123456789"
 ASK = ModelRequest("You judge.", ("Rate it.",))

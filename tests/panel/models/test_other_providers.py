@@ -18,10 +18,10 @@ from tests.helpers.distributions import installed
 
 PROVIDER = """
 import json
-from panel.errors import ConfigurationError
-from panel.models.client import Capabilities
-from panel.models.providers import Availability
-from rubrics import ModelResponse
+from persona_panel.files.errors import ConfigurationError
+from persona_panel.models.client import Capabilities
+from persona_panel.models.providers import Availability
+from persona_panel.rubrics import ModelResponse
 
 packages = ("others",)
 

@@ -1,4 +1,4 @@
-"""The table of models compared with LiteLLM's: `panel.models.price_check`."""
+"""The table of models compared with LiteLLM's: `persona_panel.models.price_check`."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from panel.cli.models import models
-from panel.models import price_check
-from panel.models.catalogue import facts_of, prices_as_of
-from panel.models.price_check import PriceDifference, differences, litellm_table, retired
+from persona_panel.cli.models import models
+from persona_panel.models import price_check
+from persona_panel.models.catalogue import facts_of, prices_as_of
+from persona_panel.models.price_check import PriceDifference, differences, litellm_table, retired
 
 FILE = "model_prices_and_context_window_backup.json"
 
@@ -113,8 +113,8 @@ def test_an_old_table_is_said_to_be_old(monkeypatch: pytest.MonkeyPatch) -> None
         def today(cls) -> Clock:
             return cls.fromordinal(then.toordinal() + 1)
 
-    monkeypatch.setattr("panel.cli.models.date", Clock)
+    monkeypatch.setattr("persona_panel.cli.models.date", Clock)
     assert "181 days old" in " ".join(CliRunner().invoke(models).output.split())
     monkeypatch.setattr(price_check, "OLD", timedelta(days=181))
-    monkeypatch.setattr("panel.cli.models.OLD", timedelta(days=181))
+    monkeypatch.setattr("persona_panel.cli.models.OLD", timedelta(days=181))
     assert "days old" not in CliRunner().invoke(models).output

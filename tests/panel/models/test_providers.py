@@ -1,4 +1,4 @@
-"""From a spec to a model, or to what is missing for it: `panel.models.providers`."""
+"""From a spec to a model, or to what is missing for it: `persona_panel.models.providers`."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from typing import Any
 
 import pytest
 
-from panel.errors import ConfigurationError
-from panel.models.config import ModelConfig
-from panel.models.embedded import EmbeddedChat
-from panel.models.langchain import LangChainClient
-from panel.models.langchain_providers import LANGCHAIN_PROVIDERS as PROVIDERS
-from panel.models.openai_compatible import OpenAICompatible
-from panel.models.providers import client_for
-from panel.testing import ScriptedServer, serving
-from rubrics import ModelRequest
+from persona_panel.files.errors import ConfigurationError
+from persona_panel.models.config import ModelConfig
+from persona_panel.models.embedded import EmbeddedChat
+from persona_panel.models.langchain import LangChainClient
+from persona_panel.models.langchain_providers import LANGCHAIN_PROVIDERS as PROVIDERS
+from persona_panel.models.openai_compatible import OpenAICompatible
+from persona_panel.models.providers import client_for
+from persona_panel.rubrics import ModelRequest
+from persona_panel.testing import ScriptedServer, serving
 
 KEY = "canary-4f9e-0123456789"
 MISSING = next((name for name, one in PROVIDERS.items() if find_spec(one.module) is None), None)

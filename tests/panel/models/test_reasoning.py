@@ -1,4 +1,4 @@
-"""Whether a model reasons, from what a user says of it: `panel.models.reasoning`."""
+"""Whether a model reasons, from what a user says of it: `persona_panel.models.reasoning`."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from panel.models.config import ModelConfig
-from panel.models.reasoning import REASONING_TOKENS, reasoning_room
+from persona_panel.models.config import ModelConfig
+from persona_panel.models.reasoning import REASONING_TOKENS, reasoning_room
 
 
 @pytest.mark.parametrize(

@@ -8,11 +8,11 @@ from importlib.util import find_spec
 import orjson
 import pytest
 
-from panel.models.batches import BatchClient
-from panel.models.config import ModelConfig
-from panel.models.providers import client_for
-from panel.models.request_templates import RequestTemplates, SentRequest
-from rubrics import ModelRequest
+from persona_panel.models.batches import BatchClient
+from persona_panel.models.config import ModelConfig
+from persona_panel.models.providers import client_for
+from persona_panel.models.request_templates import RequestTemplates, SentRequest
+from persona_panel.rubrics import ModelRequest
 
 ASK = ModelRequest("You judge.", ("Read this. ", "Rate it."))
 SCHEMA = {

@@ -14,12 +14,12 @@ from typing import Any
 import pytest
 from pydantic import SecretStr
 
-from panel.models.client import CallError, ModelClient
-from panel.models.langchain import LangChainClient
-from panel.models.openai_compatible import OpenAICompatible
-from panel.models.stray_answers import StrayAnswers
-from panel.testing import Answer, raw, serving
-from rubrics import ModelRequest
+from persona_panel.models.client import CallError, ModelClient
+from persona_panel.models.langchain import LangChainClient
+from persona_panel.models.openai_compatible import OpenAICompatible
+from persona_panel.models.stray_answers import StrayAnswers
+from persona_panel.rubrics import ModelRequest
+from persona_panel.testing import Answer, raw, serving
 from tests.helpers.extras import needs_extra
 from tests.helpers.stray_server import stray_server, text_for
 

@@ -20,11 +20,11 @@ from aiohttp import web
 from pydantic import SecretStr
 from yarl import URL
 
-from panel.models import http_connection
-from panel.models.client import CallError
-from panel.models.openai_compatible import OpenAICompatible
-from panel.testing import MODEL, always, ok, serving
-from rubrics import ModelRequest
+from persona_panel.models import http_connection
+from persona_panel.models.client import CallError
+from persona_panel.models.openai_compatible import OpenAICompatible
+from persona_panel.rubrics import ModelRequest
+from persona_panel.testing import MODEL, always, ok, serving
 
 ASK = ModelRequest(system="You judge.", blocks=("Read this. ", "Rate it."))
 ROOT = Path(__file__).parents[3]
@@ -223,7 +223,7 @@ def test_certificates_that_the_environment_names_are_trusted(tmp_path: Path) -> 
     SSL_CERT_DIR a folder that has it by its hash, and is given up at once where neither does."""
     program = (
         "import asyncio, sys\n"
-        "from panel.models.client import CallError\n"
+        "from persona_panel.models.client import CallError\n"
         "from tests.panel.models.test_surroundings import text_from\n"
         "try:\n"
         "    print(asyncio.run(text_from(sys.argv[1])))\n"

@@ -1,4 +1,4 @@
-"""Tokens as providers report them, thinking among them: `panel.models.usage`."""
+"""Tokens as providers report them, thinking among them: `persona_panel.models.usage`."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from panel.models.usage import completion_usage, sound
-from rubrics import Usage
+from persona_panel.models.usage import completion_usage, sound
+from persona_panel.rubrics import Usage
 
 COUNTS = st.integers(0, 10**6)
 

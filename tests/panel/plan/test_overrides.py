@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
-from panel import Panel, Response
-from panel.errors import ConfigurationError, InputError
-from panel.models.config import ModelConfig
-from panel.plan.panel_plan import PanelPlan
-from panel.reports import load_renderer
-from panel.testing import ScriptedServer, always, serving, thinking
+from persona_panel import Panel, Response
+from persona_panel.files.errors import ConfigurationError, InputError
+from persona_panel.models.config import ModelConfig
+from persona_panel.plan.panel_plan import PanelPlan
+from persona_panel.reports.formats import load_renderer
+from persona_panel.testing import ScriptedServer, always, serving, thinking
 
 BATCH = [Response(id="1", prompt="Why?", text="Because.", system="ash")]
 AT = "http://127.0.0.1:9/v1"
@@ -108,8 +108,8 @@ def test_models_of_one_account_share_their_limits() -> None:
     at another address it has its own."""
     import asyncio
 
-    from panel.calls.budget import NO_CAPS
-    from panel.judging.model_access import open_caller
+    from persona_panel.calls.budget import NO_CAPS
+    from persona_panel.runs.judging.model_access import open_caller
 
     async def limiters() -> list[int]:
         given = [entry("a"), entry("b", options={"seed": 1}), entry("c", base_url=f"{AT}/other")]
@@ -266,7 +266,7 @@ def test_a_secret_among_a_file_s_options(tmp_path: Path) -> None:
 
 def test_temperature_among_options_of_a_command() -> None:
     """A file has a field for it, a command has not."""
-    from panel.plan.definitions import configured
+    from persona_panel.plan.definitions import configured
 
     config = configured("openai:stub", {"temperature": 0.5, "seed": 1})
     assert (config.temperature, config.options) == (0.5, {"seed": 1})

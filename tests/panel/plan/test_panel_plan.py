@@ -15,8 +15,7 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import BaseMessage
 from langchain_core.outputs import ChatResult
 
-from graphs.deliberation import Deliberation
-from panel import (
+from persona_panel import (
     ConfigurationError,
     ModelConfig,
     Panel,
@@ -24,7 +23,8 @@ from panel import (
     Persona,
     Response,
 )
-from panel.testing import always, ok, serving
+from persona_panel.graphs.deliberation import Deliberation
+from persona_panel.testing import always, ok, serving
 from tests.helpers import forked
 from tests.helpers.judgments import PLAIN
 
@@ -40,7 +40,7 @@ RESPONSES = [
 ELSEWHERE = """\
 import json, pickle, sys
 from pathlib import Path
-from panel import Panel, Response
+from persona_panel import Panel, Response
 plan = pickle.loads(Path(sys.argv[1]).read_bytes())
 responses = [Response(**one) for one in json.loads(Path(sys.argv[2]).read_text())]
 run = Panel.from_plan(plan).score(responses)

@@ -8,9 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from graphs import Response
-from graphs.deliberation import Deliberation
-from panel import (
+from persona_panel import (
     NO_PERSONA,
     ConfigurationError,
     InputError,
@@ -20,9 +18,10 @@ from panel import (
     load_definition,
     load_run,
 )
-from panel.testing import ok, serving
-from personas import PersonaSet
-from rubrics import (
+from persona_panel.graphs import Response
+from persona_panel.graphs.deliberation import Deliberation
+from persona_panel.personas import PersonaSet
+from persona_panel.rubrics import (
     Dimension,
     Question,
     Rubric,
@@ -32,6 +31,7 @@ from rubrics import (
     load_comparing,
     load_elicitation,
 )
+from persona_panel.testing import ok, serving
 from tests.helpers.comparisons import a_comparison
 
 TWO = [

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from panel import ModelConfig, Panel, Persona
-from panel.testing import ScriptedModel, serving
+from persona_panel import ModelConfig, Panel, Persona
+from persona_panel.testing import ScriptedModel, serving
 
 KEY = "sk-a-key-that-nobody-may-see-0123456789"
 

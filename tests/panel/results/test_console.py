@@ -13,10 +13,10 @@ from subprocess import CompletedProcess
 
 import pytest
 
-from panel.reports.terminal.rows import cells_of, show
-from panel.results.console import output
-from panel.statistics import Reason, Row
-from panel.testing import serving
+from persona_panel.reports.formats.terminal.rows import cells_of, show
+from persona_panel.results.console import output
+from persona_panel.statistics import Reason, Row
+from persona_panel.testing import serving
 
 Command = Callable[..., CompletedProcess[str]]
 

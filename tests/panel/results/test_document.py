@@ -9,8 +9,8 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from panel.results.document import schema
-from panel.results.formats import json as json_format
+from persona_panel.results.document import schema
+from persona_panel.results.formats import json as json_format
 from tests.helpers.results import SAMPLE
 
 ROOT = Path(__file__).parents[3]

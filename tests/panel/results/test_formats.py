@@ -10,9 +10,9 @@ from html import unescape
 
 import pytest
 
-from panel.results.result import Result, format_names, load_format
-from panel.results.table import Column, Key, Table
-from panel.statistics import Estimate
+from persona_panel.results.result import Result, format_names, load_format
+from persona_panel.results.table import Column, Key, Table
+from persona_panel.statistics import Estimate
 from tests.helpers.results import MEANS, SAMPLE
 
 OURS = ("csv", "html", "json", "latex", "markdown", "terminal")

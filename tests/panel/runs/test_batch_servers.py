@@ -11,13 +11,13 @@ from typing import Any
 import orjson
 import pytest
 
-from panel import ConfigurationError
-from panel.calls.batch_journal import BATCHES
-from panel.calls.batch_records import BatchRecord, prepared, submitted
-from panel.calls.batch_rounds import BatchAddress
-from panel.models.batches import plain_id
-from panel.models.client import NOTHING, CallError
-from panel.runs.batch_servers import remember, require_known
+from persona_panel import ConfigurationError
+from persona_panel.calls.batch_journal import BATCHES
+from persona_panel.calls.batch_records import BatchRecord, prepared, submitted
+from persona_panel.calls.batch_rounds import BatchAddress
+from persona_panel.models.batches import plain_id
+from persona_panel.models.client import NOTHING, CallError
+from persona_panel.runs.batch_servers import remember, require_known
 from tests.helpers.invoked import invoked
 
 OPENAI = "https://api.openai.com/v1"

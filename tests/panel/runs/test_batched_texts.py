@@ -14,21 +14,21 @@ from typing import Any
 import orjson
 import pytest
 
-from graphs.deliberation import Deliberation
-from panel import Panel, RunFolderError
-from panel.calls.budget import Caps
-from panel.generation.running import generate_texts
-from panel.runs import executor
-from panel.runs.answer_files import ByFiles
-from panel.runs.execution import Execution
-from panel.runs.open_batches import look, take_answers
-from panel.runs.output_file import OutputFile
-from panel.runs.provider_batches import ByBatches
-from panel.runs.request_files import RequestFiles
-from panel.sweep.running import export_sweep, run_sweep
-from panel.testing import Answer, ScriptedModel, ScriptedServer, ok, serving
-from panel.testing.batches import BatchScript
-from rubrics import ModelRequest
+from persona_panel import Panel, RunFolderError
+from persona_panel.calls.budget import Caps
+from persona_panel.experiments.generation.running import generate_texts
+from persona_panel.experiments.sweep.running import export_sweep, run_sweep
+from persona_panel.graphs.deliberation import Deliberation
+from persona_panel.rubrics import ModelRequest
+from persona_panel.runs import executor
+from persona_panel.runs.answer_files import ByFiles
+from persona_panel.runs.execution import Execution
+from persona_panel.runs.open_batches import look, take_answers
+from persona_panel.runs.output_file import OutputFile
+from persona_panel.runs.provider_batches import ByBatches
+from persona_panel.runs.request_files import RequestFiles
+from persona_panel.testing import Answer, ScriptedModel, ScriptedServer, ok, serving
+from persona_panel.testing.batches import BatchScript
 from tests.helpers.answers import answered
 from tests.helpers.batches import (
     FAST,

@@ -16,25 +16,25 @@ from typing import Any
 import orjson
 import pytest
 
-from graphs.context import Abort
-from graphs.deliberation import Deliberation
-from panel import ModelConfig, Panel, RunFolderError, RunStopped
-from panel.calls.batch_caller import WantedRows
-from panel.calls.batch_journal import BATCHES, batches_of
-from panel.calls.batch_records import BatchRecord, prepared
-from panel.calls.budget import Caps
-from panel.calls.cache import ReplyKey
-from panel.models.batches import BatchAnswer
-from panel.models.client import NOTHING
-from panel.models.openai_batches import OpenAIBatches
-from panel.runs import executor
-from panel.runs.answer_files import ByFiles
-from panel.runs.execution import Execution
-from panel.runs.open_batches import cancel, look, take_answers
-from panel.runs.output import RunOutput
-from panel.runs.provider_batches import ByBatches
-from panel.testing import ScriptedServer, in_turn, ok, serving, status
-from panel.testing.batches import BatchScript
+from persona_panel import ModelConfig, Panel, RunFolderError, RunStopped
+from persona_panel.calls.batch_caller import WantedRows
+from persona_panel.calls.batch_journal import BATCHES, batches_of
+from persona_panel.calls.batch_records import BatchRecord, prepared
+from persona_panel.calls.budget import Caps
+from persona_panel.calls.cache import ReplyKey
+from persona_panel.graphs.context import Abort
+from persona_panel.graphs.deliberation import Deliberation
+from persona_panel.models.batches import BatchAnswer
+from persona_panel.models.client import NOTHING
+from persona_panel.models.openai_batches import OpenAIBatches
+from persona_panel.runs import executor
+from persona_panel.runs.answer_files import ByFiles
+from persona_panel.runs.execution import Execution
+from persona_panel.runs.open_batches import cancel, look, take_answers
+from persona_panel.runs.output import RunOutput
+from persona_panel.runs.provider_batches import ByBatches
+from persona_panel.testing import ScriptedServer, in_turn, ok, serving, status
+from persona_panel.testing.batches import BatchScript
 from tests.helpers.batches import (
     FAST,
     PRICE,

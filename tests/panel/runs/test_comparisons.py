@@ -9,13 +9,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from graphs import Judge, Judgment
-from panel import Panel, Response, load_run
-from panel.io.response_batch import Item
-from panel.runs.comparisons import CollectedComparisons
-from panel.statistics import Reason, Strengths, WinCounts, bradley_terry
-from panel.testing import ScriptedModel
-from rubrics import ModelResponse, Status
+from persona_panel import Panel, Response, load_run
+from persona_panel.files.response_batch import Item
+from persona_panel.graphs import Judge, Judgment
+from persona_panel.rubrics import ModelResponse, Status
+from persona_panel.runs.comparisons import CollectedComparisons
+from persona_panel.statistics import Reason, Strengths, WinCounts, bradley_terry
+from persona_panel.testing import ScriptedModel
 
 SYSTEMS = ("a", "b", "c")
 PROMPTS = [f"p{i}" for i in range(4)]

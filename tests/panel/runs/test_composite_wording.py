@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from panel.runs.composite_wording import composite_told
-from rubrics import CategoryScale, Composite, RealScale, Rubric
-from rubrics.comparison import preferred
+from persona_panel.rubrics import CategoryScale, Composite, RealScale, Rubric
+from persona_panel.rubrics.comparison import preferred
+from persona_panel.runs.composite_wording import composite_told
 from tests.helpers.judgments import a_dimension
 
 CLARITY = a_dimension("clarity").model_copy(update={"label": "Clarity"})  # 1 to 10

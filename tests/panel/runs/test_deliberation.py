@@ -10,9 +10,9 @@ import numpy as np
 import orjson
 import pytest
 
-from panel import Composite, InputError, Ratings
-from panel.plan.definitions import resolve_rubric
-from panel.statistics import Reason
+from persona_panel import Composite, InputError, Ratings
+from persona_panel.plan.definitions import resolve_rubric
+from persona_panel.statistics import Reason
 from tests.helpers.deliberations import (
     AGREED,
     JUDGED,

@@ -9,15 +9,15 @@ from typing import Any
 
 import pytest
 
-from graphs.deliberation import Deliberation
-from panel import (
+from persona_panel import (
     ConfigurationError,
     ModelConfig,
     Panel,
     Persona,
     Response,
 )
-from panel.testing import Answer, ok, serving, stall
+from persona_panel.graphs.deliberation import Deliberation
+from persona_panel.testing import Answer, ok, serving, stall
 from tests.helpers.judgments import PLAIN
 
 ANN, BOB = (

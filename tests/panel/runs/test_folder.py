@@ -11,19 +11,19 @@ from typing import Any
 
 import pytest
 
-from graphs import Judge, Judgment, Response
-from graphs.aggregate import aggregate
-from graphs.deliberation import Deliberation
-from panel import ModelConfig, Panel, Persona
-from panel.errors import RunFolderError
-from panel.io.csv_cells import text_of
-from panel.io.response_batch import Batch
-from panel.runs.folder import RunFolder
-from panel.runs.kept_texts import KeptTexts
-from panel.runs.output import RunOutput
-from panel.runs.run import Run
-from panel.testing import always, ok, serving
-from rubrics import Dimension, Rubric, Scale, Status, Usage
+from persona_panel import ModelConfig, Panel, Persona
+from persona_panel.files.csv_cells import text_of
+from persona_panel.files.errors import RunFolderError
+from persona_panel.files.response_batch import Batch
+from persona_panel.graphs import Judge, Judgment, Response
+from persona_panel.graphs.aggregate import aggregate
+from persona_panel.graphs.deliberation import Deliberation
+from persona_panel.rubrics import Dimension, Rubric, Scale, Status, Usage
+from persona_panel.runs.folder import RunFolder
+from persona_panel.runs.kept_texts import KeptTexts
+from persona_panel.runs.output import RunOutput
+from persona_panel.runs.run import Run
+from persona_panel.testing import always, ok, serving
 
 MANIFEST: dict[str, Any] = {"personas": ["p"], "rubric": {"id": "r"}, "models": ["m"], "seed": 0}
 START: dict[str, Any] = {"at": "2025-01-01T00:00:00Z"}

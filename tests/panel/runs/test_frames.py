@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from graphs import Judge, Judgment
-from graphs.aggregate import aggregate
-from panel import CategoryScale, Dimension, Panel, Response, Rubric, Run, Scale, load_run
-from panel.io.response_batch import Item
-from panel.testing import ScriptedModel
+from persona_panel import CategoryScale, Dimension, Panel, Response, Rubric, Run, Scale, load_run
+from persona_panel.files.response_batch import Item
+from persona_panel.graphs import Judge, Judgment
+from persona_panel.graphs.aggregate import aggregate
+from persona_panel.testing import ScriptedModel
 from tests.helpers.extras import needs_extra
 from tests.helpers.frames import LIBRARIES, rows_of
 
@@ -173,7 +173,7 @@ def test_a_library_that_is_not_installed_is_named_with_what_to_install() -> None
         "        if name == 'pandas':\n"
         "            raise ModuleNotFoundError('none here', name=name)\n"
         "sys.meta_path.insert(0, Without())\n"
-        "from panel.statistics import rows_frame\n"
+        "from persona_panel.statistics import rows_frame\n"
         "print(rows_frame([], 'pyarrow').num_rows)\n"
         "rows_frame([])"
     )
@@ -196,7 +196,7 @@ def test_a_type_checker_sees_what_a_users_code_gets(tmp_path: Path) -> None:
     what no figure has."""
     script = tmp_path / "users.py"
     script.write_text(
-        "from panel import Panel, Ratings, Run, Sweep\n"
+        "from persona_panel import Panel, Ratings, Run, Sweep\n"
         "def look(run: Run, ratings: Ratings, sweep: Sweep, panel: Panel) -> None:\n"
         "    reveal_type(run.to_frame('polars'))\n"
         "    reveal_type(ratings.to_frame('polars'))\n"

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from panel.errors import RunFolderError
-from panel.runs.growing_file import AppendedFile
+from persona_panel.files.errors import RunFolderError
+from persona_panel.runs.growing_file import AppendedFile
 
 
 def result(line: Mapping[str, Any]) -> Hashable | None:

@@ -7,10 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from graphs import Judge
-from graphs.aggregate import aggregate
-from panel.runs.judge_sample import judge_sample
-from rubrics import CategoryScale, Composite, Dimension, Rubric
+from persona_panel.graphs import Judge
+from persona_panel.graphs.aggregate import aggregate
+from persona_panel.rubrics import CategoryScale, Composite, Dimension, Rubric
+from persona_panel.runs.judge_sample import judge_sample
 from tests.helpers.judgments import a_dimension, a_judgment
 
 KIND = Dimension(

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from panel import InputError, compare, load_run
+from persona_panel import InputError, compare, load_run
 from tests.helpers.marked_texts import marked_model, marked_run
 
 Damage = Callable[[dict[str, Any]], object]

@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from graphs import Response
-from panel.errors import InputError, RunFolderError
-from panel.io import ResponseFile, load_responses
-from panel.io.response_batch import Batch
-from panel.runs.kept_texts import KeptTexts
+from persona_panel.files import ResponseFile, load_responses
+from persona_panel.files.errors import InputError, RunFolderError
+from persona_panel.files.response_batch import Batch
+from persona_panel.graphs import Response
+from persona_panel.runs.kept_texts import KeptTexts
 
 
 def response(name: str = "r", **more: Any) -> Response:

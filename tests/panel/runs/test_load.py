@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from graphs.deliberation import Deliberation
-from panel import (
+from persona_panel import (
     Caps,
     CategoryScale,
     Dimension,
@@ -31,12 +30,13 @@ from panel import (
     load_ratings,
     load_run,
 )
-from panel.audit.attacks import AttackSet, shipped_attacks
-from panel.audit.injection import audit_injection
-from panel.audit.plan import plan_injection
-from panel.io.definitions import load_definition
-from panel.models.catalogue import Price
-from panel.testing import Answer, ScriptedServer, always, ok, serving, status
+from persona_panel.experiments.audit.attacks import AttackSet, shipped_attacks
+from persona_panel.experiments.audit.injection import audit_injection
+from persona_panel.experiments.audit.plan import plan_injection
+from persona_panel.files.definitions import load_definition
+from persona_panel.graphs.deliberation import Deliberation
+from persona_panel.models.catalogue import Price
+from persona_panel.testing import Answer, ScriptedServer, always, ok, serving, status
 
 PERSONAS = [
     Persona(id=name, label=name.title(), axis="own", description=f"You are {name}.")

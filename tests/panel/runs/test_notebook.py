@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from graphs import Judge, Judgment
-from panel.runs.notebook import notebook_progress
+from persona_panel.graphs import Judge, Judgment
+from persona_panel.runs.notebook import notebook_progress
 
 JUDGE = Judge("ann", "m:one", "dimensions")
 

@@ -19,10 +19,7 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.types import Command, interrupt
 from typing_extensions import TypedDict
 
-from graphs import CHECKPOINTED
-from graphs.deliberation import Deliberation
-from graphs.judging import Builder, JudgingState, builder
-from panel import (
+from persona_panel import (
     ConfigurationError,
     InputError,
     Judge,
@@ -34,7 +31,10 @@ from panel import (
     RunStopped,
     Verdict,
 )
-from panel.testing import ScriptedModel
+from persona_panel.graphs import CHECKPOINTED
+from persona_panel.graphs.deliberation import Deliberation
+from persona_panel.graphs.judging import Builder, JudgingState, builder
+from persona_panel.testing import ScriptedModel
 from tests.helpers.embedded import PLAIN, READERS
 
 ROOT = Path(__file__).parents[3]
@@ -229,9 +229,9 @@ STRICT = """
 import asyncio
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command
-from graphs import Summary
+from persona_panel.graphs import Summary
 from tests.panel.runs.test_panel_graph import CONFIG, ONE, panel_of, with_person
-from panel.testing import ScriptedModel
+from persona_panel.testing import ScriptedModel
 
 async def main():
     graph = panel_of(ScriptedModel(), graph=with_person()).graph(InMemorySaver())
@@ -277,7 +277,7 @@ async def test_a_run_by_a_graph_of_ones_own(tmp_path: Path) -> None:
 
 async def test_a_sweep_by_a_graph_of_ones_own() -> None:
     """A sweep's answers are judged by the panel's graph, too."""
-    from panel import load_framed_responses
+    from persona_panel import load_framed_responses
 
     framed = load_framed_responses(ROOT / "examples" / "framed_responses.csv")
     model = ScriptedModel()

@@ -8,8 +8,8 @@ from pathlib import Path
 import fsspec
 import pytest
 
-from panel import RunOutput
-from panel.runs.provenance import command_line, start_of
+from persona_panel import RunOutput
+from persona_panel.runs.provenance import command_line, start_of
 
 
 @pytest.mark.parametrize(

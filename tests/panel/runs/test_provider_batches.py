@@ -14,22 +14,22 @@ import certifi
 import orjson
 import pytest
 
-from panel import Panel, RunStopped
-from panel.calls.batch_journal import BATCHES, batches_of
-from panel.calls.batch_records import sought
-from panel.calls.batch_rounds import BatchPace
-from panel.models.batches import BatchClient, BatchSought, NotToldYet
-from panel.models.config import ModelConfig
-from panel.models.providers import client_for
-from panel.models.sent_parameters import distinct, parameters_of
-from panel.runs import executor
-from panel.runs.answer_files import ByFiles
-from panel.runs.execution import Execution
-from panel.runs.open_batches import cancel, headers_left_out, look, take_answers
-from panel.runs.request_files import RequestFiles
-from panel.testing import check_batch_client, serving
-from panel.testing.batches import BatchScript
-from rubrics import ModelRequest
+from persona_panel import Panel, RunStopped
+from persona_panel.calls.batch_journal import BATCHES, batches_of
+from persona_panel.calls.batch_records import sought
+from persona_panel.calls.batch_rounds import BatchPace
+from persona_panel.models.batches import BatchClient, BatchSought, NotToldYet
+from persona_panel.models.config import ModelConfig
+from persona_panel.models.providers import client_for
+from persona_panel.models.sent_parameters import distinct, parameters_of
+from persona_panel.rubrics import ModelRequest
+from persona_panel.runs import executor
+from persona_panel.runs.answer_files import ByFiles
+from persona_panel.runs.execution import Execution
+from persona_panel.runs.open_batches import cancel, headers_left_out, look, take_answers
+from persona_panel.runs.request_files import RequestFiles
+from persona_panel.testing import check_batch_client, serving
+from persona_panel.testing.batches import BatchScript
 from tests.helpers.answers import answered
 from tests.helpers.batch_wires import AnthropicBatchWire, BatchWire, GeminiBatchWire, served
 from tests.helpers.batches import PERSONAS, PRICE, RESPONSES

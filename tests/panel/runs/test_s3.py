@@ -11,9 +11,17 @@ from pathlib import Path
 
 import pytest
 
-from panel import Panel, Response, RunFolderError, RunOutput, RunStopped, load_responses, load_run
-from panel.runs.written_at_address import written_here
-from panel.testing import ScriptedModel
+from persona_panel import (
+    Panel,
+    Response,
+    RunFolderError,
+    RunOutput,
+    RunStopped,
+    load_responses,
+    load_run,
+)
+from persona_panel.runs.written_at_address import written_here
+from persona_panel.testing import ScriptedModel
 
 _ABSENT = "pip install 'moto[s3]' flask flask-cors s3fs"
 moto_server = pytest.importorskip("moto.server", reason=_ABSENT)

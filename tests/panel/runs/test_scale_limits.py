@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from panel.runs.scale_limits import composite_limits, in_points, mean_limits
-from rubrics import CategoryScale, Composite, Dimension, RealScale, Rubric
-from rubrics.comparison import preferred
+from persona_panel.rubrics import CategoryScale, Composite, Dimension, RealScale, Rubric
+from persona_panel.rubrics.comparison import preferred
+from persona_panel.runs.scale_limits import composite_limits, in_points, mean_limits
 from tests.helpers.judgments import a_dimension
 
 CLARITY = a_dimension("clarity")  # 1 to 10

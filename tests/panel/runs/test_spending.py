@@ -13,11 +13,11 @@ from typing import Any
 
 import pytest
 
-from panel import Caps, Judgment, ModelConfig, Panel, Persona, Response
-from panel.runs.executor import held_run
-from panel.runs.output import RunOutput
-from panel.runs.spending import record_in
-from panel.testing import ScriptedServer, serving
+from persona_panel import Caps, Judgment, ModelConfig, Panel, Persona, Response
+from persona_panel.runs.executor import held_run
+from persona_panel.runs.output import RunOutput
+from persona_panel.runs.spending import record_in
+from persona_panel.testing import ScriptedServer, serving
 from tests.helpers import forked
 from tests.helpers.command import COMMAND
 from tests.helpers.fork_client import Forked

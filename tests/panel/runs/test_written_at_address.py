@@ -1,4 +1,4 @@
-"""Runs at addresses: `panel.runs.written_at_address`, `panel.io.run_copies`."""
+"""Runs at addresses: `persona_panel.runs.written_at_address`, `persona_panel.files.run_copies`."""
 
 from __future__ import annotations
 
@@ -12,8 +12,7 @@ import click
 import fsspec
 import pytest
 
-from graphs import Judgment
-from panel import (
+from persona_panel import (
     Caps,
     ModelConfig,
     Panel,
@@ -24,12 +23,13 @@ from panel import (
     RunStopped,
     load_run,
 )  # fmt: skip
-from panel.cli.local_runs import local_runs
-from panel.cli.plan import plan
-from panel.cli.sweep import sweep
-from panel.io.run_copies import RemoteFolder, copied_run, shown_folder
-from panel.runs.written_at_address import written_here
-from panel.testing import ScriptedServer, serving
+from persona_panel.cli.local_runs import local_runs
+from persona_panel.cli.plan import plan
+from persona_panel.cli.sweep import sweep
+from persona_panel.files.run_copies import RemoteFolder, copied_run, shown_folder
+from persona_panel.graphs import Judgment
+from persona_panel.runs.written_at_address import written_here
+from persona_panel.testing import ScriptedServer, serving
 from tests.helpers.invoked import invoked
 
 MEMORY = fsspec.filesystem("memory")

@@ -10,9 +10,9 @@ from pkgutil import walk_packages
 import numpy as np
 import pytest
 
-import panel.statistics
-
-MODULES = [module.name for module in walk_packages(panel.statistics.__path__, "panel.statistics.")]
+MODULES = [
+    module.name for module in walk_packages(panel.statistics.__path__, "persona_panel.statistics.")
+]
 FUNCTIONS = sorted(
     name
     for name in panel.statistics.__all__

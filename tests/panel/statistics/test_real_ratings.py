@@ -21,7 +21,7 @@ import pytest
 from scipy import stats
 from sklearn.metrics import cohen_kappa_score
 
-from panel.statistics import (
+from persona_panel.statistics import (
     correlation,
     human_ceiling,
     jackknife,

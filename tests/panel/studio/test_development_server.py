@@ -16,7 +16,7 @@ import httpx
 import orjson
 import pytest
 
-from panel.testing import Answer, ok, serving
+from persona_panel.testing import Answer, ok, serving
 from tests.helpers.embedded import needs_the_model
 from tests.helpers.extras import needs_extra
 from tests.helpers.ports import free_port

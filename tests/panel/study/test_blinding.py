@@ -12,13 +12,13 @@ from urllib.parse import quote
 
 import pytest
 
-from panel import Response
-from panel.cli.study_make import _FORMATS, _writer
-from panel.plan.definitions import resolve_rubric
-from panel.study.blinding import naming_texts
-from panel.study.kit import Study, make_study
-from panel.study.page import packet_in, packet_page
-from panel.study.settings import StudySettings
+from persona_panel import Response
+from persona_panel.cli.study_make import _FORMATS, _writer
+from persona_panel.plan.definitions import resolve_rubric
+from persona_panel.study.blinding import naming_texts
+from persona_panel.study.kit import Study, make_study
+from persona_panel.study.page import packet_in, packet_page
+from persona_panel.study.settings import StudySettings
 
 
 def forms(name: str) -> set[bytes]:

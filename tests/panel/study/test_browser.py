@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from panel import Response
-from panel.plan.definitions import resolve_rubric
-from panel.study.answers import read_answers
-from panel.study.collection import collect_study
-from panel.study.html_kit import write_pages
-from panel.study.kit import Study, make_study
-from panel.study.settings import StudySettings
+from persona_panel import Response
+from persona_panel.plan.definitions import resolve_rubric
+from persona_panel.study.answers import read_answers
+from persona_panel.study.collection import collect_study
+from persona_panel.study.html_kit import write_pages
+from persona_panel.study.kit import Study, make_study
+from persona_panel.study.settings import StudySettings
 from tests.helpers.browser import chromium
 
 HOSTILE = '</script><script>window.pwned = 1</script><img src="http://127.0.0.1:9/x"> \u202e turned'

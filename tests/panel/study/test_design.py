@@ -9,10 +9,10 @@ from itertools import combinations, pairwise
 
 import pytest
 
-from panel.errors import ConfigurationError
-from panel.study.design import StudyDesign, TextSet, design_study
-from panel.study.latin_square import williams_square
-from panel.study.settings import StudySettings
+from persona_panel.files.errors import ConfigurationError
+from persona_panel.study.design import StudyDesign, TextSet, design_study
+from persona_panel.study.latin_square import williams_square
+from persona_panel.study.settings import StudySettings
 
 
 @pytest.mark.parametrize("n", range(1, 8))

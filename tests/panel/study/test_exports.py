@@ -9,12 +9,12 @@ from xml.etree.ElementTree import fromstring
 import pytest
 import yaml
 
-from panel import Response
-from panel.plan.definitions import resolve_rubric
-from panel.study.kit import Study, make_study
-from panel.study.label_studio import write_label_studio
-from panel.study.potato import write_potato
-from panel.study.settings import StudySettings
+from persona_panel import Response
+from persona_panel.plan.definitions import resolve_rubric
+from persona_panel.study.kit import Study, make_study
+from persona_panel.study.label_studio import write_label_studio
+from persona_panel.study.potato import write_potato
+from persona_panel.study.settings import StudySettings
 
 RUBRICS = (
     "argument-quality",

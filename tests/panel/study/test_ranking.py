@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from panel import Response
-from panel.errors import ConfigurationError
-from panel.plan.definitions import resolve_rubric
-from panel.study.kit import Study, make_study
-from panel.study.label_studio import label_studio_config
-from panel.study.page import packet_page
-from panel.study.potato import potato_projects
-from panel.study.settings import StudySettings
-from rubrics import Rubric
+from persona_panel import Response
+from persona_panel.files.errors import ConfigurationError
+from persona_panel.plan.definitions import resolve_rubric
+from persona_panel.rubrics import Rubric
+from persona_panel.study.kit import Study, make_study
+from persona_panel.study.label_studio import label_studio_config
+from persona_panel.study.page import packet_page
+from persona_panel.study.potato import potato_projects
+from persona_panel.study.settings import StudySettings
 
 
 def made(rubric: Rubric) -> Study:

@@ -16,22 +16,33 @@ from typing import Any
 
 import pytest
 
-import personas
-import rubrics
-from graphs.stopping_rules import load_stopping_rule, stopping_rule_names
-from panel import Caps, ModelConfig, PanelPlan, Response, Rubric, Verdict, load_definition
-from panel.calls.budget import NO_CAPS
-from panel.calls.caller import Caller
-from panel.calls.stores.disk import open_store
-from panel.models.client import Capabilities
-from panel.models.options import refuse_options
-from panel.models.providers import Availability, load_provider
-from panel.reports import load_renderer, renderer_names
-from panel.runs import executor
-from panel.runs.executor import OnJudgment, judged, prepared
-from panel.statistics import AgreementBlock, BlockResult, Reason, Statistic, agreement_statistics
-from panel.sweep.library import shipped_framings
-from panel.testing import (
+from persona_panel import Caps, ModelConfig, PanelPlan, Response, Rubric, Verdict, load_definition
+from persona_panel.calls.budget import NO_CAPS
+from persona_panel.calls.caller import Caller
+from persona_panel.calls.stores.disk import open_store
+from persona_panel.experiments.sweep.library import shipped_framings
+from persona_panel.graphs.stopping_rules import load_stopping_rule, stopping_rule_names
+from persona_panel.models.client import Capabilities
+from persona_panel.models.options import refuse_options
+from persona_panel.models.providers import Availability, load_provider
+from persona_panel.reports.formats import load_renderer, renderer_names
+from persona_panel.rubrics import (
+    ModelResponse,
+    Usage,
+    elicitation_names,
+    is_comparative,
+    load_elicitation,
+)
+from persona_panel.runs import executor
+from persona_panel.runs.executor import OnJudgment, judged, prepared
+from persona_panel.statistics import (
+    AgreementBlock,
+    BlockResult,
+    Reason,
+    Statistic,
+    agreement_statistics,
+)
+from persona_panel.testing import (
     MemoryReplyStore,
     ScriptedModel,
     check_elicitation,
@@ -46,8 +57,7 @@ from panel.testing import (
     check_stopping_rule,
     serving,
 )
-from panel.testing.store_check import SAMPLE
-from rubrics import ModelResponse, Usage, elicitation_names, is_comparative, load_elicitation
+from persona_panel.testing.store_check import SAMPLE
 
 
 def shipped(name: str) -> Rubric:

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from panel import Caps, PanelPlan, Response, Verdict
-from panel.calls.caller import Caller
-from panel.clusters.parts import WorkerLost, verdicts_by_workers
-from panel.clusters.worker import Assignment, JudgedPart, Units, at_work
-from panel.runs.executor import OnJudgment
-from panel.testing import check_engine
+from persona_panel import Caps, PanelPlan, Response, Verdict
+from persona_panel.calls.caller import Caller
+from persona_panel.clusters.parts import WorkerLost, verdicts_by_workers
+from persona_panel.clusters.worker import Assignment, JudgedPart, Units, at_work
+from persona_panel.runs.executor import OnJudgment
+from persona_panel.testing import check_engine
 from tests.helpers.cluster import LocalMailbox
 
 After = Callable[[], Awaitable[None]]

@@ -1,4 +1,5 @@
-"""`panel.testing`: its example runs, and a scripted model takes the place of one in a panel."""
+"""`persona_panel.testing`: its example runs, and a scripted model takes the place of one in a
+panel."""
 
 from __future__ import annotations
 
@@ -10,11 +11,10 @@ from urllib.request import Request, urlopen
 
 import pytest
 
-import panel.testing
-from panel import ConfigurationError, ModelConfig, Panel, Response
-from panel.models.client import CallError, Capabilities
-from panel.testing import ScriptedModel, raw, serving
-from rubrics import ModelRequest, ModelResponse
+from persona_panel import ConfigurationError, ModelConfig, Panel, Response
+from persona_panel.models.client import CallError, Capabilities
+from persona_panel.rubrics import ModelRequest, ModelResponse
+from persona_panel.testing import ScriptedModel, raw, serving
 
 ESSAY = Response(id="a", prompt="Should rents be capped?", text="Yes, for two years.", system="s")
 
@@ -26,7 +26,7 @@ def scores(answers: Any, **options: Any) -> list[float]:
 
 
 def test_the_example_prints_what_it_says() -> None:
-    """Whoever pastes the docstring of `panel.testing` gets its output."""
+    """Whoever pastes the docstring of `persona_panel.testing` gets its output."""
     found = doctest.testmod(panel.testing)
     assert found.attempted > 8
     assert found.failed == 0
@@ -34,7 +34,7 @@ def test_the_example_prints_what_it_says() -> None:
 
 def test_it_does_not_import_pytest() -> None:
     """Whoever tests with something else can use it."""
-    code = "import panel.testing, sys; print('pytest' in sys.modules)"
+    code = "import persona_panel.testing, sys; print('pytest' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "False\n"
 

@@ -10,11 +10,11 @@ from collections.abc import Iterator
 from itertools import combinations
 from math import inf
 
-from panel.statistics.agreement.agree import AgreementBlock, agreement_statistics
-from panel.statistics.agreement.reliability import krippendorff_alpha, resampled_alpha
-from panel.statistics.core.arrays import has_two_ratings
-from panel.statistics.core.registry import ANY_LEVEL, StatisticTable
-from panel.statistics.core.results import BlockResult
+from persona_panel.statistics.agreement.agree import AgreementBlock, agreement_statistics
+from persona_panel.statistics.agreement.reliability import krippendorff_alpha, resampled_alpha
+from persona_panel.statistics.core.arrays import has_two_ratings
+from persona_panel.statistics.core.registry import ANY_LEVEL, StatisticTable
+from persona_panel.statistics.core.results import BlockResult
 
 GROUPS_SHOWN = 12
 """Of more groups there would be too many pairs to look at."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from panel.statistics.agreement.agree import AGREEMENT, AgreementBlock, agreement_statistics
-from panel.statistics.core.registry import OF_SCORES
-from panel.statistics.core.results import BlockResult
-from panel.statistics.quality.effective_judges import (
+from persona_panel.statistics.agreement.agree import AGREEMENT, AgreementBlock, agreement_statistics
+from persona_panel.statistics.core.registry import OF_SCORES
+from persona_panel.statistics.core.results import BlockResult
+from persona_panel.statistics.quality.effective_judges import (
     effective_judges,
     effective_judges_interval,
 )

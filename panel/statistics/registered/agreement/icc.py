@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from dataclasses import replace
 from math import inf
 
-from panel.statistics.agreement.agree import AGREEMENT, AgreementBlock, agreement_statistics
-from panel.statistics.agreement.icc import ICCForm, icc, resampled_icc
-from panel.statistics.core.arrays import has_ratings
-from panel.statistics.core.registry import OF_SCORES
-from panel.statistics.core.results import BlockResult
-from panel.statistics.core.statistic import Reason, Statistic
+from persona_panel.statistics.agreement.agree import AGREEMENT, AgreementBlock, agreement_statistics
+from persona_panel.statistics.agreement.icc import ICCForm, icc, resampled_icc
+from persona_panel.statistics.core.arrays import has_ratings
+from persona_panel.statistics.core.registry import OF_SCORES
+from persona_panel.statistics.core.results import BlockResult
+from persona_panel.statistics.core.statistic import Reason, Statistic
 
 
 @agreement_statistics.register("icc1", "ICC(1,1)", order=190)

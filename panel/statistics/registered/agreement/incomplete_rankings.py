@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 from math import isnan
 
-from panel.statistics.agreement.agree import AGREEMENT, AgreementBlock, agreement_statistics
-from panel.statistics.agreement.incomplete_rankings import incomplete_concordance
-from panel.statistics.core.registry import OF_SCORES
-from panel.statistics.core.results import BlockResult
+from persona_panel.statistics.agreement.agree import AGREEMENT, AgreementBlock, agreement_statistics
+from persona_panel.statistics.agreement.incomplete_rankings import incomplete_concordance
+from persona_panel.statistics.core.registry import OF_SCORES
+from persona_panel.statistics.core.results import BlockResult
 
 
 @agreement_statistics.register(

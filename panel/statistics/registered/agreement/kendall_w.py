@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import lru_cache
 
-from panel.statistics.agreement.agree import AGREEMENT, AgreementBlock, agreement_statistics
-from panel.statistics.agreement.concordance import concordances
-from panel.statistics.core.prompts import OverPrompts
-from panel.statistics.core.registry import OF_SCORES
-from panel.statistics.core.results import BlockResult
+from persona_panel.statistics.agreement.agree import AGREEMENT, AgreementBlock, agreement_statistics
+from persona_panel.statistics.agreement.concordance import concordances
+from persona_panel.statistics.core.prompts import OverPrompts
+from persona_panel.statistics.core.registry import OF_SCORES
+from persona_panel.statistics.core.results import BlockResult
 
 
 @agreement_statistics.register(

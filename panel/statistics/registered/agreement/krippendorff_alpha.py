@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import inf
 
-from panel.statistics.agreement.agree import AGREEMENT, AgreementBlock, agreement_statistics
-from panel.statistics.agreement.reliability import krippendorff_alpha, resampled_alpha
-from panel.statistics.core.arrays import has_two_ratings
-from panel.statistics.core.registry import ANY_LEVEL, OF_SCORES
-from panel.statistics.core.results import BlockResult
+from persona_panel.statistics.agreement.agree import AGREEMENT, AgreementBlock, agreement_statistics
+from persona_panel.statistics.agreement.reliability import krippendorff_alpha, resampled_alpha
+from persona_panel.statistics.core.arrays import has_two_ratings
+from persona_panel.statistics.core.registry import ANY_LEVEL, OF_SCORES
+from persona_panel.statistics.core.results import BlockResult
 
 
 @agreement_statistics.register(

@@ -6,13 +6,13 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from panel.statistics.agreement.agree import AgreementBlock, agreement_statistics
-from panel.statistics.agreement.kappa import cohen_kappa
-from panel.statistics.agreement.labels import agreement_on
-from panel.statistics.core.arrays import Array, unit_weights
-from panel.statistics.core.registry import ANY_LEVEL, StatisticTable
-from panel.statistics.core.results import BlockResult
-from panel.statistics.core.statistic import Reason, Statistic
+from persona_panel.statistics.agreement.agree import AgreementBlock, agreement_statistics
+from persona_panel.statistics.agreement.kappa import cohen_kappa
+from persona_panel.statistics.agreement.labels import agreement_on
+from persona_panel.statistics.core.arrays import Array, unit_weights
+from persona_panel.statistics.core.registry import ANY_LEVEL, StatisticTable
+from persona_panel.statistics.core.results import BlockResult
+from persona_panel.statistics.core.statistic import Reason, Statistic
 
 ANNOTATORS_SHOWN = 40
 """κ of every two is computed for at most so many; of more, the mean is."""

@@ -6,17 +6,17 @@ from collections.abc import Iterator
 from dataclasses import replace
 from math import inf
 
-from panel.statistics.agreement.agree import AGREEMENT, AgreementBlock, agreement_statistics
-from panel.statistics.agreement.pairwise import (
+from persona_panel.statistics.agreement.agree import AGREEMENT, AgreementBlock, agreement_statistics
+from persona_panel.statistics.agreement.pairwise import (
     PairStatistic,
     pairwise,
     pairwise_by_prompt,
     resampled_pairwise,
 )
-from panel.statistics.core.arrays import has_two_ratings
-from panel.statistics.core.registry import ANY_LEVEL
-from panel.statistics.core.results import BlockResult
-from panel.statistics.resampling.jackknife import EstimateKind
+from persona_panel.statistics.core.arrays import has_two_ratings
+from persona_panel.statistics.core.registry import ANY_LEVEL
+from persona_panel.statistics.core.results import BlockResult
+from persona_panel.statistics.resampling.jackknife import EstimateKind
 
 
 @agreement_statistics.register("mean_tau_b", "mean\nτ_b", table=AGREEMENT, order=30)

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from panel.statistics.agreement.agree import AgreementBlock, agreement_statistics
-from panel.statistics.agreement.perfect_agreement import perfect_agreement
-from panel.statistics.core.registry import ANY_LEVEL
-from panel.statistics.core.results import BlockResult
-from panel.statistics.resampling.weights import resampled_mean
+from persona_panel.statistics.agreement.agree import AgreementBlock, agreement_statistics
+from persona_panel.statistics.agreement.perfect_agreement import perfect_agreement
+from persona_panel.statistics.core.registry import ANY_LEVEL
+from persona_panel.statistics.core.results import BlockResult
+from persona_panel.statistics.resampling.weights import resampled_mean
 
 
 @agreement_statistics.register(

@@ -8,15 +8,15 @@ from math import inf
 
 import numpy as np
 
-from panel.statistics.agreement.agree import AgreementBlock, agreement_statistics
-from panel.statistics.agreement.disagreement import disagreement_by_item
-from panel.statistics.agreement.reliability import krippendorff_alpha, resampled_alpha
-from panel.statistics.core.arrays import Array, difference_of, has_two_ratings
-from panel.statistics.core.registry import ANY_LEVEL, OF_SCORES, StatisticTable
-from panel.statistics.core.results import BlockResult
-from panel.statistics.core.statistic import Reason, Statistic
-from panel.statistics.humans.gain import why_no_gain
-from panel.statistics.resampling.weights import resampled_mean
+from persona_panel.statistics.agreement.agree import AgreementBlock, agreement_statistics
+from persona_panel.statistics.agreement.disagreement import disagreement_by_item
+from persona_panel.statistics.agreement.reliability import krippendorff_alpha, resampled_alpha
+from persona_panel.statistics.core.arrays import Array, difference_of, has_two_ratings
+from persona_panel.statistics.core.registry import ANY_LEVEL, OF_SCORES, StatisticTable
+from persona_panel.statistics.core.results import BlockResult
+from persona_panel.statistics.core.statistic import Reason, Statistic
+from persona_panel.statistics.humans.gain import why_no_gain
+from persona_panel.statistics.resampling.weights import resampled_mean
 
 PERSONAS = StatisticTable(
     "Judges with personas compared with replicates of a judge without one, by item: variance of "

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import lru_cache
 
-from panel.statistics.agreement.agree import AgreementBlock, agreement_statistics
-from panel.statistics.agreement.perfect_agreement import RankingAgreement, ranking_agreement
-from panel.statistics.core.results import BlockResult
+from persona_panel.statistics.agreement.agree import AgreementBlock, agreement_statistics
+from persona_panel.statistics.agreement.perfect_agreement import RankingAgreement, ranking_agreement
+from persona_panel.statistics.core.results import BlockResult
 
 
 @agreement_statistics.register("full_ranking_agreement", "same\nranking", order=210)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from panel.statistics.core.display import general
-from panel.statistics.core.registry import ANY_LEVEL, StatisticTable
-from panel.statistics.core.results import BlockResult
-from panel.statistics.core.statistic import Reason, Statistic
-from panel.statistics.humans.added_raters import added_raters
-from panel.statistics.humans.correlate import ComparisonBlock, comparison_statistics
+from persona_panel.statistics.core.display import general
+from persona_panel.statistics.core.registry import ANY_LEVEL, StatisticTable
+from persona_panel.statistics.core.results import BlockResult
+from persona_panel.statistics.core.statistic import Reason, Statistic
+from persona_panel.statistics.humans.added_raters import added_raters
+from persona_panel.statistics.humans.correlate import ComparisonBlock, comparison_statistics
 
 
 @comparison_statistics.register(

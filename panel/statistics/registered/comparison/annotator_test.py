@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import lru_cache
 
-from panel.statistics.agreement.labels import majority
-from panel.statistics.core.arrays import Array
-from panel.statistics.core.registry import ANY_LEVEL, OF_SCORES, StatisticTable
-from panel.statistics.core.results import BlockResult
-from panel.statistics.core.statistic import Reason, Statistic
-from panel.statistics.humans.annotator_test import (
+from persona_panel.statistics.agreement.labels import majority
+from persona_panel.statistics.core.arrays import Array
+from persona_panel.statistics.core.registry import ANY_LEVEL, OF_SCORES, StatisticTable
+from persona_panel.statistics.core.results import BlockResult
+from persona_panel.statistics.core.statistic import Reason, Statistic
+from persona_panel.statistics.humans.annotator_test import (
     LEAST_CLUSTERS,
     LEAST_ITEMS,
     AlignmentScore,
@@ -18,8 +18,8 @@ from panel.statistics.humans.annotator_test import (
     annotator_test,
     resampled_advantage,
 )
-from panel.statistics.humans.correlate import ComparisonBlock, comparison_statistics
-from panel.statistics.humans.left_out import left_out
+from persona_panel.statistics.humans.correlate import ComparisonBlock, comparison_statistics
+from persona_panel.statistics.humans.left_out import left_out
 
 RATER = "rater"
 """What the rows of a single judge are broken down by; the panel's own row has none."""

@@ -8,23 +8,23 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from panel.statistics.core.arrays import has_two_ratings, paired_scores
-from panel.statistics.core.prompts import over_prompts
-from panel.statistics.core.registry import OF_SCORES, StatisticTable
-from panel.statistics.core.results import BlockResult, mean_over_prompts
-from panel.statistics.humans.ceiling import (
+from persona_panel.statistics.core.arrays import has_two_ratings, paired_scores
+from persona_panel.statistics.core.prompts import over_prompts
+from persona_panel.statistics.core.registry import OF_SCORES, StatisticTable
+from persona_panel.statistics.core.results import BlockResult, mean_over_prompts
+from persona_panel.statistics.humans.ceiling import (
     NOT_COMPARABLE,
     human_ceiling,
     human_ceiling_by_prompt,
     resampled_human_ceiling,
 )
-from panel.statistics.humans.correlate import ComparisonBlock, comparison_statistics
-from panel.statistics.humans.correlation import (
+from persona_panel.statistics.humans.correlate import ComparisonBlock, comparison_statistics
+from persona_panel.statistics.humans.correlation import (
     CorrelationKind,
     resampled_correlation,
     within_prompts,
 )
-from panel.statistics.resampling.permutation import correlation_test
+from persona_panel.statistics.resampling.permutation import correlation_test
 
 OVER_ALL_ITEMS = StatisticTable(
     "Correlation with the mean human rating, over all items; people: each with the others' mean",

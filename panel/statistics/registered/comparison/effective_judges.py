@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import isnan
 
-from panel.statistics.core.display import number, percent
-from panel.statistics.core.registry import StatisticTable
-from panel.statistics.core.results import BlockResult
-from panel.statistics.core.statistic import Reason, Statistic
-from panel.statistics.humans.correlate import ComparisonBlock, comparison_statistics
-from panel.statistics.humans.mean_reliability import mean_reliability
-from panel.statistics.quality.effective_judges import (
+from persona_panel.statistics.core.display import number, percent
+from persona_panel.statistics.core.registry import StatisticTable
+from persona_panel.statistics.core.results import BlockResult
+from persona_panel.statistics.core.statistic import Reason, Statistic
+from persona_panel.statistics.humans.correlate import ComparisonBlock, comparison_statistics
+from persona_panel.statistics.humans.mean_reliability import mean_reliability
+from persona_panel.statistics.quality.effective_judges import (
     effective_judges,
     effective_judges_interval,
 )

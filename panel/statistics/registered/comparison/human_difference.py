@@ -7,13 +7,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from panel.statistics.core.arrays import Array, has_two_ratings
-from panel.statistics.core.ranks import ranks_within
-from panel.statistics.core.registry import OF_SCORES, StatisticTable
-from panel.statistics.core.results import BlockResult, mean_over_prompts
-from panel.statistics.humans.correlate import ComparisonBlock, comparison_statistics
-from panel.statistics.humans.correlation import CorrelationKind
-from panel.statistics.humans.difference import (
+from persona_panel.statistics.core.arrays import Array, has_two_ratings
+from persona_panel.statistics.core.ranks import ranks_within
+from persona_panel.statistics.core.registry import OF_SCORES, StatisticTable
+from persona_panel.statistics.core.results import BlockResult, mean_over_prompts
+from persona_panel.statistics.humans.correlate import ComparisonBlock, comparison_statistics
+from persona_panel.statistics.humans.correlation import CorrelationKind
+from persona_panel.statistics.humans.difference import (
     human_difference,
     human_difference_by_prompt,
     resampled_human_difference,

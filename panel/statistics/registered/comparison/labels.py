@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from panel.statistics.agreement.kappa import cohen_kappa, resampled_cohen_kappa
-from panel.statistics.agreement.labels import agreement_on, confusion, majority, same_label
-from panel.statistics.agreement.pairwise import pairwise, resampled_pairwise
-from panel.statistics.core.arrays import (
+from persona_panel.statistics.agreement.kappa import cohen_kappa, resampled_cohen_kappa
+from persona_panel.statistics.agreement.labels import agreement_on, confusion, majority, same_label
+from persona_panel.statistics.agreement.pairwise import pairwise, resampled_pairwise
+from persona_panel.statistics.core.arrays import (
     Array,
     Mask,
     Resampled,
@@ -19,12 +19,12 @@ from panel.statistics.core.arrays import (
     paired_scores,
     unit_weights,
 )
-from panel.statistics.core.registry import ANY_LEVEL, StatisticTable
-from panel.statistics.core.results import BlockResult
-from panel.statistics.core.statistic import Reason, Statistic
-from panel.statistics.humans.correlate import ComparisonBlock, comparison_statistics
-from panel.statistics.registered.agreement.labels import ANNOTATORS_SHOWN, kappa_matrix
-from panel.statistics.resampling.weights import resampled_mean
+from persona_panel.statistics.core.registry import ANY_LEVEL, StatisticTable
+from persona_panel.statistics.core.results import BlockResult
+from persona_panel.statistics.core.statistic import Reason, Statistic
+from persona_panel.statistics.humans.correlate import ComparisonBlock, comparison_statistics
+from persona_panel.statistics.registered.agreement.labels import ANNOTATORS_SHOWN, kappa_matrix
+from persona_panel.statistics.resampling.weights import resampled_mean
 
 LABELS = StatisticTable("Labels compared with people's; people: each with the others")
 BY_LABEL = StatisticTable("Agreement of the two majorities on each label (F1)", columns="by_value")

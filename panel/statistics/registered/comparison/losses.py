@@ -8,12 +8,17 @@ from math import inf
 
 import numpy as np
 
-from panel.statistics.core.arrays import Array, row_means
-from panel.statistics.core.prompts import resampled_over_prompts
-from panel.statistics.core.registry import StatisticTable
-from panel.statistics.core.results import BlockResult
-from panel.statistics.humans.correlate import ComparisonBlock, comparison_statistics
-from panel.statistics.humans.losses import CUSTOM_DIMENSIONS, Loss, custom_loss, pairwise_error
+from persona_panel.statistics.core.arrays import Array, row_means
+from persona_panel.statistics.core.prompts import resampled_over_prompts
+from persona_panel.statistics.core.registry import StatisticTable
+from persona_panel.statistics.core.results import BlockResult
+from persona_panel.statistics.humans.correlate import ComparisonBlock, comparison_statistics
+from persona_panel.statistics.humans.losses import (
+    CUSTOM_DIMENSIONS,
+    Loss,
+    custom_loss,
+    pairwise_error,
+)
 
 LOSSES = StatisticTable("Losses against the mean human rating, averaged over prompts")
 

@@ -8,22 +8,22 @@ from dataclasses import replace
 
 import numpy as np
 
-from panel.statistics.agreement.kappa import cohen_kappa, resampled_cohen_kappa
-from panel.statistics.agreement.labels import majority
-from panel.statistics.core.arrays import difference_of, row_means
-from panel.statistics.core.prompts import over_prompts
-from panel.statistics.core.registry import ANY_LEVEL, OF_SCORES, StatisticTable
-from panel.statistics.core.results import BlockResult, mean_over_prompts
-from panel.statistics.core.statistic import Reason, Statistic
-from panel.statistics.humans.correlate import ComparisonBlock, comparison_statistics
-from panel.statistics.humans.correlation import CorrelationKind
-from panel.statistics.humans.gain import (
+from persona_panel.statistics.agreement.kappa import cohen_kappa, resampled_cohen_kappa
+from persona_panel.statistics.agreement.labels import majority
+from persona_panel.statistics.core.arrays import difference_of, row_means
+from persona_panel.statistics.core.prompts import over_prompts
+from persona_panel.statistics.core.registry import ANY_LEVEL, OF_SCORES, StatisticTable
+from persona_panel.statistics.core.results import BlockResult, mean_over_prompts
+from persona_panel.statistics.core.statistic import Reason, Statistic
+from persona_panel.statistics.humans.correlate import ComparisonBlock, comparison_statistics
+from persona_panel.statistics.humans.correlation import CorrelationKind
+from persona_panel.statistics.humans.gain import (
     correlation_gain,
     gain_within_prompts,
     resampled_correlation_gain,
     why_no_gain,
 )
-from panel.statistics.registered.comparison.labels import why_not_shared
+from persona_panel.statistics.registered.comparison.labels import why_not_shared
 
 _REMARK = (
     "Above 0: the mean of the judges with personas correlates more with people than the mean "

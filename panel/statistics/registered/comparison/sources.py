@@ -8,15 +8,19 @@ from math import nan
 
 import numpy as np
 
-from panel.statistics.core.arrays import Array, Resampled, row_means
-from panel.statistics.core.registry import StatisticTable
-from panel.statistics.core.results import BlockResult
-from panel.statistics.core.statistic import Reason, Statistic
-from panel.statistics.humans.correlate import ComparisonBlock, comparison_statistics
-from panel.statistics.humans.preferences import Preferences, preferences, resampled_preferences
-from panel.statistics.humans.sources import source_means
-from panel.statistics.resampling.jackknife import EstimateKind
-from panel.statistics.resampling.weights import resampled_mean
+from persona_panel.statistics.core.arrays import Array, Resampled, row_means
+from persona_panel.statistics.core.registry import StatisticTable
+from persona_panel.statistics.core.results import BlockResult
+from persona_panel.statistics.core.statistic import Reason, Statistic
+from persona_panel.statistics.humans.correlate import ComparisonBlock, comparison_statistics
+from persona_panel.statistics.humans.preferences import (
+    Preferences,
+    preferences,
+    resampled_preferences,
+)
+from persona_panel.statistics.humans.sources import source_means
+from persona_panel.statistics.resampling.jackknife import EstimateKind
+from persona_panel.statistics.resampling.weights import resampled_mean
 
 BY_SOURCE = StatisticTable(
     "By source",

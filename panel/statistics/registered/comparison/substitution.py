@@ -8,12 +8,12 @@ from math import inf
 
 import numpy as np
 
-from panel.statistics.core.arrays import Array, has_two_ratings
-from panel.statistics.core.registry import StatisticTable
-from panel.statistics.core.results import BlockResult
-from panel.statistics.core.statistic import Reason, Statistic
-from panel.statistics.humans.correlate import ComparisonBlock, comparison_statistics
-from panel.statistics.humans.substitution import (
+from persona_panel.statistics.core.arrays import Array, has_two_ratings
+from persona_panel.statistics.core.registry import StatisticTable
+from persona_panel.statistics.core.results import BlockResult
+from persona_panel.statistics.core.statistic import Reason, Statistic
+from persona_panel.statistics.humans.correlate import ComparisonBlock, comparison_statistics
+from persona_panel.statistics.humans.substitution import (
     Substitution,
     resampled_substitution,
     substitution,

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from panel.statistics.agreement.reliability import krippendorff_alpha
-from panel.statistics.core.display import signed
-from panel.statistics.core.registry import ANY_LEVEL, StatisticTable
-from panel.statistics.core.results import BlockResult
-from panel.statistics.quality.effective_judges import leave_one_judge_out
-from panel.statistics.quality.panel_quality import PanelBlock, panel_quality_statistics
+from persona_panel.statistics.agreement.reliability import krippendorff_alpha
+from persona_panel.statistics.core.display import signed
+from persona_panel.statistics.core.registry import ANY_LEVEL, StatisticTable
+from persona_panel.statistics.core.results import BlockResult
+from persona_panel.statistics.quality.effective_judges import leave_one_judge_out
+from persona_panel.statistics.quality.panel_quality import PanelBlock, panel_quality_statistics
 
 
 @panel_quality_statistics.register(

@@ -7,14 +7,14 @@ from dataclasses import replace
 
 import numpy as np
 
-from panel.statistics.agreement.icc import icc, resampled_icc
-from panel.statistics.core.arrays import has_ratings
-from panel.statistics.core.registry import StatisticTable
-from panel.statistics.core.results import BlockResult, interval_of
-from panel.statistics.core.statistic import Reason, Statistic
-from panel.statistics.core.table import kept_without
-from panel.statistics.quality.effective_judges import spearman_brown
-from panel.statistics.quality.panel_quality import PanelBlock, panel_quality_statistics
+from persona_panel.statistics.agreement.icc import icc, resampled_icc
+from persona_panel.statistics.core.arrays import has_ratings
+from persona_panel.statistics.core.registry import StatisticTable
+from persona_panel.statistics.core.results import BlockResult, interval_of
+from persona_panel.statistics.core.statistic import Reason, Statistic
+from persona_panel.statistics.core.table import kept_without
+from persona_panel.statistics.quality.effective_judges import spearman_brown
+from persona_panel.statistics.quality.panel_quality import PanelBlock, panel_quality_statistics
 
 
 @panel_quality_statistics.register(

@@ -6,19 +6,19 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from panel.statistics.core.registry import StatisticTable
-from panel.statistics.core.results import BlockResult
-from panel.statistics.core.statistic import Reason
-from panel.statistics.quality.components import variance_components
-from panel.statistics.quality.d_study import d_study
-from panel.statistics.quality.design_study import (
+from persona_panel.statistics.core.registry import StatisticTable
+from persona_panel.statistics.core.results import BlockResult
+from persona_panel.statistics.core.statistic import Reason
+from persona_panel.statistics.quality.components import variance_components
+from persona_panel.statistics.quality.d_study import d_study
+from persona_panel.statistics.quality.design_study import (
     ITEM,
     crossed_factors,
     design_name,
     designs_around,
     present_levels,
 )
-from panel.statistics.quality.panel_quality import PanelBlock, panel_quality_statistics
+from persona_panel.statistics.quality.panel_quality import PanelBlock, panel_quality_statistics
 
 
 @panel_quality_statistics.register(

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from panel.statistics.core.display import number, percent
-from panel.statistics.core.registry import StatisticTable
-from panel.statistics.core.results import BlockResult
-from panel.statistics.core.statistic import Reason
-from panel.statistics.quality.panel_quality import PanelBlock, panel_quality_statistics
-from panel.statistics.quality.subset import THRESHOLD, smallest_subset
+from persona_panel.statistics.core.display import number, percent
+from persona_panel.statistics.core.registry import StatisticTable
+from persona_panel.statistics.core.results import BlockResult
+from persona_panel.statistics.core.statistic import Reason
+from persona_panel.statistics.quality.panel_quality import PanelBlock, panel_quality_statistics
+from persona_panel.statistics.quality.subset import THRESHOLD, smallest_subset
 
 
 @panel_quality_statistics.register(

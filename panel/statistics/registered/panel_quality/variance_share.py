@@ -6,12 +6,12 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from panel.statistics.core.registry import StatisticTable
-from panel.statistics.core.results import BlockResult
-from panel.statistics.core.statistic import Reason
-from panel.statistics.quality.components import BETWEEN, RESIDUAL, variance_components
-from panel.statistics.quality.design_study import ITEM, crossed_factors
-from panel.statistics.quality.panel_quality import PanelBlock, panel_quality_statistics
+from persona_panel.statistics.core.registry import StatisticTable
+from persona_panel.statistics.core.results import BlockResult
+from persona_panel.statistics.core.statistic import Reason
+from persona_panel.statistics.quality.components import BETWEEN, RESIDUAL, variance_components
+from persona_panel.statistics.quality.design_study import ITEM, crossed_factors
+from persona_panel.statistics.quality.panel_quality import PanelBlock, panel_quality_statistics
 
 
 @panel_quality_statistics.register(

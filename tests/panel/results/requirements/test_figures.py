@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from panel.results.requirements.figures import Figure, FigureKey, find
-from panel.results.requirements.requirement import WrongRequirement, parse_requirement
+from persona_panel.results.requirements.figures import Figure, FigureKey, find
+from persona_panel.results.requirements.requirement import WrongRequirement, parse_requirement
 
 ALL = FigureKey("all", may_be_left_out=True)
 FIGURES = [

@@ -8,13 +8,13 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from panel import check
-from panel.results.requirements.decided import GateResult
-from panel.results.requirements.decision import decide
-from panel.results.requirements.figures import Figure, FigureKey
-from panel.results.requirements.junit import junit
-from panel.results.requirements.markdown import markdown
-from panel.results.requirements.requirement import parse_requirement, written
+from persona_panel import check
+from persona_panel.results.requirements.decided import GateResult
+from persona_panel.results.requirements.decision import decide
+from persona_panel.results.requirements.figures import Figure, FigureKey
+from persona_panel.results.requirements.junit import junit
+from persona_panel.results.requirements.markdown import markdown
+from persona_panel.results.requirements.requirement import parse_requirement, written
 from tests.helpers.gate_runs import run_of
 
 HOSTILE = "</failure>&\"'\x00\x1b[31m\u202e\ufffe\ud800|`@team #1 <img src=x>\n| x |"

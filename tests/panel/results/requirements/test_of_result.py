@@ -7,13 +7,13 @@ from math import nan
 
 import pytest
 
-from panel import check
-from panel.results.requirements.figures import Figure, find
-from panel.results.requirements.of_result import result_figures
-from panel.results.requirements.requirement import parse_requirement
-from panel.results.result import Result
-from panel.results.table import Column, Key, Table
-from panel.statistics import Difference, Estimate
+from persona_panel import check
+from persona_panel.results.requirements.figures import Figure, find
+from persona_panel.results.requirements.of_result import result_figures
+from persona_panel.results.requirements.requirement import parse_requirement
+from persona_panel.results.result import Result
+from persona_panel.results.table import Column, Key, Table
+from persona_panel.statistics import Difference, Estimate
 from tests.helpers.results import DIFFERENCES, MEANS, SAMPLE
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from panel.results.requirements.requirement import (
+from persona_panel.results.requirements.requirement import (
     Requirement,
     WrongRequirement,
     parse_requirement,

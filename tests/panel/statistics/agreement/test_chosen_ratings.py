@@ -7,8 +7,8 @@ from itertools import combinations, product
 import numpy as np
 import pytest
 
-from panel.statistics import Ratings, agree, krippendorff_alpha
-from panel.statistics.agreement.chosen_ratings import by_chance, most_agreeing
+from persona_panel.statistics import Ratings, agree, krippendorff_alpha
+from persona_panel.statistics.agreement.chosen_ratings import by_chance, most_agreeing
 
 
 def test_the_choice_is_the_best_of_all() -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy import stats
 
-from panel.statistics import Reason, kendall_w, ranks_within
+from persona_panel.statistics import Reason, kendall_w, ranks_within
 
 COMPLETE = arrays(
     float,

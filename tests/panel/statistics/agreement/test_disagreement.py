@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from panel.statistics.agreement.disagreement import disagreement_by_item
+from persona_panel.statistics.agreement.disagreement import disagreement_by_item
 
 _TABLE = st.lists(
     st.lists(st.one_of(st.just(np.nan), st.integers(0, 3).map(float)), min_size=4, max_size=4),

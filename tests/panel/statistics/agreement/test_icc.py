@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from panel.statistics import Reason, icc, resampled_icc, variance_components
-from panel.statistics.agreement.icc import ICCForm
+from persona_panel.statistics import Reason, icc, resampled_icc, variance_components
+from persona_panel.statistics.agreement.icc import ICCForm
 
 FORMS = get_args(ICCForm)
 RATINGS = arrays(

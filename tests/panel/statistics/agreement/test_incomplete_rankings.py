@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy import stats
 
-from panel.statistics import (
+from persona_panel.statistics import (
     AnalysisOptions,
     Ratings,
     Reason,
@@ -21,7 +21,7 @@ from panel.statistics import (
     incomplete_concordance,
     kendall_w,
 )
-from panel.statistics.agreement.incomplete_rankings import leaves_out_raters
+from persona_panel.statistics.agreement.incomplete_rankings import leaves_out_raters
 
 COMPLETE = arrays(
     float,

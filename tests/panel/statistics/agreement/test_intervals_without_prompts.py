@@ -8,8 +8,8 @@ from math import isnan, nan
 import numpy as np
 import pytest
 
-from panel.statistics import AnalysisOptions, Ratings, Reason, agree
-from panel.statistics.agreement.agree import Breakdown
+from persona_panel.statistics import AnalysisOptions, Ratings, Reason, agree
+from persona_panel.statistics.agreement.agree import Breakdown
 
 OPTIONS = AnalysisOptions(n_permutations=0)
 

@@ -14,14 +14,14 @@ from sklearn.metrics import cohen_kappa_score
 from statsmodels.stats.inter_rater import aggregate_raters
 from statsmodels.stats.inter_rater import fleiss_kappa as statsmodels_fleiss
 
-from panel.statistics import (
+from persona_panel.statistics import (
     Reason,
     cohen_kappa,
     fleiss_kappa,
     resampled_cohen_kappa,
     resampled_fleiss_kappa,
 )
-from panel.statistics.agreement.kappa import KappaWeights
+from persona_panel.statistics.agreement.kappa import KappaWeights
 
 WEIGHTS = get_args(KappaWeights)
 SCORE = st.sampled_from([1.0, 2.0, 4.0, 5.0, nan])

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy import stats
 
-from panel.statistics import (
+from persona_panel.statistics import (
     Reason,
     cohen_kappa,
     pairwise,
@@ -21,7 +21,7 @@ from panel.statistics import (
     resampled_pairwise,
     tau_b_matrix,
 )
-from panel.statistics.agreement.pairwise import PairStatistic
+from persona_panel.statistics.agreement.pairwise import PairStatistic
 
 STATISTICS = get_args(PairStatistic)
 RATINGS = arrays(

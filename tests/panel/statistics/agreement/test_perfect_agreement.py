@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from panel.statistics import Reason, perfect_agreement, ranking_agreement
+from persona_panel.statistics import Reason, perfect_agreement, ranking_agreement
 
 RATINGS = arrays(
     float,

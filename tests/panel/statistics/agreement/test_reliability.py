@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 
-from panel.statistics import Reason, krippendorff_alpha, resampled_alpha
-from panel.statistics.agreement.reliability import MeasurementLevel
+from persona_panel.statistics import Reason, krippendorff_alpha, resampled_alpha
+from persona_panel.statistics.agreement.reliability import MeasurementLevel
 
 LEVELS = get_args(MeasurementLevel)
 RATINGS = arrays(

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy import stats
 
-from panel.statistics import (
+from persona_panel.statistics import (
     Reason,
     mode_share,
     resampled_mode_share,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from panel.statistics import (
+from persona_panel.statistics import (
     Reason,
     resampled_variance_share,
     variance_components,

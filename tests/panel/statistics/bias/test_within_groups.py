@@ -8,7 +8,7 @@ import statsmodels.api as sm
 from hypothesis import given
 from hypothesis import strategies as st
 
-from panel.statistics import Reason, correlation_within, resampled_correlation_within
+from persona_panel.statistics import Reason, correlation_within, resampled_correlation_within
 
 
 def test_by_hand() -> None:

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from panel.statistics.breakdown.author_groups import AuthorShare, author_shares
-from panel.statistics.core.holm import holm
-from panel.statistics.core.statistic import Reason
+from persona_panel.statistics.breakdown.author_groups import AuthorShare, author_shares
+from persona_panel.statistics.core.holm import holm
+from persona_panel.statistics.core.statistic import Reason
 
 KINDS = ["human", "model", "model"]
 

@@ -8,9 +8,9 @@ from math import atan, isnan, nan, pi, sqrt
 import numpy as np
 import pytest
 
-from panel.statistics.breakdown.cells import PersonaCells, departures
-from panel.statistics.breakdown.contested import contested_responses, response_departures
-from panel.statistics.core.statistic import Reason
+from persona_panel.statistics.breakdown.cells import PersonaCells, departures
+from persona_panel.statistics.breakdown.contested import contested_responses, response_departures
+from persona_panel.statistics.core.statistic import Reason
 
 MIRRORED = np.array([[[8.0, 6.0], [2.0, 4.0]], [[2.0, 4.0], [8.0, 6.0]]])[..., None]
 """Two personas through two models; on the second response they change sides."""

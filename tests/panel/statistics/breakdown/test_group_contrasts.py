@@ -7,13 +7,13 @@ from math import atan, isnan, nan, pi, sqrt
 import numpy as np
 import pytest
 
-from panel.statistics.breakdown.group_contrasts import (
+from persona_panel.statistics.breakdown.group_contrasts import (
     PairedResponses,
     axis_pair,
     group_differences,
     model_pair,
 )
-from panel.statistics.core.statistic import Reason
+from persona_panel.statistics.core.statistic import Reason
 
 AXES = ["x", "x", "y"]
 

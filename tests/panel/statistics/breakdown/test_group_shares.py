@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from panel.statistics.breakdown.group_shares import group_shares, share_differences
-from panel.statistics.core.statistic import Reason
+from persona_panel.statistics.breakdown.group_shares import group_shares, share_differences
+from persona_panel.statistics.core.statistic import Reason
 
 
 def test_shares_of_a_group_have_an_interval_over_prompts() -> None:

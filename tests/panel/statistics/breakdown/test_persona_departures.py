@@ -7,13 +7,13 @@ from math import atan, isnan, nan, pi
 import numpy as np
 import pytest
 
-from panel.statistics.breakdown.cells import PersonaCells, departures, without_severity
-from panel.statistics.breakdown.persona_departures import (
+from persona_panel.statistics.breakdown.cells import PersonaCells, departures, without_severity
+from persona_panel.statistics.breakdown.persona_departures import (
     departures_by_dimension,
     departures_by_system,
     severities,
 )
-from panel.statistics.core.statistic import Reason
+from persona_panel.statistics.core.statistic import Reason
 
 TWO = [[6.0, 4.0], [4.0, 4.0], [7.0, 4.0], [4.0, 4.0]]
 """Of personas a and b, on two prompts with a response of s and one of t each."""

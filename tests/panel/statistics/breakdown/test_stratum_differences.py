@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from panel.statistics import (
+from persona_panel.statistics import (
     AnalysisOptions,
     Ratings,
     Strata,
@@ -19,9 +19,12 @@ from panel.statistics import (
     correlation_differences,
     krippendorff_alpha,
 )
-from panel.statistics.breakdown.stratum_differences import StratumFigure, stratum_differences
-from panel.statistics.breakdown.stratum_rows import LESS_OTHERS
-from panel.statistics.core.statistic import Reason
+from persona_panel.statistics.breakdown.stratum_differences import (
+    StratumFigure,
+    stratum_differences,
+)
+from persona_panel.statistics.breakdown.stratum_rows import LESS_OTHERS
+from persona_panel.statistics.core.statistic import Reason
 
 RNG = np.random.default_rng(5)
 LOW, HIGH, THIRD = RNG.normal(size=7), RNG.normal(1, 2, size=7), RNG.normal(size=7)

@@ -1,12 +1,12 @@
-"""What all statistics compute with: `panel.statistics.core.arrays`."""
+"""What all statistics compute with: `persona_panel.statistics.core.arrays`."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from panel.statistics.core.arrays import row_means, scaled_to_unit
-from panel.statistics.humans.ceiling import mean_of_others
+from persona_panel.statistics.core.arrays import row_means, scaled_to_unit
+from persona_panel.statistics.humans.ceiling import mean_of_others
 
 
 @pytest.mark.parametrize("power", [-1060, -600, 0, 600, 1020])

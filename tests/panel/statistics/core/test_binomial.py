@@ -7,7 +7,7 @@ import math
 import pytest
 from scipy.stats import binomtest
 
-from panel.statistics.core.binomial import binomial_interval
+from persona_panel.statistics.core.binomial import binomial_interval
 
 
 @pytest.mark.parametrize(("k", "n"), [(0, 30), (3, 30), (30, 30), (1, 1), (17, 40)])

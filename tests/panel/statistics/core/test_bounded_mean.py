@@ -7,7 +7,7 @@ from math import prod
 import numpy as np
 import pytest
 
-from panel.statistics.core.bounded_mean import bounded_mean_p_values
+from persona_panel.statistics.core.bounded_mean import bounded_mean_p_values
 
 NAN = np.nan
 

@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from panel.statistics import AnalysisOptions, Ratings, Reason, agree, correlate
-from panel.statistics.core.composite import on_composite
+from persona_panel.statistics import AnalysisOptions, Ratings, Reason, agree, correlate
+from persona_panel.statistics.core.composite import on_composite
 
 
 def of(*scores: list[float]) -> Ratings:

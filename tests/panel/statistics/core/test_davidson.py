@@ -11,8 +11,8 @@ import pytest
 import statsmodels.api as sm
 from scipy import optimize
 
-from panel.statistics import Reason
-from panel.statistics.core.davidson import DavidsonFit, PairCounts
+from persona_panel.statistics import Reason
+from persona_panel.statistics.core.davidson import DavidsonFit, PairCounts
 from tests.helpers.extras import needs_extra
 
 Matrix = Sequence[Sequence[float]]

@@ -6,8 +6,8 @@ from math import isnan, nan
 
 import pytest
 
-from panel.statistics import Difference, Estimate
-from panel.statistics.core.sampled_mean import SampledMean
+from persona_panel.statistics import Difference, Estimate
+from persona_panel.statistics.core.sampled_mean import SampledMean
 
 
 @pytest.mark.parametrize(

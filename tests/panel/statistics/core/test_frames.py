@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from panel.statistics import Ratings, Reason, Row, agree, rows_frame
+from persona_panel.statistics import Ratings, Reason, Row, agree, rows_frame
 from tests.helpers.frames import LIBRARIES, rows_of
 
 

@@ -13,14 +13,14 @@ from hypothesis import strategies as st
 from scipy import stats
 from statsmodels.stats.multitest import multipletests
 
-from panel.statistics import Reason
-from panel.statistics.core.ranking import (
+from persona_panel.statistics import Reason
+from persona_panel.statistics.core.ranking import (
     Leaderboard,
     SystemRank,
     competition_ranks,
     rank_systems,
 )
-from panel.statistics.core.sampled_mean import JudgeSample, influence_of
+from persona_panel.statistics.core.sampled_mean import JudgeSample, influence_of
 
 NAN = math.nan
 Row = tuple[str, str, float]

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from panel.statistics import (
+from persona_panel.statistics import (
     AgreementBlock,
     AnalysisOptions,
     PanelBlock,
@@ -29,7 +29,7 @@ from panel.statistics import (
     panel_quality,
     panel_quality_statistics,
 )
-from panel.statistics.core.registry import LAST, Registry
+from persona_panel.statistics.core.registry import LAST, Registry
 from tests.helpers import forked
 from tests.helpers.rating_tables import HUMANS, PANEL, QUICK
 
@@ -40,7 +40,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from panel.statistics import (
+from persona_panel.statistics import (
     AgreementBlock, ComparisonBlock, PanelBlock, Result, Statistic, agreement_statistics,
     comparison_statistics, panel_quality_statistics,
 )
@@ -76,7 +76,7 @@ SHIPPED = {
 }
 """What is at each level is known of these; a further one need not say its order."""
 
-RUN = "from panel._launch import main; main()"
+RUN = "from persona_panel._launch import main; main()"
 
 
 def run(tmp_path: Path, code: str, *arguments: str, **env: str) -> str:
@@ -124,7 +124,7 @@ def test_a_statistic_is_one_file_in_a_folder(ratings: Path) -> None:
     folder = ratings / "more"
     folder.mkdir()
     (folder / "widest.py").write_text(SPAN)
-    package = "panel.statistics.registered.agreement"
+    package = "persona_panel.statistics.registered.agreement"
     code = f"import {package} as folder; folder.__path__.append('more'); {RUN}"
     rows = json.loads(run(ratings, code, "agree", "in.csv", "--json"))["rows"]
     (row,) = (row for row in rows if row["statistic"] == "widest_difference")
@@ -168,7 +168,9 @@ def test_a_package_that_cannot_be_loaded(ratings: Path) -> None:
 
 def test_a_statistic_that_fails_does_so_alone() -> None:
     """It is undefined, with its error in the note; what comes after it stands."""
-    registry: Registry[AgreementBlock] = Registry("panel.statistics.registered", Table("Some"))
+    registry: Registry[AgreementBlock] = Registry(
+        "persona_panel.statistics.registered", Table("Some")
+    )
 
     @registry.register("faulty", "faulty", order=1)
     def divides_by_zero(block: AgreementBlock) -> Iterator[Result]:
@@ -197,7 +199,7 @@ def test_a_statistic_that_fails_does_so_alone() -> None:
 @pytest.mark.parametrize("prompts", [None, ["p", "p", "q"]])
 def test_what_a_statistic_needs(prompts: list[Hashable] | None) -> None:
     """A statistic that needs prompts is computed where there are prompts, and nowhere else."""
-    registry: Registry[PanelBlock] = Registry("panel.statistics.registered", Table("Some"))
+    registry: Registry[PanelBlock] = Registry("persona_panel.statistics.registered", Table("Some"))
 
     @registry.register("of_prompts", "of prompts", needs=("prompts",))
     def of_prompts(block: PanelBlock) -> Iterator[Result]:
@@ -234,7 +236,9 @@ def test_no_statistic_hides_another() -> None:
     """One column has one statistic: a second one with the same summary, or with the same heading in
     a table whose lines both have, is refused with the names of both; where only one is of the
     panel they have different lines."""
-    registry: Registry[AgreementBlock] = Registry("panel.statistics.registered", Table("Some"))
+    registry: Registry[AgreementBlock] = Registry(
+        "persona_panel.statistics.registered", Table("Some")
+    )
 
     def nothing(block: AgreementBlock) -> list[Result]:
         return []

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from panel.statistics import Row
-from panel.statistics.core.holm import holm_of_two
-from panel.statistics.core.results import adjust_over_dimensions
+from persona_panel.statistics import Row
+from persona_panel.statistics.core.holm import holm_of_two
+from persona_panel.statistics.core.results import adjust_over_dimensions
 
 
 def row(statistic: str, dimension: str, p: float) -> Row:

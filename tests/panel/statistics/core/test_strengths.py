@@ -11,7 +11,7 @@ import pytest
 import statsmodels.api as sm
 from scipy import stats
 
-from panel.statistics import Reason, Strengths, WinCounts, bradley_terry, holm
+from persona_panel.statistics import Reason, Strengths, WinCounts, bradley_terry, holm
 
 NAMES = ["a", "b", "c", "d"]
 

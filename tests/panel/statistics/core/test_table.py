@@ -8,7 +8,7 @@ from math import inf, isnan
 import numpy as np
 import pytest
 
-from panel.statistics import (
+from persona_panel.statistics import (
     CUSTOM_DIMENSIONS,
     Ratings,
     Reason,
@@ -33,7 +33,7 @@ from panel.statistics import (
     row_means,
     substitution,
 )
-from panel.statistics.core.holm import holm_of_two
+from persona_panel.statistics.core.holm import holm_of_two
 from tests.helpers.rating_tables import HUMANS, PANEL, QUICK, made_up
 
 

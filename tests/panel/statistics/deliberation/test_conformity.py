@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from panel.statistics import Conformity, Influence, Reason, Revisions, conformity, influence
+from persona_panel.statistics import Conformity, Influence, Reason, Revisions, conformity, influence
 from tests.panel.statistics.revisions import any_revisions, revisions
 
 TEN = [f"j{i}" for i in range(10)]

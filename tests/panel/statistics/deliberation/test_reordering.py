@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from panel.statistics import Reason, reordering
+from persona_panel.statistics import Reason, reordering
 
 # Prompt p: the first two of three swap. q: a tie is broken. r: a tie is made.
 PROMPTS = ["p", "p", "p", "q", "q", "r", "r"]

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from scipy.stats import t
 
-from panel.statistics import Reason, Revisions, by_dimension, by_judge, spread
+from persona_panel.statistics import Reason, Revisions, by_dimension, by_judge, spread
 from tests.panel.statistics.revisions import any_revisions, revisions
 
 # Three judges on a response that was deliberated, and on one that was not.

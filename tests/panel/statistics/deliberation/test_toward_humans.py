@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from scipy.stats import kendalltau, rankdata, t
 
-from panel.statistics import Direction, Reason, TowardHumans, toward_humans
-from panel.statistics.core.arrays import Array
+from persona_panel.statistics import Direction, Reason, TowardHumans, toward_humans
+from persona_panel.statistics.core.arrays import Array
 
 # Two responses to each of eight prompts; humans rate them 1 to 16.
 HUMAN = np.arange(1.0, 17.0)

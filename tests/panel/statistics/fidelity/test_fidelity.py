@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from panel.statistics.fidelity.contrast import ContrastName, fidelity_contrast
-from panel.statistics.fidelity.group_difference import difference_by_model, group_difference
-from panel.statistics.fidelity.ratio import ratio_interval
-from panel.statistics.fidelity.split_half import split_half
-from panel.statistics.fidelity.verdict import verdict_on
+from persona_panel.statistics.fidelity.contrast import ContrastName, fidelity_contrast
+from persona_panel.statistics.fidelity.group_difference import difference_by_model, group_difference
+from persona_panel.statistics.fidelity.ratio import ratio_interval
+from persona_panel.statistics.fidelity.split_half import split_half
+from persona_panel.statistics.fidelity.verdict import verdict_on
 
 NAN = math.nan
 

@@ -6,8 +6,8 @@ from math import nan
 
 from matplotlib.patches import Rectangle
 
-from panel.statistics.core.display import signed
-from panel.statistics.figures.heatmap import HeatCell, HeatPanel, heatmap
+from persona_panel.statistics.core.display import signed
+from persona_panel.statistics.figures.heatmap import HeatCell, HeatPanel, heatmap
 from tests.helpers.figures import legend, names
 
 CELLS = [

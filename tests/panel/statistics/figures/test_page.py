@@ -9,9 +9,14 @@ from pathlib import Path
 import matplotlib as mpl
 import pytest
 
-from panel.statistics.figures.forest import ForestMarks, ForestPanel, ForestPoint, ForestSeries
-from panel.statistics.figures.forest import forest as draw_forest
-from panel.statistics.figures.page import PaperFigure, label
+from persona_panel.statistics.figures.forest import (
+    ForestMarks,
+    ForestPanel,
+    ForestPoint,
+    ForestSeries,
+)
+from persona_panel.statistics.figures.forest import forest as draw_forest
+from persona_panel.statistics.figures.page import PaperFigure, label
 from tests.helpers.figures import names
 
 PNG = b"\x89PNG"

@@ -9,7 +9,7 @@ from math import isnan
 import numpy as np
 import pytest
 
-from panel.statistics import AnalysisOptions, Ratings, agree, correlate
+from persona_panel.statistics import AnalysisOptions, Ratings, agree, correlate
 from tests.helpers.figures import legend, names, points, thick_lines
 
 NO_TESTS = AnalysisOptions(n_permutations=0)

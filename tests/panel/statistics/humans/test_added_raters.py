@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import scipy
 
-from panel.statistics import Reason, added_raters, krippendorff_alpha
+from persona_panel.statistics import Reason, added_raters, krippendorff_alpha
 
 
 def raters(noise: float, n: int, seed: int, items: int = 150) -> np.ndarray:

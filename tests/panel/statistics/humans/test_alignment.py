@@ -9,9 +9,9 @@ import pytest
 from scipy import stats
 from sklearn.isotonic import IsotonicRegression
 
-from panel.statistics import AlignmentMethod, Ratings, Reason, align, learnt_alignment
-from panel.statistics.core.arrays import Array, IntArray
-from panel.statistics.core.holm import holm_of_two
+from persona_panel.statistics import AlignmentMethod, Ratings, Reason, align, learnt_alignment
+from persona_panel.statistics.core.arrays import Array, IntArray
+from persona_panel.statistics.core.holm import holm_of_two
 
 PROMPTS = np.repeat(np.arange(20), 3)
 

@@ -9,7 +9,7 @@ import pytest
 from scipy.optimize import minimize
 from sklearn.isotonic import IsotonicRegression
 
-from panel.statistics.humans.alignment_rules import (
+from persona_panel.statistics.humans.alignment_rules import (
     AlignmentMethod,
     AlignmentRule,
     RatedItems,

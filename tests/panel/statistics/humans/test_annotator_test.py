@@ -14,8 +14,8 @@ import pytest
 from click.testing import CliRunner
 from scipy import stats
 
-from panel.cli.main import command
-from panel.statistics import (
+from persona_panel.cli.main import command
+from persona_panel.statistics import (
     Ratings,
     Reason,
     annotator_test,
@@ -24,7 +24,7 @@ from panel.statistics import (
     jackknife,
     resampled_advantage,
 )
-from panel.statistics.core.options import AnalysisOptions
+from persona_panel.statistics.core.options import AnalysisOptions
 
 DATA = Path(os.environ.get("PERSONA_PANEL_DATA", Path(__file__).parents[5] / "shared" / "data"))
 EPSILON = {"lgbteen": 0.2, "mtbench": 0.2, "cebab_stars": 0.1, "lesion": 0.15}

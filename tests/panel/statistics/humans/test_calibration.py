@@ -8,8 +8,8 @@ from math import inf, isnan
 import numpy as np
 import pytest
 
-from panel.statistics import Ratings, calibrate, corrected_mean, row_means
-from panel.statistics.core.holm import holm_of_two
+from persona_panel.statistics import Ratings, calibrate, corrected_mean, row_means
+from persona_panel.statistics.core.holm import holm_of_two
 
 
 def sides(n: int = 30, rated: int = 12) -> tuple[Ratings, Ratings]:

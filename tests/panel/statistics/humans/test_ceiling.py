@@ -12,15 +12,15 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy import stats
 
-from panel.statistics import (
+from persona_panel.statistics import (
     Reason,
     correlation,
     human_ceiling,
     human_ceiling_by_prompt,
     resampled_human_ceiling,
 )
-from panel.statistics.humans.ceiling import mean_of_others
-from panel.statistics.humans.correlation import CorrelationKind
+from persona_panel.statistics.humans.ceiling import mean_of_others
+from persona_panel.statistics.humans.correlation import CorrelationKind
 
 RATINGS = arrays(
     float,

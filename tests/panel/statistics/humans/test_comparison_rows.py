@@ -8,7 +8,7 @@ from math import isnan, nan
 import numpy as np
 import pytest
 
-from panel.statistics import Ratings, Reason, Row, correlate, human_difference
+from persona_panel.statistics import Ratings, Reason, Row, correlate, human_difference
 from tests.helpers.rating_tables import HUMANS, PANEL, QUICK
 
 LABELS = ("x", "y")

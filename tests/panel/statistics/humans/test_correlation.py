@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy import stats
 
-from panel.statistics import (
+from persona_panel.statistics import (
     Reason,
     Statistic,
     correlation,
@@ -25,11 +25,11 @@ from panel.statistics import (
     resampled_over_prompts,
     within_prompts,
 )
-from panel.statistics.agreement.incomplete_rankings import incomplete_concordance
-from panel.statistics.humans.ceiling import human_ceiling_by_prompt
-from panel.statistics.humans.correlation import CorrelationKind
-from panel.statistics.humans.correlations import taus
-from panel.statistics.humans.difference import human_difference_by_prompt
+from persona_panel.statistics.agreement.incomplete_rankings import incomplete_concordance
+from persona_panel.statistics.humans.ceiling import human_ceiling_by_prompt
+from persona_panel.statistics.humans.correlation import CorrelationKind
+from persona_panel.statistics.humans.correlations import taus
+from persona_panel.statistics.humans.difference import human_difference_by_prompt
 
 KINDS = get_args(CorrelationKind)
 SCORE = st.sampled_from([1.0, 2.0, 2.5, 4.0, nan])

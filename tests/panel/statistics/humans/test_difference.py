@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy import stats
 
-from panel.statistics import (
+from persona_panel.statistics import (
     Reason,
     correlation,
     human_ceiling,
@@ -23,8 +23,8 @@ from panel.statistics import (
     resampled_human_difference,
     row_means,
 )
-from panel.statistics.humans.correlation import CorrelationKind
-from panel.statistics.humans.correlations import MOST_ITEMS, correlations, taus
+from persona_panel.statistics.humans.correlation import CorrelationKind
+from persona_panel.statistics.humans.correlations import MOST_ITEMS, correlations, taus
 
 KINDS = st.sampled_from(get_args(CorrelationKind))
 SCORES = st.sampled_from([1.0, 2.0, 3.0, nan])

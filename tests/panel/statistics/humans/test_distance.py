@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from panel.statistics.humans.distance import distance_parts
+from persona_panel.statistics.humans.distance import distance_parts
 
 
 def test_shift_and_spread_are_the_linear_part() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from panel.statistics import correlation, ensembles_on_other_items
+from persona_panel.statistics import correlation, ensembles_on_other_items
 
 
 def test_the_better_judges_are_found_and_measured_without_them() -> None:

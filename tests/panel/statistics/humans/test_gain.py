@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from panel.statistics.humans.gain import (
+from persona_panel.statistics.humans.gain import (
     all_alike,
     correlation_gain,
     gain_within_prompts,

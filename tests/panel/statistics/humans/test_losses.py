@@ -15,7 +15,7 @@ from hypothesis.extra.numpy import arrays
 from scipy import stats
 from scipy.integrate import quad
 
-from panel.statistics import (
+from persona_panel.statistics import (
     CUSTOM_DIMENSIONS,
     Reason,
     custom_loss,

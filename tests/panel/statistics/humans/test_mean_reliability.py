@@ -7,7 +7,7 @@ from math import nan
 import numpy as np
 import pytest
 
-from panel.statistics import Reason, mean_reliability, resampled_mean_reliability
+from persona_panel.statistics import Reason, mean_reliability, resampled_mean_reliability
 
 RNG = np.random.default_rng(2)
 CROSSED = RNG.normal(size=(30, 1)) + RNG.normal(size=(30, 4)) + np.arange(4)

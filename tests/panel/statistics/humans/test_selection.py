@@ -7,7 +7,12 @@ from math import nan
 import numpy as np
 import pytest
 
-from panel.statistics import Ratings, inclusion_probabilities, select_items, systematic_sample
+from persona_panel.statistics import (
+    Ratings,
+    inclusion_probabilities,
+    select_items,
+    systematic_sample,
+)
 
 STARTS = (np.arange(4000) + 0.5) / 4000
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from sklearn.metrics import cohen_kappa_score
 
-from panel.statistics import Reason, resampled_substitution, substitution
+from persona_panel.statistics import Reason, resampled_substitution, substitution
 
 SCALE = [1, 2, 3, 4, 5]
 

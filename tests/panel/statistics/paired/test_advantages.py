@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from panel.statistics import Reason, annotator_test
-from panel.statistics.paired.advantages import compared_advantages
+from persona_panel.statistics import Reason, annotator_test
+from persona_panel.statistics.paired.advantages import compared_advantages
 
 PEOPLE = np.tile([1.0, 2.0, 3.0], (30, 1))
 PROMPTS = np.arange(10).repeat(3)

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from panel.statistics.core.holm import holm_beside
-from panel.statistics.core.sampled_mean import influence_of, sampled_mean
-from panel.statistics.core.statistic import Reason
-from panel.statistics.paired.differences import (
+from persona_panel.statistics.core.holm import holm_beside
+from persona_panel.statistics.core.sampled_mean import influence_of, sampled_mean
+from persona_panel.statistics.core.statistic import Reason
+from persona_panel.statistics.paired.differences import (
     adjusted,
     by_other_judges,
     by_same_judges,

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from panel.statistics import krippendorff_alpha
-from panel.statistics.core.statistic import Reason
-from panel.statistics.paired.panels import (
+from persona_panel.statistics import krippendorff_alpha
+from persona_panel.statistics.core.statistic import Reason
+from persona_panel.statistics.paired.panels import (
     adjusted_figures,
     best_of_prompts,
     nearer_to_people,

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from panel.statistics import Reason, variance_components
+from persona_panel.statistics import Reason, variance_components
 from tests.helpers.published import BRENNAN
 
 LME4 = Path(__file__).parent / "lme4"

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from panel.statistics import (
+from persona_panel.statistics import (
     VarianceComponents,
     cheapest_design,
     d_study,
@@ -21,7 +21,7 @@ from panel.statistics import (
     spearman_brown,
     variance_components,
 )
-from panel.statistics.resampling.jackknife import reach_of, standard_errors
+from persona_panel.statistics.resampling.jackknife import reach_of, standard_errors
 from tests.helpers.published import BRENNAN
 
 SIZES = {"system": 4, "prompt": 7, "persona": 5, "model": 3}

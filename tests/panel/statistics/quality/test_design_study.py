@@ -8,7 +8,7 @@ from math import isnan, nan
 import numpy as np
 import pytest
 
-from panel.statistics import (
+from persona_panel.statistics import (
     DesignStudy,
     Ratings,
     Reason,
@@ -19,7 +19,7 @@ from panel.statistics import (
     icc,
     variance_components,
 )
-from panel.statistics.quality.design_study import StudiedScores
+from persona_panel.statistics.quality.design_study import StudiedScores
 
 SYSTEMS, PROMPTS, PERSONAS, MODELS = 3, 6, 4, 2
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from panel.statistics import (
+from persona_panel.statistics import (
     Reason,
     Statistic,
     effective_judges,

@@ -8,7 +8,7 @@ import krippendorff
 import numpy as np
 import pytest
 
-from panel.statistics import (
+from persona_panel.statistics import (
     AnalysisOptions,
     Ratings,
     Reason,
@@ -21,7 +21,7 @@ from panel.statistics import (
     smallest_subset,
     variance_components,
 )
-from panel.statistics.core.display import signed
+from persona_panel.statistics.core.display import signed
 
 QUICK = AnalysisOptions(n_permutations=39, min_shared=5)
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import scipy
 
-from panel.statistics import Reason, correlation, row_means, smallest_subset
+from persona_panel.statistics import Reason, correlation, row_means, smallest_subset
 
 RNG = np.random.default_rng(0)
 PANEL = RNG.normal(size=(80, 1)) + RNG.normal(size=(80, 6))

@@ -7,7 +7,7 @@ from math import isnan, nan, sqrt
 import numpy as np
 import pytest
 
-from panel.statistics import Reason, effective_votes, ensemble_distance
+from persona_panel.statistics import Reason, effective_votes, ensemble_distance
 
 RNG = np.random.default_rng(7)
 ITEMS = RNG.normal(size=(40, 1))

@@ -12,20 +12,20 @@ from scipy import stats
 from statsmodels.regression.linear_model import OLS
 from statsmodels.stats.proportion import proportion_confint
 
-from panel.statistics import (
+from persona_panel.statistics import (
     Reason,
     jackknife,
     krippendorff_alpha,
     resampled_alpha,
     resampled_correlation,
 )
-from panel.statistics.agreement.agree import agree
-from panel.statistics.core.arrays import Mask
-from panel.statistics.core.options import AnalysisOptions
-from panel.statistics.core.table import Ratings
-from panel.statistics.humans.correlate import correlate
-from panel.statistics.resampling.jackknife import MOST_GROUPS
-from panel.statistics.resampling.weights import left_out_weights, resampled_mean
+from persona_panel.statistics.agreement.agree import agree
+from persona_panel.statistics.core.arrays import Mask
+from persona_panel.statistics.core.options import AnalysisOptions
+from persona_panel.statistics.core.table import Ratings
+from persona_panel.statistics.humans.correlate import correlate
+from persona_panel.statistics.resampling.jackknife import MOST_GROUPS
+from persona_panel.statistics.resampling.weights import left_out_weights, resampled_mean
 
 RNG = np.random.default_rng(0)
 SKEWED = RNG.exponential(size=40)

@@ -13,9 +13,15 @@ from hypothesis import strategies as st
 from scipy import stats
 from statsmodels.stats.multitest import multipletests
 
-from panel.statistics import Reason, correlation, correlation_test, holm, permutation_p_value
-from panel.statistics.humans.correlation import CorrelationKind
-from panel.statistics.resampling.permutation import MOST_LISTED, shuffled_sums
+from persona_panel.statistics import (
+    Reason,
+    correlation,
+    correlation_test,
+    holm,
+    permutation_p_value,
+)
+from persona_panel.statistics.humans.correlation import CorrelationKind
+from persona_panel.statistics.resampling.permutation import MOST_LISTED, shuffled_sums
 
 
 def test_p_value_counts_the_data_as_a_shuffle() -> None:

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from panel.statistics.resampling.sign_flip import sign_flip_p_values
+from persona_panel.statistics.resampling.sign_flip import sign_flip_p_values
 
 
 def test_four_items_by_hand() -> None:

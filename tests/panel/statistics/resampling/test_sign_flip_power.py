@@ -9,9 +9,9 @@ import pytest
 from scipy.special import ndtr
 from statsmodels.stats.power import TTestPower
 
-from panel.statistics.core.student_t import detectable_effect
-from panel.statistics.resampling.sign_flip import sign_flip_p_values
-from panel.statistics.resampling.sign_flip_power import items_needed, smallest_effect
+from persona_panel.statistics.core.student_t import detectable_effect
+from persona_panel.statistics.resampling.sign_flip import sign_flip_p_values
+from persona_panel.statistics.resampling.sign_flip_power import items_needed, smallest_effect
 
 
 @pytest.mark.parametrize(("n", "level"), [(5, 0.05), (12, 0.002), (100, 0.05), (400, 0.0005)])

@@ -1,0 +1,36 @@
+"""Who sees a run's responses otherwise: its personas, axes and models, and what is contested.
+
+Each function takes a `Run`, as a panel or `load_run` gives it, and returns frozen records; where
+nothing can be said, with the `Reason`. Judges without a persona beside others with one take part
+in none of it. The statistics themselves are in `persona_panel.statistics.breakdown`.
+"""
+
+from persona_panel.analyses.breakdown.contested import Contested, contested
+from persona_panel.analyses.breakdown.groups import (
+    GroupDifferences,
+    axis_differences,
+    model_differences,
+)
+from persona_panel.analyses.breakdown.personas import PersonaDepartures, persona_departures
+from persona_panel.analyses.breakdown.strata import StratumContrast, SystemsBy, systems_by
+from persona_panel.statistics.breakdown.author_groups import AuthorShare
+from persona_panel.statistics.breakdown.contested import ResponseDepartures
+from persona_panel.statistics.breakdown.group_contrasts import GroupDifference
+from persona_panel.statistics.breakdown.persona_departures import Departure
+
+__all__ = [
+    "AuthorShare",
+    "Contested",
+    "Departure",
+    "GroupDifference",
+    "GroupDifferences",
+    "PersonaDepartures",
+    "ResponseDepartures",
+    "StratumContrast",
+    "SystemsBy",
+    "axis_differences",
+    "contested",
+    "model_differences",
+    "persona_departures",
+    "systems_by",
+]

@@ -1,0 +1,73 @@
+"""A run's ratings by response, persona and model, as the statistics of breakdowns take them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from persona_panel.graphs.records import controls_among
+from persona_panel.runs.judge_sample import composite_terms
+from persona_panel.runs.run import Run
+from persona_panel.runs.scale_limits import on_one_scale
+from persona_panel.statistics.breakdown.cells import PersonaCells
+from persona_panel.statistics.core.arrays import Array
+from persona_panel.statistics.core.names import COMPOSITE
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RunCells:
+    """A run's ratings, judges without a persona left out where others have one.
+
+    Attributes:
+        composite: what the rubric's composite is the mean of; None where it has none. Where it is
+            no mean of dimensions, it is what takes their place: a product, or whether the
+            category that counts was chosen (0 or 1).
+        dimensions: the ratings by number.
+        names: of the d dimensions with numbers.
+        one_scale: whether all of them are on one scale.
+    """
+
+    composite: PersonaCells | None
+    dimensions: PersonaCells
+    names: tuple[str, ...]
+    one_scale: bool
+    systems: tuple[str, ...]
+    prompts: tuple[str, ...]
+
+    @classmethod
+    def of(cls, run: Run, rows: Sequence[int] | None = None) -> RunCells:
+        """Of a run, or of these of its responses."""
+        controls = controls_among(run.judges)
+        columns = [place for place, judge in enumerate(run.judges) if judge not in controls]
+        judges = [run.judges[column] for column in columns]
+        personas = [judge.persona for judge in judges]
+        models = [judge.model for judge in judges]
+        chosen = range(len(run.items)) if rows is None else rows
+        ratings = run.ratings[np.ix_(chosen, columns)]
+        terms = composite_terms(ratings, run.rubric, run.dimensions, run.categories)
+        composite = None if terms is None else PersonaCells.of(terms, personas, models)
+        del terms
+        numeric = run.rubric.numeric
+        scores = ratings[:, :, [run.dimensions.index(dimension.id) for dimension in numeric]]
+        return cls(
+            composite,
+            PersonaCells.of(scores, personas, models),
+            tuple(dimension.id for dimension in numeric),
+            on_one_scale(run.rubric),
+            tuple(run.items[row].system for row in chosen),
+            tuple(run.items[row].prompt_id for row in chosen),
+        )
+
+    def in_shares(self, run: Run) -> PersonaCells:
+        """The dimensions with numbers, each over the width of its scale."""
+        widths = [one.max - one.min for one in run.rubric.numeric_scales.values()]
+        scaled = self.dimensions.values / np.array(widths)
+        return PersonaCells(scaled, self.dimensions.personas, self.dimensions.models)
+
+    def layers(self) -> list[tuple[str, Array]]:
+        """The composite and each dimension by name, `(responses, personas, columns)`."""
+        whole = [] if self.composite is None else [(COMPOSITE, self.composite.whole)]
+        values = self.dimensions.values
+        return whole + [(name, values[..., place]) for place, name in enumerate(self.names)]

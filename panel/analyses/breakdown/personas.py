@@ -1,0 +1,65 @@
+"""Each persona of a run beside the panel: in all, by system, by dimension, by response."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from persona_panel.analyses.breakdown.cells import RunCells
+from persona_panel.analyses.breakdown.once import once_per_run
+from persona_panel.runs.run import Run
+from persona_panel.statistics.breakdown.cells import PersonaCells
+from persona_panel.statistics.breakdown.contested import ResponseDepartures, response_departures
+from persona_panel.statistics.breakdown.persona_departures import (
+    Departure,
+    departures_by_dimension,
+    departures_by_system,
+    severities,
+)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PersonaDepartures:
+    """How far each persona of a run is from the panel, on the same texts and through the same
+    models.
+
+    Attributes:
+        personas: their ids, in the panel's order, p of them.
+        severities: on the whole, one a persona.
+        by_system: personas by systems, severity taken out.
+        by_dimension: personas by dimensions with numbers, severity taken out.
+        by_response: its arrays are `(responses, personas)`, responses in the run's order.
+    """
+
+    personas: tuple[str, ...]
+    severities: tuple[Departure, ...]
+    by_system: tuple[Departure, ...]
+    by_dimension: tuple[Departure, ...]
+    by_response: ResponseDepartures
+
+
+@once_per_run
+def persona_departures(run: Run) -> PersonaDepartures:
+    """How far each persona is above or below the panel, and what of that chance explains.
+
+    On the rubric's composite; by dimension, and by response where the rubric has no composite, on
+    the mean of the dimensions with numbers. Each table is corrected by itself (Holm, 5 %).
+    """
+    cells = RunCells.of(run)
+    whole = cells.composite or cells.dimensions
+    return PersonaDepartures(
+        whole.personas,
+        tuple(severities(whole, cells.prompts)),
+        tuple(departures_by_system(whole, cells.systems, cells.prompts)),
+        tuple(
+            departures_by_dimension(
+                cells.dimensions, cells.names, cells.prompts, one_scale=cells.one_scale
+            )
+        ),
+        response_departures(_with_one_term(whole)),
+    )
+
+
+def _with_one_term(cells: PersonaCells) -> PersonaCells:
+    return PersonaCells(np.asarray(cells.whole)[..., None], cells.personas, cells.models)

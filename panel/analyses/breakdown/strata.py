@@ -1,0 +1,369 @@
+"""The systems of a run within strata: of judges (persona, axis, model), of texts (prompt, a column
+of their metadata), or of the rubric (dimension)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import nan
+from typing import Any
+
+import numpy as np
+
+from persona_panel.analyses.breakdown.cells import RunCells
+from persona_panel.analyses.breakdown.columns import column_in, mapping_of, warn_of_mapped
+from persona_panel.analyses.breakdown.groups import axes_of, axis_differences, model_differences
+from persona_panel.files.errors import RunFolderError
+from persona_panel.graphs import Response
+from persona_panel.graphs.records import controls_among
+from persona_panel.runs.judge_sample import composite_terms, judge_sample
+from persona_panel.runs.kept_responses import kept_metadata
+from persona_panel.runs.run import Run
+from persona_panel.runs.scale_limits import composite_limits, mean_limits
+from persona_panel.statistics.breakdown.author_groups import AuthorShare, author_shares
+from persona_panel.statistics.breakdown.cells import mean_there, means_by
+from persona_panel.statistics.breakdown.group_contrasts import ALL_SYSTEMS, GroupDifference
+from persona_panel.statistics.breakdown.persona_departures import Departure, departures_by_system
+from persona_panel.statistics.breakdown.stratum_differences import (
+    StratumFigure,
+    stratum_differences,
+)
+from persona_panel.statistics.core.arrays import Array, Mask, encode_labels
+from persona_panel.statistics.core.holm import holm
+from persona_panel.statistics.core.ranking import Leaderboard, Limits, rank_systems
+from persona_panel.statistics.core.sampled_mean import JudgeSample
+from persona_panel.statistics.core.statistic import Reason
+from persona_panel.statistics.core.tested import Tested
+
+BY_JUDGES = ("persona", "axis", "model")
+BY = (*BY_JUDGES, "prompt", "dimension")
+"""What a run can be broken down by besides columns of its responses."""
+
+
+@dataclass(frozen=True, slots=True)
+class SystemInStratum:
+    """A system's mean over the prompts of a stratum, with its 95 % interval over prompts; NaN where
+    `reason` says why there is none."""
+
+    stratum: str
+    system: str
+    mean: float
+    ci_low: float
+    ci_high: float
+    n_prompts: int
+    reason: Reason | None
+
+
+@dataclass(frozen=True, slots=True)
+class PairInStratum(Tested):
+    """How far system `a` is above system `b` in a stratum; fields as of `SystemDifference`, but
+    that `p_adjusted` is by Holm over all pairs of all strata."""
+
+    stratum: str
+    a: str
+    b: str
+    difference: float
+    ci_low: float
+    ci_high: float
+    p: float
+    p_adjusted: float
+    n_prompts: int
+    reason: Reason | None
+
+
+@dataclass(frozen=True, slots=True)
+class StratumContrast(Tested):
+    """How far a stratum is above the mean of the others: its texts' composite (`system` is `all`),
+    or how far the system is above the others in the prompt. Of two strata there is the first's
+    alone. Intervals and p-values are over prompts, with these judges as they are; see
+    `persona_panel.statistics.breakdown.stratum_differences`."""
+
+    stratum: str
+    system: str
+    difference: float
+    ci_low: float
+    ci_high: float
+    p: float
+    p_adjusted: float
+    n_prompts: int
+    reason: Reason | None
+
+
+@dataclass(frozen=True, slots=True)
+class SystemsBy:
+    """The systems of a run within each stratum.
+
+    Attributes:
+        by: what strata are.
+        systems: every system in every stratum, strata in order of appearance, the best first.
+        differences: every two systems in every stratum.
+        interactions: whether systems stand otherwise in one stratum than in another: of personas
+            their departures by system, of axes and models the differences by system, of dimensions
+            and columns the contrasts of each system; none of prompts.
+        between: of a column, whether texts with one value are rated higher than the others. Holm's
+            correction is over all strata.
+        authors: of a column with several values in a prompt, as of human and model authors, how
+            often texts with one value are ahead of those with another.
+        n_without: how many responses have no value in the column, and are left out.
+    """
+
+    by: str
+    systems: tuple[SystemInStratum, ...]
+    differences: tuple[PairInStratum, ...]
+    interactions: tuple[Departure | GroupDifference | StratumContrast, ...]
+    between: tuple[StratumContrast, ...]
+    authors: tuple[AuthorShare, ...]
+    n_without: int
+
+
+def systems_by(run: Run, by: str, column: Sequence[str | None] | None = None) -> SystemsBy:
+    """The systems of a run within strata.
+
+    Within a persona, an axis or a model, composites are those of its judges alone; within a prompt
+    or a value of a column, those of all judges on its responses; within a dimension, its means in
+    place of composites. What intervals and p-values take as a sample is `run.random`.
+
+    Args:
+        by: one of `BY`, or the name of a column of the responses' metadata.
+        column: its value of each response; None: read from the run's folder. See `column_of`.
+
+    Raises:
+        InputError: the responses have no such column.
+        RunFolderError: a column of a run that was not written.
+    """
+    n_without = 0
+    interactions: Sequence[Departure | GroupDifference | StratumContrast] = ()
+    between: list[StratumContrast] = []
+    authors: list[AuthorShare] = []
+    if by in BY_JUDGES:
+        if run.folder is not None:
+            warn_of_mapped(by, mapping_of(run.folder), str(run.folder))
+        boards = list(_by_judges(run, by))
+        interactions = _judges_interactions(run, by)
+    elif by == "dimension":
+        boards = list(_by_dimension(run))
+        interactions = _by_system(run, _dimension_scores(run))
+    else:
+        labels: Sequence[str | None]
+        if by == "prompt":
+            labels = [item.prompt_id for item in run.items]
+        else:
+            labels = _kept_column(run, by) if column is None else column
+        n_without = sum(label is None for label in labels)
+        boards = list(_by_label(run, labels))
+        if by != "prompt":
+            scores = _composites(run)
+            strata = {
+                name: np.where([label == name for label in labels], scores, nan)
+                for name in dict.fromkeys(labels)
+                if name is not None
+            }
+            between = _contrasts(run, [(ALL_SYSTEMS, strata)])
+            interactions = _by_system(run, strata)
+            authors = author_shares(scores, labels, [item.prompt_id for item in run.items])
+    pairs = [(stratum, one) for stratum, board in boards for one in board.differences]
+    adjusted = holm([one.p for _, one in pairs])
+    return SystemsBy(
+        by,
+        tuple(
+            SystemInStratum(
+                stratum, one.system, one.composite, one.ci_low, one.ci_high, one.n_prompts,
+                one.ci_reason,
+            )
+            for stratum, board in boards
+            for one in board.systems
+        ),
+        tuple(
+            PairInStratum(
+                stratum, one.a, one.b, one.difference, one.ci_low, one.ci_high, one.p, float(p),
+                one.n_prompts, one.reason,
+            )
+            for (stratum, one), p in zip(pairs, adjusted, strict=True)
+        ),
+        tuple(interactions),
+        tuple(between),
+        tuple(authors),
+        n_without,
+    )  # fmt: skip
+
+
+def column_of(
+    responses: Iterable[Response],
+    name: str,
+    source: str,
+    mapping: Mapping[str, str] | None = None,
+) -> list[str | None]:
+    """The value of a column of the metadata of each response, as text, None where it has none.
+
+    Args:
+        source: where they are from, for errors.
+        mapping: by field, which column of the source was mapped to it.
+
+    Raises:
+        InputError: no response has the column; names those there are.
+    """
+    return _column((response.metadata for response in responses), name, source, mapping)
+
+
+def _kept_column(run: Run, name: str) -> list[str | None]:
+    if run.folder is None:
+        raise RunFolderError(
+            "the columns of responses are read from the run's folder, and this run was not written "
+            "to one; give out=FOLDER when scoring, or the column's values"
+        )
+    metadata = kept_metadata(run.folder, run.items)
+    return _column(metadata, name, str(run.folder), mapping_of(run.folder))
+
+
+def _column(
+    metadata: Iterable[Mapping[str, Any]],
+    name: str,
+    source: str,
+    mapping: Mapping[str, str] | None,
+) -> list[str | None]:
+    return [*column_in(enumerate(metadata), name, source, BY, mapping).values()]
+
+
+def _by_judges(run: Run, by: str) -> Iterator[tuple[str, Leaderboard]]:
+    controls = controls_among(run.judges)
+    axes = axes_of(run)
+    strata: dict[str, list[int]] = {}
+    for place, judge in enumerate(run.judges):
+        if judge in controls:
+            continue
+        value = axes.get(judge.persona, "") if by == "axis" else getattr(judge, by)
+        if value:
+            strata.setdefault(value, []).append(place)
+    everything = range(len(run.items))
+    for stratum, judges in strata.items():
+        yield stratum, _board(run, everything, judges)
+
+
+def _by_label(run: Run, labels: Sequence[str | None]) -> Iterator[tuple[str, Leaderboard]]:
+    rows: dict[str, list[int]] = {}
+    for row, label in enumerate(labels):
+        if label is not None:
+            rows.setdefault(label, []).append(row)
+    judges = _panel(run)
+    for stratum, those in rows.items():
+        yield stratum, _board(run, those, judges)
+
+
+def _by_dimension(run: Run) -> Iterator[tuple[str, Leaderboard]]:
+    judges = _panel(run)
+    names = [dimension.id for dimension in run.rubric.numeric]
+    for name, limits in zip(names, mean_limits(run.rubric, names), strict=True):
+        scores = mean_there(run.ratings[:, judges, run.dimensions.index(name)], 1)
+        yield name, _ranked(run, range(len(run.items)), scores, None, limits)
+
+
+def _panel(run: Run) -> list[int]:
+    controls = controls_among(run.judges)
+    return [place for place, judge in enumerate(run.judges) if judge not in controls]
+
+
+def _board(run: Run, rows: Sequence[int], judges: Sequence[int]) -> Leaderboard:
+    """The systems on these responses by these judges, on the rubric's composite."""
+    ratings = run.ratings[np.ix_(rows, judges)]
+    of_judges = [run.judges[place] for place in judges]
+    given = run.rubric, run.dimensions, run.categories
+    terms = composite_terms(ratings, *given)
+    scores = np.full(len(rows), nan) if terms is None else mean_there(terms, 1).mean(axis=1)
+    sample = judge_sample(ratings, of_judges, *given)
+    return _ranked(run, rows, scores, sample, composite_limits(run.rubric))
+
+
+def _ranked(
+    run: Run, rows: Sequence[int], scores: Array, sample: JudgeSample | None, limits: Limits
+) -> Leaderboard:
+    return rank_systems(
+        [run.items[row].system for row in rows],
+        [run.items[row].prompt_id for row in rows],
+        scores,
+        np.empty((len(rows), 0)),
+        [],
+        judges=sample,
+        random=run.random if sample is not None else "prompts",
+        limits=limits,
+    )
+
+
+def _composites(run: Run) -> Array:
+    """The panel's composite of each response; of a rubric without one NaN."""
+    terms = composite_terms(run.ratings[:, _panel(run)], run.rubric, run.dimensions, run.categories)
+    return np.full(len(run.items), nan) if terms is None else mean_there(terms, 1).mean(axis=1)
+
+
+def _dimension_scores(run: Run) -> dict[str, Array]:
+    """Of each dimension the panel's mean of each response; none where they are on different
+    scales."""
+    if not RunCells.of(run).one_scale:
+        return {}
+    judges = _panel(run)
+    return {
+        one.id: mean_there(run.ratings[:, judges, run.dimensions.index(one.id)], 1)
+        for one in run.rubric.numeric
+    }
+
+
+def _by_system(run: Run, strata: Mapping[str, Array]) -> list[StratumContrast]:
+    """Whether each system is above the others of a prompt more in one stratum than in the others.
+
+    Args:
+        strata: of each the scores `(responses,)`, NaN of those that are not in it.
+    """
+    names = list(dict.fromkeys(item.system for item in run.items))
+    if len(names) < 2:
+        return []
+    own = np.array([[item.system == name for item in run.items] for name in names])
+    ahead = [
+        (name, {each: _ahead(run, scores, mine) for each, scores in strata.items()})
+        for name, mine in zip(names, own, strict=True)
+    ]
+    return _contrasts(run, ahead)
+
+
+def _ahead(run: Run, scores: Array, mine: Mask) -> Array:
+    """How far a system's responses are above the mean of the others' to the prompt."""
+    codes = encode_labels([item.prompt_id for item in run.items], len(run.items))[1]
+    n = int(codes.max(initial=-1)) + 1
+    others = means_by(np.where(mine, nan, scores), codes, n)
+    found: Array = np.where(mine, scores - others[codes], nan)
+    return found
+
+
+def _contrasts(
+    run: Run, scores: Sequence[tuple[str, Mapping[str, Array]]]
+) -> list[StratumContrast]:
+    """The strata of each of several scores; adjusted over all of them."""
+    names, codes = encode_labels([item.prompt_id for item in run.items], len(run.items))
+    found = [
+        (system, one)
+        for system, strata in scores
+        for one in stratum_differences(
+            [
+                (name, StratumFigure.mean(means_by(values, codes, len(names)), names))
+                for name, values in strata.items()
+                if not np.isnan(values).all()
+            ]
+        )
+    ]
+    adjusted = holm([one.p for _, one in found])
+    return [
+        StratumContrast(
+            one.stratum, system, one.difference, one.ci_low, one.ci_high, one.p, float(p),
+            one.n_prompts, one.reason,
+        )
+        for (system, one), p in zip(found, adjusted, strict=True)
+    ]  # fmt: skip
+
+
+def _judges_interactions(run: Run, by: str) -> Sequence[Departure | GroupDifference]:
+    if by == "persona":
+        cells = RunCells.of(run)
+        return departures_by_system(
+            cells.composite or cells.dimensions, cells.systems, cells.prompts
+        )
+    if by == "axis":
+        return axis_differences(run).interactions
+    return model_differences(run).interactions

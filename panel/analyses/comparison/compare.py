@@ -1,0 +1,377 @@
+"""Runs compared: each with the first, tests adjusted together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from itertools import chain
+from pathlib import Path
+
+import numpy as np
+
+from persona_panel.analyses.comparison.labels import labelled_strata, labels_of
+from persona_panel.analyses.comparison.matching import Matched, match_runs
+from persona_panel.analyses.comparison.opened_run import OpenedRun, open_run
+from persona_panel.analyses.comparison.panel_facts import judges_in_both
+from persona_panel.analyses.comparison.people import nearer_of
+from persona_panel.analyses.comparison.result import (
+    ChangedResponse,
+    ComparedRuns,
+    PanelsAlike,
+    RunComparison,
+    RunDifference,
+    StratumApart,
+)
+from persona_panel.analyses.comparison.scored_terms import ScoredTerms, scored_terms
+from persona_panel.analyses.comparison.strata import StratumTerms, strata_apart, stratum_terms
+from persona_panel.files.aligned_ratings import load_human_ratings
+from persona_panel.files.errors import Fault, InputError
+from persona_panel.files.people_scales import GivenScale
+from persona_panel.files.records import ColumnMapping
+from persona_panel.results.conclusions.compare import TwoRuns, compare_conclusion
+from persona_panel.results.conclusions.labels import Called, called_by
+from persona_panel.results.conclusions.strata import runs_by_strata
+from persona_panel.runs.run import Run
+from persona_panel.runs.scale_limits import are_preferences
+from persona_panel.runs.units import unit_of
+from persona_panel.statistics.core.arrays import Labels
+from persona_panel.statistics.core.holm import holm
+from persona_panel.statistics.core.names import COMPOSITE
+from persona_panel.statistics.core.options import Random, check_choice
+from persona_panel.statistics.core.origin import RatingsOrigin
+from persona_panel.statistics.core.table import Ratings
+from persona_panel.statistics.paired.differences import (
+    PairedDifference,
+    PairedTerms,
+    adjusted,
+    paired_difference,
+)
+from persona_panel.statistics.paired.panels import (
+    NearerToPeople,
+    adjusted_figures,
+    best_of_prompts,
+    order_alike,
+    scores_alike,
+)
+
+MOST_CHANGED = 5
+"""How many responses that changed most are named each way."""
+_SAME = 1e-9
+
+
+def compare(
+    run_a: Run | str | Path,
+    run_b: Run | str | Path,
+    *more: Run | str | Path,
+    human: Ratings | str | Path | None = None,
+    random: Random = "prompts",
+    by: str | None = None,
+    epsilon: float | None = None,
+    human_mapping: ColumnMapping | None = None,
+    human_scale: GivenScale | None = None,
+    allow_unmatched: bool = False,
+) -> RunComparison:
+    """Compare runs with the first of them: other texts rated by the same panel, or the same texts
+    rated by another panel.
+
+    Of other texts, systems of the same name are paired, or the only ones of two runs; responses by
+    prompt, and by their metadata column `pair` where all have one; ratings by judge. Of other
+    panels, scores are paired by response. A prompt counts once. p-values are adjusted by Holm over
+    all dimensions and runs; composites are a family of their own beside them (`holm_of_two`).
+
+    Args:
+        run_a, run_b, more: runs that were written, or their folders.
+        human: people's ratings of the texts, or a file of them, where panels are compared: which
+            is nearer to people.
+        random: what intervals and tests take as a sample: prompts, with these judges as they are,
+            or judges, too, by the personas and models that both sides have.
+        by: also within each `persona`, `axis`, `model`, `prompt` or `dimension`, or each value of a
+            column of the responses' metadata, and whether these differ.
+        epsilon: by how much a person may be ahead, in [0, 1): with it, the winning rate of each
+            panel over these people is given, too (see `annotator_test`).
+        human_mapping: of the columns of a file of ratings that have other names.
+        human_scale, allow_unmatched: of a file of ratings; see `load_aligned_ratings`.
+
+    Raises:
+        InputError: a run cannot be read or compared with the first; names what was found and what
+            would do, for all runs at once.
+        ValueError: `random` is neither.
+    """
+    check_choice("random", random, Random)
+    opened = _opened([run_a, run_b, *more])
+    first, *others = opened
+    ratings = human if isinstance(human, Ratings) else None
+    if isinstance(human, str | Path):
+        ratings = load_human_ratings(
+            human, human_mapping, human_scale=human_scale, allow_unmatched=allow_unmatched
+        )
+    pairs = [_RunPair(first, one, match_runs(first, one), random, by) for one in others]
+    people_name = str(human) if isinstance(human, str | Path) else "human ratings"
+    for pair in pairs:
+        if ratings is not None:
+            pair.compare_with(ratings, people_name, epsilon)
+    _adjust(pairs)
+    found = tuple(pair.found() for pair in pairs)
+    labels = labels_of(*opened)
+    called = called_by(labels)
+    conclusion = compare_conclusion([pair.two_runs(called) for pair in pairs], random)
+    if by is not None:
+        apart = [row for one in found for row in one.apart]
+        conclusion = [*conclusion, *runs_by_strata(by, labelled_strata(by, apart, called))]
+    return RunComparison(
+        tuple(one.name for one in opened), found, random, tuple(conclusion), by, epsilon, labels,
+        pairs[0].origin,
+    )  # fmt: skip
+
+
+def _opened(given: Sequence[Run | str | Path]) -> list[OpenedRun]:
+    """The runs, all of whose faults are found before any is refused."""
+    opened: list[OpenedRun] = []
+    faults: list[Fault] = []
+    for one in given:
+        try:
+            opened.append(open_run(one))
+        except InputError as error:
+            faults += error.faults
+    folders: dict[Path, str] = {}
+    for run in opened:
+        if run.run.folder is None:
+            continue
+        folder = run.run.folder.resolve()
+        if folder in folders:
+            told = f"the same run as {folders[folder]}"
+            faults.append(Fault(run.name, told, "another run to compare it with"))
+        folders[folder] = run.name
+    if faults:
+        raise InputError(faults)
+    return opened
+
+
+@dataclass(slots=True, eq=False)
+class _RunPair:
+    """A run and the first, on the way to a result."""
+
+    a: OpenedRun
+    b: OpenedRun
+    matched: Matched
+    random: Random
+    by: str | None = None
+    terms: ScoredTerms = field(init=False)
+    differences: dict[str, PairedDifference] = field(init=False)
+    systems: dict[str, PairedDifference] = field(init=False)
+    strata: list[tuple[StratumTerms, PairedDifference]] = field(init=False, default_factory=list)
+    apart: list[StratumApart] = field(init=False, default_factory=list)
+    people: dict[str, NearerToPeople] = field(init=False, default_factory=dict)
+    origin: RatingsOrigin | None = field(init=False, default=None)
+
+    def __post_init__(self) -> None:
+        self.terms = scored_terms(self.a, self.b, self.matched)
+        self.differences = {
+            name: self._difference(paired, self._prompts, name)
+            for name, paired in self.terms.paired.items()
+        }
+        self.systems = dict(self._by_system())
+        if self.by is not None:
+            strata = stratum_terms(self.a, self.b, self.matched, self.terms, self.by)
+            self.strata = [
+                (one, self._difference(one.paired, one.prompts, one.name, one.terms))
+                for one in strata
+            ]
+            self.apart = [
+                StratumApart(
+                    self.a.name, self.b.name, self.by, one.stratum, one.difference, one.ci_low,
+                    one.ci_high, one.p, one.p, one.n_prompts, one.reason,
+                )
+                for one in strata_apart(strata)
+            ]  # fmt: skip
+
+    @property
+    def _prompts(self) -> list[str]:
+        return [pair.prompt_id for pair in self.matched.pairs]
+
+    def _difference(
+        self, paired: PairedTerms, prompts: Labels, name: str, terms: ScoredTerms | None = None
+    ) -> PairedDifference:
+        terms = terms or self.terms
+        factors = None if self.random == "prompts" else terms.factors
+        low, high = terms.limits[name]
+        return paired_difference(paired, prompts, factors, most=high - low)
+
+    def _by_system(self) -> list[tuple[str, PairedDifference]]:
+        names = list(dict.fromkeys(pair.system for pair in self.matched.pairs))
+        if len(names) < 2 or COMPOSITE not in self.terms.paired:
+            return []
+        whole, found = self.terms.paired[COMPOSITE], []
+        for name in names:
+            own = np.array([pair.system == name for pair in self.matched.pairs])
+            prompts = [prompt for prompt, kept in zip(self._prompts, own, strict=True) if kept]
+            found.append((name, self._difference(whole.of(own), prompts, COMPOSITE)))
+        return found
+
+    def compare_with(self, people: Ratings, name: str, epsilon: float | None) -> None:
+        """Take in which of the panels is nearer to people."""
+        self.people, self.origin = nearer_of(
+            self.a, self.b, self.matched, self.terms, people, name, epsilon
+        )
+
+    @property
+    def same_tests(self) -> list[str]:
+        """By difference, the one whose test it is: a composite of one dimension is that one."""
+        return [self.terms.same_as.get(name, name) for name in self.differences]
+
+    def found(self) -> ComparedRuns:
+        a, b = self.a.name, self.b.name
+        risen, fallen = self._changed()
+        return ComparedRuns(
+            a,
+            b,
+            self.matched.compared,
+            self.matched.panel,
+            (*self.matched.notes, *self._left_out()),
+            (len(self.matched.columns[0]), len(self.matched.columns[1])),
+            tuple(_row(a, b, name, None, one) for name, one in self.differences.items()),
+            tuple(_row(a, b, COMPOSITE, name, one) for name, one in self.systems.items()),
+            risen,
+            fallen,
+            self._alike(),
+            tuple(self.people.items()),
+            tuple(
+                replace(_row(a, b, own.name, None, one), stratum=own.stratum)
+                for own, one in self.strata
+            ),
+            tuple(self.apart),
+        )
+
+    def _left_out(self) -> list[str]:
+        called = called_by(labels_of(self.a, self.b))
+        names = list(map(called, self.terms.left_out))
+        return [f"Not in both runs, left out: {', '.join(names)}."] if names else []
+
+    def _alike(self) -> tuple[PanelsAlike, ...]:
+        if self.matched.compared == "texts":
+            return ()
+        prompts = self._prompts
+        return tuple(
+            PanelsAlike(
+                name,
+                *order_alike(one.a, one.b, prompts),
+                scores_alike(one.a, one.b, prompts),
+                best_of_prompts(one.a, one.b, prompts),
+            )
+            for name, one in self.terms.paired.items()
+        )
+
+    def _changed(self) -> tuple[tuple[ChangedResponse, ...], tuple[ChangedResponse, ...]]:
+        if COMPOSITE not in self.terms.paired:
+            return (), ()
+        whole = self.terms.paired[COMPOSITE]
+        order = np.argsort(-whole.difference, kind="stable")
+        sizes = whole.difference
+        up = [place for place in order if sizes[place] > _SAME][:MOST_CHANGED]
+        down = [place for place in order[::-1] if sizes[place] < -_SAME][:MOST_CHANGED]
+        risen, fallen = (tuple(self._response(int(place)) for place in side) for side in (up, down))
+        return risen, fallen
+
+    def _response(self, place: int) -> ChangedResponse:
+        pair, whole = self.matched.pairs[place], self.terms.paired[COMPOSITE]
+        return ChangedResponse(
+            pair.prompt_id,
+            self.a.run.titles[pair.prompt_id],
+            pair.system,
+            tuple(self.a.run.items[row].id for row in pair.a_rows),
+            tuple(self.b.run.items[row].id for row in pair.b_rows),
+            float(whole.a[place]),
+            float(whole.b[place]),
+            float(whole.difference[place]),
+        )
+
+    def two_runs(self, called: Called) -> TwoRuns:
+        """What the conclusion has to know, under the labels of dimensions."""
+        models = {judge.model for one in (self.a, self.b) for judge in one.judges}
+        alike = next(iter(self._alike()), None)
+        rubric = self.a.run.rubric
+        return TwoRuns(
+            self.a.name,
+            self.b.name,
+            self.matched.compared,
+            {called(name): one for name, one in self.differences.items()},
+            self.matched.panel,
+            None if alike is None else (alike.tau_within, alike.tau),
+            None if alike is None else alike.best,
+            {called(name): one for name, one in self.people.items()},
+            (_missing(self.a), _missing(self.b)),
+            len(models) == 1,
+            frozenset(map(called, self.terms.same_as)),
+            self.systems,
+            (len(self.a.judges), len(self.b.judges)),
+            len(judges_in_both(self.a, self.b)),
+            {
+                called(name): unit_of(rubric, name).after_number
+                for name in (*self.differences, *self.people)
+            },
+            are_preferences(rubric),
+        )
+
+
+def _adjust(pairs: Sequence[_RunPair]) -> None:
+    """Adjust all p-values of a family: differences, systems, strata, nearness to people. Composites
+    are a family of their own beside dimensions (`holm_of_two`)."""
+    every = list(chain.from_iterable(pair.differences.items() for pair in pairs))
+    places: list[int] = []
+    for pair in pairs:
+        start, names = len(places), list(pair.differences)
+        places += [start + names.index(same) for same in pair.same_tests]
+    primary = [name == COMPOSITE for name, _ in every]
+    found = iter(adjusted([one for _, one in every], places, primary))
+    for pair in pairs:
+        pair.differences = {name: next(found) for name in pair.differences}
+    found = iter(adjusted([one for pair in pairs for one in pair.systems.values()]))
+    for pair in pairs:
+        pair.systems = {name: next(found) for name in pair.systems}
+    found = iter(adjusted([one for pair in pairs for _, one in pair.strata]))
+    p_values = iter(holm([one.p for pair in pairs for one in pair.apart]).tolist())
+    for pair in pairs:
+        pair.strata = [(own, next(found)) for own, _ in pair.strata]
+        pair.apart = [replace(one, p_adjusted=next(p_values)) for one in pair.apart]
+    nearness = [
+        (name == COMPOSITE, figure)
+        for pair in pairs
+        for name, one in pair.people.items()
+        for figure in one.figures
+    ]
+    figures = iter(
+        adjusted_figures([one for _, one in nearness], [is_first for is_first, _ in nearness])
+    )
+    for pair in pairs:
+        pair.people = {
+            name: one.with_figures(*(next(figures) for _ in one.figures))
+            for name, one in pair.people.items()
+        }
+
+
+def _row(a: str, b: str, name: str, system: str | None, one: PairedDifference) -> RunDifference:
+    return RunDifference(
+        a,
+        b,
+        name,
+        one.difference,
+        one.ci_low,
+        one.ci_high,
+        one.p,
+        one.p_adjusted,
+        one.effect_size,
+        one.n_prompts,
+        one.n_pairs,
+        one.a,
+        one.b,
+        one.wins,
+        one.ties,
+        one.losses,
+        system,
+        one.reason,
+    )
+
+
+def _missing(one: OpenedRun) -> tuple[int, int]:
+    coverage = one.run.coverage
+    return sum(coverage.missing.values()), coverage.expected

@@ -1,0 +1,321 @@
+"""Of two runs, what is compared with what: the same panel's ratings of other texts, or another
+panel's ratings of the same texts; and what does not match."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Literal, NamedTuple
+
+from persona_panel.analyses.comparison.opened_run import PAIR, OpenedRun, compares
+from persona_panel.analyses.comparison.panel_facts import panel_differences, version_differences
+from persona_panel.files.errors import Fault, InputError
+from persona_panel.files.wording import printable, some
+from persona_panel.results.conclusions.wording import counted
+
+WhatDiffers = Literal["texts", "panels"]
+"""What differs between two runs: the texts, or the panel."""
+
+_some = partial(some, as_=printable)
+_Key = tuple[str, str]
+
+
+class TextPair(NamedTuple):
+    """Responses compared: to a prompt, by a system (of two names, both), their rows in each run."""
+
+    prompt_id: str
+    system: str
+    a_rows: tuple[int, ...]
+    b_rows: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Matched:
+    """What two runs are compared by.
+
+    Attributes:
+        compared: what differs.
+        pairs: what is compared with what, in the order of the first run.
+        columns: of the judges in each run; of other texts the same judges, in the same order.
+        panel: in what the panels differ; of other texts they make the difference ambiguous.
+        notes: what does not match besides, and was left out.
+    """
+
+    compared: WhatDiffers
+    pairs: tuple[TextPair, ...]
+    columns: tuple[tuple[int, ...], tuple[int, ...]]
+    panel: tuple[str, ...]
+    notes: tuple[str, ...]
+
+    @property
+    def rows(self) -> tuple[list[tuple[int, ...]], list[tuple[int, ...]]]:
+        """Of each pair, the rows in each run."""
+        return [pair.a_rows for pair in self.pairs], [pair.b_rows for pair in self.pairs]
+
+
+def match_runs(a: OpenedRun, b: OpenedRun) -> Matched:
+    """What two runs are compared by.
+
+    Responses are the same where prompt, id and texts are. Where one run has nothing but what the
+    other has, or the panels differ and they have something in common, panels are compared; else
+    texts.
+
+    Raises:
+        InputError: they cannot be compared; says what would do.
+    """
+    shared, notes = _shared_prompts(a, b)
+    same = [
+        key
+        for key in a.texts
+        if key[0] in shared and key in b.texts and a.texts[key].text == b.texts[key].text
+    ]
+    panel = panel_differences(a, b)
+    versions = version_differences(a, b)
+    keys = [[key for key in one.texts if key[0] in shared] for one in (a, b)]
+    if same and (panel or len(same) in map(len, keys)):
+        return _same_texts(a, b, same, keys, [*panel], [*notes, *_also(versions)])
+    return _other_texts(a, b, set(same), keys, [*panel, *_version_of(versions)], notes)
+
+
+def _version_of(versions: Sequence[str]) -> list[str]:
+    """Versions, and not seeds: these are chance, which intervals are about."""
+    return [one for one in versions if not one.startswith("seed")]
+
+
+def _also(versions: Sequence[str]) -> list[str]:
+    return [f"Another {one}." for one in versions]
+
+
+# Prompts
+
+
+def _shared_prompts(a: OpenedRun, b: OpenedRun) -> tuple[set[str], list[str]]:
+    """The prompts that both runs have, with the same text, and what is to be said of others."""
+    first, second = ({key[0]: text.prompt for key, text in one.texts.items()} for one in (a, b))
+    both = [name for name in first if name in second]
+    changed = [name for name in both if first[name] != second[name]]
+    shared = set(both) - set(changed)
+    if not shared:
+        what = (
+            f"prompts of the same ids ({_some(changed)}) with other texts"
+            if changed
+            else (f"only prompts that {a.name} does not have: {_some(second)}")
+        )
+        expected = (
+            f"prompts of {a.name} ({_some(first)}): the two are compared prompt by prompt; score "
+            "answers to the same prompts"
+        )
+        raise InputError([Fault(b.name, what, expected, field="prompt_id")])
+    notes = []
+    for one, other, name in ((first, second, a.name), (second, first, b.name)):
+        if only := [prompt for prompt in one if prompt not in other]:
+            told = f"{counted(len(only), 'prompt')} with ratings only in {name}"
+            notes.append(f"{told}: {_some(only)}.")
+    if changed:
+        notes.append(
+            f"{counted(len(changed), 'prompt')} of the same id with another text, left out: "
+            f"{_some(changed)}."
+        )
+    for run in (a, b):
+        if not run.finished:
+            judged, every = len(run.texts), len(run.run.items)
+            notes.append(
+                f"{run.name} is unfinished: {judged:,} of {every:,} responses are judged; the "
+                "command that began it continues it."
+            )
+    return shared, notes
+
+
+# The same texts, another panel
+
+
+def _same_texts(
+    a: OpenedRun,
+    b: OpenedRun,
+    same: Sequence[_Key],
+    keys: Sequence[Sequence[_Key]],
+    panel: Sequence[str],
+    notes: list[str],
+) -> Matched:
+    for one, own in ((a, keys[0]), (b, keys[1])):
+        if others := len(own) - len(same):
+            notes.append(
+                f"Left out: {counted(others, 'response')} of {one.name}, of whose text the other "
+                "run has no rating."
+            )
+    pairs = [TextPair(key[0], a.system(key), (a.rows[key],), (b.rows[key],)) for key in same]
+    return Matched("panels", tuple(pairs), (tuple(a.columns), tuple(b.columns)), tuple(panel),
+                   tuple(notes))  # fmt: skip
+
+
+# Other texts, the same panel
+
+
+def _other_texts(
+    a: OpenedRun,
+    b: OpenedRun,
+    same: set[_Key],
+    keys: Sequence[Sequence[_Key]],
+    panel: Sequence[str],
+    notes: list[str],
+) -> Matched:
+    _refuse_relative(a, b)
+    systems = _paired_systems(a, b, same, keys, notes)
+    columns = _common_judges(a, b, notes)
+    by_pair = _uses_pairs(a, b, keys, systems, notes)
+    sides: list[dict[tuple[str, str, str | None], list[int]]] = [{}, {}]
+    for side, one, own in zip(sides, (a, b), keys, strict=True):
+        labels = {pair[side is sides[1]]: _label(*pair) for pair in systems}
+        for key in own:
+            if (label := labels.get(one.system(key))) is not None:
+                unit = (key[0], label, one.texts[key].pair if by_pair else None)
+                side.setdefault(unit, []).append(one.rows[key])
+    both = [unit for unit in sides[0] if unit in sides[1]]
+    if lonely := sum(len(side) - len(both) for side in sides):
+        what = counted(lonely, PAIR) if by_pair else f"{counted(lonely, 'prompt')} of a system"
+        notes.append(f"Left out, as rated in one of the runs only: {what}.")
+    if not both:
+        raise InputError(
+            [
+                Fault(
+                    b.name,
+                    f"no {PAIR} that {a.name} has, too" if by_pair else "no response to pair",
+                    f"responses to the prompts of {a.name} by {_some([one for one, _ in systems])}",
+                    field=PAIR if by_pair else "system",
+                )
+            ]
+        )
+    return Matched(
+        "texts",
+        tuple(
+            TextPair(unit[0], unit[1], tuple(sides[0][unit]), tuple(sides[1][unit]))
+            for unit in both
+        ),
+        columns,
+        tuple(panel),
+        tuple(notes),
+    )
+
+
+def _refuse_relative(a: OpenedRun, b: OpenedRun) -> None:
+    if relative := [one for one in (a, b) if compares(one)]:
+        raise InputError(
+            [
+                Fault(
+                    one.name,
+                    "ratings by comparison with the other responses of the same run",
+                    "ratings of each response by itself; or score both systems in one run, which "
+                    "compares them with each other",
+                    field="elicitation",
+                )
+                for one in relative
+            ]
+        )
+
+
+def _paired_systems(
+    a: OpenedRun,
+    b: OpenedRun,
+    same: set[_Key],
+    keys: Sequence[Sequence[_Key]],
+    notes: list[str],
+) -> list[tuple[str, str]]:
+    """Which system of the first run is compared with which of the second."""
+    first, second = (
+        Counter(one.system(key) for key in own) for one, own in zip((a, b), keys, strict=True)
+    )
+    both = [name for name in first if name in second]
+    unchanged = Counter(a.system(key) for key in same if a.system(key) == b.system(key))
+    kept = [name for name in both if not unchanged[name] == first[name] == second[name]]
+    pairs = [(name, name) for name in kept]
+    alone = [[name for name in one if name not in both] for one in (first, second)]
+    if not pairs and len(alone[0]) == len(alone[1]) == 1:
+        pairs = [(alone[0][0], alone[1][0])]
+        alone = [[], []]
+    if not pairs:
+        raise InputError([_no_systems(a, b, both, alone)])
+    if len(kept) < len(both):
+        left = [name for name in both if name not in kept]
+        notes.append(
+            f"{counted(len(left), 'system')} with the same texts in both runs left out: "
+            f"{_some(left)}."
+        )
+    for names, one in zip(alone, (a, b), strict=True):
+        if names:
+            notes.append(f"{counted(len(names), 'system')} only in {one.name}: {_some(names)}.")
+    return pairs
+
+
+def _no_systems(
+    a: OpenedRun, b: OpenedRun, both: Sequence[str], alone: Sequence[Sequence[str]]
+) -> Fault:
+    found = f"no system of {a.name} with other texts: {_some(alone[1])}"
+    expected = (
+        f"systems of the names that {a.name} has ({_some([*alone[0], *both])}), or one system in "
+        "each run. To compare systems of other names, rename them, or score them in one run"
+    )
+    return Fault(b.name, found, expected, field="system")
+
+
+def _common_judges(
+    a: OpenedRun, b: OpenedRun, notes: list[str]
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The columns of the judges that both have, in the order of the first run."""
+    theirs = {judge: column for column, judge in zip(b.columns, b.judges, strict=True)}
+    pairs = [
+        (column, theirs[judge])
+        for column, judge in zip(a.columns, a.judges, strict=True)
+        if judge in theirs
+    ]
+    if not pairs:
+        raise InputError(
+            [
+                Fault(
+                    b.name,
+                    f"other texts and only judges that {a.name} does not have "
+                    f"({_some([judge.id for judge in b.judges])})",
+                    f"judges of {a.name} ({_some([judge.id for judge in a.judges])}), as the "
+                    "difference could come from either; score the texts of both runs with one "
+                    "panel",
+                    field="judge",
+                )
+            ]
+        )
+    for one in (a, b):
+        if more := len(one.columns) - len(pairs):
+            notes.append(
+                f"{counted(more, 'judge')} only in {one.name}, left out: ratings are compared "
+                f"judge by judge, by {counted(len(pairs), 'judge')} in both."
+            )
+    return tuple(one for one, _ in pairs), tuple(one for _, one in pairs)
+
+
+def _uses_pairs(
+    a: OpenedRun,
+    b: OpenedRun,
+    keys: Sequence[Sequence[_Key]],
+    systems: Sequence[tuple[str, str]],
+    notes: list[str],
+) -> bool:
+    """Whether responses are paired by their column `pair`: where all that are compared have it."""
+    known = [
+        [
+            one.texts[key].pair is not None
+            for key in own
+            if one.system(key) in {pair[side] for pair in systems}
+        ]
+        for side, (one, own) in enumerate(zip((a, b), keys, strict=True))
+    ]
+    if all(all(side) for side in known):
+        return True
+    if any(any(side) for side in known):
+        notes.append(
+            f"Some responses have no {PAIR}, so that all are paired by prompt and system alone."
+        )
+    return False
+
+
+def _label(a: str, b: str) -> str:
+    return a if a == b else f"{a} → {b}"

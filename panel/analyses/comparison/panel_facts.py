@@ -1,0 +1,136 @@
+"""In what two panels differ, by what their run.json say, in a few words each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from persona_panel.analyses.comparison.opened_run import OpenedRun
+from persona_panel.files.wording import printable
+from persona_panel.graphs import Judge
+
+_SHOWN = 3
+_SWITCHES = {
+    "replicates": "replicates",
+    "layout": "layout of the prompts",
+    "plain_judge": "plain judge",
+    "one_dimension_per_call": "one dimension per call",
+    "deliberation": "deliberation",
+    "graph": "graph",
+}
+_ASKED = ("layout", "one_dimension_per_call", "deliberation", "graph")
+"""What of these changes how every judge is asked."""
+
+
+def panel_differences(a: OpenedRun, b: OpenedRun) -> list[str]:
+    """What makes the two panels two; empty where the same panel judged twice."""
+    first, second = a.document, b.document
+    found = [*_rubrics(a, b)]
+    runs = a.name, b.name
+    found += _named("persona", first["personas"], second["personas"], runs)
+    found += _models(first["models"], second["models"], runs)
+    for key, words in _SWITCHES.items():
+        if (first.get(key) or None) != (second.get(key) or None):
+            found.append(f"{words} ({_value(first.get(key))}; {_value(second.get(key))})")
+    # Of the same panel in other words: another version of this package asked.
+    if not found and first.get("prompts") != second.get("prompts"):
+        found.append("wording of the questions")
+    return found
+
+
+def version_differences(a: OpenedRun, b: OpenedRun) -> list[str]:
+    """What may change ratings besides the panel: seeds and versions of this package."""
+    keys = {"seed": "seed", "version": "version of persona-panel"}
+    return [
+        f"{words} ({a.document.get(key)}; {b.document.get(key)})"
+        for key, words in keys.items()
+        if a.document.get(key) != b.document.get(key)
+    ]
+
+
+def judges_in_both(a: OpenedRun, b: OpenedRun) -> set[Judge]:
+    """The judges of either run who are the same in the other: asked alike by the same rubric, of
+    the same description, by a model with the same settings. An id alone does not say that."""
+    first, second = a.document, b.document
+    if first["rubric"] != second["rubric"] or any(
+        (first.get(key) or None) != (second.get(key) or None) for key in _ASKED
+    ):
+        return set()
+    personas, models = (
+        [
+            {one["id"]: _settings(one) if kind == "models" else one for one in document[kind]}
+            for document in (first, second)
+        ]
+        for kind in ("personas", "models")
+    )
+    return {
+        judge
+        for judge in {*a.judges} & {*b.judges}
+        if personas[0].get(judge.persona) == personas[1].get(judge.persona)
+        and models[0].get(judge.model) == models[1].get(judge.model)
+    }
+
+
+def _settings(model: Mapping[str, Any]) -> dict[str, Any]:
+    """What a model was called with."""
+    return {"model": model.get("model"), **model.get("parameters", {})}
+
+
+def _rubrics(a: OpenedRun, b: OpenedRun) -> Iterable[str]:
+    first, second = (one.document["rubric"] for one in (a, b))
+    if first == second:
+        return
+    ids = [printable(str(one.get("id"))) for one in (first, second)]
+    yield f"rubric ({ids[0]}; {ids[1]})" if ids[0] != ids[1] else f"rubric ({ids[0]}, reworded)"
+
+
+def _models(
+    first: Sequence[Mapping[str, Any]], second: Sequence[Mapping[str, Any]], runs: tuple[str, str]
+) -> Iterable[str]:
+    yield from _only("model", [one["id"] for one in first], [one["id"] for one in second], runs)
+    ways = [sorted({model["elicitation"] for model in side}) for side in (first, second)]
+    if ways[0] != ways[1]:
+        yield f"elicitation ({', '.join(ways[0])}; {', '.join(ways[1])})"
+    theirs = {model["id"]: model for model in second}
+    for model in first:
+        other = theirs.get(model["id"])
+        if other is None:
+            continue
+        ours, its = map(_settings, (model, other))
+        if changed := [key for key in {**ours, **its} if ours.get(key) != its.get(key)]:
+            yield f"settings of model {printable(model['id'])} ({_some(changed)})"
+
+
+def _named(
+    what: str,
+    first: Sequence[Mapping[str, Any]],
+    second: Sequence[Mapping[str, Any]],
+    runs: tuple[str, str],
+) -> Iterable[str]:
+    yield from _only(what, [one["id"] for one in first], [one["id"] for one in second], runs)
+    theirs = {one["id"]: one for one in second}
+    if changed := [one["id"] for one in first if theirs.get(one["id"], one) != one]:
+        yield f"description of {what} {_some(changed)}"
+
+
+def _only(
+    what: str, first: Sequence[str], second: Sequence[str], runs: tuple[str, str]
+) -> Iterable[str]:
+    gone = [name for name in first if name not in second]
+    new = [name for name in second if name not in first]
+    if gone and new:
+        yield f"{what}s ({_some(gone)}; {_some(new)})"
+    elif gone or new:
+        yield f"{what}s (only {runs[not gone]} has {_some(gone or new)})"
+
+
+def _some(names: Sequence[str]) -> str:
+    told = ", ".join(map(printable, names[:_SHOWN]))
+    more = len(names) - _SHOWN
+    return f"{told} and {more} more" if more > 0 else told
+
+
+def _value(value: Any) -> str:
+    if value in (None, False):
+        return "none"
+    return str(value) if isinstance(value, str | int | float) and value is not True else "yes"

@@ -1,0 +1,197 @@
+"""The ratings of two matched runs in pairs: what their composites and dimensions are means of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from persona_panel.analyses.comparison.matching import Matched
+from persona_panel.analyses.comparison.opened_run import OpenedRun
+from persona_panel.files.errors import Fault, InputError
+from persona_panel.graphs.aggregate import composite_rule
+from persona_panel.rubrics import CategoryScale, Composite, Dimension
+from persona_panel.runs.judge_sample import composite_terms, judge_facets
+from persona_panel.runs.run import share_name
+from persona_panel.runs.scale_limits import composite_limits, mean_limits
+from persona_panel.statistics.core.arrays import Array, Labels, divide
+from persona_panel.statistics.core.display import general
+from persona_panel.statistics.core.names import COMPOSITE
+from persona_panel.statistics.core.ranking import Limits
+from persona_panel.statistics.core.table import with_several_levels
+from persona_panel.statistics.paired.differences import PairedTerms, by_other_judges, by_same_judges
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ScoredTerms:
+    """What two runs are compared by.
+
+    Attributes:
+        paired: by dimension, the composite first; the share of a category is a dimension.
+        limits: between which scores on a dimension lie, in both.
+        same_as: of a dimension that is the composite, `composite`.
+        factors: what judges are a sample by, a label a judge of `paired`: what both sides have.
+        left_out: dimensions that cannot be compared, as one of the runs lacks them, and a composite
+            that is formed in another way.
+    """
+
+    paired: Mapping[str, PairedTerms]
+    limits: Mapping[str, Limits]
+    same_as: Mapping[str, str]
+    factors: Mapping[str, Labels]
+    left_out: tuple[str, ...]
+
+
+def scored_terms(a: OpenedRun, b: OpenedRun, matched: Matched) -> ScoredTerms:
+    """What two runs have in common, in pairs.
+
+    Raises:
+        InputError: a dimension, or the composite, is on another scale in either; or they have no
+            dimension in common.
+    """
+    rules = [composite_rule(one.run.rubric) for one in (a, b)]
+    # Judge by judge, composites are compared where they are means of the same terms.
+    whole = None not in rules and (matched.compared == "panels" or rules[0] == rules[1])
+    _refuse_other_scales(a, b, whole=whole)
+    shared = [name for name in a.run.dimensions if name in b.run.dimensions]
+    sides = [
+        dict(_terms(one, shared, rows, columns, whole=whole))
+        for one, rows, columns in zip((a, b), matched.rows, matched.columns, strict=True)
+    ]
+    names = list(sides[0])
+    if not names:
+        raise InputError(
+            [
+                Fault(
+                    b.name,
+                    f"only dimensions that {a.name} does not have: {', '.join(b.run.dimensions)}",
+                    f"dimensions of {a.name}: {', '.join(a.run.dimensions)}",
+                    field="dimension",
+                )
+            ]
+        )
+    pair = by_same_judges if matched.compared == "texts" else by_other_judges
+    alone = [
+        name
+        for one, other in ((a, b), (b, a))
+        for name in one.run.dimensions
+        if name not in other.run.dimensions
+    ]
+    limits = mean_limits(a.run.rubric, names)
+    return ScoredTerms(
+        {name: pair(sides[0][name], sides[1][name]) for name in names},
+        dict(zip(names, limits, strict=True))
+        | ({COMPOSITE: composite_limits(a.run.rubric)} if whole else {}),
+        _repeats(rules) if whole else {},
+        _factors(a, b, matched),
+        (*alone, *([] if whole or None in rules else [COMPOSITE])),
+    )
+
+
+def _terms(
+    one: OpenedRun,
+    dimensions: Sequence[str],
+    rows: Sequence[tuple[int, ...]],
+    columns: Sequence[int],
+    *,
+    whole: bool,
+) -> Iterator[tuple[str, Array]]:
+    """By dimension what of each judge the score of each pair's side is the mean of `(pairs, judges,
+    terms)`: the mean over the side's responses."""
+    run, ratings = one.run, one.run.ratings[:, list(columns)]
+    if whole:
+        terms = composite_terms(ratings, run.rubric, run.dimensions, run.categories)
+        if terms is not None:
+            yield COMPOSITE, _of_pairs(terms, rows)
+    for name in dimensions:
+        own = ratings[:, :, [run.dimensions.index(name)]]
+        if (categories := run.categories.get(name)) is None:
+            yield name, _of_pairs(own, rows)
+            continue
+        for code, category in enumerate(categories):
+            chosen = np.where(np.isnan(own), np.nan, own == code)
+            yield share_name(name, category), _of_pairs(chosen, rows)
+
+
+def _of_pairs(terms: Array, rows: Sequence[tuple[int, ...]]) -> Array:
+    if all(len(those) == 1 for those in rows):
+        found: Array = terms[[those[0] for those in rows]]
+        return found
+    means = []
+    for those in rows:
+        own = terms[list(those)]
+        means.append(divide(np.nansum(own, axis=0), (~np.isnan(own)).sum(axis=0)))
+    return np.array(means)
+
+
+def _factors(a: OpenedRun, b: OpenedRun, matched: Matched) -> dict[str, Labels]:
+    """Personas and models, each where there are several and both sides have the same ones: what
+    panels do not share is what is compared, and no sample."""
+    facets = [
+        judge_facets(one.run.judges[column] for column in columns)
+        for one, columns in zip((a, b), matched.columns, strict=True)
+    ]
+    if matched.compared == "texts":
+        facets = facets[:1]
+    return {
+        name: [label for side in facets for label in side[name]]
+        for name, labels in with_several_levels(facets[0]).items()
+        if all(set(side[name]) == set(labels) for side in facets)
+    }
+
+
+def _repeats(rules: Sequence[Composite | None]) -> dict[str, str]:
+    """The dimension that the composite of both sides is."""
+    names = {None if rule is None else _only_term(rule) for rule in rules}
+    name = names.pop()
+    return {} if names or name is None else {name: COMPOSITE}
+
+
+def _only_term(rule: Composite) -> str | None:
+    if rule.reliable_where is not None:
+        return None
+    if rule.share_of is not None:
+        return share_name(rule.share_of.dimension, rule.share_of.value)
+    if rule.mean_of is not None and len(rule.mean_of) == 1:
+        return rule.mean_of[0]
+    return None
+
+
+def _refuse_other_scales(a: OpenedRun, b: OpenedRun, *, whole: bool) -> None:
+    ours, theirs = ({one.id: one for one in run.run.rubric.dimensions} for run in (a, b))
+    faults = [
+        Fault(
+            b.name,
+            f"the scale {_scale(theirs[name])}",
+            f"that of {a.name}, {_scale(dimension)}: only ratings on one scale have a difference; "
+            "score both runs with one rubric",
+            field=name,
+        )
+        for name, dimension in ours.items()
+        if name in theirs and _scale(theirs[name]) != _scale(dimension)
+    ]
+    if whole and not faults:
+        faults += _other_composite(a, b)
+    if faults:
+        raise InputError(faults)
+
+
+def _other_composite(a: OpenedRun, b: OpenedRun) -> list[Fault]:
+    first, second = (composite_limits(one.run.rubric) for one in (a, b))
+    if first == second:
+        return []
+    told = [f"{general(low)} to {general(high)}" for low, high in (first, second)]
+    expected = (
+        f"one like that of {a.name}, from {told[0]}: only ratings on one scale have a difference; "
+        "score both runs with one rubric"
+    )
+    return [Fault(b.name, f"a composite from {told[1]}", expected, field=COMPOSITE)]
+
+
+def _scale(dimension: Dimension) -> str:
+    """A scale as far as ratings depend on it."""
+    scale = dimension.scale
+    if isinstance(scale, CategoryScale):
+        return ", ".join(scale.names)
+    return f"{general(scale.min)} to {general(scale.max)}"

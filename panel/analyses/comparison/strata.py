@@ -1,0 +1,130 @@
+"""Two runs compared within strata of judges, texts or the rubric, and whether these differ."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from persona_panel.analyses.breakdown.columns import mapping_of, no_column
+from persona_panel.analyses.breakdown.groups import axes_of
+from persona_panel.analyses.comparison.matching import Matched
+from persona_panel.analyses.comparison.opened_run import OpenedRun
+from persona_panel.analyses.comparison.scored_terms import ScoredTerms, scored_terms
+from persona_panel.statistics.breakdown.stratum_differences import (
+    StratumDifference,
+    StratumFigure,
+    stratum_differences,
+)
+from persona_panel.statistics.core.arrays import encode_labels
+from persona_panel.statistics.core.names import COMPOSITE
+from persona_panel.statistics.core.statistic import Reason
+from persona_panel.statistics.paired.differences import PairedTerms, mean_over_prompts_of
+
+_BY_JUDGES = ("persona", "axis", "model")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StratumTerms:
+    """What two runs are compared by within a stratum: pairs with their prompts.
+
+    Attributes:
+        name: of the dimension that it is on; `composite` for the whole.
+    """
+
+    stratum: str
+    name: str
+    paired: PairedTerms
+    prompts: list[str]
+    terms: ScoredTerms
+
+
+def stratum_terms(
+    a: OpenedRun, b: OpenedRun, matched: Matched, terms: ScoredTerms, by: str
+) -> list[StratumTerms]:
+    """The strata that both runs have, in order of appearance: composites, or dimensions.
+
+    Judges of a stratum are compared with each other; of texts, pairs whose responses have the same
+    value in both runs.
+
+    Raises:
+        InputError: the responses have no such column.
+    """
+    prompts = [pair.prompt_id for pair in matched.pairs]
+    if by == "dimension":
+        return [
+            StratumTerms(name, name, paired, prompts, terms)
+            for name, paired in terms.paired.items()
+            if name != COMPOSITE
+        ]
+    if COMPOSITE not in terms.paired:
+        return []
+    if by in _BY_JUDGES:
+        found = []
+        sides = [
+            _columns(one, columns, by) for one, columns in zip((a, b), matched.columns, strict=True)
+        ]
+        for stratum in sides[0]:
+            if stratum in sides[1]:
+                own = replace(matched, columns=(sides[0][stratum], sides[1][stratum]))
+                part = scored_terms(a, b, own)
+                found.append(
+                    StratumTerms(stratum, COMPOSITE, part.paired[COMPOSITE], prompts, part)
+                )
+        return found
+    labels: Sequence[str | None] = prompts if by == "prompt" else _values(a, b, matched, by)
+    whole, found = terms.paired[COMPOSITE], []
+    for label in dict.fromkeys(labels):
+        if label is None:
+            continue
+        kept = np.array([one == label for one in labels])
+        own_prompts = [prompt for prompt, is_in in zip(prompts, kept, strict=True) if is_in]
+        found.append(StratumTerms(label, COMPOSITE, whole.of(kept), own_prompts, terms))
+    return found
+
+
+def strata_apart(strata: Sequence[StratumTerms]) -> list[StratumDifference]:
+    """How far the difference of the runs in each stratum is above that in the others, over prompts
+    with these judges as they are. Dimensions on different scales are not compared."""
+    limits = {one.terms.limits[one.name] for one in strata}
+    if len(limits) > 1:
+        return [StratumDifference.undefined(one.stratum, Reason.OTHER_SCALE) for one in strata]
+    figures = []
+    for one in strata:
+        names, _ = encode_labels(one.prompts, len(one.prompts))
+        scores = mean_over_prompts_of(one.paired.difference, one.prompts)
+        figures.append((one.stratum, StratumFigure.mean(scores, names)))
+    return stratum_differences(figures)
+
+
+def _columns(one: OpenedRun, columns: Sequence[int], by: str) -> dict[str, tuple[int, ...]]:
+    """The judges of each stratum, by their columns."""
+    axes = axes_of(one.run)
+    found: dict[str, tuple[int, ...]] = {}
+    for column in columns:
+        judge = one.run.judges[column]
+        name = axes.get(judge.persona, "") if by == "axis" else getattr(judge, by)
+        if name:
+            found[name] = (*found.get(name, ()), column)
+    return found
+
+
+def _values(a: OpenedRun, b: OpenedRun, matched: Matched, by: str) -> list[str | None]:
+    """The value that all responses of a pair have in common, None where there is none."""
+    known = [name for one in (a, b) for text in one.texts.values() for name in text.metadata]
+    for one in (a, b):
+        if not any(by in text.metadata for text in one.texts.values()):
+            there = ("persona", "axis", "model", "prompt", "dimension", *known)
+            raise no_column(one.name, by, there, mapping_of(Path(one.name)))
+    found: list[str | None] = []
+    sides = [{row: key for key, row in one.rows.items()} for one in (a, b)]
+    for pair in matched.pairs:
+        values = {
+            one.texts[keys[row]].metadata.get(by)
+            for one, keys, rows in zip((a, b), sides, (pair.a_rows, pair.b_rows), strict=True)
+            for row in rows
+        }
+        found.append(values.pop() if len(values) == 1 else None)
+    return found

@@ -1,0 +1,1 @@
+"""What runs models to learn something: sweeps, audits, generated texts, questions."""

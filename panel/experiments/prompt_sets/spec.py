@@ -1,0 +1,332 @@
+"""What a set of prompts is built from: the YAML file that `prompts build` reads."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic_core import InitErrorDetails
+
+from persona_panel.experiments.prompt_sets.places import list_of, places_in, stray_brace
+from persona_panel.files.definitions import load_definition
+from persona_panel.files.errors import Fault, InputError
+from persona_panel.files.text_lines import text_of_file
+from persona_panel.files.wording import did_you_mean
+from persona_panel.models.config import MODEL_SPEC, ModelConfig
+
+_ID = r"^[a-z0-9][a-z0-9_-]*$"
+_STRICT = ConfigDict(extra="forbid", frozen=True)
+
+DIFFERENT = (
+    "a strong answer to one of them would not also be a strong answer to another. They may differ "
+    "in the discipline that they draw on, in the level that they look at (persons, institutions, a "
+    "whole society), in the kind of reasoning that they take (explaining causes, weighing values, "
+    "finding hidden assumptions, tracing consequences) or in the field of life that they are about."
+)
+"""What it means that questions of one item differ, where a SPEC says nothing else: functional
+diversity (scrub.txt, section 15.3)."""
+
+
+def _known_model(value: Any) -> Any:
+    if isinstance(value, str) and not re.match(MODEL_SPEC, value):
+        raise ValueError(f"{value!r}; provider:name, for instance openai:gpt-4o-mini")
+    return value
+
+
+class SlotFile(BaseModel):
+    """The values of a slot, in a text file of their own, one a line; `#` begins a remark."""
+
+    model_config = _STRICT
+
+    file: str = Field(min_length=1)
+
+
+class RewriteSpec(BaseModel):
+    """How items become open questions: how many each model writes of one item, in one answer.
+
+    `different` says to the models in which sense these are to differ, `task` what else they are to
+    heed. Without `models` those of the SPEC write.
+    """
+
+    model_config = _STRICT
+
+    prompts: int = Field(default=5, ge=1, le=20)
+    different: str = Field(default=DIFFERENT, min_length=1)
+    task: str | None = Field(default=None, min_length=1)
+    models: tuple[str | ModelConfig, ...] = ()
+
+    _models = field_validator("models", mode="after")(
+        lambda value: tuple(_known_model(one) for one in value)
+    )
+
+
+class PromptTemplate(BaseModel):
+    """A text with slots in braces: `{concept}`, and `{concept.other}` for another of its values.
+
+    `draw` is how many fillings are drawn, each value of a slot about as often; without it all are
+    taken. `stratum` may have slots, too; without it, it is the template's id.
+    """
+
+    model_config = _STRICT
+
+    id: str = Field(pattern=_ID, max_length=64)
+    text: str = Field(min_length=1)
+    draw: int | None = Field(default=None, ge=1)
+    stratum: str | None = Field(default=None, min_length=1)
+    rewrite: RewriteSpec | None = None
+
+
+class KeepRule(BaseModel):
+    """Which items go on: those whose `field` is one of `values`, `contains` one of these texts or
+    `lacks` all of these patterns (regular expressions); or the first of those with the same
+    `unique` fields. Case makes no difference. `reason` is told of the others.
+    """
+
+    model_config = _STRICT
+
+    field: str | None = Field(default=None, min_length=1)
+    values: tuple[str, ...] = ()
+    contains: tuple[str, ...] = ()
+    lacks: tuple[str, ...] = ()
+    unique: tuple[str, ...] = ()
+    reason: str | None = Field(default=None, min_length=1)
+
+    @field_validator("lacks")
+    @classmethod
+    def _are_patterns(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        for pattern in value:
+            try:
+                re.compile(pattern)
+            except re.error as error:
+                raise ValueError(f"{pattern!r} ({error}); a regular expression") from None
+        return value
+
+    @model_validator(mode="after")
+    def _says_one_thing(self) -> Self:
+        kinds = [kind for kind in ("values", "contains", "lacks", "unique") if getattr(self, kind)]
+        if len(kinds) != 1:
+            said = " and ".join(kinds) or "none of them"
+            raise ValueError(f"{said}; one of values, contains, lacks and unique")
+        if (self.field is None) != (kinds == ["unique"]):
+            found = f"{kinds[0]} with{'out' if self.field is None else ''} a field"
+            expected = "a field with values, contains or lacks, and none with unique"
+            raise ValueError(f"{found}; {expected}")
+        return self
+
+
+class ItemSource(BaseModel):
+    """Items of an existing set, in a file beside the SPEC: `text` says how their fields make up an
+    item, with the fields' names in braces. With `rewrite` open questions are made of them; without
+    it the items are the prompts."""
+
+    model_config = _STRICT
+
+    id: str = Field(pattern=_ID, max_length=64)
+    file: str = Field(min_length=1)
+    item_id: str | None = Field(default=None, min_length=1)
+    text: str = Field(min_length=1)
+    stratum: str | None = Field(default=None, min_length=1)
+    keep: tuple[KeepRule, ...] = ()
+    rewrite: RewriteSpec | None = None
+
+
+class TextLimits(BaseModel):
+    """How long a prompt is, in words, and what it must not have (regular expressions)."""
+
+    model_config = _STRICT
+
+    min_words: int = Field(default=4, ge=1)
+    max_words: int = Field(default=120, ge=1)
+
+    @model_validator(mode="after")
+    def _are_in_order(self) -> Self:
+        if self.max_words < self.min_words:
+            raise ValueError(
+                f"max_words {self.max_words} is below min_words; {self.min_words} or above"
+            )
+        return self
+
+
+class QualityFilter(BaseModel):
+    """Which prompts go on: those that `needed` of the models pass; with 0 all, with the votes.
+
+    A model passes a prompt that meets every criterion of the rubric: that is rated with the first
+    of its categories, or on a scale of numbers with `at_least`. `own`: whether models judge what
+    they wrote themselves, too.
+    """
+
+    model_config = _STRICT
+
+    rubric: str = "prompt-quality"
+    needed: int = Field(default=1, ge=0)
+    at_least: float | None = None
+    own: bool = True
+    models: tuple[str | ModelConfig, ...] = ()
+
+    _models = field_validator("models", mode="after")(
+        lambda value: tuple(_known_model(one) for one in value)
+    )
+
+
+class DuplicateRule(BaseModel):
+    """Which prompts are near-duplicates: by the cosine of sentence embeddings, or by chrF."""
+
+    model_config = _STRICT
+
+    by: Literal["sentence", "chrf"] = "sentence"
+    threshold: float = Field(default=0.9, gt=0, le=1)
+
+
+class DiversitySpec(BaseModel):
+    """How functional diversity is measured: by models that say of two prompts whether a strong
+    answer to one would do for the other. `equivalent` says of which models: `all`, `any`.
+    `pairs` is how many pairs of a bundle are compared at most, drawn by the seed; all without it.
+    """
+
+    model_config = _STRICT
+
+    equivalent: Literal["all", "any"] = "all"
+    pairs: int | None = Field(default=None, ge=1)
+    models: tuple[str | ModelConfig, ...] = ()
+
+    _models = field_validator("models", mode="after")(
+        lambda value: tuple(_known_model(one) for one in value)
+    )
+
+
+class StratifiedDraw(BaseModel):
+    """How many prompts are drawn in all, as evenly over the strata as they have them."""
+
+    model_config = _STRICT
+
+    prompts: int = Field(ge=1)
+
+
+class PromptSetSpec(BaseModel):
+    """A set of prompts, as its SPEC has it. Each step is left out where its key is."""
+
+    model_config = _STRICT
+
+    id: str = Field(pattern=_ID, max_length=64)
+    label: str | None = Field(default=None, min_length=1)
+    seed: int = 0
+    models: tuple[str | ModelConfig, ...] = ()
+    slots: dict[str, tuple[str, ...] | SlotFile] = Field(default_factory=dict)
+    templates: tuple[PromptTemplate, ...] = ()
+    sources: tuple[ItemSource, ...] = ()
+    limits: TextLimits = TextLimits()
+    quality: QualityFilter | None = None
+    duplicates: DuplicateRule | None = None
+    diversity: DiversitySpec | None = None
+    draw: StratifiedDraw | None = None
+
+    _models = field_validator("models", mode="after")(
+        lambda value: tuple(_known_model(one) for one in value)
+    )
+
+    @classmethod
+    def model_validate(cls, obj: Any, **options: Any) -> Self:
+        """As pydantic's; what its parts say of each other is checked, too, each at its place."""
+        spec = super().model_validate(obj, **options)
+        faults = [
+            InitErrorDetails(
+                type="value_error", loc=place, input=found, ctx={"error": ValueError(said)}
+            )
+            for place, found, said in _faults(spec)
+        ]
+        if faults:
+            raise ValidationError.from_exception_data(cls.__name__, faults)
+        return spec
+
+
+def _faults(spec: PromptSetSpec) -> Iterator[tuple[tuple[str | int, ...], Any, str]]:
+    """What does not go together: where, what is there, and what is wrong with it."""
+    if not spec.templates and not spec.sources:
+        yield (), spec.id, "neither templates nor sources; at least one of them"
+    for name, values in spec.slots.items():
+        if not re.fullmatch(r"[a-z][a-z0-9_]*", name):
+            yield ("slots", name), name, f"the name {name!r}; small letters, digits and _"
+        if isinstance(values, tuple):
+            yield from _value_faults(name, values)
+    ids: set[str] = set()
+    for kind in ("templates", "sources"):
+        for place, one in enumerate(getattr(spec, kind)):
+            if one.id in ids:
+                again = f"the id {one.id!r} again; an id of its own for each template and source"
+                yield (kind, place, "id"), one.id, again
+            ids.add(one.id)
+            for key in ("text", "stratum"):
+                if (text := getattr(one, key)) is not None and (brace := stray_brace(text)):
+                    said = f"a single {brace}; a slot such as {{name}}, or the brace written twice"
+                    yield (kind, place, key), text, said
+    for place, template in enumerate(spec.templates):
+        yield from _slot_faults(place, template, spec.slots)
+
+
+def _value_faults(
+    name: str, values: tuple[str, ...]
+) -> Iterator[tuple[tuple[str | int, ...], Any, str]]:
+    if not values:
+        yield ("slots", name), values, "no values; at least one"
+    for place, value in enumerate(values):
+        if not value.strip():
+            yield ("slots", name, place), value, "an empty value; text"
+        elif values.index(value) < place:
+            yield ("slots", name, place), value, f"{value!r} again; each value once"
+
+
+def _slot_faults(
+    place: int, template: PromptTemplate, slots: Mapping[str, Any]
+) -> Iterator[tuple[tuple[str | int, ...], Any, str]]:
+    own = {list_of(slot) for slot in places_in(template.text)}
+    for slot in sorted(own - set(slots)):
+        known = ", ".join(sorted(slots)) or "the names of slots, and there are none"
+        said = f"the slot {{{slot}}}; one of {known}{did_you_mean(slot, slots)}"
+        yield ("templates", place, "text"), template.text, said
+    for slot in sorted(set(places_in(template.stratum or "")) - set(places_in(template.text))):
+        said = f"the slot {{{slot}}}, which the text does not have; a slot of the text"
+        yield ("templates", place, "stratum"), template.stratum, said
+
+
+def load_prompt_set_spec(path: str | Path) -> PromptSetSpec:
+    """Read a SPEC, and the values of slots that are in files of their own.
+
+    Raises:
+        InputError: anything is wrong with it; lists every fault of the first file that has one.
+    """
+    file = Path(path)
+    spec = load_definition(file, PromptSetSpec)
+    slots: dict[str, tuple[str, ...]] = {}
+    faults: list[Fault] = []
+    for name, given in spec.slots.items():
+        if isinstance(given, tuple):
+            slots[name] = given
+            continue
+        own = file.parent / given.file
+        try:
+            slots[name] = tuple(_values_in(own))
+        except InputError as error:
+            faults += error.faults
+    if faults:
+        raise InputError(faults)
+    return spec.model_copy(update={"slots": slots})
+
+
+def _values_in(path: Path) -> Iterator[str]:
+    seen: dict[str, int] = {}
+    faults = []
+    for number, line in enumerate(text_of_file(path).splitlines(), start=1):
+        value = line.partition("#")[0].strip()
+        if not value:
+            continue
+        if (first := seen.setdefault(value, number)) != number:
+            found = f"{value!r} again, first on line {first}"
+            faults.append(Fault(str(path), found, "each value once", number))
+    if not seen:
+        faults.append(Fault(str(path), "no values", "at least one, one a line"))
+    if faults:
+        raise InputError(faults)
+    yield from seen

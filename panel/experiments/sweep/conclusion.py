@@ -1,0 +1,146 @@
+"""What a sweep shows: where systems degrade under pressure, what is open, and how many prompts
+would settle it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import isnan
+
+from persona_panel.experiments.sweep.asymmetry import SHOWS_RARE
+from persona_panel.experiments.sweep.claim_power import prompts_to_claim
+from persona_panel.experiments.sweep.deltas import Cell, Mean
+from persona_panel.experiments.sweep.profiles import Profile, SweepLabels
+from persona_panel.results.conclusions.score import Judged, few_judged, nothing_judged
+from persona_panel.results.conclusions.wording import (
+    as_many,
+    counted,
+    in_brackets,
+    interval,
+    listed,
+    p_adjusted,
+    power,
+)
+from persona_panel.statistics.core.display import number
+from persona_panel.statistics.core.tested import LEVEL
+from persona_panel.statistics.resampling.sign_flip_power import items_needed
+
+_SHOWN = 3
+
+
+def sweep_conclusion(
+    cells: Sequence[Cell],
+    profiles: Sequence[Profile],
+    smallest_p: float,
+    judged: Judged,
+    labels: SweepLabels,
+    unmeasured: Mapping[str, str] | None = None,
+) -> list[str]:
+    """Of which systems nothing could be measured; for each other which degradations are
+    established, then what is left open.
+
+    A degradation is established by the test that is adjusted for all cells of the sweep: of the
+    mean, or of more prompts than not, which is then said. The number of prompts is that of
+    `prompts_to_claim`, with the Δ and the spread over prompts that were observed. Where that is no
+    more than there are (Δs are not quite normal), or where the test for asymmetric Δs is not
+    passed, no number is given.
+
+    Args:
+        unmeasured: why there is no Δ of a system, where that is known.
+    """
+    if (nothing := nothing_judged(judged)) is not None:
+        return [nothing]
+    without = [profile.system for profile in profiles if profile.kind == "nothing measured"]
+    said = _nothing_measured(without, unmeasured or {})
+    said += [_of_system(one, cells, labels) for one in profiles if one.system not in without]
+    if any(profile.rewording for profile in profiles):
+        said.append(
+            "Rewording without pressure lowers scores"
+            f"{', too' if any(profile.conditions for profile in profiles) else ''}: a degradation "
+            "may come from the rewording, see the contrasts with it."
+        )
+    measured = [cell for cell in cells if cell.delta.n_pairs]
+    said += _open([cell for cell in measured if not cell.delta.shown], smallest_p, labels)
+    return [*said, *few_judged(judged, "Δs")]
+
+
+def _nothing_measured(systems: Sequence[str], why: Mapping[str, str]) -> list[str]:
+    """Of which systems nothing could be measured, by reason."""
+    by_reason: dict[str, list[str]] = {}
+    for name in systems:
+        by_reason.setdefault(why.get(name, "").rstrip("."), []).append(name)
+    return [
+        f"{listed(names)}: nothing could be measured{in_brackets(reason)}."
+        for reason, names in by_reason.items()
+    ]
+
+
+def _of_system(profile: Profile, cells: Sequence[Cell], labels: SweepLabels) -> str:
+    n = sum(cell.system == profile.system and cell.delta.n_pairs > 0 for cell in cells)
+    told = [
+        _told("degrades", profile.degraded, labels),
+        _told("improves", profile.improved, labels),
+    ]
+    if not any(told):
+        return f"{profile.system}: no change is established in any of {counted(n, 'cell')}."
+    return f"{profile.system} {'; it '.join(one for one in told if one)}."
+
+
+def _told(how: str, cells: Sequence[Cell], labels: SweepLabels) -> str:
+    """The largest of these cells, and how many more there are."""
+    if not cells:
+        return ""
+    told = "; ".join(f"in {labels.of(cell)}, {_facts(cell.delta)}" for cell in cells[:_SHOWN])
+    more = len(cells) - _SHOWN
+    return f"{how} {told}" + (f"; and in {counted(more, 'more cell')}" if more > 0 else "")
+
+
+def _facts(delta: Mean) -> str:
+    ends = sorted((abs(delta.ci_low), abs(delta.ci_high)))
+    points, p = f"{number(abs(delta.value))} points", p_adjusted(delta.p_claim)
+    if delta.claim == "mean":
+        return f"by {points}{in_brackets(interval(*ends), p)}"
+    # The mean over all such prompts may still be 0.
+    n = delta.n_above if delta.value > 0 else delta.n_below
+    return f"in {n:,} of {delta.n_pairs:,} prompts{in_brackets(p)}, by {points} on average of these"
+
+
+def _open(cells: Sequence[Cell], smallest_p: float, labels: SweepLabels) -> list[str]:
+    """What the cells in which no degradation is established leave open."""
+    if not cells:
+        return []
+    n_cells = max(1, sum(cell.delta.n_pairs > 1 for cell in cells))
+    most = max(cell.delta.n_pairs for cell in cells)
+    if isnan(smallest_p) or smallest_p >= LEVEL:
+        return [
+            f"With {counted(most, 'prompt')} no effect of any size can be significant in this many "
+            f"cells: at least {items_needed(LEVEL / n_cells)} prompts are needed."
+        ]
+    said = []
+    bounded = [cell for cell in cells if not isnan(cell.delta.ci_high)]
+    widest = max(bounded, key=lambda cell: cell.delta.ci_high, default=None)
+    if widest is not None and widest.delta.ci_high > 0:
+        said.append(
+            "That no degradation is established in a cell does not show that there is none: in "
+            f"{counted(len(bounded), 'such cell')} intervals reach up to a Δ of "
+            f"{number(widest.delta.ci_high)} ({labels.of(widest)})."
+        )
+    largest = max(cells, key=lambda cell: cell.delta.value)
+    delta = largest.delta
+    if delta.value > 0 and not isnan(delta.effect_size):
+        of = f"{number(delta.value)} points, {labels.of(largest)}"
+        said.append(_to_establish(delta, of, n_cells))
+    return said
+
+
+def _to_establish(delta: Mean, of: str, n_cells: int) -> str:
+    """How many prompts would establish a degradation that is open."""
+    if delta.n_pairs >= SHOWS_RARE and delta.p_bounded is not None and delta.p_bounded >= LEVEL:
+        return (
+            f"The changes are plainly asymmetric, and the largest of these degradations ({of}) is "
+            "opposite to the longer tail: how many prompts would establish it cannot be said."
+        )
+    needed = prompts_to_claim(delta.effect_size, n_cells)
+    given = f"If the largest of them is as observed ({of}), "
+    if needed is not None and needed <= delta.n_pairs:
+        return f"{given}a few more prompts may establish it (now {delta.n_pairs:,})."
+    return f"{given}{as_many(needed)} would establish it {power(delta.n_pairs)}."

@@ -1,0 +1,333 @@
+"""What framing does to scores: degradations with their uncertainty, from arrays.
+
+Pure functions. Δ is baseline − framed in points of the rubric's scale (scrub.txt, appendix
+15.4): positive is degradation. The paper gives means; intervals, tests and effect sizes are
+ours. A prompt without a Δ is left out of its cell and counted, nothing is imputed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from persona_panel.experiments.sweep.asymmetry import (
+    RARE,
+    Asymmetry,
+    asymmetry_of,
+    bounded_p_values,
+)
+from persona_panel.graphs.framing import Contrast
+from persona_panel.statistics.core.arrays import ROUNDING, Array, IntArray
+from persona_panel.statistics.core.binomial import binomial_interval, sign_test_p_value
+from persona_panel.statistics.core.holm import holm
+from persona_panel.statistics.core.student_t import student_interval
+from persona_panel.statistics.core.tested import LEVEL
+from persona_panel.statistics.resampling.sign_flip import ENUMERATED, sign_flip_p_values
+
+THRESHOLD = 1.2
+"""|Δ| from which a cell is strong: where SCRuB's heatmap (figure 10) draws bold borders."""
+LARGE = 1 / 3
+"""The share of a scale's length from which the Δ of one prompt is a large fall or rise."""
+_LEAST_PERMUTATIONS = 9_999
+_PERMUTATIONS_A_TEST = 100
+_SCRUB_LENGTH = 9.0
+
+Counts = NDArray[np.intp]
+
+Claim = Literal["mean", "more prompts"]
+MARKS: dict[Claim | None, str] = {"mean": "*", "more prompts": "(*)", None: ""}
+"""What tables and figures set behind a Δ."""
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """What the axes of a sweep's arrays stand for; `conditions` are the framed ones."""
+
+    systems: tuple[str, ...]
+    prompts: tuple[str, ...]
+    conditions: tuple[str, ...]
+    dimensions: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Mean:
+    """A mean over prompts, in points of the scale.
+
+    The 95 % interval is Student's over prompts, NaN below two and where all have the same value:
+    nothing then tells how unsure it is. `p_value` is two-sided, of flipped signs: it takes values
+    that are as likely to have either sign where nothing has an effect. `p_holm` is adjusted for all
+    that is tested beside it. `p_bounded` (adjusted, too) does without that: it is there where the
+    values of the sweep, or of the cell, are plainly asymmetric and the mean lies opposite to the
+    longer tail, and on few prompts; None elsewhere. See
+    `persona_panel.experiments.sweep.asymmetry`. `p_sign` (adjusted, too) is of the sign test, of
+    `n_above` prompts above 0 and `n_below` below it; NaN below two prompts. `sd` is the standard
+    deviation (n − 1), NaN below two prompts. `effect_size` is Cohen's d of paired differences: the
+    mean over `sd`, NaN where that is 0 or undefined. `n_pairs` prompts enter all of them.
+    """
+
+    value: float
+    ci_low: float
+    ci_high: float
+    p_value: float
+    p_holm: float
+    p_bounded: float | None
+    sd: float
+    effect_size: float
+    n_pairs: int
+    p_sign: float = math.nan
+    n_above: int = 0
+    n_below: int = 0
+
+    @property
+    def p_mean(self) -> float:
+        """Adjusted p-value of the mean over all prompts. To that of flipped signs it adds the
+        probability that a sample of so many has none of the prompts that are rare, of which it
+        can then tell nothing; where there is a second test, both have to be significant."""
+        if self.p_bounded is not None:
+            return max(self.p_holm, self.p_bounded)
+        return min(1.0, self.p_holm + (1 - RARE) ** self.n_pairs)
+
+    @property
+    def p_claim(self) -> float:
+        """Adjusted p-value of what may be claimed: of the mean or, where that is smaller, that more
+        prompts change in its direction than in the other."""
+        more = (self.n_above - self.n_below) * self.value > 0
+        return min(self.p_mean, max(self.p_holm, self.p_sign)) if more else self.p_mean
+
+    @property
+    def claim(self) -> Claim | None:
+        """What the data show: that the `mean` is not 0, or of `more prompts` than not that they
+        change in its direction; None where the adjusted tests do not, or an interval, if there is
+        one, holds 0."""
+        if not self.p_claim < LEVEL or self.ci_low <= 0 <= self.ci_high:
+            return None
+        return "mean" if self.p_mean < LEVEL else "more prompts"
+
+    @property
+    def shown(self) -> bool:
+        """Whether there is a claim."""
+        return self.claim is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """Δ of one dimension under one condition for one system.
+
+    `delta.n_pairs` prompts have a Δ. `n_abstained` counts the pairs of judgments (one judge
+    and prompt) of which one calls the response an abstention; `n_missing` those that lack one.
+    `n_fell` and `n_rose` prompts have a Δ of `large` points or more, and of −`large` or less.
+    """
+
+    system: str
+    dimension: str
+    condition: str
+    delta: Mean
+    n_abstained: int
+    n_missing: int
+    n_fell: int
+    n_rose: int
+    large: float
+    threshold: float
+
+    @property
+    def strong(self) -> bool:
+        """Whether |Δ| reaches the threshold, however sure it is."""
+        # Rounded, as the last bit of a sum must not decide.
+        return round(abs(self.delta.value), 9) >= self.threshold
+
+    @property
+    def fell_ci(self) -> tuple[float, float]:
+        """The exact 95 % interval of the share of prompts that fall by `large` points or more."""
+        return binomial_interval(self.n_fell, self.delta.n_pairs)
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """How much more a dimension degrades under one group of conditions than under another."""
+
+    system: str
+    contrast: Contrast
+    dimension: str
+    gap: Mean
+
+
+@dataclass(frozen=True, slots=True)
+class CompositeDelta:
+    """The mean over dimensions of the Δs of one condition, for one system; it is not tested."""
+
+    system: str
+    condition: str
+    value: float
+    ci_low: float
+    ci_high: float
+    n_pairs: int
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """Everything that is computed from the Δs of a sweep.
+
+    `smallest_p` is the smallest adjusted p-value that a cell could have, with this many
+    prompts: where it is not below `LEVEL`, no effect of any size can be shown. `asymmetry` is
+    that of the cells' Δs, `gap_asymmetry` that of the gaps.
+    """
+
+    cells: tuple[Cell, ...]
+    gaps: tuple[Gap, ...]
+    composites: tuple[CompositeDelta, ...]
+    smallest_p: float
+    asymmetry: Asymmetry
+    gap_asymmetry: Asymmetry
+
+
+def measure(
+    delta: Array,
+    names: Names,
+    n_abstained: Counts,
+    n_missing: Counts,
+    contrasts: Sequence[Contrast] = (),
+    *,
+    threshold: float = THRESHOLD,
+    lengths: Sequence[float] = (),
+    seed: int = 0,
+) -> Measured:
+    """Cells, gaps and composites of a sweep.
+
+    p-values are adjusted by Holm (1979) over all cells of the sweep and, apart from them,
+    over all gaps: in each of the two, at most 5 % of sweeps without an effect show one. "Without an
+    effect" is a mean of 0. The test flips signs, which takes Δs that are symmetric about it; where
+    those of the sweep plainly are not, what is opposite to the longer tail has to pass the test of
+    `bounded_p_values` as well. So has all that rests on fewer than 29 prompts, among which there
+    may be none of those that change far. What does not pass it is claimed of more prompts than
+    not, by the sign test, which takes no distribution.
+    `benchmarks/null_sweeps.py` measures how often each claims what is not so.
+
+    Args:
+        delta: `(systems, prompts, conditions, dimensions)`, NaN where there is none.
+        n_abstained, n_missing: `(systems, prompts, conditions)`, see `Cell`.
+        contrasts: those with a condition that the sweep lacks are left out.
+        lengths: of the scale of each dimension, in points [9, SCRuB's, for all].
+    """
+    systems, prompts, conditions, dimensions = delta.shape
+    # (prompts, tests), a test for each system, dimension and condition.
+    columns = delta.transpose(1, 0, 3, 2).reshape(prompts, systems * dimensions * conditions)
+    keys = [(s, d, c) for s in range(systems) for d in range(dimensions) for c in range(conditions)]
+    spans = np.array(lengths or [_SCRUB_LENGTH] * dimensions, dtype=np.float64)
+    large = LARGE * spans
+    # Of a gap in the data neither comparison holds. The last bit of a mean must not decide.
+    points = np.round(delta, 9)
+    n_fell, n_rose = ((side * points >= large).sum(axis=1) for side in (1, -1))
+    places: IntArray = np.array([d for _, d, _ in keys], dtype=np.intp)
+    found, asymmetry = means(columns, places, spans[places], seed)
+    cells = [
+        Cell(
+            system=names.systems[s],
+            dimension=names.dimensions[d],
+            condition=names.conditions[c],
+            delta=mean,
+            n_abstained=int(n_abstained[s, :, c].sum()),
+            n_missing=int(n_missing[s, :, c].sum()),
+            n_fell=int(n_fell[s, c, d]),
+            n_rose=int(n_rose[s, c, d]),
+            large=float(large[d]),
+            threshold=threshold,
+        )
+        for (s, d, c), mean in zip(keys, found, strict=True)
+    ]
+    gaps, gap_asymmetry = _gaps(delta, names, contrasts, 2 * spans, seed)
+    return Measured(
+        tuple(cells),
+        gaps,
+        _composites(delta, names),
+        _smallest_p([cell.delta.n_pairs for cell in cells]),
+        asymmetry,
+        gap_asymmetry,
+    )
+
+
+def means(
+    columns: Array, places: IntArray, spans: Array, seed: int
+) -> tuple[list[Mean], Asymmetry]:
+    """The mean of each column `(prompts, tests)` with its interval and adjusted p-values, and the
+    asymmetry of all columns; `places` has the place of each column's dimension, `spans` how far a
+    value can be from 0."""
+    asymmetry = asymmetry_of(columns, places)
+    bounded = bounded_p_values(columns, places, asymmetry, spans)
+    p_values = sign_flip_p_values(
+        columns, n_permutations=_permutations(columns.shape[1]), seed=seed
+    )
+    adjusted = holm(p_values)
+    # The last bit of a mean must not decide. Of a gap in the data neither comparison holds.
+    n_above, n_below = (columns > ROUNDING).sum(axis=0), (columns < -ROUNDING).sum(axis=0)
+    signs = [sign_test_p_value(*each) for each in zip(n_above, n_below, strict=True)]
+    by_signs = holm(np.where(np.isnan(p_values), np.nan, signs))
+    found = []
+    for test, (column, p, p_holm, p_bounded) in enumerate(
+        zip(columns.T, p_values, adjusted, bounded, strict=True)
+    ):
+        kept = column[~np.isnan(column)]
+        low, high = student_interval(kept)
+        value = float(kept.mean()) if len(kept) else math.nan
+        sd = float(kept.std(ddof=1)) if len(kept) > 1 else math.nan
+        # A spread that is only rounding is none.
+        size = value / sd if sd > ROUNDING else math.nan
+        also = None if math.isnan(p_bounded) else float(p_bounded)
+        tested = float(p), float(p_holm), also
+        counts = int(n_above[test]), int(n_below[test])
+        found.append(
+            Mean(value, low, high, *tested, sd, size, len(kept), float(by_signs[test]), *counts)
+        )
+    return found, asymmetry
+
+
+def _gaps(
+    delta: Array, names: Names, contrasts: Sequence[Contrast], spans: Array, seed: int
+) -> tuple[tuple[Gap, ...], Asymmetry]:
+    place = {name: c for c, name in enumerate(names.conditions)}
+    known = [one for one in contrasts if {*one.plus, *one.minus} <= place.keys()]
+    keys, columns = [], []
+    for s, system in enumerate(names.systems):
+        for contrast in known:
+            plus = delta[s][:, [place[name] for name in contrast.plus]].mean(axis=1)
+            minus = delta[s][:, [place[name] for name in contrast.minus]].mean(axis=1)
+            for d, dimension in enumerate(names.dimensions):
+                keys.append((system, contrast, dimension))
+                columns.append((plus - minus)[:, d])
+    if not keys:
+        return (), Asymmetry(math.nan, 0)
+    places = np.array([names.dimensions.index(dimension) for _, _, dimension in keys])
+    found, asymmetry = means(np.stack(columns, axis=1), places, spans[places], seed)
+    return tuple(Gap(*key, gap) for key, gap in zip(keys, found, strict=True)), asymmetry
+
+
+def _composites(delta: Array, names: Names) -> tuple[CompositeDelta, ...]:
+    found = []
+    for s, system in enumerate(names.systems):
+        for c, condition in enumerate(names.conditions):
+            values = delta[s, :, c].mean(axis=1)
+            kept = values[~np.isnan(values)]
+            value = float(kept.mean()) if len(kept) else math.nan
+            found.append(
+                CompositeDelta(system, condition, value, *student_interval(kept), len(kept))
+            )
+    return tuple(found)
+
+
+def _permutations(n_tests: int) -> int:
+    """Enough that the smallest p-value, times the number of tests, is well below 0.05."""
+    return max(_LEAST_PERMUTATIONS, _PERMUTATIONS_A_TEST * n_tests)
+
+
+def _smallest_p(n_pairs: Sequence[int]) -> float:
+    n_tests, most = sum(n > 1 for n in n_pairs), max(n_pairs, default=0)
+    if n_tests == 0:
+        return math.nan
+    drawn = 1 / (1 + _permutations(len(n_pairs)))
+    # All signs the same, either way, is the most extreme that signs can be.
+    p = 2.0 ** (1 - most) if most <= ENUMERATED else max(drawn, 2.0 ** (1 - most))
+    return min(1.0, p * n_tests)

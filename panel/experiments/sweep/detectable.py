@@ -1,0 +1,204 @@
+"""The smallest Δ that a sweep of a size can show, told before anything is spent, or after.
+
+How far Δs spread over prompts decides it, in points. Before a sweep nobody knows that: it is told
+in standard deviations, and in points by an earlier sweep.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from persona_panel.experiments.sweep.claim_power import smallest_claimed
+from persona_panel.experiments.sweep.deltas import Cell
+from persona_panel.experiments.sweep.plan import SweepPlan
+from persona_panel.files.documents import json_number
+from persona_panel.files.errors import Fault, InputError
+from persona_panel.files.file_limits import json_of
+from persona_panel.files.run_copies import shown_folder
+from persona_panel.graphs.framing import BASELINE
+from persona_panel.graphs.sweeping import response_id
+from persona_panel.runs.load import load_run
+from persona_panel.statistics.core.arrays import ROUNDING, Array
+from persona_panel.statistics.core.tested import LEVEL, POWER
+from persona_panel.statistics.resampling.sign_flip_power import items_needed
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """The standard deviations of Δ over prompts, in points, of a sweep's cells, without those
+    in which all prompts have the same.
+
+    `split`: whether the share of the judges' noise is known, so that the values hold for
+    the number of judges that was asked for; else they are those of `n_judges` judges.
+    """
+
+    lowest: float
+    median: float
+    highest: float
+    n_judges: int
+    split: bool
+    source: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DetectableDelta:
+    """The smallest mean Δ of one of `n_cells` cells that is claimed in a share `POWER` of such
+    sweeps, where no other cell has an effect; of few prompts, that more of them fall than rise. The
+    second test, which Δs that look asymmetric take, is not in it: with it a little fewer are shown.
+
+    `effect` is in standard deviations of Δ over prompts, NaN where no Δ of any size can be shown.
+    `prompts_needed` is the fewest prompts with which one could be. Δs are taken to be normal.
+    """
+
+    n_prompts: int
+    n_cells: int
+    n_judges: int
+    effect: float
+    prompts_needed: int
+    spread: Spread | None
+
+    def points(self, sd: float) -> float:
+        """The Δ in points, where the standard deviation is so many."""
+        return self.effect * sd
+
+    def document(self) -> dict[str, Any]:
+        """As JSON has it."""
+        document: dict[str, Any] = {
+            "prompts": self.n_prompts,
+            "cells": self.n_cells,
+            "judges": self.n_judges,
+            "level": LEVEL,
+            "power": POWER,
+            "in_sd": json_number(self.effect),
+            "prompts_needed": self.prompts_needed,
+            "sd": None,
+            "in_points": None,
+        }
+        if (found := self.spread) is not None:
+            sds = {"lowest": found.lowest, "median": found.median, "highest": found.highest}
+            document["sd"] = {
+                **{name: json_number(sd) for name, sd in sds.items()},
+                "judges": self.n_judges if found.split else found.n_judges,
+                "source": found.source,
+            }
+            document["in_points"] = {name: json_number(self.points(sd)) for name, sd in sds.items()}
+        return document
+
+
+def detectable_delta(
+    plan: SweepPlan, n_dimensions: int, n_judges: int, like: str | Path | None = None
+) -> DetectableDelta:
+    """Of a sweep that is planned.
+
+    Args:
+        n_dimensions: those that are rated by numbers.
+        like: the folder of an earlier sweep, in which Δs spread as they will in this one.
+
+    Raises:
+        InputError: `like` is no sweep's folder, or no cell of it has Δs of two prompts.
+    """
+    n_cells = len(plan.systems) * len(plan.conditions) * n_dimensions
+    spread = None if like is None else _spread_in(Path(like), n_judges)
+    return _detectable(len(plan.prompts), n_cells, n_judges, spread)
+
+
+def detectable_in(cells: Sequence[Cell], n_judges: int) -> DetectableDelta:
+    """Of a sweep that was run, by how far its Δs spread; of the median number of prompts."""
+    tested = [cell.delta for cell in cells if cell.delta.n_pairs > 1]
+    n_prompts = int(np.median([one.n_pairs for one in tested])) if tested else 0
+    # Where all prompts have the same Δ, nothing shows how far others would spread.
+    sds = [one.sd for one in tested if one.sd > ROUNDING]
+    spread = _spread(sds, n_judges, split=True, source=None) if sds else None
+    return _detectable(n_prompts, len(tested), n_judges, spread)
+
+
+def _detectable(
+    n_prompts: int, n_cells: int, n_judges: int, spread: Spread | None
+) -> DetectableDelta:
+    effect = smallest_claimed(n_prompts, n_cells)
+    fewest = items_needed(LEVEL / max(1, n_cells))
+    return DetectableDelta(n_prompts, n_cells, n_judges, effect, fewest, spread)
+
+
+def _spread(sds: Sequence[float], n_judges: int, *, split: bool, source: str | None) -> Spread:
+    return Spread(min(sds), float(np.median(sds)), max(sds), n_judges, split, source)
+
+
+def _spread_in(folder: Path, n_judges: int) -> Spread:
+    deltas, shown = _deltas_by_judge(folder), shown_folder(folder)
+    n_found = deltas.shape[-1]
+    cells = deltas.transpose(0, 2, 3, 1, 4).reshape(-1, deltas.shape[1], n_found)
+    sds = [sd for cell in cells if (sd := sd_with_judges(cell, n_judges)) > ROUNDING]
+    if not sds:
+        raise InputError(
+            [Fault(shown, "no cell in which all judges rated two prompts and Δ differs",
+                   "a sweep with two prompts or more")]
+        )  # fmt: skip
+    return _spread(sds, n_found, split=n_found > 1 or n_found == n_judges, source=shown)
+
+
+def sd_with_judges(deltas: Array, n_judges: int) -> float:
+    """The standard deviation over prompts of the mean Δ of `n_judges` judges like these.
+
+    What prompts have in common for all judges stays, the rest (judges' noise, and what they see
+    differently from prompt to prompt) shrinks with their number: the components of variance of
+    prompts × judges (Shavelson and Webb 1991, *Generalizability Theory*, chapter 2). Of one
+    judge nothing can be told apart, and the value is that of one judge.
+
+    Args:
+        deltas: `(prompts, judges)`, NaN where there is none; only prompts that all judges have
+            are used.
+
+    Returns:
+        In points; NaN below two such prompts.
+
+    The means of two judges who contradict each other are equal; those of one have a variance of 2:
+
+    >>> round(sd_with_judges(np.array([[1.0, -1.0], [-1.0, 1.0]]), 1) ** 2, 3)
+    2.0
+    """
+    whole = deltas[~np.isnan(deltas).any(axis=1)]
+    n_prompts, n_found = whole.shape
+    if n_prompts < 2 or n_found == 0:
+        return math.nan
+    of_prompts = float(whole.mean(axis=1).var(ddof=1))
+    if n_found == 1:
+        return math.sqrt(of_prompts)
+    rest = whole - whole.mean(axis=1, keepdims=True) - whole.mean(axis=0) + whole.mean()
+    residual = float(np.square(rest).sum()) / ((n_prompts - 1) * (n_found - 1))
+    return math.sqrt(max(0.0, of_prompts + residual * (1 / n_judges - 1 / n_found)))
+
+
+def _deltas_by_judge(folder: Path) -> Array:
+    """Δ of each judge `(systems, prompts, conditions, dimensions, judges)`."""
+    run = load_run(folder)
+    sweep = json_of(folder / "run.json").get("sweep")
+    if sweep is None:
+        raise InputError(
+            [
+                Fault(
+                    shown_folder(folder),
+                    "the folder of a run of another command",
+                    "a sweep's folder",
+                )
+            ]
+        )
+    systems, conditions = sweep["systems"], sweep["conditions"]
+    numeric = [run.dimensions.index(dimension.id) for dimension in run.rubric.numeric]
+    rows = {(item.prompt_id, item.id): row for row, item in enumerate(run.items)}
+    prompts = list(dict.fromkeys(item.prompt_id for item in run.items))
+    shape = (len(systems), len(prompts), 1 + len(conditions), len(numeric), len(run.judges))
+    scores: Array = np.full(shape, np.nan)
+    for s, system in enumerate(systems):
+        for p, prompt in enumerate(prompts):
+            for c, condition in enumerate((BASELINE, *conditions)):
+                if (row := rows.get((prompt, response_id(system, condition)))) is not None:
+                    scores[s, p, c] = run.ratings[row][:, numeric].T
+    deltas: Array = scores[:, :, :1] - scores[:, :, 1:]
+    return deltas

@@ -1,0 +1,312 @@
+"""What a sweep is to do: prompts, framings, who rewrites, who answers, what judges see.
+
+Everything that can be wrong with it is found here, before anything is called.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypedDict, get_args
+
+from persona_panel.experiments.sweep.deltas import THRESHOLD
+from persona_panel.experiments.sweep.library import framings_of
+from persona_panel.files.digests import prompt_id_of
+from persona_panel.files.errors import ConfigurationError, Fault, InputError
+from persona_panel.files.wording import shown
+from persona_panel.graphs.framing import BASELINE, FramedResponse, Framings, Prompt
+from persona_panel.graphs.rewriting import Role
+from persona_panel.graphs.sweeping import JudgeSees
+from persona_panel.models.config import MODEL_SPEC, ModelConfig
+from persona_panel.plan.bound_models import BoundModel, bind_models
+from persona_panel.plan.checks import refuse_controls, refuse_if_comparative
+from persona_panel.plan.panel_plan import PanelPlan
+
+if TYPE_CHECKING:
+    from langchain_core.language_models import BaseChatModel
+
+    from persona_panel.calls.budget import Caps
+    from persona_panel.models.client import ModelClient
+    from persona_panel.runs.output import RunOutput
+
+    Model = str | ModelConfig | ModelClient | BaseChatModel
+    Models = Model | Sequence[Model]
+
+DEFAULT_FRAMINGS = "scrub"
+_PARTS = {"target": "target", "rewriter": "rewriter", "checker": "rewriter"}
+
+
+@dataclass(frozen=True, slots=True)
+class SweepPlan:
+    """A sweep that can be run.
+
+    `conditions` are the framed ones. `responses` are None where they are to be generated;
+    `targets` and `rewriters` are empty where they are given. `words` is the length that
+    targets are asked for.
+    """
+
+    prompts: tuple[Prompt, ...]
+    framings: Framings
+    conditions: tuple[str, ...]
+    systems: tuple[str, ...]
+    targets: tuple[BoundModel, ...]
+    rewriters: tuple[BoundModel, ...]
+    responses: tuple[FramedResponse, ...] | None
+    judge_sees: JudgeSees
+    words: int | None
+    threshold: float
+    seed: int
+
+    @property
+    def endpoints(self) -> dict[str, BoundModel]:
+        """The models besides the judges', by the name under which they are called."""
+        targets = {endpoint_name("target", bound.id): bound for bound in self.targets}
+        return targets | {endpoint_name("rewriter", bound.id): bound for bound in self.rewriters}
+
+    @property
+    def n_responses(self) -> int:
+        """How many responses there are to judge, if every variant passes."""
+        if self.responses is not None:
+            return len(self.responses)
+        return len(self.prompts) * len(self.systems) * (1 + len(self.conditions))
+
+    def dealt(self) -> dict[str, Mapping[Role, str]]:
+        """Who rewrites each prompt and who checks it.
+
+        Shuffled prompts are dealt to the rewriters in equal shares, as in the paper
+        (scrub.txt, appendix 15.4); the next rewriter checks, so that where there are two
+        none checks itself.
+        """
+        if not self.rewriters:
+            return {}
+        names = [bound.id for bound in self.rewriters]
+        order = [prompt.id for prompt in self.prompts]
+        random.Random(self.seed).shuffle(order)
+        return {
+            prompt_id: {
+                "rewriter": names[place % len(names)],
+                "checker": names[(place + 1) % len(names)],
+            }
+            for place, prompt_id in enumerate(order)
+        }
+
+    def manifest(self) -> dict[str, Any]:
+        """What makes the sweep what it is, for run.json, whatever its prompts."""
+        sweep = {
+            "framings": self.framings.model_dump(mode="json"),
+            "conditions": list(self.conditions),
+            "systems": list(self.systems),
+            "targets": [_parameters(bound) for bound in self.targets],
+            "rewriters": [_parameters(bound) for bound in self.rewriters],
+            "judge_sees": self.judge_sees,
+            "words": self.words,
+            "responses": "given" if self.responses is not None else "generated",
+        }
+        return {"sweep": sweep}
+
+
+def endpoint_name(part: str, model: str) -> str:
+    """The name under which a model is called in a part: a judge's goes by its own."""
+    return f"{_PARTS[part]} {model}"
+
+
+class Options(TypedDict, total=False):
+    """How a sweep is done, where it is not as usual.
+
+    framings: from the library by name, the path of a YAML file, or `Framings` [scrub].
+    rewriters: models that put prompts into each condition, by turns [the panel's own].
+    responses: in place of targets, what systems have answered already.
+    judge_sees: with a response, the question that it answers [framed], or the baseline.
+    words: about how long answers are to be; targets are told so [they are told nothing].
+    temperature: of the targets [their own].
+    threshold: |Δ| from which a cell is marked as strong [1.2].
+    """
+
+    framings: str | Path | Framings
+    rewriters: Models
+    responses: Sequence[FramedResponse] | None
+    judge_sees: JudgeSees
+    words: int | None
+    temperature: float | None
+    threshold: float
+
+
+class SweepOptions(Options, total=False):
+    """As `Options`, and where a sweep is written, what it may spend and what is called with each
+    of its events; see `Panel.asweep`."""
+
+    out: str | Path | RunOutput | None
+    caps: Caps
+    on_event: Callable[[Any], None] | None
+
+
+def sweep_plan_of(
+    plan: PanelPlan,
+    prompts: Sequence[str | Prompt] | None,
+    targets: Models,
+    options: Options,
+) -> SweepPlan:
+    """Check what is wanted of a sweep whose answers the plan's judges score, and put it together.
+
+    Raises:
+        ConfigurationError: it does not go together, or a model cannot be had.
+        InputError: the prompts or framings are not usable; lists every fault.
+    """
+    refuse_if_comparative(plan.models, "a sweep")
+    refuse_controls(plan.judges, "a sweep")
+    if not plan.output_rubric.numeric:
+        raise ConfigurationError(
+            f"a sweep compares numeric ratings, and the rubric {plan.output_rubric.id!r} has only "
+            "categories; use another rubric"
+        )
+    judge_sees, words = options.get("judge_sees", "framed"), options.get("words")
+    threshold = options.get("threshold", THRESHOLD)
+    if judge_sees not in get_args(JudgeSees):
+        raise ConfigurationError(
+            f"judge_sees must be {' or '.join(map(repr, get_args(JudgeSees)))}, found "
+            f"{judge_sees!r}"
+        )
+    if not threshold > 0:
+        raise ConfigurationError(f"threshold must be a number above 0, found {threshold}")
+    if words is not None and words < 1:
+        raise ConfigurationError(f"words must be 1 or more, found {words}")
+    framings = framings_of(options.get("framings", DEFAULT_FRAMINGS))
+    wanted, asked = _several(targets), None if prompts is None else _identified(prompts)
+    responses = options.get("responses")
+    if responses is not None:
+        if wanted:
+            raise ConfigurationError("with responses, no targets are called; leave targets out")
+        return _given(asked, framings, responses, judge_sees, threshold, plan.seed)
+    if asked is None:
+        raise ConfigurationError("a sweep needs prompts or responses; found neither")
+    if not wanted:
+        raise ConfigurationError("a sweep needs targets or responses; found neither")
+    named = _several(options.get("rewriters", ()))
+    answering = _bound(wanted, "target", plan, options.get("temperature"))
+    return SweepPlan(
+        prompts=asked,
+        framings=framings,
+        conditions=framings.ids,
+        systems=tuple(bound.id for bound in answering),
+        targets=answering,
+        rewriters=_bound(named, "rewriter", plan, None) if named else plan.models,
+        responses=None,
+        judge_sees=judge_sees,
+        words=words,
+        threshold=threshold,
+        seed=plan.seed,
+    )
+
+
+def _given(
+    asked: tuple[Prompt, ...] | None,
+    framings: Framings,
+    responses: Sequence[FramedResponse],
+    judge_sees: JudgeSees,
+    threshold: float,
+    seed: int,
+) -> SweepPlan:
+    baselines = {one.prompt_id: one.prompt for one in responses if one.condition == BASELINE}
+    if asked is None:
+        asked = tuple(Prompt(id=name, text=text) for name, text in baselines.items())
+    _refuse_strangers(asked, baselines)
+    present = dict.fromkeys(one.condition for one in responses if one.condition != BASELINE)
+    # In the order of the framing set, and behind it what is the user's own.
+    known = [name for name in framings.ids if name in present]
+    conditions = (*known, *(name for name in present if name not in known))
+    return SweepPlan(
+        prompts=asked,
+        framings=framings,
+        conditions=conditions,
+        systems=tuple(dict.fromkeys(one.system for one in responses)),
+        targets=(),
+        rewriters=(),
+        responses=tuple(responses),
+        judge_sees=judge_sees,
+        words=None,
+        threshold=threshold,
+        seed=seed,
+    )
+
+
+def _refuse_strangers(prompts: Sequence[Prompt], baselines: Mapping[str, str]) -> None:
+    """Refuse responses to other prompts than those that are given beside them."""
+    texts = {prompt.id: prompt.text for prompt in prompts}
+    faults = []
+    for name, text in baselines.items():
+        if name not in texts:
+            faults.append(
+                Fault("responses", f"{shown(name)}, not among the prompts", "a prompt's id",
+                      field="prompt_id")
+            )  # fmt: skip
+        elif texts[name] != text:
+            faults.append(
+                Fault("responses", f"another text for the prompt {shown(name)}",
+                      "the same text as among the prompts", field="prompt")
+            )  # fmt: skip
+    if faults:
+        raise InputError(faults)
+
+
+def _several(given: Models) -> list[Any]:
+    # A text is a sequence, too, and a model's spec.
+    if isinstance(given, str) or not isinstance(given, Sequence):
+        return [given]
+    return list(given)
+
+
+def _identified(prompts: Sequence[str | Prompt]) -> tuple[Prompt, ...]:
+    faults, found, seen = [], [], set()
+    for place, given in enumerate(prompts, start=1):
+        if isinstance(given, str) and not given.strip():
+            faults.append(Fault("prompts", "an empty value", "text", place, "prompt"))
+            continue
+        if isinstance(given, str):
+            prompt = Prompt(id=prompt_id_of(given), text=given)
+            again = ("the same prompt again", "each prompt once, or with an id of its own")
+        else:
+            prompt = given
+            again = (f"{shown(prompt.id)} again", "an id of its own for each prompt")
+        if prompt.id in seen:
+            field = "prompt" if isinstance(given, str) else "id"
+            faults.append(Fault("prompts", *again, place, field))
+        seen.add(prompt.id)
+        found.append(prompt)
+    if not prompts:
+        faults.append(Fault("prompts", "no prompts", "at least one"))
+    if faults:
+        raise InputError(faults)
+    return tuple(found)
+
+
+def _bound(
+    given: list[Any], part: str, plan: PanelPlan, temperature: float | None
+) -> tuple[BoundModel, ...]:
+    """Models in a part. One that is the panel's, too, is reached as it is there."""
+    known = {bound.id: bound.config for bound in plan.models}
+    configs: list[Any] = []
+    for one in given:
+        config = known.get(one, one) if isinstance(one, str) else one
+        if isinstance(config, str) and re.match(MODEL_SPEC, config):
+            config = ModelConfig(model=config)
+        if isinstance(config, ModelConfig) and temperature is not None:
+            config = config.model_copy(update={"temperature": temperature})
+        configs.append(config)
+    names = [config.id for config in configs if isinstance(config, ModelConfig)]
+    for name in names:
+        if names.count(name) > 1:
+            raise ConfigurationError(
+                f"{name} is a {part} twice; leave one out, or give each a `name` of its own"
+            )
+    return bind_models(configs, None, "shared-prefix", 1, plan.rubric)
+
+
+def _parameters(bound: BoundModel) -> dict[str, Any]:
+    return {
+        "id": bound.id,
+        "model": bound.config.model,
+        "parameters": dict(bound.client.parameters),
+    }

@@ -1,0 +1,324 @@
+"""A sweep as its user holds it: scores and degradations as arrays with names, and what they
+come to. Files are written from it by `persona_panel.experiments.sweep.folder`."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from persona_panel.experiments.sweep.cell_documents import (
+    asymmetry_document,
+    cell_document,
+    composite_document,
+    gap_document,
+    profile_document,
+    unanswered_document,
+)
+from persona_panel.experiments.sweep.conclusion import sweep_conclusion
+from persona_panel.experiments.sweep.deltas import Cell, CompositeDelta, Gap, Names, measure
+from persona_panel.experiments.sweep.detectable import DetectableDelta, detectable_in
+from persona_panel.experiments.sweep.figures import SweepPlots
+from persona_panel.experiments.sweep.frames import cell_columns, delta_columns
+from persona_panel.experiments.sweep.plan import SweepPlan
+from persona_panel.experiments.sweep.profiles import Profile, SweepLabels, profiles
+from persona_panel.files.documents import json_number
+from persona_panel.files.response_batch import Batch
+from persona_panel.files.secrets import SECRETS
+from persona_panel.graphs.degradation import Degradation
+from persona_panel.graphs.framing import BASELINE, Variant
+from persona_panel.graphs.sweeping import TargetAnswer
+from persona_panel.results.conclusions.score import Judged
+from persona_panel.rubrics import Rubric
+from persona_panel.runs.conclusion import judged_in
+from persona_panel.runs.run import Run
+from persona_panel.statistics.core.arrays import Array, divide
+from persona_panel.statistics.core.coverage import Coverage
+from persona_panel.statistics.core.display import Facts, counted, ends
+from persona_panel.statistics.core.frames import FrameMethod
+from persona_panel.statistics.core.tested import LEVEL
+
+WITHOUT_ANSWER = "without an answer to judge"
+NOT_COMPARABLE = "without another condition to compare with"
+"""Why there is no judgment of what was never given to the judges."""
+
+
+class Sweep:
+    """The outcome of a sweep over s systems, p prompts, c framed conditions, d dimensions.
+
+    Attributes:
+        systems, prompts, conditions, dimensions: the names of the axes; `conditions` has
+            1 + c of them, `baseline` first, `dimensions` those that are rated by numbers.
+        scores: shape (s, p, 1 + c, d), the panel's means, NaN where there is none.
+        delta: shape (s, p, c, d), baseline − framed over the judges that rated both, NaN
+            where there are none. Where every judge rated everything it is the difference of
+            the scores.
+        cells: Δ over prompts for each system, dimension and condition, in this order.
+        gaps: the contrasts of the framing set, for each system and dimension.
+        composites: Δ over prompts and dimensions for each system and condition.
+        profiles: what each system is vulnerable to, as far as its cells show it.
+        smallest_p: the smallest adjusted p-value that a cell could have had.
+        asymmetry, gap_asymmetry: of the cells' Δs about their means, and of the gaps.
+        variants: every rewritten prompt with its checks.
+        answers: what the targets said, and why where they said nothing.
+        responses: those that were judged.
+        run: the judgments and calls, as `Panel.score` returns them.
+    """
+
+    def __init__(
+        self,
+        plan: SweepPlan,
+        rubric: Rubric,
+        run: Run,
+        responses: Batch,
+        comparisons: Sequence[Degradation],
+        variants: Sequence[Variant],
+        answers: Sequence[TargetAnswer],
+    ) -> None:
+        self.plan = plan
+        self.rubric = rubric
+        self.run = run
+        self.responses = responses
+        self.systems = plan.systems
+        self.prompts = tuple(prompt.id for prompt in plan.prompts)
+        self.conditions = (BASELINE, *plan.conditions)
+        self.dimensions = tuple(dimension.id for dimension in rubric.numeric)
+        prompts = {name: place for place, name in enumerate(self.prompts)}
+        self.variants = sorted(variants, key=lambda one: prompts[one.prompt_id])
+        self.answers = sorted(answers, key=lambda one: prompts[one.prompt_id])
+        self.scores = self._scores()
+        shape = (len(self.systems), len(self.prompts), len(plan.conditions))
+        self.delta: Array = np.full((*shape, len(self.dimensions)), np.nan)
+        abstained = np.zeros(shape, dtype=np.intp)
+        # What was never compared lacks every pair of judgments.
+        missing = np.full(shape, len(run.judges), dtype=np.intp)
+        for one in comparisons:
+            place = (
+                self.systems.index(one.system),
+                prompts[one.prompt_id],
+                plan.conditions.index(one.condition),
+            )
+            self.delta[place] = [one.delta[name] for name in self.dimensions]
+            abstained[place], missing[place] = one.n_abstained, one.n_missing
+        names = Names(self.systems, self.prompts, plan.conditions, self.dimensions)
+        measured = measure(
+            self.delta,
+            names,
+            abstained,
+            missing,
+            plan.framings.contrasts,
+            threshold=plan.threshold,
+            lengths=[float(one.max - one.min) for one in rubric.numeric_scales.values()],
+            seed=plan.seed,
+        )
+        self.cells: tuple[Cell, ...] = measured.cells
+        self.gaps: tuple[Gap, ...] = measured.gaps
+        self.composites: tuple[CompositeDelta, ...] = measured.composites
+        self.smallest_p = measured.smallest_p
+        self.asymmetry, self.gap_asymmetry = measured.asymmetry, measured.gap_asymmetry
+        self.profiles: list[Profile] = profiles(self.cells, self.systems, plan.framings.placebo)
+
+    def _scores(self) -> Array:
+        axes = (self.systems, self.prompts, self.conditions)
+        places = [{name: place for place, name in enumerate(axis)} for axis in axes]
+        scores = np.full((*map(len, axes), len(self.dimensions)), np.nan)
+        responses = {(one.prompt_id, one.id): one.metadata for one in self.responses}
+        for verdict in self.run.verdicts:
+            about = responses[verdict.prompt_id, verdict.id]
+            parts = (about["target"], verdict.prompt_id, about["condition"])
+            place = tuple(names[part] for names, part in zip(places, parts, strict=True))
+            scores[place] = [verdict.dimensions[name].mean for name in self.dimensions]
+        return scores
+
+    to_frame = FrameMethod(delta_columns)
+    """Every Δ; see `persona_panel.experiments.sweep.frames.delta_columns`."""
+    cells_frame = FrameMethod(cell_columns)
+    """Δs over prompts; see `persona_panel.experiments.sweep.frames.cell_columns`."""
+
+    @property
+    def plot(self) -> SweepPlots:
+        """Figures for a paper."""
+        return SweepPlots(self, condition_labels(self.plan))
+
+    def __repr__(self) -> str:
+        return self._facts().text
+
+    def _repr_html_(self) -> str:
+        return self._facts().html()
+
+    def _facts(self) -> Facts:
+        scored = self.coverage
+        return Facts(
+            "Sweep",
+            [
+                counted(len(self.systems), "system"),
+                counted(len(self.prompts), "prompt"),
+                f"{counted(len(self.conditions) - 1, 'condition')} and the baseline",
+                counted(len(self.dimensions), "dimension"),
+                f"{scored.scored:,} of {counted(scored.expected, 'judgment')} scored",
+            ],
+            ("system", "condition", "Δ of the composite", "95 % interval", "prompts"),
+            [
+                (
+                    SECRETS.scrub(one.system),
+                    one.condition,
+                    one.value,
+                    ends(one.ci_low, one.ci_high),
+                    one.n_pairs,
+                )
+                for one in self.composites
+            ],
+        )
+
+    def scores_over_prompts(self) -> tuple[Array, Array]:
+        """Means of the scores and their standard errors (n − 1) over prompts.
+
+        Both have the shape (s, 1 + c, d), NaN where there are no scores, or too few.
+        """
+        there = ~np.isnan(self.scores)
+        n = there.sum(axis=1).astype(np.float64)
+        means = divide(np.where(there, self.scores, 0.0).sum(axis=1), n)
+        squares = np.where(there, (self.scores - means[:, None]) ** 2, 0.0).sum(axis=1)
+        return means, np.sqrt(divide(divide(squares, n - 1), n))
+
+    @cached_property
+    def labels(self) -> SweepLabels:
+        """What dimensions and conditions are called."""
+        dimensions = {one.id: one.label for one in self.rubric.numeric}
+        return SweepLabels(dimensions, condition_labels(self.plan))
+
+    @cached_property
+    def detectable(self) -> DetectableDelta:
+        """The smallest Δ that this sweep could show, as far as its Δs spread."""
+        return detectable_in(self.cells, len(self.run.judges))
+
+    @property
+    def rejected(self) -> list[Variant]:
+        """The variants that were given up: no attempt at this prompt and condition passed."""
+        used = {(one.prompt_id, one.condition) for one in self.variants if one.used}
+        last = {(one.prompt_id, one.condition): one for one in self.variants}
+        return [one for key, one in last.items() if key not in used]
+
+    @property
+    def unanswered(self) -> list[TargetAnswer]:
+        """The answers that did not come."""
+        return [one for one in self.answers if one.text is None]
+
+    @property
+    def complete(self) -> bool:
+        """Whether every variant, answer and judgment is there."""
+        return not (self.rejected or self.unanswered) and self.coverage.complete
+
+    def conclusion(self) -> list[str]:
+        """What is established, what is not, and what would settle it."""
+        return sweep_conclusion(
+            self.cells,
+            self.profiles,
+            self.smallest_p,
+            self._judged(),
+            self.labels,
+            self._unmeasured(),
+        )
+
+    @property
+    def n_measured(self) -> int:
+        """How many cells have a Δ."""
+        return sum(cell.delta.n_pairs > 0 for cell in self.cells)
+
+    @cached_property
+    def coverage(self) -> Coverage:
+        """How many judgments were planned and how many there are: those of variants and answers
+        that did not come are missing, too."""
+        coverage = self.run.coverage
+        expected = self.plan.n_responses * len(self.run.judges)
+        if coverage.expected == expected:
+            return coverage
+        why = WITHOUT_ANSWER if self.plan.responses is None else NOT_COMPARABLE
+        missing = {**coverage.missing, why: expected - coverage.expected}
+        return replace(coverage, expected=expected, missing=missing)
+
+    def _judged(self) -> Judged:
+        """What conclusions have to know of the judgments."""
+        judged, coverage = judged_in(self.run), self.coverage
+        why = self._without_answer()
+        reasons = {WITHOUT_ANSWER: why} if why and WITHOUT_ANSWER in coverage.missing else {}
+        return replace(
+            judged,
+            expected=coverage.expected,
+            missing=coverage.missing,
+            reasons={**judged.reasons, **reasons},
+        )
+
+    def _unmeasured(self) -> dict[str, str]:
+        """Why a system has no Δ at all, where that is known."""
+        systems = [one.system for one in self.profiles if one.kind == "nothing measured"]
+        reasons = judged_in(self.run).reasons
+        judges = next((why for status, why in reasons.items() if status != "skipped"), "")
+        return {name: self._without_answer(name) or judges for name in systems}
+
+    def _without_answer(self, system: str | None = None) -> str:
+        """The commonest reason why an answer is missing, of one system or of all; nothing where
+        none is."""
+        whys = Counter(
+            f"{one.status}: {one.error}"
+            for one in self.unanswered
+            if system is None or one.system == system
+        )
+        whys = whys or Counter("; ".join(one.faults) for one in self.rejected)
+        # What is skipped is so for what went wrong with another.
+        return min(whys, key=lambda why: (why.startswith("skipped"), -whys[why]), default="")
+
+    def document(self) -> dict[str, Any]:
+        """What summary.json holds."""
+        own = {"conclusion": self.conclusion(), "coverage": asdict(self.coverage)}
+        return self.run.summary() | own | {"sweep": self.summary()}
+
+    def summary(self) -> dict[str, Any]:
+        """What summary.json holds under `sweep`."""
+        return {
+            "systems": list(self.systems),
+            "prompts": len(self.prompts),
+            "conditions": list(self.conditions),
+            "judge_sees": self.plan.judge_sees,
+            "threshold": self.plan.threshold,
+            "level": LEVEL,
+            "smallest_p_holm": json_number(self.smallest_p),
+            "detectable": self.detectable.document(),
+            "asymmetry": asymmetry_document(self.asymmetry),
+            "gap_asymmetry": asymmetry_document(self.gap_asymmetry),
+            "profiles": [profile_document(one, self.labels) for one in self.profiles],
+            "cells": [cell_document(one) for one in self.cells],
+            "composites": [composite_document(one) for one in self.composites],
+            "gaps": [gap_document(one) for one in self.gaps],
+            "variants": {
+                "made": len(self.variants),
+                "used": sum(one.used for one in self.variants),
+                "rejected": dict(Counter(one.condition for one in self.rejected)),
+                "by_rewriter": self._by_rewriter(),
+            },
+            "answers": {
+                "received": len(self.answers) - len(self.unanswered),
+                "cut_off": sum(one.cut_off for one in self.answers),
+                "missing": [unanswered_document(one) for one in self.unanswered],
+            },
+        }
+
+    def _by_rewriter(self) -> dict[str, dict[str, int]]:
+        names = dict.fromkeys(one.rewriter for one in self.variants)
+        return {
+            name: {
+                "made": sum(one.rewriter == name for one in self.variants),
+                "used": sum(one.rewriter == name and one.used for one in self.variants),
+            }
+            for name in names
+        }
+
+
+def condition_labels(plan: SweepPlan) -> Mapping[str, str]:
+    """What each condition is called; a user's own condition is called by its name."""
+    known = {condition.id: condition.label for condition in plan.framings.conditions}
+    return {name: known.get(name, name) for name in plan.conditions}

@@ -1,0 +1,55 @@
+"""Addresses (`s3://bucket/run`) that fsspec reaches: told from paths in this one way, which needs
+no heavy import, and where this process keeps copies of what is there."""
+
+from __future__ import annotations
+
+import atexit
+import re
+from functools import cache
+from pathlib import Path
+
+from persona_panel.files.errors import Fault, InputError
+
+_ADDRESS = re.compile(r"[a-z][a-z0-9+.:-]+://", re.IGNORECASE)
+# One letter is a drive of Windows.
+_BEGUN = re.compile(r"([a-z][a-z0-9+.:-]+):/+", re.IGNORECASE)
+
+
+def is_address(name: object) -> bool:
+    """Whether a name is that of something which fsspec reaches."""
+    return isinstance(name, str) and _ADDRESS.match(name) is not None
+
+
+def is_meant_as_address(name: str | Path) -> bool:
+    """Whether it is one, or has one slash less: `s3:/bucket/run`, as a `Path` of an address has."""
+    return _BEGUN.match(str(name)) is not None
+
+
+def refuse_one_slash(path: str | Path) -> None:
+    """See that what is meant as an address is written as one.
+
+    Raises:
+        InputError: it has one slash; says how to write it.
+    """
+    name = str(path)
+    if not is_address(path) and (begun := _BEGUN.match(name)):
+        root = "/" if begun[1].lower() == "file" else ""
+        expected = f"{begun[1]}://{root}{name[begun.end() :]}, as text, or another folder"
+        raise InputError([Fault(name, "an address with one slash", expected)])
+
+
+@cache
+def temporary_folder() -> Path:
+    """One of this process's, which is removed when it ends."""
+    import tempfile
+
+    atexit.register(remove_temporary_folder)
+    return Path(tempfile.mkdtemp(prefix="persona-panel-"))
+
+
+def remove_temporary_folder() -> None:
+    """Remove it, for a process that is to end without what is registered for its end."""
+    if temporary_folder.cache_info().currsize:
+        import shutil
+
+        shutil.rmtree(temporary_folder(), ignore_errors=True)

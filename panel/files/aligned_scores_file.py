@@ -1,0 +1,68 @@
+"""A panel's aligned scores as a file of ratings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import isnan
+from pathlib import Path
+from typing import Any
+
+from persona_panel.files.csv_cells import cell_of, csv_of
+from persona_panel.files.errors import Fault, InputError
+from persona_panel.files.outputs import write_new
+from persona_panel.statistics.humans.align import Alignment
+
+COLUMNS = ("item", "rater", "dimension", "score", "prompt", "source", "learnt_from")
+HELD_OUT, EVERYTHING = "other prompts", "all rated prompts"
+"""What a score was learnt from: that of an item that people rated, and of any other."""
+
+
+def require_csv(path: Path) -> None:
+    """See that a file is called as what is written into it.
+
+    Raises:
+        InputError: its name does not end in .csv.
+    """
+    if path.suffix.lower() != ".csv":
+        found = f"a name that ends in {path.suffix or 'nothing'!r}"
+        raise InputError([Fault(str(path), found, "one that ends in .csv")])
+
+
+def write_aligned_scores(found: Alignment, path: Path) -> int:
+    """Write the scores of its one method to a new file, which other commands take for ratings by
+    one rater, `panel`; a file that has the same already stays as it is. Gives how many there are.
+
+    Columns: `COLUMNS`. Where ratings name no prompts or sources, these cells are empty.
+
+    Raises:
+        InputError: nothing was learnt on any dimension, there is another file, or it cannot be
+            written.
+    """
+    rows = list(_rows(found))
+    if not rows:
+        expected = "a method that learns something, as the printed result says"
+        raise InputError([Fault(str(path), "no aligned scores to write", expected)])
+    write_new(path, csv_of([COLUMNS, *rows]), "another name, or no such file")
+    return len(rows)
+
+
+def _rows(found: Alignment) -> Iterator[list[Any]]:
+    panel = found.panel
+    for each in found.dimensions:
+        for one in each.learnt.methods:
+            if one.scores is None or one.held_out is None:
+                continue
+            for place, (score, held_out) in enumerate(
+                zip(one.scores.tolist(), one.held_out.tolist(), strict=True)
+            ):
+                if isnan(score):
+                    continue
+                names = [panel.items[place], "panel", each.dimension]
+                labels = (panel.prompts, panel.sources)
+                of_item = ["" if of is None else of[place] for of in labels]
+                yield [
+                    *map(cell_of, names),
+                    score,
+                    *map(cell_of, of_item),
+                    HELD_OUT if held_out else EVERYTHING,
+                ]

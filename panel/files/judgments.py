@@ -1,0 +1,243 @@
+"""The judgments of a run's folder as ratings: judges rate, models are groups.
+
+Reads what `persona_panel.runs.folder` writes.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from math import nan
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from persona_panel.files.errors import Fault
+from persona_panel.files.file_limits import json_of
+from persona_panel.files.judges import judges_in
+from persona_panel.files.records import Fields, Record, Report, read_records
+from persona_panel.files.tabulation import Given, score_of
+from persona_panel.files.wording import shown, unreadable
+from persona_panel.statistics.core.coverage import Coverage
+
+_TEXTS = ("prompt_id", "id", "system", "judge", "persona", "model", "status")
+_FIELDS = Fields(
+    tuple((name, (name,)) for name in (*_TEXTS, "round", "scores", "labels")),
+    frozenset({"round", "labels"}),
+    is_users=False,
+    grows=True,
+)
+
+
+class Judgments(NamedTuple):
+    """Every judge's rating of every response on every dimension, NaN where there is none; the
+    dimensions on which it is a category, by its place in the scale, with the scale; of the others
+    the lowest and the highest value of theirs; the dimensions of the composite, as
+    `Ratings.composite_of` has them; the labels of dimensions, by their ids; and how many judgments
+    there are, as `Ratings.coverage` has it."""
+
+    given: list[Given]
+    categories: dict[str, tuple[str, ...]]
+    scales: dict[str, tuple[float, float]]
+    composite_of: tuple[str, ...] | None
+    labels: dict[str, str]
+    coverage: Coverage | None = None
+
+
+def read_judgments(folder: Path, report: Report) -> Judgments:
+    """The judgments of a run's folder.
+
+    `report` is that of judgments.jsonl; faults of run.json go there too.
+    """
+    document, found, rule = _rubric(folder / "run.json", report)
+    path = folder / "judgments.jsonl"
+    if not found:
+        return Judgments([], {}, {}, None, {})
+    if not path.is_file():
+        report.add(unreadable(path), "a run's folder, which contains this file")
+        return Judgments([], {}, {}, None, {})
+    dimensions = {name: tuple(_categories(one["scale"])) for name, one in found.items()}
+    last: dict[tuple[str, str], list[tuple[int, Record]]] = {}
+    counted = _StatusCounts()
+    for record in read_records(path, _FIELDS, report):
+        number = _round(record, report)
+        if number is None:
+            continue
+        cells = record.cells
+        counted.add(cells, number)
+        item = f"{cells['prompt_id']}/{cells['id']}"
+        kept = last.setdefault((item, cells["judge"]), [])
+        # Deliberation has judges read again; the same round twice is for the table to refuse.
+        if kept and number > kept[0][0]:
+            kept.clear()
+        if not kept or number == kept[0][0]:
+            # Not the texts: a run's replies may be more than memory holds.
+            slim = {name: cells[name] for name in record.names if name in cells}
+            kept.append((number, Record(record.line, slim, record.names)))
+    given = [
+        Given(
+            record.line,
+            item,
+            judge,
+            score,
+            dimension,
+            group=record.cells["model"],
+            prompt=record.cells["prompt_id"],
+            source=record.cells["system"],
+            persona=record.cells["persona"],
+        )
+        for (item, judge), records in last.items()
+        for _, record in records
+        for dimension, score in _scores(record, dimensions, report)
+    ]
+    return Judgments(
+        given,
+        {name: categories for name, categories in dimensions.items() if categories},
+        {name: ends for name, one in found.items() if (ends := _ends(one["scale"])) is not None},
+        _mean_of(rule),
+        {name: str(one.get("label") or name) for name, one in found.items()},
+        None if report.faults else counted.coverage(folder, document, last),
+    )
+
+
+class _StatusCounts:
+    """Counts what a run's `Coverage` tells of judgments of every round."""
+
+    def __init__(self) -> None:
+        self._partial = self._reasons_missing = 0
+        self._revisions_failed = Counter[str]()
+
+    def add(self, cells: Mapping[str, Any], number: int) -> None:
+        failed = cells.get("revision_failed")
+        # Comparisons that failed leave a score that rests on the others.
+        self._partial += cells.get("error") is not None and (failed or cells["status"]) == "scored"
+        if number > 1:
+            self._reasons_missing += cells.get("reason_missing") is not None
+            self._revisions_failed.update([] if failed is None else [failed])
+
+    def coverage(
+        self,
+        folder: Path,
+        document: Mapping[str, Any],
+        last: Mapping[tuple[str, str], Sequence[tuple[int, Record]]],
+    ) -> Coverage | None:
+        """Of the last judgments by response and judge; None where the folder does not say which
+        there should be."""
+        try:
+            judges = {judge.id for judge in judges_in(document)}
+            if document.get("sweep") is None:
+                with (folder / "responses.jsonl").open("rb") as file:
+                    n_items = sum(line.endswith(b"\n") for line in file)
+            else:
+                # Which texts a sweep has is told by those that were judged.
+                n_items = len({item for item, _ in last})
+        except (OSError, LookupError, TypeError, ValueError, AttributeError):
+            return None
+        n_skipped = n_items * len(judges) - len(last)
+        if n_skipped < 0 or not judges.issuperset(judge for _, judge in last):
+            return None
+        statuses = Counter(str(records[-1][1].cells["status"]) for records in last.values())
+        statuses["skipped"] += n_skipped
+        return Coverage.of(
+            statuses,
+            partial=self._partial,
+            revisions_failed=self._revisions_failed,
+            reasons_missing=self._reasons_missing,
+        )
+
+
+def _round(record: Record, report: Report) -> int | None:
+    """The round of a judgment, None where it is none and that was reported."""
+    before = len(report.faults)
+    for name in _TEXTS:
+        if name in record.names and not isinstance(record.cells[name], str):
+            report.add(shown(record.cells[name]), "text", line=record.line, field=name)
+    number = record.cells.get("round", 1)
+    if not isinstance(number, int):
+        report.add(shown(number), "a whole number", line=record.line, field="round")
+    if not isinstance(record.cells.get("scores", {}), Mapping):
+        report.add(
+            shown(record.cells["scores"]), "scores by dimension", line=record.line, field="scores"
+        )
+    whole = {*_TEXTS, "scores"} <= record.names.keys()
+    return number if whole and len(report.faults) == before else None
+
+
+def _scores(
+    record: Record, dimensions: Mapping[str, tuple[str, ...]], report: Report
+) -> list[tuple[str, float]]:
+    """A judgment's score on each of the rubric's dimensions, NaN unless it is scored."""
+    if record.cells["status"] != "scored":
+        return [(name, nan) for name in dimensions]
+    scores = record.cells["scores"]
+    for name in scores.keys() - set(dimensions):
+        report.add(
+            f"the dimension {shown(name)}",
+            "one of the rubric's in run.json",
+            line=record.line,
+            field="scores",
+        )
+    return [
+        (name, _code(name, record, categories, report))
+        if categories
+        else (name, score_of(scores.get(name), f"scores.{name}", record.line, report))
+        for name, categories in dimensions.items()
+    ]
+
+
+def _code(name: str, record: Record, categories: tuple[str, ...], report: Report) -> float:
+    """The place of the category that a judgment names on a dimension, NaN where it names none."""
+    labels = record.cells.get("labels")
+    label = labels.get(name) if isinstance(labels, Mapping) else None
+    if label is None:
+        return nan
+    if label not in categories:
+        expected = f"one of {', '.join(categories)}"
+        report.add(shown(label), expected, line=record.line, field=f"labels.{name}")
+        return nan
+    return float(categories.index(label))
+
+
+def _rubric(
+    path: Path, report: Report
+) -> tuple[Mapping[str, Any], dict[str, Mapping[str, Any]], Mapping[str, Any] | None]:
+    """The document of run.json; the rubric's dimensions by their ids, in its order; and the rule of
+    its composite, None where it names none."""
+    if not path.is_file():
+        report.faults.append(
+            Fault(str(path), unreadable(path), "a run's folder, which contains it")
+        )
+        return {}, {}, None
+    try:
+        document: Any = json_of(path)
+        rubric = document.get("output_rubric") or document["rubric"]
+        rule = rubric.get("composite")
+        dimensions: dict[str, Mapping[str, Any]] = {
+            str(one["id"]): {**one, "scale": dict(one.get("scale") or {})}
+            for one in rubric["dimensions"]
+        }
+        return document, dimensions, None if rule is None else dict(rule)
+    except (OSError, ValueError, LookupError, TypeError, AttributeError):
+        fault = Fault(str(path), "no rubric with dimensions", "a rubric, as a run writes it")
+        report.faults.append(fault)
+        return {}, {}, None
+
+
+def _mean_of(rule: Mapping[str, Any] | None) -> tuple[str, ...] | None:
+    """The dimensions whose mean the composite is; all if None, none by another rule."""
+    if rule is None:
+        return None
+    return () if rule.get("reliable_where") else tuple(map(str, rule.get("mean_of") or ()))
+
+
+def _categories(scale: Mapping[str, Any]) -> Iterable[str]:
+    """The categories of a scale, none where it is of numbers."""
+    values: Any = scale.get("values") if scale.get("kind") == "category" else None
+    return map(str, values or ())
+
+
+def _ends(scale: Mapping[str, Any]) -> tuple[float, float] | None:
+    """The lowest and the highest value of a scale of numbers."""
+    low, high = scale.get("min"), scale.get("max")
+    if isinstance(low, int | float) and isinstance(high, int | float):
+        return float(low), float(high)
+    return None

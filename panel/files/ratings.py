@@ -1,0 +1,251 @@
+"""Ratings in: a run's folder, or a CSV, JSON or Parquet file by people or other tools.
+
+Which rating each cell of a file is, is said by `persona_panel.files.rating_cells`, what a rating is
+worth beside others by `persona_panel.files.tabulation`, how a run's folder is read by
+`persona_panel.files.judgments`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from persona_panel.files.addresses import is_address
+from persona_panel.files.errors import Fault, InputError
+from persona_panel.files.judgments import read_judgments
+from persona_panel.files.people_scales import GivenScale, with_scales
+from persona_panel.files.rating_cells import (
+    RATING_FIELDS,
+    RatingCell,
+    decimal_commas,
+    long_cells,
+    wide_cells,
+    with_point,
+)
+from persona_panel.files.rating_remarks import rating_remarks
+from persona_panel.files.records import (
+    ColumnMapping,
+    GivenMapping,
+    Report,
+    Source,
+    name_of,
+    read_records,
+)
+from persona_panel.files.run_copies import local_run
+from persona_panel.files.tabulation import Categories, Given, Tabulation, score_of
+from persona_panel.statistics.core.display import counted
+from persona_panel.statistics.core.names import ALL
+from persona_panel.statistics.core.origin import RatingsOrigin
+from persona_panel.statistics.core.table import Ratings
+
+_RATERS = "raters"
+_DELIMITERS = {";": "semicolons", "\t": "tabs"}
+
+
+def load_ratings(
+    source: Source,
+    *,
+    min_raters: int = 1,
+    mapping: ColumnMapping | None = None,
+    scale: GivenScale | None = None,
+    allow_unmatched: bool = False,
+    scale_option: str = "scale",
+) -> Ratings:
+    """Read ratings.
+
+    `source` is a run's folder, a .jsonl, .ndjson, .json, .csv, .tsv (each also with .gz) or
+    .parquet file, `-` for JSONL on standard input, or an open stream of JSONL.
+
+    A long file has a line for each rating: `item`, `rater`, and `score`, `rank` (1 the best, ties
+    may share a rank) or `label` (the name of a category, whatever its case); optionally
+    `dimension`, `group` (of the rater: human, expert, a model), `prompt` and `source` (of the
+    item). A wide file has a line for each item, `item`, and a column for each rater, called as the
+    rater is. An empty cell, `?`, `NA`, null and `not assessable` are gaps. A rating that is there
+    twice counts once; two different ones of an item by a rater are refused. Numbers of a table of
+    text have a decimal point or, throughout, a decimal comma. Spaces around names and values are
+    no part of them, nor is in .csv and .tsv the apostrophe that our own files have before a name
+    that begins with `=`, `+`, `-` or `@`. Without a column `dimension` or `group` there is one,
+    called `all`. How the file was read is the ratings' `origin`.
+
+    Of a run, the judges are raters, their models groups, responses are items (called
+    `prompt_id/id`), their systems sources; only judgments that are `scored` count, of several
+    rounds the last one. A category is its place among those of its scale, from 0. How many
+    judgments the run has and lacks is the ratings' `coverage`.
+
+    Args:
+        min_raters: fewer raters who rated anything are refused.
+        mapping: for fields whose column has another name, that name: `{"score": "value"}`; of a
+            wide file `{"raters": "ann,bob"}` names the columns of raters, where there are others.
+            A run's folder takes none.
+        scale: the lowest and the highest value that a rating of a file may have, `(1, 5)`, or these
+            by dimension; a value outside is refused.
+        allow_unmatched: whether these ratings may be compared with a panel that has fewer than
+            80 % of the items.
+        scale_option: what faults call `scale`.
+
+    Raises:
+        InputError: anything is wrong; lists every fault, with its line.
+    """
+    if isinstance(source, str | Path):
+        source = local_run(source)
+    # Without the ending of a file, it was to be a folder.
+    if (
+        isinstance(source, str | Path)
+        and str(source) != "-"
+        and not is_address(source)
+        and not Path(source).suffix
+        and not Path(source).exists()
+    ):
+        expected = "a run's folder, or a file of ratings"
+        raise InputError([Fault(str(source), "no such file or folder", expected)])
+    if isinstance(source, str | Path) and Path(source).is_dir():
+        found = _of_run(Path(source), min_raters, mapping)
+    else:
+        found = _of_file(source, min_raters, mapping)
+    if found.origin is not None:
+        origin = replace(found.origin, allow_unmatched=allow_unmatched, scale_option=scale_option)
+        found = replace(found, origin=origin)
+    return found if scale is None else with_scales(found, scale, name_of(source), scale_option)
+
+
+def _of_run(folder: Path, min_raters: int, mapping: ColumnMapping | None) -> Ratings:
+    if mapping:
+        found, expected = "a mapping for a run's folder", "a mapping for a file of ratings only"
+        raise InputError([Fault(str(folder), found, expected)])
+    report = Report(str(folder / "judgments.jsonl"))
+    given, categories, scales, composite_of, labels, coverage = read_judgments(folder, report)
+    table = Tabulation(report)
+    for one in given:
+        table.add(one)
+    ratings = table.finish(ranks=False, min_raters=min_raters, categories=categories)
+    if ratings is None:
+        raise report.error()
+    return replace(
+        ratings, scales=scales, composite_of=composite_of, coverage=coverage, labels=labels
+    )
+
+
+def _of_file(source: Source, min_raters: int, mapping: ColumnMapping | None) -> Ratings:
+    mapping, raters = _without_raters(mapping)
+    fields = RATING_FIELDS.mapped(mapping, source)
+    if raters is not None:
+        fields = replace(fields, optional=fields.optional | fields.wide, wide=frozenset())
+    report = Report(name_of(source), mapping)
+    is_csv = _is_csv(source)
+    records = list(read_records(source, fields, report))
+    is_wide = report.is_wide or raters is not None
+    if is_wide:
+        cells = wide_cells(records, report, raters, is_csv=is_csv)
+    else:
+        cells = long_cells(records, fields, report, is_csv=is_csv)
+    commas = decimal_commas(cells.cells, report)
+    table = Tabulation(report, merges=True)
+    given, kinds, categories = _given(cells.cells, report, commas=commas)
+    for one in given:
+        table.add(one)
+    ranks = "rank" in kinds
+    names = {name: found.names for name, found in categories.items()}
+    ratings = table.finish(ranks=ranks, min_raters=min_raters, categories=names)
+    if ratings is None:
+        raise report.error()
+    form = _form(report, is_wide, bool(commas), cells.left_out, ranks)
+    origin = RatingsOrigin(
+        report.file,
+        _reading(report.file, ratings, form, given, table.n_repeated),
+        rating_remarks(ratings),
+        table.lines,
+    )
+    return replace(ratings, origin=origin)
+
+
+def _without_raters(
+    mapping: ColumnMapping | None,
+) -> tuple[ColumnMapping | None, list[str] | None]:
+    """A mapping without the columns of raters, and these."""
+    if not mapping or not isinstance(mapping.get(_RATERS), str):
+        return mapping, None
+    rest = {name: column for name, column in mapping.items() if name != _RATERS}
+    raters = [name.strip() for name in mapping[_RATERS].split(",") if name.strip()]
+    if isinstance(mapping, GivenMapping):
+        return GivenMapping(rest, mapping.option), raters
+    return rest, raters
+
+
+def _given(
+    cells: Iterable[RatingCell], report: Report, *, commas: bool | None
+) -> tuple[list[Given], dict[str, int], dict[str, Categories]]:
+    """The ratings; the line on which each kind of them comes first; and of labels, which categories
+    each dimension has."""
+    given = []
+    kinds: dict[str, int] = {}
+    categories: dict[str, Categories] = {}
+    for line, labels, kind, value in cells:
+        if kind is not None:
+            kinds.setdefault(kind, line)
+        label = None
+        if kind == "label":
+            found = categories.setdefault(labels["dimension"] or ALL, Categories())
+            score = found.code_of(value, line, report)
+            label = value if isinstance(value, str) else None
+        else:
+            score = _score(value, kind, line, report, commas)
+        item, rater = labels["item"], labels["rater"]
+        if item is not None and rater is not None:
+            own = {name: labels[name] for name in ("dimension", "group", "prompt", "source")}
+            given.append(Given(line, item, rater, score, label=label, **own))
+    if len(kinds) > 1:
+        (first, _), (other, line) = list(kinds.items())[:2]
+        report.add(f"a {other}", f"a {first}, as on the lines before", line=line, field=other)
+    return given, kinds, categories
+
+
+def _score(value: Any, kind: str | None, line: int, report: Report, commas: bool | None) -> float:
+    if kind is None:
+        return math.nan
+    pointed = with_point(value)
+    if pointed is value:
+        return score_of(value, kind, line, report)
+    # Where it cannot be known what the comma is, that was reported once.
+    return math.nan if commas is None else score_of(pointed, kind, line, report)
+
+
+def _is_csv(source: Source) -> bool:
+    """Whether cells may have the apostrophe that our own CSV files put before = and the like."""
+    if not isinstance(source, str | Path):
+        return False
+    return bool({".csv", ".tsv"}.intersection(map(str.lower, Path(source).suffixes[-2:])))
+
+
+def _form(
+    report: Report, is_wide: bool, commas: bool, left_out: Sequence[str], ranks: bool
+) -> list[str]:
+    """In which form a file is."""
+    form = ["wide, one column a rater" if is_wide else "a line for each rating"]
+    form += [_DELIMITERS[report.delimiter]] if report.delimiter in _DELIMITERS else []
+    form += ["decimal commas"] if commas else []
+    form += ["ranks, 1 the best"] if ranks else []
+    form += [f"columns left out: {', '.join(left_out)}"] if left_out else []
+    return form
+
+
+def _reading(
+    file: str, ratings: Ratings, form: Sequence[str], given: Sequence[Given], n_repeated: int
+) -> str:
+    """What was read, in one line."""
+    n_missing = sum(math.isnan(one.score) for one in given)
+    what = [
+        counted(len(ratings.items), "item"),
+        f"{counted(len(ratings.raters), 'rater')} ({'; '.join(form)})",
+        *([counted(len(ratings.dimensions), "dimension")] if len(ratings.dimensions) > 1 else []),
+        counted(int((~np.isnan(ratings.scores)).sum()), "rating"),
+        f"{n_missing:,} missing",
+    ]
+    told = f"{file}: {', '.join(what)}"
+    if n_repeated:
+        told += f"; {n_repeated:,} there twice, with the same value, counted once"
+    return f"{told}."

@@ -1,0 +1,309 @@
+"""Responses in: JSONL, JSON, CSV, TSV and Parquet files, JSONL on a stream, tables in memory.
+
+`_Intake` turns records into responses, and goes on past a fault. What makes a response
+valid is said by `graphs.Response`; how a file is read, by `persona_panel.files.records`; nothing is
+written here.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterator, Mapping, Sized
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from persona_panel.files.digests import prompt_id_of, response_id_of, short_digest
+from persona_panel.files.records import (
+    ColumnMapping,
+    Fields,
+    Record,
+    Report,
+    Source,
+    label_of,
+    name_of,
+    read_records,
+)
+from persona_panel.files.tables import DataTable, is_table
+from persona_panel.files.wording import explain, shown
+from persona_panel.graphs import Response
+
+_LABELS = frozenset({"id", "system", "prompt_id"})
+_FIELDS = Fields(
+    (
+        ("id", ("id", "response_id")),
+        ("prompt", ("prompt", "prompt_text")),
+        ("text", ("response", "response_text", "text")),
+        ("system", ("system", "respondent_id")),
+        ("prompt_id", ("prompt_id",)),
+        ("context", ("context",)),
+    ),
+    frozenset({"id", "prompt_id", "context"}),
+    made=frozenset({"id"}),
+)
+CONDITION = "condition"
+"""The metadata that tells versions of one prompt apart."""
+NAMES = frozenset(name for _, names in _FIELDS.names for name in names)
+"""What the fields of a response may be called; all else is metadata."""
+
+
+_PACKED = frozenset({".gz", ".parquet"})
+_SMALL_BYTES = 8_000_000
+
+
+class ResponseFile:
+    """The responses of a file, all of them or the first `limit`, read anew each time that they
+    are gone through, as the file need not fit into memory; those of one of up to 8 MB are kept.
+
+    `source` is a path (.jsonl, .ndjson, .json, .csv, .tsv, each also with .gz, or .parquet), a
+    folder of Parquet files, a pattern such as `texts/*.parquet`, an address that fsspec knows
+    (`s3://…`), `-` for JSONL on standard input, an open stream of JSONL, or a table in memory: a
+    data frame (pandas, polars, anything with `__arrow_c_stream__` or `__dataframe__`), a data set
+    of Hugging Face, a list of dicts. A stream is kept. Fields are `prompt`, `response` and `system`
+    (or `prompt_text`, `response_text` or `text`, `respondent_id`), and optionally `id` (or
+    `response_id`), `prompt_id` and `context`; all others are kept as metadata, with the types that
+    the format has. A response without an id is called after its system and text
+    (`persona_panel.files.digests.response_id_of`), a prompt without one after its text
+    (`prompt_id_of`). A prompt id stands for one prompt, but where a column `condition` tells
+    versions of it apart.
+
+    The whole file is checked at once, whatever the limit.
+
+    Args:
+        mapping: for fields whose column has another name, that name: `{"response": "answer"}`.
+
+    Attributes:
+        name: what the source is called.
+        mapping: the same, empty where there is none.
+        is_table: whether it is a table in memory, and no file.
+
+    Raises:
+        InputError: anything is wrong with the mapping or the file; lists every fault in it. Also
+            raised by a later reading, where the file has changed.
+    """
+
+    def __init__(
+        self,
+        source: Source | DataTable,
+        *,
+        limit: int | None = None,
+        mapping: ColumnMapping | None = None,
+    ) -> None:
+        self.name, self.mapping = name_of(source), dict(mapping or {})
+        self.is_table = is_table(source)
+        # A table without a length is a stream of Arrow's, which can be read once.
+        lasts = (
+            isinstance(source, Sized)
+            if is_table(source)
+            else isinstance(source, str | Path) and str(source) != "-" and not _is_small(source)
+        )
+        self._read = partial(_responses, source, limit, mapping) if lasts else None
+        self._kept = [] if lasts else list(_responses(source, limit, mapping))
+        self._length = len(self._kept) if self._read is None else sum(1 for _ in self._read())
+
+    def __len__(self) -> int:
+        return self._length
+
+    def __iter__(self) -> Iterator[Response]:
+        yield from self._kept if self._read is None else self._read()
+
+
+def _is_small(file: str | Path) -> bool:
+    """Whether a file is read once and kept. A run goes through its responses five times, and to
+    read and check them each time would be a tenth of a run from its cache."""
+    path = Path(file)
+    try:
+        return path.suffix.lower() not in _PACKED and path.stat().st_size <= _SMALL_BYTES
+    except OSError:
+        return False
+
+
+def load_responses(
+    source: Source | DataTable,
+    *,
+    limit: int | None = None,
+    mapping: ColumnMapping | None = None,
+) -> list[Response]:
+    """Read responses into memory; `source`, `limit`, `mapping` and errors are those of
+    `ResponseFile`."""
+    return list(_responses(source, limit, mapping))
+
+
+def _responses(
+    source: Source | DataTable, limit: int | None, mapping: ColumnMapping | None
+) -> Iterator[Response]:
+    """The first `limit` responses as they are read; raises at the end, with all faults."""
+    report = Report(name_of(source), unit="row" if is_table(source) else "line")
+    fields = _FIELDS.mapped(mapping, source)
+    if limit is not None and limit < 1:
+        report.add(str(limit), "1 or more", field="limit")
+    intake = _Intake(report)
+    given, empty = 0, True
+    for record in read_records(source, fields, report):
+        empty = False
+        response = intake.take(record)
+        if response is not None and (limit is None or given < limit):
+            given += 1
+            yield response
+    intake.finish()
+    if empty and not report.faults:
+        report.add("no responses", "at least one")
+    if report.faults:
+        raise report.error()
+
+
+_Place = tuple[str, int]
+"""A file and a line in it."""
+
+
+class _Intake:
+    """Makes responses of records, and remembers what must not come twice."""
+
+    def __init__(self, report: Report) -> None:
+        self._report = report
+        # By prompts' digests: the texts themselves may be more than memory holds.
+        self._prompts: dict[tuple[str, Any], tuple[bytes, _Place]] = {}
+        self._seen: dict[tuple[Any, ...], _Place] = {}
+        self._has_ids = False
+        self._without_id: list[int] = []
+
+    def finish(self) -> None:
+        """Report what is seen at the end alone: ids that some lines have and others lack."""
+        if self._has_ids:
+            for line in self._without_id:
+                self._report.add("nothing", "an id, as other lines have", line=line, field="id")
+
+    def take(self, record: Record) -> Response | None:
+        """The response in a record, or None where a fault was reported."""
+        before = len(self._report.faults)
+        flawed = self._report_flaws(record)
+        fields = {field: _value(field, record.cells[name]) for field, name in record.names.items()}
+        self._settle_prompt(fields, record)
+        self._settle_id(fields, record)
+        self._refuse_repetition(fields, record)
+        named = set(record.names.values())
+        fields["metadata"] = {
+            name: value for name, value in record.cells.items() if name not in named
+        }
+        try:
+            response = Response.model_validate(fields)
+        except ValidationError as error:
+            self._report_invalid(error, record, flawed)
+            return None
+        return response if len(self._report.faults) == before else None
+
+    def _settle_prompt(self, fields: dict[str, Any], record: Record) -> None:
+        """Give the prompt an id, or check that the id is not another prompt's."""
+        prompt, prompt_id = fields.get("prompt"), fields.get("prompt_id")
+        if not isinstance(prompt, str) or not prompt:
+            return
+        if prompt_id is None:
+            prompt_id = fields["prompt_id"] = prompt_id_of(prompt)
+        if isinstance(prompt_id, str):
+            digest = short_digest(prompt)
+            # Versions of a prompt, as a sweep has them, share its id.
+            version = label_of(record.cells.get(CONDITION))
+            key = (prompt_id, version if isinstance(version, str) else None)
+            place = (self._report.file, record.line)
+            first, other = self._prompts.setdefault(key, (digest, place))
+            if first != digest:
+                self._report.add(
+                    f"{shown(prompt_id)}, which is another prompt's, on {self._told(other)}",
+                    "one prompt for each prompt_id",
+                    line=record.line,
+                    field="prompt_id",
+                )
+
+    def _settle_id(self, fields: dict[str, Any], record: Record) -> None:
+        """Give the response an id where its line has none."""
+        if "id" in record.names:
+            self._has_ids = True
+            return
+        self._without_id.append(record.line)
+        system, text, context = (fields.get(field) for field in ("system", "text", "context"))
+        if isinstance(system, str) and isinstance(text, str):
+            fields["id"] = response_id_of(
+                system, text, context if isinstance(context, str) else None
+            )
+
+    def _refuse_repetition(self, fields: Mapping[str, Any], record: Record) -> None:
+        prompt_id, prompt, own = (fields.get(field) for field in ("prompt_id", "prompt", "id"))
+        if not all(isinstance(part, str) and part for part in (prompt_id, prompt, own)):
+            return
+        place = (self._report.file, record.line)
+        first = self._seen.setdefault((prompt_id, short_digest(str(prompt)), own), place)
+        if first == place:
+            return
+        if "id" in record.names:
+            found, field = shown(own), "id"
+            expected = "an id once for each prompt"
+        else:
+            found, field = f"the same text by {shown(fields.get('system'))}", "text"
+            expected = "a text once for each prompt and system, or a column of ids"
+        self._report.add(
+            f"{found} again, first on {self._told(first)}",
+            expected,
+            line=record.line,
+            field=record.names[field],
+        )
+
+    def _told(self, place: _Place) -> str:
+        """Where something stands: the file is named where it is another."""
+        file, line = place
+        told = f"{self._report.unit} {line}"
+        return told if file == self._report.file else f"{told} of {file}"
+
+    def _report_flaws(self, record: Record) -> frozenset[str]:
+        """Report the cells that could not be written out again; gives their names."""
+        if _json_flaw(record.cells) is None:
+            return frozenset()
+        flaws = {name: _json_flaw({name: value}) for name, value in record.cells.items()}
+        flawed = {name: flaw for name, flaw in flaws.items() if flaw is not None}
+        for name, flaw in flawed.items():
+            self._report.add(
+                flaw, "values that can be written as JSON in UTF-8", line=record.line, field=name
+            )
+        return frozenset(flawed)
+
+    def _report_invalid(
+        self, error: ValidationError, record: Record, flawed: Collection[str]
+    ) -> None:
+        for detail in error.errors(include_url=False):
+            name = record.names.get(str(detail["loc"][0]))
+            # A field without a name was reported with the names.
+            if name is None or name in flawed:
+                continue
+            found, expected = explain(detail)
+            if detail["input"] == "":
+                found, expected = "an empty value", "text"
+                if detail["loc"][0] == "text":
+                    expected += " (remove rows that have none)"
+            self._report.add(found, expected, line=record.line, field=name)
+
+
+def _value(field: str, value: Any) -> Any:
+    """A cell as the model takes it: blank is empty, a number as a label is its text."""
+    if isinstance(value, str) and not value.strip():
+        return None if field in ("prompt_id", "context") else ""
+    return label_of(value) if field in _LABELS else value
+
+
+_strict_json = json.JSONEncoder(allow_nan=False, ensure_ascii=False)
+
+
+def _json_flaw(cells: Mapping[str, Any]) -> str | None:
+    """What keeps cells from being written as JSON in UTF-8, if anything does."""
+    try:
+        "".join(cells).encode()
+        # Texts, which are most of a batch, have no other flaw than one that encoding finds.
+        for value in cells.values():
+            (value if isinstance(value, str) else _strict_json.encode(value)).encode()
+    except UnicodeEncodeError:
+        return "half a surrogate pair"
+    except ValueError:
+        return "NaN or Infinity"
+    except TypeError:
+        return "bytes, or another type that JSON lacks"
+    return None

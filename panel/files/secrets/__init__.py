@@ -1,0 +1,235 @@
+"""Keeping keys out of whatever is shown, kept or written.
+
+`SECRETS` knows every key of this process: whatever resolves or uses one tells it
+(`SECRETS.learn`), and whatever text comes in from a model or goes out of the process is put
+through it: replies and errors as they come (`persona_panel.calls.caller`,
+`persona_panel.models.client`), files as they are written (`persona_panel.runs.folder`), what a
+command prints (`persona_panel.cli`).
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import re
+import threading
+from base64 import b64encode
+from collections.abc import Iterable, Iterator
+from urllib.parse import parse_qsl, quote, quote_plus, unquote, urlsplit
+
+_MASK = "[secret]"
+_CREDENTIAL = re.compile(
+    r"""authorization["']?\s*[:=,]\s*["']?(?:\w+\s+)?[^\s"',}]+"""
+    r"|bearer(?:\s|%20|[+:=])+\S+"
+    r"|\bsk-[\w.*-]{6,}"
+    # As GitHub, GitLab, Hugging Face, Groq, xAI, Slack, Amazon and Google begin theirs.
+    r"|\b(?:gh[opsur]_|github_pat_|glpat-|hf_|gsk_|xai-|xox[abprs]-)[\w-]{16,}"
+    r"|\bAKIA[0-9A-Z]{16}\b|\bAIza[\w-]{30,}",
+    re.IGNORECASE,
+)
+CREDENTIAL_NAME = re.compile(
+    r"key|token$|secret|authorization|password|cookie|signature|^sig$", re.IGNORECASE
+)
+"""What a field, a header or a parameter of an address is called that holds a secret."""
+
+# After one slash, too, as in the path of an address.
+_PASSWORD = re.compile(r"(?<=:/)(/?[^/?#@:\s]*:)([^/?#\s]*)(?=@)")
+# The punctuation of a sentence may follow.
+_PARAMETER = re.compile(r"""(?<=[?&])([^=&#\s]+)=([^&#\s]*[^&#\s:;,.'")])""")
+
+_SHORTEST, _LONGEST_WORD = 8, 15
+_PLACEHOLDERS = frozenset({"not-needed", "not-required", "not-used", "no-api-key", "test-key"})
+_PERCENT = re.compile(r"%[2-7][0-9a-fA-F]")
+_PERCENT_RAW = re.compile(rb"%[2-7][0-9a-fA-F]")
+
+
+def is_secret(key: str) -> bool:
+    """Whether a key is looked for in texts.
+
+    One that people would write by chance is not: fewer than 8 characters, figures alone, a
+    single word of up to 15 letters, a character repeated, or a usual placeholder.
+    """
+    if len(key) < _SHORTEST or len(set(key)) < 3 or key.lower() in _PLACEHOLDERS:
+        return False
+    word = key.isalpha() and (key.islower() or key.isupper() or key.istitle())
+    return any(map(str.isalpha, key)) and not (word and len(key) <= _LONGEST_WORD)
+
+
+class Secrets:
+    """The keys that are known, and texts without them.
+
+    A key is found as it is, escaped as in JSON, percent-encoded in any part, and within base64.
+    Folders of copies, which say nothing to a reader, are called otherwise, too.
+    """
+
+    def __init__(self) -> None:
+        self._known: set[str] = set()
+        self._lock = threading.Lock()
+        # What one of follows stands in any text with a key in it that is not escaped.
+        self._needles: tuple[str, ...] = ()
+        self._raw_needles: tuple[bytes, ...] = ()
+        self._pattern: re.Pattern[str] | None = None
+        self._copies: dict[str, str] = {}
+
+    def learn(self, *keys: str | None) -> None:
+        """Look for these from now on, as far as they are secrets (`is_secret`)."""
+        new = {key for key in map(str.strip, filter(None, keys)) if is_secret(key)}
+        if new <= self._known:
+            return
+        with self._lock:
+            self._known |= new
+            # Of two keys, one within the other, the longer one first.
+            known = sorted(self._known, key=lambda key: (-len(key), key))
+            self._pattern = re.compile("|".join(part for key in known for part in _disguises(key)))
+            self._needles = tuple(dict.fromkeys(part for key in known for part in _needles(key)))
+            self._raw_needles = tuple(needle.encode() for needle in self._needles)
+
+    def name_copy(self, folder: str, address: str) -> None:
+        """Have texts call the folder of a copy by the address of what it is of, which holds no
+        secret."""
+        with self._lock:
+            self._copies = {**self._copies, folder: address}
+
+    def is_copy(self, folder: str) -> bool:
+        """Whether this is the folder of a copy."""
+        return folder in self._copies
+
+    def scrub(self, text: str) -> str:
+        """The text with `[secret]` for every key in it."""
+        for folder, address in self._copies.items():
+            if folder in text:
+                text = text.replace(folder, address)
+        if self._pattern is None or not self._may_be_in(text):
+            return text
+        return self._pattern.sub(_MASK, text)
+
+    def _may_be_in(self, text: str) -> bool:
+        # A loop, and no regular expression before there is need: every reply comes through here.
+        for needle in self._needles:
+            if needle in text:
+                return True
+        return "\\u00" in text or ("%" in text and _PERCENT.search(text) is not None)
+
+    def scrub_bytes(self, content: bytes) -> bytes:
+        """The same of a file's content; JSON and CSV stay what they are."""
+        for folder, address in self._copies.items():
+            if (raw := folder.encode()) in content:
+                content = content.replace(raw, address.encode())
+        if self._pattern is None or not self._may_be_in_bytes(content):
+            return content
+        text = content.decode("utf-8", "surrogateescape")
+        clean = self.scrub(text)
+        return content if clean is text else clean.encode("utf-8", "surrogateescape")
+
+    def _may_be_in_bytes(self, content: bytes) -> bool:
+        for needle in self._raw_needles:
+            # As `needle in content`, which first tries the needle as a number, in CPython.
+            if content.find(needle) >= 0:
+                return True
+        return b"\\u00" in content or (b"%" in content and _PERCENT_RAW.search(content) is not None)
+
+    def spans(self, text: str) -> list[tuple[int, int]]:
+        """Where keys stand in a text: from, to."""
+        if self.scrub(text) == text or self._pattern is None:
+            return []
+        return [match.span() for match in self._pattern.finditer(text)]
+
+
+SECRETS = Secrets()
+"""The keys of this process."""
+
+
+def scrub(text: str, secrets: Iterable[str] = ()) -> str:
+    """An error's text with every credential replaced by `[secret]`.
+
+    Replaced are the keys of this process, the `secrets` given, which it learns, and whatever
+    looks like a credential: the value of an Authorization header, `Bearer …`, `sk-…`.
+    """
+    SECRETS.learn(*secrets)
+    return _CREDENTIAL.sub(_MASK, SECRETS.scrub(text))
+
+
+def credentials_in(address: str) -> Iterator[str]:
+    """The secrets that a web address holds: in its user information, in its query."""
+    try:
+        url = urlsplit(address)
+    except ValueError:
+        return
+    if url.password or url.username:
+        # Some services take a key for the name.
+        yield unquote(url.password or url.username or "")
+    yield from (value for name, value in parse_qsl(url.query) if CREDENTIAL_NAME.search(name))
+
+
+def without_credentials(text: str) -> str:
+    """An address, or what another package says of one, without credentials: `scrub`, and
+    `mask_addresses`, whose secrets this process learns."""
+    for found in _PASSWORD.finditer(text):
+        SECRETS.learn(found[2], unquote(found[2]))
+    for found in _PARAMETER.finditer(text):
+        if CREDENTIAL_NAME.search(unquote(found[1])):
+            SECRETS.learn(found[2], unquote(found[2]))
+    return scrub(mask_addresses(text))
+
+
+def mask_addresses(text: str) -> str:
+    """A text with `[secret]` for every password and token, short ones as well, of the addresses in
+    it, and for the keys of this process. A name alone stays: a container's stands in its place."""
+    if "=" in text or ":/" in text:
+        text = _PARAMETER.sub(_masked_parameter, _PASSWORD.sub(rf"\1{_MASK}", text))
+    return SECRETS.scrub(text)
+
+
+def _masked_parameter(found: re.Match[str]) -> str:
+    is_credential = CREDENTIAL_NAME.search(unquote(found[1]))
+    return f"{found[1]}={_MASK}" if is_credential else found[0]
+
+
+def learn_proxies() -> None:
+    """Learn the passwords of the proxies that the environment names."""
+    for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"):
+        for address in (os.environ.get(name), os.environ.get(name.lower())):
+            SECRETS.learn(*credentials_in(address or ""))
+
+
+def _needles(secret: str) -> Iterator[str]:
+    yield secret
+    # In JSON, and in JSON within JSON.
+    once = json.dumps(secret)[1:-1]
+    yield from (once, json.dumps(once)[1:-1])
+    yield from (secret.replace("/", "\\" * n + "/") for n in (1, 2))
+    yield from (quote(secret), quote(secret, safe=""), quote_plus(secret))
+    yield from _in_base64(secret)
+
+
+def _disguises(secret: str) -> Iterator[str]:
+    """Patterns for a secret: as it is, and in base64 at each offset it can have there."""
+    yield _spelled(secret)
+    for inner in _in_base64(secret):
+        yield _spelled(inner) + r"[\w+/=%-]*"
+
+
+def _in_base64(secret: str) -> Iterator[str]:
+    """What of a secret's base64 does not depend on its surroundings, in both alphabets."""
+    raw = secret.encode()
+    for offset in range(3):
+        coded = b64encode(bytes(offset) + raw).decode()
+        # The characters at either end also hold bits of what stands around the secret.
+        first, last = math.ceil(offset * 8 / 6), (offset + len(raw)) * 8 // 6
+        yield (inner := coded[first:last])
+        if (safe := inner.replace("+", "-").replace("/", "_")) != inner:
+            yield safe
+
+
+def _spelled(text: str) -> str:
+    """A pattern for `text` in which any character may be percent-encoded, or escaped as JSON
+    escapes it, within JSON as well."""
+    return "".join(map(_spelling, text))
+
+
+def _spelling(char: str) -> str:
+    coded = "".join(f"%{byte:02x}" for byte in char.encode())
+    slashes = r"\\*" if char in '"/' else ""
+    plain = r"\\+" if char == "\\" else slashes + re.escape(char)
+    return rf"(?:{plain}|(?i:{coded}|\\+u{ord(char):04x}))"

@@ -1,0 +1,118 @@
+"""Items that people are to rate, with the probabilities with which they were drawn, as a file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from math import isnan
+from pathlib import Path
+from typing import Any
+
+from persona_panel.files.csv_cells import cell_of, csv_of, text_of
+from persona_panel.files.errors import Fault, InputError
+from persona_panel.files.outputs import write_new
+from persona_panel.files.records import ColumnMapping, Fields, Report, label_of, read_records
+from persona_panel.files.tabulation import score_of
+from persona_panel.files.wording import shown
+from persona_panel.statistics.core.table import Ratings
+from persona_panel.statistics.humans.selection import SelectedItem
+
+PROBABILITY = "inclusion_probability"
+COLUMNS = ("item", "prompt", "source", PROBABILITY, "spread")
+
+
+def selection_csv(items: Iterable[SelectedItem]) -> str:
+    """The items as a table with the columns `COLUMNS`."""
+    rows: list[list[Any]] = [list(COLUMNS)]
+    for one in items:
+        names = [cell_of(name or "") for name in (one.item, one.prompt, one.system)]
+        spread = "" if isnan(one.spread) else f"{one.spread:.4f}"
+        rows.append([*names, repr(one.inclusion_probability), spread])
+    return csv_of(rows).decode()
+
+
+def write_selection(items: Iterable[SelectedItem], path: Path) -> None:
+    """Write them to a new file; one that has the same already stays as it is.
+
+    Raises:
+        InputError: there is another file, or it cannot be written.
+    """
+    expected = "another name: people may be rating what is in it"
+    write_new(path, selection_csv(items).encode(), expected)
+
+
+def read_inclusion(
+    source: str, *, needed: bool, mapping: ColumnMapping | None = None
+) -> dict[str, float] | None:
+    """By item, with which probability people were asked for it; None where the file has no such
+    column, and it is not needed.
+
+    Args:
+        source: what `select` wrote, or people's ratings with a column `inclusion_probability`.
+        mapping: of a file of ratings; its columns of other fields do not matter here.
+
+    Raises:
+        InputError: anything is wrong with it; lists every fault, with its line.
+    """
+    if not needed and (source == "-" or Path(source).is_dir()):
+        return None
+    fields = Fields(
+        (("item", ("item",)), (PROBABILITY, (PROBABILITY,))),
+        frozenset() if needed else frozenset({PROBABILITY}),
+        is_users=not needed,
+    )
+    known = {name: column for name, column in (mapping or {}).items() if name == "item"}
+    fields = fields.mapped(known, source)
+    report = Report(source, known)
+    found: dict[str, float] = {}
+    for record in read_records(source, fields, report):
+        column, item = record.names.get(PROBABILITY), record.names.get("item")
+        if column is None or item is None:
+            continue
+        name = label_of(record.cells[item])
+        value = score_of(record.cells[column], PROBABILITY, record.line, report)
+        expected = "a probability above 0 and at most 1"
+        if not isinstance(name, str) or not 0 < value <= 1:
+            report.add(shown(record.cells[column]), expected, line=record.line, field=PROBABILITY)
+            continue
+        first = found.setdefault(text_of(name), value)
+        if first != value:
+            expected = f"{first:g}, as on another line of the item"
+            report.add(f"{value:g}", expected, line=record.line, field=PROBABILITY)
+    if report.faults:
+        raise report.error()
+    return found or None
+
+
+def given_inclusion(
+    human: str, selected: str | None, mapping: ColumnMapping | None
+) -> dict[str, float] | None:
+    """As `read_inclusion`, of the file that `select` wrote where it is given, else of people's
+    ratings, whose columns have these names."""
+    if selected is not None:
+        return read_inclusion(selected, needed=True)
+    return read_inclusion(human, needed=False, mapping=mapping)
+
+
+def inclusion_of(
+    known: Mapping[str, float], panel: Ratings, humans: Ratings, source: str
+) -> dict[str, float]:
+    """The probabilities by the names that items have in the panel's ratings.
+
+    Raises:
+        InputError: an item that people rated has none; names the first.
+    """
+    prompts = panel.prompts or ("",) * len(panel.items)
+    found: dict[str, float] = {}
+    for item, prompt in zip(panel.items, prompts, strict=True):
+        for name in (item, f"{prompt}/{item}", item.removeprefix(f"{prompt}/")):
+            if name in known:
+                found[item] = known[name]
+                break
+    ours = set(panel.items)
+    without = [name for name in humans.items if name in ours and name not in found]
+    if without:
+        told = f"no {PROBABILITY} of {shown(without[0])}, which people rated"
+        more = f" ({len(without):,} such items)" if len(without) > 1 else ""
+        expected = "one of every item that people rated"
+        raise InputError([Fault(source, f"{told}{more}", expected, field=PROBABILITY)])
+    return found

@@ -1,0 +1,344 @@
+"""Ratings one by one into a table: what a number is, what contradicts what.
+
+Files are read by `persona_panel.files.ratings` and `persona_panel.files.judgments`.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from persona_panel.files.records import Report, label_of
+from persona_panel.files.wording import shown
+from persona_panel.personas import NO_PERSONA
+from persona_panel.rubrics.scale import folded
+from persona_panel.statistics.core.names import ALL
+from persona_panel.statistics.core.table import Ratings
+
+_GAPS = frozenset(
+    {"", "?", "na", "n/a", "<na>", "nan", "null", "none"}
+    | {f"not{between}assessable" for between in " -_"}
+)
+"""What stands for no rating, in any case."""
+
+_LABEL_GAPS = _GAPS - {"none"}
+"""What stands for no label: `none` may be the name of a category."""
+
+_MOST_CATEGORIES = 50
+
+_MOST_SCORE = 1e12
+"""The largest absolute value of a score: sums of squares of larger ones lose all precision, and of
+far larger ones overflow."""
+
+_DATE = re.compile(r"\d{1,4}[-./]\s?(\d{1,2}|[^\W\d]{3,4})\.?([-./ ]\s?\d{2,4})?")
+"""What a spreadsheet makes of 3.5 or 1-2 where it takes them for days."""
+_INFINITE = re.compile(r"[+-]?inf(inity)?", re.IGNORECASE)
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", re.ASCII | re.IGNORECASE)
+
+
+def score_of(value: Any, field: str, line: int, report: Report) -> float:
+    """A cell as a score: NaN for a gap, and for what is no number, which is reported."""
+    if value is None or (isinstance(value, str) and value.strip().lower() in _GAPS):
+        return math.nan
+    number = math.nan
+    found = shown(value)
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        try:
+            number = float(value)
+        except OverflowError:
+            number = math.inf
+        if math.isnan(number):
+            return math.nan
+    elif isinstance(value, str):
+        if _INFINITE.fullmatch(value.strip()):
+            number = math.inf
+        elif _NUMBER.fullmatch(value.strip()):
+            # Stripped here as well: float() strips fewer characters.
+            number = float(value.strip())
+    if math.isinf(number):
+        found = "an infinite value"
+    if math.isfinite(number) and abs(number) > _MOST_SCORE:
+        report.add(
+            found, f"a score from {-_MOST_SCORE:g} to {_MOST_SCORE:g}", line=line, field=field
+        )
+        return math.nan
+    if not math.isfinite(number):
+        report.add(found, _expected_of(value), line=line, field=field)
+        return math.nan
+    return number
+
+
+def is_number(value: Any) -> bool:
+    """Whether a cell is a number, with a decimal point."""
+    if isinstance(value, str):
+        return _NUMBER.fullmatch(value.strip()) is not None
+    return isinstance(value, int | float) and not isinstance(value, bool) and value == value
+
+
+def is_gap(value: Any) -> bool:
+    """Whether a cell holds no score."""
+    if isinstance(value, float):
+        return math.isnan(value)
+    return value is None or (isinstance(value, str) and value.strip().lower() in _GAPS)
+
+
+def _expected_of(value: Any) -> str:
+    text = value.strip() if isinstance(value, str) else ""
+    if text.endswith("%"):
+        return "a number on the scale of the ratings, without a percent sign"
+    if _DATE.fullmatch(text):
+        return "a number; a spreadsheet may have made a date of it: format the column as text"
+    if re.fullmatch(r"[+-]?\d{1,3}([., '’\u00a0\u202f]\d{3})+([.,]\d+)?", text):
+        return "a number without signs between thousands"
+    return "a finite number, or a gap (empty, ?, NA)"
+
+
+class Categories:
+    """The categories of a dimension, as labels name them: the first spelling of each counts."""
+
+    def __init__(self) -> None:
+        self._codes: dict[str, int] = {}
+        self._names: list[str] = []
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """In the order of their codes."""
+        return tuple(self._names)
+
+    def code_of(self, value: Any, line: int, report: Report) -> float:
+        """The code of a cell's label; NaN for a gap, and for what is no label, which is
+        reported."""
+        label = label_of(value)
+        if label is None or (isinstance(label, str) and label.strip().lower() in _LABEL_GAPS):
+            return math.nan
+        name = folded(label) if isinstance(label, str) else ""
+        if not name or not label.isprintable():
+            report.add(shown(value), "the name of a category", line=line, field="label")
+            return math.nan
+        if name not in self._codes:
+            if len(self._names) == _MOST_CATEGORIES:
+                report.add(
+                    f"{shown(label)}, one label more than {_MOST_CATEGORIES}",
+                    "a few categories, each by its name",
+                    line=line,
+                    field="label",
+                )
+                return math.nan
+            self._codes[name] = len(self._names)
+            self._names.append(label.strip())
+        return float(self._codes[name])
+
+
+class Given(NamedTuple):
+    """One rating as it was read, NaN for a gap; what names nothing is None. Of labels, `label` is
+    the one whose code the score is."""
+
+    line: int
+    item: str
+    rater: str
+    score: float
+    dimension: str | None = None
+    group: str | None = None
+    prompt: str | None = None
+    source: str | None = None
+    persona: str | None = None
+    label: str | None = None
+
+
+def _as_text(given: Given) -> str:
+    """What a rating says, for a person to read."""
+    if math.isnan(given.score):
+        return "a gap"
+    return f"{given.score!r}".removesuffix(".0") if given.label is None else shown(given.label)
+
+
+class Tabulation:
+    """Takes ratings in any order, and reports those that cannot stand beside the others.
+
+    Args:
+        merges: whether a rating that is there twice counts once, as an export of rows twice has it.
+
+    Attributes:
+        n_repeated: how many ratings were there already, and counted once.
+    """
+
+    def __init__(self, report: Report, *, merges: bool = False) -> None:
+        self.n_repeated = 0
+        self._merges = merges
+        self._report = report
+        self._cells: dict[tuple[str, str, str], Given] = {}
+        self._items: dict[str, int] = {}
+        self._raters: dict[str, int] = {}
+        self._dimensions: dict[str, int] = {}
+        self._prompts = _Labels(report, "prompt", "item")
+        self._sources = _Labels(report, "source", "item")
+        self._groups = _Labels(report, "group", "rater")
+        self._personas = _Labels(report, "persona", "rater")
+        self._without_dimension: list[int] = []
+
+    def add(self, given: Given) -> None:
+        """Take a rating in."""
+        line, dimension = given.line, given.dimension
+        if dimension is None:
+            self._without_dimension.append(line)
+            dimension = ALL
+        self._items.setdefault(given.item, line)
+        self._raters.setdefault(given.rater, line)
+        self._dimensions.setdefault(dimension, line)
+        self._prompts.take(given.item, given.prompt, line)
+        self._sources.take(given.item, given.source, line)
+        self._groups.take(given.rater, given.group, line)
+        self._personas.take(given.rater, given.persona, line)
+        first = self._cells.setdefault((given.item, given.rater, dimension), given)
+        if first is given:
+            return
+        if self._merges and _as_text(first) == _as_text(given):
+            self.n_repeated += 1
+            return
+        of = "" if given.dimension is None else f" on {shown(dimension)}"
+        again = f"{shown(given.item)} rated again{of}, first on line {first.line}"
+        if _as_text(first) != _as_text(given):
+            again += f" ({_as_text(given)}, first {_as_text(first)})"
+        self._report.add(
+            again, f"one rating of it by {shown(given.rater)}", line=line, field="item"
+        )
+
+    @property
+    def lines(self) -> dict[tuple[str, str, str], int]:
+        """The line of each rating, by item, rater and dimension."""
+        return {key: given.line for key, given in self._cells.items()}
+
+    def finish(
+        self,
+        *,
+        ranks: bool,
+        min_raters: int,
+        categories: Mapping[str, tuple[str, ...]],
+    ) -> Ratings | None:
+        """All ratings as a table, or None where a fault was reported.
+
+        Args:
+            ranks: whether the scores are ranks, 1 the best.
+            min_raters: fewer who rated anything are a fault.
+            categories: for each dimension whose scores are codes of categories, their names.
+        """
+        if set(self._dimensions) != {ALL}:
+            for line in self._without_dimension:
+                self._report.add(
+                    "nothing", "a dimension, as other lines have", line=line, field="dimension"
+                )
+        labels = [
+            kind.of(names)
+            for kind, names in (
+                (self._groups, self._raters),
+                (self._personas, self._raters),
+                (self._prompts, self._items),
+                (self._sources, self._items),
+            )
+        ]
+        if ranks:
+            self._refuse_ranks_beyond(labels[2])
+        self._refuse_few(min_raters)
+        if self._report.faults:
+            return None
+        groups, personas, prompts, sources = labels
+        return Ratings(
+            self._scores(),
+            tuple(self._items),
+            tuple(self._raters),
+            tuple(self._dimensions),
+            groups or (ALL,) * len(self._raters),
+            prompts,
+            sources,
+            lower_is_better=ranks,
+            personas=personas,
+            categories={
+                name: found for name, found in categories.items() if name in self._dimensions
+            },
+            controls=_controls(self._raters, personas),
+        )
+
+    def _scores(self) -> NDArray[np.float64]:
+        names = (self._items, self._raters, self._dimensions)
+        places = [{name: place for place, name in enumerate(axis)} for axis in names]
+        scores = np.full([len(axis) for axis in names], np.nan)
+        for key, given in self._cells.items():
+            scores[tuple(of[name] for of, name in zip(places, key, strict=True))] = given.score
+        return scores
+
+    def _refuse_ranks_beyond(self, prompts: tuple[str, ...] | None) -> None:
+        of = dict(zip(self._items, prompts or ("",) * len(self._items), strict=True))
+        sizes = Counter(of.values())
+        where = "that its prompt has" if prompts else "that there are"
+        for given in self._cells.values():
+            most = sizes[of[given.item]]
+            if not (math.isnan(given.score) or 1 <= given.score <= most):
+                self._report.add(
+                    f"{given.score:g}",
+                    f"a rank from 1 to {most}, the items {where}",
+                    line=given.line,
+                    field="rank",
+                )
+
+    def _refuse_few(self, min_raters: int) -> None:
+        rated = {given.rater for given in self._cells.values() if not math.isnan(given.score)}
+        if self._report.faults:
+            return
+        if not self._cells:
+            self._report.add("no ratings", "at least one")
+        elif not rated:
+            self._report.add("gaps only", "at least one rating")
+        elif len(rated) < min_raters:
+            self._report.add(
+                f"ratings by {shown(next(iter(rated)))} only", f"{min_raters} raters or more"
+            )
+
+
+def _controls(raters: Iterable[str], personas: Iterable[str] | None) -> frozenset[str]:
+    """The raters without a persona, where others have one."""
+    if personas is None or set(personas) == {NO_PERSONA.id}:
+        return frozenset()
+    pairs = zip(raters, personas, strict=True)
+    return frozenset(rater for rater, persona in pairs if persona == NO_PERSONA.id)
+
+
+class _Labels:
+    """One label for each name: an item's prompt, a rater's group."""
+
+    def __init__(self, report: Report, kind: str, owner: str) -> None:
+        self._report = report
+        self._kind = kind
+        self._owner = owner
+        self._found: dict[str, tuple[str, int]] = {}
+
+    def take(self, name: str, label: str | None, line: int) -> None:
+        if label is None:
+            return
+        first, before = self._found.setdefault(name, (label, line))
+        if first != label:
+            self._report.add(
+                f"{shown(label)}, but {shown(first)} on line {before}",
+                f"one {self._kind} for the {self._owner} {shown(name)}",
+                line=line,
+                field=self._kind,
+            )
+
+    def of(self, names: dict[str, int]) -> tuple[str, ...] | None:
+        """The label of each name, None where there are none at all."""
+        if not self._found:
+            return None
+        for name, line in names.items():
+            if name not in self._found:
+                self._report.add(
+                    f"nothing for the {self._owner} {shown(name)}",
+                    f"a {self._kind}, as other {self._owner}s have",
+                    line=line,
+                    field=self._kind,
+                )
+        return tuple(self._found.get(name, ("", 0))[0] for name in names)

@@ -1,0 +1,133 @@
+"""Output formats for results: one renderer a file, found by its name.
+
+A renderer is a module of this package (`json.py`, or a package such as `terminal`) with the
+functions of `Renderer`, one for each kind of result. Another distribution adds a format by the
+entry point group `persona_panel.renderers`, with a module or any object that has these functions:
+
+    [project.entry-points."persona_panel.renderers"]
+    asciidoc = "my_package.asciidoc"
+
+Every command that prints a result then takes `--format asciidoc`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Protocol, TextIO, cast
+
+if TYPE_CHECKING:
+    from persona_panel.analyses.breakdown import Contested
+    from persona_panel.analyses.breakdown.strata import SystemsBy
+    from persona_panel.analyses.comparison.result import RunComparison
+    from persona_panel.analyses.fidelity.result import FidelityReport
+    from persona_panel.experiments.audit.injection import InjectionAudit
+    from persona_panel.experiments.generation.report import GeneratedTexts
+    from persona_panel.experiments.keypoints.report import KeyPointReport
+    from persona_panel.experiments.prompt_sets.building import BuiltPrompts
+    from persona_panel.experiments.questions.match_report import MatchReport
+    from persona_panel.experiments.sweep.detectable import DetectableDelta
+    from persona_panel.experiments.sweep.result import Sweep
+    from persona_panel.runs.design import DesignReport
+    from persona_panel.runs.judging.cost_estimate import CostEstimate
+    from persona_panel.runs.run import Run
+    from persona_panel.statistics import Alignment, Ratings, Row
+
+_GROUP = "persona_panel.renderers"
+
+
+class Renderer(Protocol):
+    """What an output format provides. Each function writes one kind of result, as text, to the
+    open stream `to`; it changes nothing in the result, and computes no statistic of its own.
+
+    A command's stream masks keys and escapes what is no visible character; it is no terminal, so
+    that styles and colours would be escaped, too.
+    """
+
+    def render_run(self, run: Run, labels: Mapping[str, str], to: TextIO) -> None:
+        """A run of a panel; `labels` are the labels of its dimensions by their ids."""
+
+    def render_run_by(
+        self, run: Run, found: SystemsBy, labels: Mapping[str, str], to: TextIO
+    ) -> None:
+        """A run as by `render_run`, and its systems within strata."""
+
+    def render_sweep(self, sweep: Sweep, to: TextIO) -> None:
+        """A robustness sweep."""
+
+    def render_generated_texts(self, texts: GeneratedTexts, to: TextIO) -> None:
+        """Texts that models were asked to write."""
+
+    def render_prompt_set(self, built: BuiltPrompts, to: TextIO) -> None:
+        """A set of prompts that was built, with its funnel."""
+
+    def render_injection_audit(self, audit: InjectionAudit, to: TextIO) -> None:
+        """An audit of prompt injection."""
+
+    def render_cost_estimates(self, estimates: Sequence[CostEstimate], to: TextIO) -> None:
+        """What a run would cost, one estimate for each model."""
+
+    def render_sweep_estimate(
+        self, estimates: Sequence[CostEstimate], detectable: DetectableDelta, to: TextIO
+    ) -> None:
+        """What a sweep would cost, and the smallest degradation that it could show."""
+
+    def render_agreement(
+        self, rows: Sequence[Row], ratings: Ratings, by: str, full: bool, to: TextIO
+    ) -> None:
+        """Inter-rater agreement and panel quality of these ratings, broken down in this way; what
+        is for people to read in short, or in `full`."""
+
+    def render_design(self, report: DesignReport, to: TextIO) -> None:
+        """How precise the means of this design and of others are, and the cheapest design."""
+
+    def render_comparison(
+        self, rows: Sequence[Row], panel: Ratings, humans: Ratings, full: bool, to: TextIO
+    ) -> None:
+        """A panel's ratings compared with human ratings; in short or in `full`, as
+        `render_agreement`."""
+
+    def render_alignment(self, found: Alignment, full: bool, to: TextIO) -> None:
+        """A panel's scores aligned with people's, with figures on held-out prompts; in short or in
+        `full`, as `render_agreement`."""
+
+    def render_run_comparison(self, comparison: RunComparison, to: TextIO) -> None:
+        """Runs compared with the first of them."""
+
+    def render_fidelity(self, found: FidelityReport, to: TextIO) -> None:
+        """Differences between groups of people, and between the personas that stand for them."""
+
+    def render_biases(self, rows: Sequence[Row], ratings: Ratings, to: TextIO) -> None:
+        """Biases of the judges who gave these ratings."""
+
+    def render_contested(self, found: Sequence[Contested], top: int, to: TextIO) -> None:
+        """The responses of a run, the most contested first; the first `top` are asked for."""
+
+    def render_matches(self, report: MatchReport, to: TextIO) -> None:
+        """Critical questions matched with references."""
+
+    def render_key_points(self, report: KeyPointReport, to: TextIO) -> None:
+        """The key points of judges' rationales."""
+
+
+def renderer_names() -> tuple[str, ...]:
+    """The names of all renderers, in alphabetical order."""
+    # Imported here: this package is imported before `--help`, which needs no pydantic.
+    from persona_panel.rubrics.extensions import extension_names
+
+    return extension_names(__name__, _GROUP)
+
+
+def load_renderer(name: str) -> Renderer:
+    """The renderer called `name`.
+
+    Raises:
+        KeyError: there is none of that name.
+        ConfigurationError: another distribution's cannot be imported.
+    """
+    from persona_panel.files.errors import ConfigurationError
+    from persona_panel.rubrics.extensions import ExtensionError, load_extension
+
+    try:
+        return cast(Renderer, load_extension(__name__, _GROUP, name))
+    except ExtensionError as error:
+        raise ConfigurationError(str(error)) from error

@@ -1,0 +1,71 @@
+"""`check`: whether a run, a sweep or the rows of a statistic meet requirements."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from persona_panel.analyses.comparison.result import RunComparison
+from persona_panel.analyses.fidelity.result import FidelityReport
+from persona_panel.experiments.sweep.plan import SweepPlan
+from persona_panel.experiments.sweep.result import Sweep
+from persona_panel.files.response_batch import Batch
+from persona_panel.plan.panel_plan import PanelPlan
+from persona_panel.reports.gate.comparison_figures import comparison_figures
+from persona_panel.reports.gate.fidelity_figures import fidelity_figures
+from persona_panel.reports.gate.row_figures import row_figures
+from persona_panel.reports.gate.run_figures import run_figures
+from persona_panel.reports.gate.sweep_figures import sweep_figures
+from persona_panel.results.requirements.decided import GateResult, decide_all, parsed
+from persona_panel.results.requirements.figures import Figure
+from persona_panel.results.requirements.of_result import result_figures
+from persona_panel.results.result import Result
+from persona_panel.runs.run import Run
+from persona_panel.statistics.core.table import Row
+
+Gated = Result | Run | Sweep | RunComparison | FidelityReport | Sequence[Row]
+"""Results whose figures may be required."""
+
+
+def check(
+    result: Gated,
+    *requirements: str,
+    by_point: bool = False,
+) -> GateResult:
+    """Whether a result meets requirements such as `composite[my-model] >= 6`.
+
+    Args:
+        result: of `score`, `load_run`, `sweep`, `compare` or `persona_fidelity`, the rows
+            of `agree` or `correlate`, or any `Result`.
+        requirements: each a figure's name, a comparison and a number, or of a verdict a word;
+            docs/how-to/gate.md lists the figures.
+        by_point: decide by estimates, not by the unfavourable ends of 95 % intervals.
+
+    Raises:
+        InputError: a requirement cannot be read, or names no figure; lists all such.
+    """
+    return decide_all(parsed(requirements), figures_of(result), by_point=by_point)
+
+
+def figures_of(result: Gated) -> list[Figure]:
+    """Every figure that a requirement may name."""
+    if isinstance(result, Result):
+        return result_figures(result)
+    if isinstance(result, Run):
+        return run_figures(result)
+    if isinstance(result, RunComparison):
+        return comparison_figures(result)
+    if isinstance(result, FidelityReport):
+        return fidelity_figures(result.rows)
+    return sweep_figures(result) if isinstance(result, Sweep) else row_figures(result)
+
+
+def planned_run(plan: PanelPlan, batch: Batch) -> list[Figure]:
+    """The figures that a run of a plan on a batch will have, all undefined: their names."""
+    return run_figures(Run.of(plan, batch))
+
+
+def planned_sweep(panel: PanelPlan, plan: SweepPlan) -> list[Figure]:
+    """The figures that a sweep will have, all undefined: their names."""
+    nothing = Batch([])
+    run = Run.of(panel, nothing)
+    return sweep_figures(Sweep(plan, panel.output_rubric, run, nothing, [], [], []))

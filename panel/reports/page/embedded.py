@@ -1,0 +1,321 @@
+"""The responses and judgments in the page, for its script: ratings of all of them, and as many
+texts as the page has room for.
+
+The script writes them as text, never as markup. There is no key in them.
+"""
+
+from __future__ import annotations
+
+import re
+from array import array
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, BinaryIO
+
+import numpy as np
+import orjson
+
+from persona_panel.files.documents import as_json
+from persona_panel.files.errors import InputError, RunFolderError
+from persona_panel.files.secrets import SECRETS
+from persona_panel.graphs import Response
+from persona_panel.graphs.records import controls_among
+from persona_panel.reports.page.names import judge_names
+from persona_panel.rubrics import Scale
+from persona_panel.runs.run import Run
+from persona_panel.statistics.core.arrays import Array
+
+BYTES = 13_000_000
+"""What ratings and texts may take in a page, which with everything else stays below 15 MB."""
+_FOR_RESPONSES = 0.5
+"""Of the room for texts, what responses may take; the rest is for rationales and raw replies."""
+_RESPONSES = 20_000
+"""A page with more responses than this does not open quickly."""
+_STATUS_CODES = {
+    "abstained": "a",
+    "refused": "r",
+    "truncated": "t",
+    "unparsed": "u",
+    "failed": "f",
+    "skipped": "s",
+}
+# How a line of judgments.jsonl begins, where no name has an escape.
+_IDS = re.compile(rb'\{"prompt_id":"([^"\\]*)","id":"([^"\\]*)"')
+# What JavaScript writes in JSON otherwise than it is written here.
+_WRITTEN_OTHERWISE = re.compile("[\x7f\ud800-\udfff]")
+# So that no text can end the element that it is in, nor begin another.
+_ESCAPES = {
+    "<": "\\u003c",
+    ">": "\\u003e",
+    "&": "\\u0026",
+    "\u2028": "\\u2028",
+    "\u2029": "\\u2029",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddedData:
+    """The data, and what did not fit.
+
+    Attributes:
+        json: to be put into a script element of type application/json.
+        n_responses, n_listed: in the run, and in the page.
+        n_texts: how many of these have their text; None where the folder has none.
+        n_replies: how many have rationales and raw replies; None where there is no folder.
+    """
+
+    json: str
+    n_responses: int
+    n_listed: int
+    n_texts: int | None
+    n_replies: int | None
+
+    @property
+    def whole(self) -> bool:
+        """Whether everything is in the page."""
+        return self.n_responses == self.n_listed == self.n_texts == self.n_replies
+
+
+def embedded(
+    run: Run,
+    personas: Mapping[str, tuple[str, str]],
+    contested: Sequence[int],
+    room: int = BYTES,
+    *,
+    titles: Mapping[str, str],
+) -> EmbeddedData:
+    """A run for the page's script.
+
+    Args:
+        personas: label and axis of each, by its id.
+        contested: places of responses in `run.items`, those first whose texts are to be there
+            before others'.
+        room: bytes that the data may take.
+        titles: the beginnings of prompts, by their ids.
+    """
+    order = _first_first(contested, len(run.items))
+    listed = sorted(order[:_RESPONSES])
+    place = {row: n for n, row in enumerate(listed)}
+    head = _head(run, personas)
+    asked = {run.items[row].prompt_id for row in listed}
+    head["titles"] = {name: told for name, told in titles.items() if name in asked and told != name}
+    responses = _responses(run, listed)
+    left = room - len(as_json([head, responses]))
+    texts, prompts, used = _texts(run, place, order, int(left * _FOR_RESPONSES))
+    said = _said(run, place, order, left - used)
+    for row, text in (texts or {}).items():
+        responses[place[row]] |= text
+    columns = dict.fromkeys(name for one in (texts or {}).values() for name in one["meta"])
+    head |= {"prompts": prompts, "columns": list(columns)}
+    # What judges wrote is written once: to keep it as so many lists takes longer.
+    written = [as_json(one) for one in responses]
+    for row, rounds in (said or {}).items():
+        written[place[row]] = b'%b,"said":%b}' % (written[place[row]][:-1], rounds)
+    content = b'%b,"responses":[%b]}' % (as_json(head)[:-1], b",".join(written))
+    return EmbeddedData(
+        # Before signs are escaped, with which no key would be found but slowly.
+        _inert(SECRETS.scrub_bytes(content).decode()),
+        len(run.items),
+        len(listed),
+        None if texts is None else len(texts),
+        None if said is None else len(said),
+    )
+
+
+def _first_first(contested: Sequence[int], n: int) -> list[int]:
+    return [*dict.fromkeys([*contested, *range(n)])]
+
+
+def _inert(text: str) -> str:
+    for char, escape in _ESCAPES.items():
+        text = text.replace(char, escape)
+    return text
+
+
+def _head(run: Run, personas: Mapping[str, tuple[str, str]]) -> dict[str, Any]:
+    """What all responses share."""
+    names = judge_names(run.judges, personas)
+    controls = controls_among(run.judges)
+    axes = list(dict.fromkeys(personas[judge.persona][1] for judge in run.judges))
+    return {
+        "dimensions": [
+            {
+                "id": one.id,
+                "label": one.label,
+                "categories": list(run.categories.get(one.id, ())),
+                "low": getattr(one.scale, "min", 0),
+                "high": getattr(one.scale, "max", max(0, len(run.categories.get(one.id, ())) - 1)),
+                "whole": one.id in run.categories or isinstance(one.scale, Scale),
+            }
+            for one in run.rubric.dimensions
+        ],
+        "axes": axes,
+        "judges": [
+            {
+                "name": names[judge.id],
+                "persona": judge.persona,
+                "label": personas[judge.persona][0],
+                "axis": axes.index(personas[judge.persona][1]),
+                "model": judge.model,
+                "replicate": judge.replicate,
+                "control": judge in controls,
+            }
+            for judge in run.judges
+        ],
+        "statuses": {code: status for status, code in _STATUS_CODES.items()},
+        "deliberated": run.before is not None,
+    }
+
+
+def _responses(run: Run, listed: Sequence[int]) -> list[dict[str, Any]]:
+    """Each response with its verdict and every rating."""
+    verdicts = {(one.prompt_id, one.id): one for one in run.verdicts}
+    statuses = run.statuses
+    integer = bool(np.all(np.isnan(run.ratings) | (run.ratings == np.round(run.ratings))))
+    found = []
+    for row in listed:
+        item = run.items[row]
+        verdict = verdicts.get(item[:2])
+        one: dict[str, Any] = {
+            "row": row,
+            "prompt": item.prompt_id,
+            "id": item.id,
+            "system": item.system,
+            "composite": None if verdict is None else _rounded(verdict.composite),
+            "ratings": _cells(run.ratings[row], statuses[row], integer),
+        }
+        if run.before is not None and run.deliberated[row]:
+            one["before"] = _cells(run.before[row], None, integer)
+        found.append(one)
+    return found
+
+
+def _cells(ratings: Array, statuses: Sequence[str] | None, integer: bool) -> str:
+    """The judges' ratings of a response, short: `7,5,8;a;4,,6`."""
+    cells = []
+    for column, row in enumerate(ratings.tolist()):
+        if statuses is not None and statuses[column] != "scored":
+            cells.append(_STATUS_CODES[statuses[column]])
+        elif integer:
+            cells.append(",".join("" if value != value else str(int(value)) for value in row))
+        else:
+            cells.append(",".join("" if value != value else f"{value:.4g}" for value in row))
+    return ";".join(cells)
+
+
+def _rounded(value: float) -> float | None:
+    return None if value != value else round(value, 4)
+
+
+def _texts(
+    run: Run, place: Mapping[int, int], order: Sequence[int], room: int
+) -> tuple[dict[int, dict[str, Any]] | None, dict[str, str], int]:
+    """Text and metadata by response, the prompts, and what they take; None where there are none."""
+    if run.folder is None:
+        return None, {}, 0
+    kept: dict[int, tuple[Response, int]] = {}
+    total = 0
+    try:
+        for row, response in enumerate(run.responses()):
+            if row not in place:
+                continue
+            size = len(response.text.encode("utf-8", "replace")) + 200
+            kept[row] = response, size
+            total += size
+    except (RunFolderError, InputError):
+        return None, {}, 0
+    if total > room:
+        chosen, total = set(), 0
+        for row in order:
+            if row in kept and total + kept[row][1] <= room:
+                chosen.add(row)
+                total += kept[row][1]
+        kept = {row: kept[row] for row in kept if row in chosen}
+    prompts: dict[str, str] = {}
+    found = {}
+    for row, (response, _) in kept.items():
+        if response.prompt_id is not None and response.prompt_id not in prompts:
+            prompts[response.prompt_id] = response.prompt
+            total += len(response.prompt)
+        one: dict[str, Any] = {"text": response.text, "meta": _metadata(response)}
+        if response.context is not None:
+            one["context"] = response.context
+        if response.prompt != prompts.get(str(response.prompt_id)):
+            one["asked"] = response.prompt
+        found[row] = one
+    return found, prompts, total
+
+
+def _metadata(response: Response) -> dict[str, Any]:
+    return {
+        str(name): value
+        if isinstance(value, str | int | float | bool) or value is None
+        else as_json(value).decode()
+        for name, value in response.metadata.items()
+    }
+
+
+def _said(
+    run: Run, place: Mapping[int, int], order: Sequence[int], room: int
+) -> dict[int, bytes] | None:
+    """What judges wrote of each response, in JSON, as many of the first as there is room for."""
+    if run.folder is None:
+        return None
+    path, columns = run.folder / "judgments.jsonl", {one.id: n for n, one in enumerate(run.judges)}
+    found: dict[int, bytes] = {}
+    used = 0
+    try:
+        with path.open("rb") as file:
+            begins = _lines_by_response(file)
+            for row in order:
+                if row not in place:
+                    continue
+                rounds = []
+                for begin in begins.get(run.items[row][:2], ()):
+                    file.seek(begin)
+                    line = orjson.loads(file.readline())
+                    rounds.append([columns[line["judge"]], line["round"], *_words(line)])
+                rounds.sort(key=lambda one: (one[0], one[1]))
+                written = as_json(rounds)
+                used += len(written)
+                if used > room:
+                    break
+                found[row] = written
+    except OSError:
+        return None
+    return found
+
+
+def _lines_by_response(file: BinaryIO) -> dict[tuple[str, str], array[int]]:
+    """Where the judgments of each response begin, by its ids: a run's replies may be more than
+    memory holds. What the lines hold was looked at when the run was read from them."""
+    found: dict[tuple[str, str], array[int]] = {}
+    begin = 0
+    for text in file:
+        if text.endswith(b"\n"):
+            if (ids := _IDS.match(text)) is not None:
+                key = ids[1].decode(), ids[2].decode()
+            else:
+                line = orjson.loads(text)
+                key = line["prompt_id"], line["id"]
+            found.setdefault(key, array("q")).append(begin)
+        begin += len(text)
+    return found
+
+
+def _words(line: Mapping[str, Any]) -> list[Any]:
+    """Rationale, raw reply, error and what changed the judge's mind. Of a reply that quotes the
+    rationale, what stands before and after it, and whether it stands there as JSON writes it."""
+    raw, rationale = line["raw"], line["rationale"]
+    if rationale and rationale in raw:
+        before, _, after = raw.partition(rationale)
+        raw = [before, after, 0]
+    elif rationale and not _WRITTEN_OTHERWISE.search(rationale):
+        written = as_json(rationale).decode()[1:-1]
+        if written in raw:
+            before, _, after = raw.partition(written)
+            raw = [before, after, 1]
+    words = [rationale, raw, line["error"], line["changed_because"]]
+    while words and not words[-1]:
+        words.pop()
+    return words

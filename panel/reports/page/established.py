@@ -1,0 +1,222 @@
+"""Section 1: what is established, what is missing, what it cost, how it was made."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from persona_panel.calls.budget import Spending
+from persona_panel.calls.call_counts import CallCounts
+from persona_panel.models.catalogue import cost
+from persona_panel.reports.formats.terminal.money import spent
+from persona_panel.reports.formats.terminal.run import MUCH_OFF_SCALE
+from persona_panel.results.conclusions.wording import SAMPLES, counted
+from persona_panel.rubrics import Status
+from persona_panel.runs.run import Run
+from persona_panel.statistics.core.coverage import Coverage
+from persona_panel.statistics.core.display import percent
+
+_SENTENCES = 2
+_REASONS = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """How many judgments of one model are missing or odd for one reason."""
+
+    status: str
+    reason: str
+    n: int
+
+
+@dataclass(frozen=True, slots=True)
+class Established:
+    """What section 1 shows.
+
+    Attributes:
+        first, others: sentences of the conclusion, the first two, with what people
+            show of them, and those after them.
+        n_missing: by status; `reasons` say why, the commonest first, `n_more` are left out.
+        by_model: how many of a model's judgments are missing, of how many.
+        usd: what the calls cost, in words; None where nothing did.
+    """
+
+    first: Sequence[str]
+    others: Sequence[str]
+    expected: int
+    scored: int
+    abstained: int
+    n_missing: Mapping[str, int]
+    reasons: Sequence[Missing]
+    n_more: int
+    by_model: Sequence[tuple[str, int, int]]
+    usd: str | None
+    calls_made: int
+    calls_before: int
+    calls_cached: int
+    elapsed_s: float
+    notes: Sequence[str]
+
+    @property
+    def missing(self) -> int:
+        """How many judgments there should be, and are not."""
+        return sum(self.n_missing.values())
+
+    @property
+    def one_model_has_most(self) -> bool:
+        """Whether of one model a greater share of the judgments is missing than of any other."""
+        first, *others = sorted((n / of for _, n, of in self.by_model), reverse=True)
+        return not others or first > others[0]
+
+    @property
+    def shares(self) -> tuple[float, float, float]:
+        """Per cent of the judgments that are scored, abstentions, and missing."""
+        of = max(1, self.expected)
+        return (
+            100 * self.scored / of,
+            100 * self.abstained / of,
+            100 * self.missing / of,
+        )
+
+
+def established(
+    run: Run,
+    conclusion: Sequence[str],
+    on_leads: Sequence[str] = (),
+    coverage: Coverage | None = None,
+) -> Established:
+    """What a run comes to.
+
+    Args:
+        coverage: of all that was planned, where the run does not know of it, as of a sweep.
+        on_leads: which of the leads that the conclusion has people do not show.
+    """
+    coverage, calls = coverage or run.coverage, run.calls
+    reasons = [
+        Missing(status, error, n)
+        for status, error, n in sorted(run.reasons, key=lambda one: -one[2])
+    ]
+    in_all = _in_all(calls)
+    usd = spent(cost(run.prices.get(model), used) for model, used in in_all.usage.items())
+    return Established(
+        first=[*conclusion[:_SENTENCES], *on_leads],
+        others=conclusion[_SENTENCES:],
+        expected=coverage.expected,
+        scored=coverage.scored,
+        abstained=coverage.abstained,
+        n_missing=coverage.missing,
+        reasons=reasons[:_REASONS],
+        n_more=max(0, len(reasons) - _REASONS),
+        by_model=_by_model(run),
+        usd=None if usd is None else usd[0].upper() + usd[1:],
+        calls_made=in_all.calls,
+        calls_before=calls.before.calls,
+        calls_cached=calls.cached,
+        elapsed_s=run.elapsed_s,
+        notes=_notes(run),
+    )
+
+
+def _in_all(calls: CallCounts) -> Spending:
+    """What the calls of every start of the run came to: a finished run that is started again makes
+    none, and has cost what it cost."""
+    usage = dict(calls.before.usage)
+    for model, used in calls.spent.items():
+        usage[model] = usage[model] + used if model in usage else used
+    return Spending(calls.before.calls + calls.made, usage)
+
+
+def _by_model(run: Run) -> list[tuple[str, int, int]]:
+    """How many judgments of each model are missing, of how many, the greatest share first."""
+    there: frozenset[Status] = frozenset(("scored", "abstained"))
+    lost: Counter[str] = Counter()
+    for row in run.statuses:
+        lost.update(
+            judge.model
+            for judge, status in zip(run.judges, row, strict=True)
+            if status not in there
+        )
+    asked = Counter(judge.model for judge in run.judges)
+    found = [(model, n, asked[model] * len(run.items)) for model, n in lost.items()]
+    return sorted(found, key=lambda one: -one[1] / one[2])
+
+
+def _notes(run: Run) -> list[str]:
+    """What else is not as planned."""
+    coverage, found = run.coverage, []
+    for model, share in run.off_scale.items():
+        if share > MUCH_OFF_SCALE:
+            found.append(
+                f"{model}: {percent(share)} of the probability of its answers lay on no value of "
+                "the scale (mean over judgments); its scores rest on the rest."
+            )
+    if coverage.partial:
+        found.append(f"{coverage.partial:,} judgments scored on fewer comparisons than planned.")
+    for status, n in coverage.revisions_failed.items():
+        found.append(f"{n:,} judgments kept their earlier ratings: the re-rating was {status}.")
+    if coverage.reasons_missing:
+        found.append(f"{coverage.reasons_missing:,} judges changed a rating and gave no reason.")
+    if run.reliability and (n := sum(verdict.n_unreliable for verdict in run.verdicts)):
+        found.append(
+            f"{n:,} judgments count as unreliable and are left out of the composite "
+            f"({run.reliability.dimension} below {run.reliability.at_least:g})."
+        )
+    return found
+
+
+def made_from(run: Run, manifest: Mapping[str, Any] | None) -> list[tuple[str, Sequence[str]]]:
+    """How the run was made, as names and values.
+
+    Args:
+        manifest: what run.json holds; None where there is no folder.
+    """
+    elicitations = list(dict.fromkeys(judge.elicitation for judge in run.judges))
+    personas = list(dict.fromkeys(judge.persona for judge in run.judges))
+    facts: list[tuple[str, Sequence[str]]] = [
+        ("Rubric", [f"{run.rubric.label} ({run.rubric.id})", run.rubric.question]),
+        ("Personas", [", ".join(personas)]),
+        ("Elicitation", [", ".join(elicitations)]),
+        ("Intervals of differences", [SAMPLES[run.random]]),
+        ("Seed", [str(run.seed)]),
+    ]
+    if manifest is None:
+        models = list(dict.fromkeys(judge.model for judge in run.judges))
+        return [*facts, ("Models", models)]
+    facts.append(("Models", [_model(one) for one in manifest["models"]]))
+    if (deliberation := manifest.get("deliberation")) is not None:
+        facts.append(("Deliberation", [_pairs(deliberation)]))
+    starts = manifest.get("starts") or []
+    for start in starts[-1:]:
+        versions = start.get("versions") or {}
+        facts += [
+            ("Command", [str(start.get("command", ""))]),
+            ("Started (UTC)", [str(one.get("at", "")) for one in starts]),
+            ("Versions", [_pairs({"python": start.get("python")} | versions)]),
+            ("Input files", [_input(one) for one in start.get("inputs") or ()]),
+        ]
+    texts = manifest.get("texts") or {}
+    facts.append(("Texts", [f"{texts.get('file')}, SHA-256 {texts.get('sha256')}"]))
+    return [(name, values) for name, values in facts if any(values)]
+
+
+def _input(given: Mapping[str, Any]) -> str:
+    if files := given.get("files"):
+        return f"{given['name']}, {counted(len(files), 'file')} (SHA-256 of each in run.json)"
+    digest = given.get("sha256")
+    return f"{given['name']}, SHA-256 {digest}" if digest else str(given["name"])
+
+
+def _model(model: Mapping[str, Any]) -> str:
+    parameters = {
+        name: value
+        for name, value in (model.get("parameters") or {}).items()
+        if value is not None and name not in ("model", "base_url")
+    }
+    told = _pairs(parameters)
+    return f"{model['id']} ({told})" if told else str(model["id"])
+
+
+def _pairs(values: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name} {value}" for name, value in values.items() if value is not None)

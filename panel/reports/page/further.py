@@ -1,0 +1,81 @@
+"""Section 7, and the systems within strata: what not every run has.
+
+What computes such a section is imported where the run has it: at the end of a run the modules of
+all of them would take longer than the page of a small one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from persona_panel.runs.run import Run
+from persona_panel.statistics.core.coverage import Coverage
+
+if TYPE_CHECKING:
+    from persona_panel.reports.page.audited import AuditSection
+    from persona_panel.reports.page.biased import BiasSection
+    from persona_panel.reports.page.deliberated import DeliberatedSection
+    from persona_panel.reports.page.key_points import KeyPointsSection
+    from persona_panel.reports.page.strata import StrataSection
+    from persona_panel.reports.page.swept import SweptSection
+
+
+@dataclass(frozen=True, slots=True)
+class FurtherSections:
+    """Each section, None where the run has nothing of the kind.
+
+    Attributes:
+        conclusion: of the sweep or the audit that the run is, in place of the run's own.
+        coverage: of all judgments that a sweep planned.
+    """
+
+    strata: StrataSection | None = None
+    deliberated: DeliberatedSection | None = None
+    swept: SweptSection | None = None
+    audit: AuditSection | None = None
+    bias: BiasSection | None = None
+    key_points: KeyPointsSection | None = None
+    conclusion: Sequence[str] = ()
+    coverage: Coverage | None = None
+
+
+def further_sections(
+    run: Run,
+    manifest: Mapping[str, Any] | None,
+    summary: Mapping[str, Any] | None,
+    by: str | None,
+) -> FurtherSections:
+    """What a run has; arguments and errors as of `report_of`, with run.json and summary.json."""
+    found: dict[str, Any] = {}
+    if by is not None:
+        from persona_panel.reports.page.strata import strata_section
+
+        found["strata"] = strata_section(run, by)
+    if run.before is not None:
+        from persona_panel.reports.page.deliberated import deliberated_section
+
+        found["deliberated"] = deliberated_section(run)
+    if manifest is not None and summary is not None and "sweep" in summary:
+        from persona_panel.reports.page.swept import swept_section
+
+        found["swept"] = swept_section(run, manifest, summary)
+        found["conclusion"] = summary["conclusion"]
+        found["coverage"] = Coverage(**summary["coverage"])
+    if run.folder is not None:
+        if (run.folder / "injection.json").is_file():
+            from persona_panel.reports.page.audited import audit_section
+
+            found["audit"] = audit = audit_section(run.folder)
+            if audit is not None:
+                found["conclusion"] = audit.conclusion
+        if (run.folder / "bias.json").is_file():
+            from persona_panel.reports.page.biased import bias_section
+
+            found["bias"] = bias_section(run.folder)
+        if (run.folder / "keypoints.json").is_file():
+            from persona_panel.reports.page.key_points import key_points_section
+
+            found["key_points"] = key_points_section(run, run.folder)
+    return FurtherSections(**found)

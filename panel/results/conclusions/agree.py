@@ -1,0 +1,328 @@
+"""What ratings show about the agreement of raters: beyond chance or not, and how high."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import isnan
+
+from persona_panel.results.conclusions.judge_names import rater_word
+from persona_panel.results.conclusions.labels import labelled_rows
+from persona_panel.results.conclusions.rows import (
+    adjusted_ends,
+    by_dimension,
+    clusters_of,
+    figure,
+    from_to,
+    on_dimensions,
+    p_of,
+    reasons_of,
+    split_composite,
+    spread_of,
+    tests_of_two,
+)
+from persona_panel.results.conclusions.strata import range_over, strata_differ
+from persona_panel.results.conclusions.wording import (
+    WITHOUT_PEOPLE,
+    all_dimensions,
+    as_many,
+    counted,
+    listed,
+    power,
+)
+from persona_panel.statistics.core.display import number
+from persona_panel.statistics.core.names import ALL, COMPOSITE
+from persona_panel.statistics.core.student_t import values_needed
+from persona_panel.statistics.core.table import Ratings, Row
+from persona_panel.statistics.core.tested import LEVEL, MOST
+
+_ALPHA = "Krippendorff α"
+TENTATIVE, RELIABLE = 0.667, 0.8
+"""Krippendorff's α from which tentative conclusions are drawn from ratings, and from which they
+are usually called reliable: K. Krippendorff (2004), "Reliability in content analysis"."""
+
+
+def agree_conclusion(rows: Sequence[Row], ratings: Ratings, by: str) -> list[str]:
+    """Whether all raters together agree beyond chance, and whether Krippendorff's α reaches the
+    values usually asked for; what would settle what is open.
+
+    Beyond chance: the permutation test of Kendall's W, adjusted over dimensions, or of its form for
+    incomplete rankings where raters rated different items; where neither is defined, α above 0.
+    What is said of α rests on intervals that are widened for the number of dimensions. The number
+    of prompts is that of a t-test on the jackknife's pseudovalues of α, with the value and the
+    spread that were observed. The composite, where there is one, comes first: it is a family of its
+    own, which shares the level with that of the dimensions (`holm_of_two`).
+    """
+    rows, (ratings,) = labelled_rows(rows, ratings)
+    *_, group = ratings.raters_by_group()
+    differ = strata_differ(rows, "krippendorff_alpha", _ALPHA, by)
+    composite, rows = split_composite(rows, ratings)
+    if by not in ("dimension", "group"):
+        return [_broken_down(composite or rows, group, by), *differ]
+    alphas = by_dimension(rows, group, "krippendorff_alpha")
+    if not alphas or all(row.reason for row in alphas.values()):
+        why = reasons_of(alphas.values()) or "no ratings"
+        return [f"Agreement cannot be measured: {why}."]
+    families, word = _families(composite, rows, group), rater_word(ratings)
+    return [
+        _beyond_chance(families, word),
+        *_levels(families),
+        # What is open of the composite goes first; dimensions have their turn where it is settled.
+        *next(filter(None, (_to_settle(one, ratings) for one in families)), ()),
+        *differ,
+        *_effective_number(composite, rows, group, word),
+        *_personas(rows),
+        *_limits(ratings, group),
+    ]
+
+
+_Ends = Mapping[str, tuple[float, float]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Family:
+    """What is tested together, the composite or the dimensions: α of each, its interval widened for
+    their number, where it is asked on which side of `TENTATIVE` and (`lows`) whether above 0; and
+    the tests of agreement. `n_tests` is the number for the former."""
+
+    alphas: Mapping[str, Row]
+    ends: _Ends
+    n_tests: int
+    lows: Mapping[str, float]
+    tests: Mapping[str, Row]
+
+
+def _families(composite: Sequence[Row], rows: Sequence[Row], group: str) -> list[_Family]:
+    """Those of the composite and of the dimensions, as far as there are any."""
+    parts, tests = [], []
+    for those in (composite, rows):
+        alphas = by_dimension(those, group, "krippendorff_alpha")
+        parts.append(alphas if any(not row.reason for row in alphas.values()) else {})
+        tests.append(_tests(those, group))
+    first, second = parts
+    levels = tests_of_two(first, second, _is_decided)
+    above = tests_of_two(first, second, lambda row, n: adjusted_ends(row, n)[0] > 0)
+    return [
+        _Family(
+            alphas,
+            {name: adjusted_ends(row, n) for name, row in alphas.items()},
+            n,
+            {name: adjusted_ends(row, n_above)[0] for name, row in alphas.items()},
+            own,
+        )
+        for alphas, n, n_above, own in zip(parts, levels, above, tests, strict=True)
+        if alphas
+    ]
+
+
+def _is_decided(row: Row, n_tests: int) -> bool:
+    """Whether α is shown to be on either side of `TENTATIVE`."""
+    low, high = adjusted_ends(row, n_tests)
+    return low >= TENTATIVE or high < TENTATIVE
+
+
+_TESTS = {"kendall_w": "Kendall W", "kendall_w_incomplete": "W of incomplete rankings"}
+
+
+def _tests(rows: Sequence[Row], group: str) -> dict[str, Row]:
+    """By dimension the permutation test of agreement that counts most raters; none where W is
+    undefined."""
+    return {
+        name: row
+        for statistic in _TESTS
+        for name, row in by_dimension(rows, group, statistic).items()
+        if not isnan(row.p_value)
+    }
+
+
+def _broken_down(rows: Sequence[Row], group: str, by: str) -> str:
+    values = [
+        row
+        for row in rows
+        if (row.statistic, row.by) == ("krippendorff_alpha", by)
+        and row.group in (group, ALL)
+        and not row.reason
+    ]
+    told = f"{_ALPHA} is undefined for each of them"
+    if values:
+        told = f"{_ALPHA} {range_over(values)}"
+    return f"Agreement by {by}: {told}."
+
+
+def _beyond_chance(families: Sequence[_Family], word: str) -> str:
+    n_raters = max(row.n_raters for each in families for row in each.alphas.values())
+    told = "; by dimension they ".join(map(_agreeing, families))
+    return f"The {counted(n_raters, word)} {told}."
+
+
+def _agreeing(family: _Family) -> str:
+    alphas, lows, tests = family.alphas, family.lows, family.tests
+    names = [
+        name
+        for name in alphas
+        if (tests[name].p_value < LEVEL if name in tests else lows[name] > 0)
+    ]
+    others = [name for name in alphas if name not in names]
+    if not names:
+        on = on_dimensions(others, alphas, "any dimension")
+        return f"are not shown to agree beyond chance{on}{_basis(others, tests, lows)}"
+    on = on_dimensions(names, alphas, all_dimensions(len(alphas)))
+    said = f"agree beyond chance{on}{_basis(names, tests, lows)}"
+    if not others:
+        return said
+    on = listed(others, "dimensions")
+    return f"{said}; this is not shown on {on}{_basis(others, tests, lows)}"
+
+
+def _basis(names: Sequence[str], tests: Mapping[str, Row], lows: Mapping[str, float]) -> str:
+    """By which tests agreement beyond chance is shown, or not shown, on all of these dimensions."""
+    facts = []
+    for statistic, what in _TESTS.items():
+        rows = [row for name in names if (row := tests.get(name)) and row.statistic == statistic]
+        if rows:
+            # Of what is shown the weakest, of the rest the strongest.
+            shown = rows[0].p_value < LEVEL
+            row = (max if shown else min)(rows, key=lambda one: one.p_value)
+            others = (
+                "" if len(rows) == 1 or row.p_value == 1 else " or less" if shown else " or more"
+            )
+            facts.append(f"{what}, {p_of(row)}{others}")
+    untested = [lows[name] for name in names if name not in tests]
+    if untested:
+        told = "interval of Krippendorff α above 0"
+        if all(map(isnan, untested)):
+            told = "Krippendorff α has no interval"
+        elif not untested[0] > 0:
+            told = "interval of Krippendorff α not above 0"
+        facts.append(told)
+    return f" ({'; '.join(facts)})"
+
+
+def _levels(families: Sequence[_Family]) -> list[str]:
+    """How high α is; of the composite first, behind it by dimension."""
+    of = " of the composite" if COMPOSITE in families[0].alphas else ""
+    if all(isnan(low) for each in families for low, _ in each.ends.values()):
+        told = "; by dimension it is ".join(_values(each.alphas) for each in families)
+        rows = [row for each in families for row in each.alphas.values() if not row.reason]
+        reasons = dict.fromkeys(str(row.ci_reason) for row in rows if row.ci_reason)
+        why = "; ".join(reasons) or "intervals were left out"
+        return [f"{_ALPHA}{of} is {told}, but how high it is for other prompts is open: {why}."]
+    told = "; by dimension it is ".join(_level(each.alphas, each.ends) for each in families)
+    return [
+        f"{_ALPHA}{of} is {told} ({TENTATIVE} is usually asked for tentative conclusions from "
+        f"single ratings, {RELIABLE} for firm ones)."
+    ]
+
+
+def _values(alphas: Mapping[str, Row]) -> str:
+    there = {name: row for name, row in alphas.items() if not row.reason}
+    least, most = (pick(there, key=lambda name: there[name].value) for pick in (min, max))
+    if least == most:
+        return figure(there[least])
+    return f"from {number(there[least].value)} ({least}) to {number(there[most].value)} ({most})"
+
+
+def _level(alphas: Mapping[str, Row], ends: _Ends) -> str:
+    there = [name for name, row in alphas.items() if not row.reason]
+    without = [name for name in there if isnan(ends[name][0])]
+    parts = [
+        said if len(alphas) == 1 else f"{said}{on_dimensions(names, alphas, 'all dimensions')}"
+        for said, names in (
+            (f"shown to be at least {RELIABLE}", _in(ends, RELIABLE, 2)),
+            (f"shown to be at least {TENTATIVE}", _in(ends, TENTATIVE, RELIABLE)),
+            (f"shown to be below {TENTATIVE}", [n for n in ends if ends[n][1] < TENTATIVE]),
+            (f"not shown to be below or above {TENTATIVE}", _undecided(ends)),
+            ("without an interval", without),
+            ("undefined", [name for name in alphas if name not in there]),
+        )
+        if names
+    ]
+    between = ", " if len(alphas) == 1 and COMPOSITE in alphas else ": "
+    return f"{_values(alphas)}{between}{'; '.join(parts)}"
+
+
+def _in(ends: _Ends, least: float, most: float) -> list[str]:
+    return [name for name, (low, _) in ends.items() if least <= low < most]
+
+
+def _undecided(ends: _Ends) -> list[str]:
+    return [name for name, (low, high) in ends.items() if low < TENTATIVE <= high]
+
+
+def _to_settle(family: _Family, ratings: Ratings) -> list[str]:
+    """How many prompts would show on which side of the lower value α lies."""
+    alphas, open_ = family.alphas, _undecided(family.ends)
+    what = clusters_of(ratings)
+    needed = {}
+    for name in open_:
+        row = alphas[name]
+        # The lower half: the upper one may be cut at 1.
+        spread = spread_of(row, row.ci_low, 2 * row.value - row.ci_low)
+        needed[name] = values_needed(row.value, spread, TENTATIVE, LEVEL / family.n_tests)
+    if not needed:
+        return []
+    hardest = max(needed, key=lambda name: needed[name] or float("inf"))
+    sampled = alphas[hardest].ci_over == "prompts-and-judges"
+    least = "at least " if sampled else ""
+    alone = len(alphas) == 1 and hardest != COMPOSITE
+    on = "" if alone else on_dimensions([hardest], alphas, "")
+    if needed[hardest] is None:
+        would_show = f"even {MOST:,} {what}s would not show"
+    else:
+        would_show = f"{least}{as_many(needed[hardest], what)} would show"
+    return [
+        f"If α{on} is as observed ({number(alphas[hardest].value)}), {would_show} whether it "
+        f"reaches {TENTATIVE} "
+        f"{power(alphas[hardest].n_clusters or 0, what)}."
+    ]
+
+
+def _effective_number(
+    composite: Sequence[Row], rows: Sequence[Row], group: str, word: str
+) -> list[str]:
+    """How to read the effective number of judges, which no rating by others is compared with."""
+    whole, parts = (
+        [row for row in by_dimension(those, group, "effective_judges").values() if not row.reason]
+        for those in (composite, rows)
+    )
+    if not whole and not parts:
+        return []
+    n_raters = max(row.n_raters for row in (*whole, *parts))
+    told = f"{from_to(whole or parts, 1)} of {n_raters:,}"
+    if whole:
+        told += " on the composite"
+        told += f" and {from_to(parts, 1)} by dimension" if parts else ""
+    return [
+        f"The effective number of {word}s is {told}, which says nothing of shared errors. "
+        f"{WITHOUT_PEOPLE.format(word)}"
+    ]
+
+
+def _personas(rows: Sequence[Row]) -> list[str]:
+    """Whether personas change ratings beyond what a model varies by itself."""
+    added = [row for row in rows if row.statistic == "disagreement_added" and row.by is None]
+    if not added:
+        return []
+    if all(row.reason for row in added):
+        return [f"Whether personas change ratings cannot be said: {reasons_of(added)}."]
+    above = [row for row in added if adjusted_ends(row, len(added))[0] > 0]
+    if not above:
+        return ["Personas are not shown to change ratings beyond what the model varies by itself."]
+    names = list(dict.fromkeys(row.dimension for row in above))
+    of = dict.fromkeys(row.dimension for row in added)
+    on = on_dimensions(names, of, "all dimensions")
+    return [f"Personas change ratings beyond what the model varies by itself{on}."]
+
+
+def _limits(ratings: Ratings, group: str) -> list[str]:
+    """What raters have in common, and agreement may come from."""
+    if ratings.personas is None:
+        return []
+    raters = ratings.raters_by_group()[group]
+    models = {ratings.groups[rater] for rater in raters}
+    personas = {ratings.personas[rater] for rater in raters}
+    if len(models) == 1:
+        return ["All judges are of one model: agreement among them may come from it."]
+    if len(personas) == 1:
+        return ["All judges have one persona: agreement among them may come from it."]
+    return []

@@ -1,0 +1,245 @@
+"""What the alternative annotator test shows: whether the panel may take the place of a person, and
+which of its judges pass."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+
+from persona_panel.results.conclusions.rows import by_dimension, figure, from_to, on_dimensions
+from persona_panel.results.conclusions.wording import NAMES_SHOWN, all_dimensions, counted, listed
+from persona_panel.statistics.core.arrays import row_means
+from persona_panel.statistics.core.composite import on_composite
+from persona_panel.statistics.core.display import number, percent
+from persona_panel.statistics.core.names import COMPOSITE
+from persona_panel.statistics.core.statistic import Reason
+from persona_panel.statistics.core.table import Ratings, Row
+from persona_panel.statistics.humans.distance import DistanceParts, distance_parts
+from persona_panel.statistics.humans.left_out import without_names
+
+_MOSTLY = 0.5
+"""The share of the squared distance from which on another level and unit is what is advised."""
+PASSED = 0.5
+"""The winning rate from which on a judge passes."""
+_RATE, _ADVANTAGE, _NEEDED = "alt_test_winning_rate", "alt_test_advantage", "alt_test_items_needed"
+
+
+def annotator_test_conclusion(
+    rows: Sequence[Row],
+    group: str,
+    correlated: Collection[str],
+    panel: Ratings,
+    humans: Ratings,
+    judges: Mapping[str, str],
+) -> list[str]:
+    """A sentence on the panel and one on its judges for the composite, or the only dimension, and
+    for the other dimensions together; one for each reason why the test is undefined; none where it
+    was not asked for.
+
+    Where people's ratings are noisy, one score for every item passes the test, too: with a
+    reliability of their mean of 0.56 in 95 % of simulated tables. So a panel that passes is said to
+    be fit to take a person's place only where it also goes with people.
+
+    Args:
+        correlated: the dimensions on which a correlation, or agreement of labels, with people
+            is established.
+        panel, humans: what was compared. Where the panel goes with people and does not pass, its
+            distance from them says why.
+        judges: what judges are called, by their names in `rows`.
+    """
+    rates = by_dimension(rows, group, _RATE)
+    advantages, needed = (by_dimension(rows, group, name) for name in (_ADVANTAGE, _NEEDED))
+    said = _undefined(rates)
+    defined = [name for name, rate in rates.items() if not rate.reason]
+    rest = [name for name in defined if name != COMPOSITE]
+    together = rest if len(rest) > 1 else []
+    for name in defined:
+        if name in together:
+            continue
+        on = on_dimensions([name], rates, "")
+        how = _how(rates[name], name in correlated)
+        figures = (
+            f"winning rate ω {number(rates[name].value)} ({without_names(rates[name].note)}), "
+            f"advantage ρ {figure(advantages[name])}"
+        )
+        if how == _NEAR:
+            figures += (
+                ". No correlation with people is established, and one score for every item may "
+                "be as near: that the panel may take the place of a person is not shown"
+            )
+        said.append(f"By the alternative annotator test the panel {how}{on}: {figures}.")
+        if how == _FAILED and name in correlated:
+            said += _why(name, on, group, panel, humans)
+        said += _to_pass([name], rates, needed)
+        said += _judges(rows, group, name, on, judges)
+    if together:
+        said.append(_by_dimension(together, rates, advantages, correlated))
+        fails = COMPOSITE in defined and not _passed(rates[COMPOSITE])
+        if fails and all(_passed(rates[name]) for name in together):
+            said.append(_HIGHER)
+        if COMPOSITE not in defined:
+            for name in together:
+                if name in correlated and not _passed(rates[name]):
+                    said += _why(name, on_dimensions([name], rates, ""), group, panel, humans)
+                    break
+            said += _to_pass(together, rates, needed)
+        said += _judges_by_dimension(rows, group, together)
+    return said
+
+
+_HIGHER = (
+    "People's errors average out in their composite, so its bar is higher than that of each "
+    "dimension; the composite is the primary result."
+)
+_FIT = "may take the place of a person"
+_NEAR = "is as near to the others as a person is"
+_FAILED = "is not shown to be as good as a person"
+
+
+def _how(rate: Row, correlated: bool) -> str:
+    if not _passed(rate):
+        return _FAILED
+    return _FIT if correlated else _NEAR
+
+
+def _by_dimension(
+    names: Sequence[str],
+    rates: Mapping[str, Row],
+    advantages: Mapping[str, Row],
+    correlated: Collection[str],
+) -> str:
+    """Where the panel passes, of several dimensions, and from where to where its figures are."""
+    parts = []
+    for how in (_FIT, _NEAR, _FAILED):
+        if those := [name for name in names if _how(rates[name], name in correlated) == how]:
+            every = "any dimension" if how == _FAILED else all_dimensions(len(names))
+            why = (
+                " (one score for every item may be, too: no correlation is established)"
+                if how == _NEAR
+                else ""
+            )
+            parts.append(f"{how}{on_dimensions(those, names, every)}{why}")
+    figures = ", ".join(
+        f"{what} {from_to([found[name] for name in names], 2)}"
+        for what, found in (("winning rate ω", rates), ("advantage ρ", advantages))
+    )
+    epsilon, *_ = rates[names[0]].note.split(";")
+    return f"By dimension the panel {'; it '.join(parts)}: {figures} ({epsilon})."
+
+
+def _why(name: str, on: str, group: str, panel: Ratings, humans: Ratings) -> list[str]:
+    """Why a panel that goes with people does not pass: its scores lie elsewhere, or spread
+    otherwise, or differ from theirs text by text. Nothing of labels."""
+    found = _distance(name, group, panel, humans)
+    if found is None:
+        return []
+    by, side = number(abs(found.shift)), "above" if found.shift > 0 else "below"
+    level = "that of people" if by == number(0.0) else f"{by} points {side} people's"
+    told = (
+        "The test asks how near scores are, a correlation only how they order texts"
+        f"{on and f':{on}'}{',' if on else ':'} the panel's mean is {level} and its scores spread "
+        f"{number(found.spread)} times as far. Another level and unit would take away at most "
+        f"{percent(found.linear_share)} of the mean squared distance between them"
+    )
+    if found.linear_share < _MOSTLY:
+        return [f"{told}; the rest is of single texts."]
+    return [
+        f"{told}: `calibrate` takes such a bias out of systems' means, `align` out of single "
+        "scores."
+    ]
+
+
+def _distance(name: str, group: str, panel: Ratings, humans: Ratings) -> DistanceParts | None:
+    """How far the mean of a group of judges is from people's mean on a dimension, on the items
+    that both have."""
+    if name == COMPOSITE and name not in panel.dimensions:
+        sides = on_composite(panel, humans)
+        if sides is None:
+            return None
+        panel, humans = sides
+    both = name in panel.dimensions and name in humans.dimensions
+    if not both or name in panel.categories or panel.lower_is_better != humans.lower_is_better:
+        return None
+    place = {item: row for row, item in enumerate(humans.items)}
+    rows = [row for row, item in enumerate(panel.items) if item in place]
+    judges = panel.raters_by_group()[group]
+    ours = panel.scores[:, judges, panel.dimensions.index(name)][rows]
+    theirs = humans.scores[:, :, humans.dimensions.index(name)]
+    return distance_parts(
+        row_means(ours), row_means(theirs[[place[panel.items[row]] for row in rows]])
+    )
+
+
+def _to_pass(
+    names: Sequence[str], rates: Mapping[str, Row], needed: Mapping[str, Row]
+) -> list[str]:
+    """How many items would let the panel pass, on the dimension that needs most."""
+    open_ = [name for name in names if not _passed(rates[name]) and not needed[name].reason]
+    if not open_:
+        return []
+    hardest = max(open_, key=lambda name: needed[name].value)
+    n = counted(int(needed[hardest].value), "item")
+    return [
+        f"If the differences{on_dimensions([hardest], rates, '')} are as observed, {n} rated by "
+        f"each person would give a winning rate of {PASSED:g} (80 % power)."
+    ]
+
+
+def _undefined(rates: Mapping[str, Row]) -> list[str]:
+    """A sentence for each reason, with all dimensions that it is the reason of."""
+    by_reason: dict[Reason, list[str]] = {}
+    for dimension, rate in rates.items():
+        if rate.reason:
+            by_reason.setdefault(rate.reason, []).append(dimension)
+    said = []
+    for reason, names in by_reason.items():
+        on = on_dimensions(names, rates, "every dimension")
+        said.append(f"The alternative annotator test is undefined{on}: {reason}.")
+    return said
+
+
+def _judges(
+    rows: Sequence[Row], group: str, dimension: str, on: str, called: Mapping[str, str]
+) -> list[str]:
+    """Which of several judges pass."""
+    those = _of_judges(rows, group, dimension)
+    if len(those) < 2:
+        return []
+    names_of = [row.by_value or "" for row in those if _passed(row)]
+    passed = [called.get(name, name) for name in names_of]
+    names = f": {listed(passed)}" if 0 < len(passed) <= NAMES_SHOWN else ""
+    return [f"Of its {counted(len(those), 'judge')} alone{on}, {_pass(len(passed))} it{names}."]
+
+
+def _pass(n: int) -> str:
+    return "1 passes" if n == 1 else f"{n:,} pass" if n else "none pass"
+
+
+def _judges_by_dimension(rows: Sequence[Row], group: str, dimensions: Sequence[str]) -> list[str]:
+    """How many of several judges pass, from the dimension with fewest to that with most."""
+    judges = [_of_judges(rows, group, name) for name in dimensions]
+    n_judges = max(map(len, judges))
+    if n_judges < 2:
+        return []
+    passed = [sum(map(_passed, those)) for those in judges]
+    least, most = min(passed), max(passed)
+    if not most:
+        told = "none pass it on any dimension"
+    elif least == most:
+        told = f"{_pass(most)} it on each dimension"
+    else:
+        told = f"{least:,} to {most:,} pass it, depending on the dimension"
+    return [f"Of its {counted(n_judges, 'judge')} alone, {told}."]
+
+
+def _of_judges(rows: Sequence[Row], group: str, dimension: str) -> list[Row]:
+    return [
+        row
+        for row in rows
+        if (row.statistic, row.group, row.dimension) == (_RATE, group, dimension)
+        and row.by is not None
+        and not row.reason
+    ]
+
+
+def _passed(row: Row) -> bool:
+    return row.value >= PASSED

@@ -1,0 +1,356 @@
+"""What a comparison of runs shows: which is ahead, how alike two panels rate, which is nearer to
+people; and what would settle what is open."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import isnan
+from typing import Literal
+
+from persona_panel.results.conclusions.score import MUCH_MISSING
+from persona_panel.results.conclusions.wording import (
+    NAMES_SHOWN,
+    ONE_PERSON,
+    as_many,
+    counted,
+    dimension_called,
+    in_brackets,
+    interval,
+    listed,
+    missing_judgments,
+    p_adjusted,
+    points,
+    power,
+)
+from persona_panel.statistics.core.display import number, signed
+from persona_panel.statistics.core.names import COMPOSITE
+from persona_panel.statistics.core.options import Random
+from persona_panel.statistics.core.prompts_needed import prompts_needed, takes_more_judges
+from persona_panel.statistics.core.tested import LEVEL
+from persona_panel.statistics.paired.differences import PairedDifference
+from persona_panel.statistics.paired.panels import (
+    BestOfPrompts,
+    NearerToPeople,
+    PairedFigure,
+)
+
+_SAME = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class TwoRuns:
+    """What a conclusion has to know of two runs.
+
+    Attributes:
+        a, b: what they are called.
+        compared: what differs: their texts, or their panels.
+        differences: by dimension, b − a, the composite first; adjusted for all that are made.
+        panel: in what panels differ.
+        order: τ_b within prompts, and over all, of two panels' composites.
+        best: in how many prompts two panels rate the same response highest.
+        people: by dimension, which is nearer to people.
+        missing: of each run, how many judgments are missing, and of how many.
+        one_model: whether all judges of both are of one model.
+        repeated: the dimensions that the composite is, whose test is the composite's.
+        systems: of each system the composite's difference, adjusted over systems and runs.
+        n_judges, n_shared: how many judges each run has, and how many are the same in both.
+        units: by dimension, what follows a number in the unit of its scores: nothing where these
+            are shares, points where it is not said.
+        is_ranking: whether ratings are shares of preferences among the responses to a prompt.
+    """
+
+    a: str
+    b: str
+    compared: Literal["texts", "panels"]
+    differences: Mapping[str, PairedDifference]
+    panel: Sequence[str] = ()
+    order: tuple[PairedFigure, PairedFigure] | None = None
+    best: BestOfPrompts | None = None
+    people: Mapping[str, NearerToPeople] = field(default_factory=dict)
+    missing: tuple[tuple[int, int], tuple[int, int]] = ((0, 0), (0, 0))
+    one_model: bool = False
+    repeated: Collection[str] = ()
+    systems: Mapping[str, PairedDifference] = field(default_factory=dict)
+    n_judges: tuple[int, int] = (0, 0)
+    n_shared: int = 0
+    units: Mapping[str, str] = field(default_factory=dict)
+    is_ranking: bool = False
+
+    def unit(self, name: str) -> str:
+        """What follows a number in the unit of a dimension's scores."""
+        return self.units.get(name, " points")
+
+
+def compare_conclusion(compared: Sequence[TwoRuns], random: Random) -> list[str]:
+    """Of each run that is compared with the first, what is established and what is not.
+
+    A difference is established, and a panel nearer to people, by a p-value below `LEVEL` that is
+    adjusted by Holm over all dimensions and runs, composites as a family of their own. The number
+    of prompts is that with which the same test would find the difference, with the size and the
+    variances observed; see `prompts_needed`.
+    It is given where two runs with other texts are compared, as are the limits of the answer.
+    """
+    n_tests = _n_tests(compared)
+    said: list[str] = []
+    for one in compared:
+        said += _difference(one, random, n_tests, alone=len(compared) == 1)
+        if one.compared == "panels":
+            said += _alike(one)
+        said += _people(one)
+        if one.compared == "panels":
+            said += _other_judges(one)
+    people = [found.n_people for one in compared for found in one.people.values()]
+    if people and max(people) == 1:
+        said.append(ONE_PERSON)
+    return said if len(compared) > 1 else said + _limits(compared[0])
+
+
+def _n_tests(compared: Sequence[TwoRuns]) -> int:
+    """By how many the level of the first difference is divided in Holm's first step: as many as
+    there are composites, and twice as many where there are dimensions beside them; else as many as
+    there are dimensions."""
+    tested = [
+        name == COMPOSITE
+        for one in compared
+        for name, found in one.differences.items()
+        if not isnan(found.p) and name not in one.repeated
+    ]
+    n_composites = sum(tested)
+    return 2 * n_composites if 0 < n_composites < len(tested) else len(tested)
+
+
+def _difference(one: TwoRuns, random: Random, n_tests: int, *, alone: bool) -> list[str]:
+    if not one.differences:
+        return [f"{one.b} and {one.a} have no dimension in common that can be compared."]
+    main, whole = next(iter(one.differences.items()))
+    said = [_whole(one, main, whole, random)]
+    rest = {n: d for n, d in one.differences.items() if n != main and not isnan(d.p)}
+    if len(rest) > 1 and any(d.shown for d in rest.values()):
+        said.append(_by_dimension(one, rest))
+    said += _by_system(one)
+    if alone and one.compared == "texts" and not whole.shown and whole.reason is None:
+        said += _to_settle(one, main, whole, n_tests)
+    if one.compared == "texts" and one.panel:
+        said.append(
+            f"The runs differ in more than their texts ({'; '.join(one.panel)}): which of these "
+            "the difference comes from cannot be told apart."
+        )
+    return said
+
+
+def _whole(one: TwoRuns, main: str, found: PairedDifference, random: Random) -> str:
+    on = "" if main == COMPOSITE else f" on {main}"
+    over = {
+        "prompts": "with these judges as they are",
+        "prompts-and-judges": "with judges as a sample of such judges",
+    }[random]
+    higher, lower = (one.b, one.a) if found.difference > 0 else (one.a, one.b)
+    by = points(found.difference, one.unit(main))
+    if found.shown:
+        if one.compared == "texts":
+            # Ahead would be for its texts.
+            what = "scores higher than" if one.panel else "is ahead of"
+            return f"{higher} {what} {lower}{on}, {over}: by {by}{_facts(found)}."
+        what = f"rates the same texts higher than {lower}{on}"
+        return f"{higher} {what}, {over}: by {by}{_facts(found)}."
+    open_ = (
+        f"Whether {one.b} is better or worse than {one.a}{on} cannot be said"
+        if one.compared == "texts" and not one.panel
+        else f"Whether {one.b} rates higher or lower than {one.a}{on} cannot be said"
+    )
+    if isnan(found.difference):
+        return f"{open_}: no pair of responses has a score in both."
+    level = abs(found.difference) <= _SAME
+    if level and one.is_ranking:
+        return (
+            f"Neither {one.a} nor {one.b} rates higher{on}: a ranking has no level, as the mean "
+            "over the responses to a prompt is the same in each."
+        )
+    what = (
+        "their mean scores are equal"
+        if level
+        else f"the difference {one.b} − {one.a} is {signed(found.difference)}{one.unit(main)}"
+    )
+    if found.reason is not None:
+        return f"{open_}: {what}, which cannot be tested ({found.reason})."
+    facts = in_brackets(
+        interval(found.ci_low, found.ci_high),
+        p_adjusted(found.p_adjusted),
+        counted(found.n_prompts, "prompt"),
+    )
+    return f"{open_}: {what}{facts}, which may be chance."
+
+
+def _by_dimension(one: TwoRuns, rest: Mapping[str, PairedDifference]) -> str:
+    parts = []
+    for sign, how in ((1, "higher"), (-1, "lower")):
+        names = [n for n, d in rest.items() if d.shown and d.difference * sign > 0]
+        if names:
+            parts.append(f"{how} on {listed(names, 'dimensions')}")
+    return f"By dimension (adjusted p < {LEVEL}), {one.b} is {' and '.join(parts)}."
+
+
+def _by_system(one: TwoRuns) -> list[str]:
+    parts = []
+    for sign, how in ((1, "higher"), (-1, "lower")):
+        shown = {n: d for n, d in one.systems.items() if d.shown and d.difference * sign > 0}
+        if len(shown) > NAMES_SHOWN:
+            parts.append(f"{how} for {len(shown):,} systems")
+        elif shown:
+            told = [f"{n}, by {number(abs(d.difference))}{_facts(d)}" for n, d in shown.items()]
+            parts.append(f"{how} for {'; '.join(told)}")
+    return [f"By system, {one.b} is {', and '.join(parts)}."] if parts else []
+
+
+def _to_settle(one: TwoRuns, main: str, found: PairedDifference, n_tests: int) -> list[str]:
+    if abs(found.difference) <= _SAME:
+        return []
+    level = LEVEL / max(n_tests, 1)
+    observed = points(found.difference, one.unit(main))
+    given = f"If the difference is as large as observed ({observed}), "
+    if takes_more_judges(found.sampled, level):
+        return [
+            f"{given}no number of prompts would show it with these judges: more judges are needed."
+        ]
+    needed = prompts_needed(found.sampled, level)
+    return [f"{given}{as_many(needed)} would show it {power(found.n_prompts)}."]
+
+
+def _alike(one: TwoRuns) -> list[str]:
+    """How far two panels order responses alike, and rate the same ones highest."""
+    if one.order is None or one.best is None:
+        return []
+    within, over_all = one.order
+    figure, where = within, "responses in prompts"
+    if within.reason:
+        figure, where = over_all, "all responses"
+    said = []
+    if figure.reason is None:
+        kind = "τ_b" if figure is over_all else "mean τ_b"
+        ends = in_brackets(interval(figure.ci_low, figure.ci_high))
+        told = f"The two order {where} with a {kind} of {number(figure.value)}{ends}"
+        if n := one.best.n_prompts:
+            of = counted(n, "prompt")
+            told += f"; the highest-rated response differs in {one.best.flipped:,} of {of}"
+        said.append(f"{told}.")
+    return said
+
+
+def _other_judges(one: TwoRuns) -> list[str]:
+    """What the numbers of judges bring about that is no merit of either panel."""
+    a, b = one.n_judges
+    facts = []
+    if a != b and not one.people:
+        facts.append("the mean of more judges has less noise")
+    larger, smaller = (1, -1) if b > a else (-1, 1)
+    nearer = _sides_shown_nearer(one.people)
+    if a != b and one.people and (larger in nearer or smaller not in nearer):
+        what = "tends to be nearer to people for their number alone"
+        facts.append(f"the mean of more judges {what}")
+    if one.n_shared and not a == b == one.n_shared:
+        facts.append("judges in both make the two more alike")
+    if not facts:
+        return []
+    same = f", {one.n_shared:,} of them in both" if one.n_shared else ""
+    return [f"{one.a} has {counted(a, 'judge')} and {one.b} {b:,}{same}: {'; '.join(facts)}."]
+
+
+def _sides_shown_nearer(people: Mapping[str, NearerToPeople]) -> set[int]:
+    """Which panels any figure shows to be nearer to people: 1 for b, −1 for a."""
+    sides = set()
+    for one in people.values():
+        # Nearer is a smaller distance, and more of the others.
+        figures = [(1, one.tau), (-1, one.distance)]
+        if one.advantages is not None:
+            figures.append((1, one.advantages.difference))
+        sides |= {sign if each.value > 0 else -sign for sign, each in figures if each.shown}
+    return sides
+
+
+def _people(runs: TwoRuns) -> list[str]:
+    """Which panel is nearer to people."""
+    found, a, b = runs.people, runs.a, runs.b
+    if not found:
+        return []
+    tau = {name: one.tau for name, one in found.items()}
+    distance = {name: one.distance for name, one in found.items()}
+    advantage = {
+        name: one.advantages.difference for name, one in found.items() if one.advantages is not None
+    }
+    said = (
+        _nearer("ranks responses more as people do", "higher in τ_b", 1, runs, tau)
+        + _nearer("gives scores nearer to people's", "nearer", -1, runs, distance, of_scores=True)
+        + _nearer("takes a person's place better", "higher in the advantage ρ", 1, runs, advantage)
+    )
+    if said:
+        return said
+    name, one = next(iter(found.items()))
+    told = f"Which of {a} and {b} is nearer to people is not established"
+    if one.tau.reason is not None:
+        return [f"{told}: τ_b with people is undefined ({one.tau.reason})."]
+    facts = in_brackets(
+        f"{b} − {a}: {signed(one.tau.value)}",
+        interval(one.tau.ci_low, one.tau.ci_high),
+        p_adjusted(one.tau.p_adjusted),
+        one.tau.ci_reason or "",
+    )
+    return [
+        f"{told}: on {dimension_called(name)}, the τ_b of {a} with people is "
+        f"{number(one.a_tau)}, that of {b} {number(one.b_tau)}{facts}."
+    ]
+
+
+def _nearer(
+    what: str,
+    how: str,
+    sign: int,
+    runs: TwoRuns,
+    figures: Mapping[str, PairedFigure],
+    *,
+    of_scores: bool = False,
+) -> list[str]:
+    """On which dimensions either panel is shown nearer.
+
+    Args:
+        sign: that of b − a where b is.
+        of_scores: whether figures are in the unit of the dimension's scores.
+    """
+    said = []
+    for better, worse, side in ((runs.b, runs.a, sign), (runs.a, runs.b, -sign)):
+        names = [name for name, one in figures.items() if one.shown and one.value * side > 0]
+        if names:
+            first = figures[names[0]]
+            low, high = sorted((side * first.ci_low, side * first.ci_high))
+            facts = f"{interval(low, high)}, {p_adjusted(first.p_adjusted)}"
+            called = list(map(dimension_called, names))
+            of = f"{called[0]}: " if len(called) > 1 else ""
+            by = points(first.value, runs.unit(names[0]) if of_scores else "")
+            said.append(
+                f"{better} {what} than {worse} on {listed(called, 'dimensions')} ({of}{by} {how}, "
+                f"{facts})."
+            )
+    return said
+
+
+def _limits(one: TwoRuns) -> list[str]:
+    said = []
+    for name, (missing, of) in zip((one.a, one.b), one.missing, strict=True):
+        if missing and missing >= MUCH_MISSING * of:
+            told = missing_judgments(missing, of, of=name)
+            said.append(f"{told}: its scores are means of those that are there.")
+    if one.one_model and one.compared == "texts":
+        said.append(
+            "All judges are of one model: what they have in common because of it is in no interval."
+        )
+    return said
+
+
+def _facts(found: PairedDifference) -> str:
+    """Interval, seen from the higher one, p-value and prompts."""
+    low, high = found.ci_low, found.ci_high
+    if found.difference < 0:
+        low, high = -high, -low
+    return in_brackets(
+        interval(low, high), p_adjusted(found.p_adjusted), counted(found.n_prompts, "prompt")
+    )

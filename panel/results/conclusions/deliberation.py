@@ -1,0 +1,110 @@
+"""What a run shows about its deliberation: whether it brought the panel nearer to people, and
+whether judges differ less after it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from math import isnan
+
+from persona_panel.results.conclusions.rows import sign_of
+from persona_panel.results.conclusions.wording import counted, in_brackets, listed, p_adjusted
+from persona_panel.statistics.core.statistic import Reason
+from persona_panel.statistics.core.student_t import widened
+from persona_panel.statistics.core.tested import LEVEL
+from persona_panel.statistics.deliberation.revisions import Change
+from persona_panel.statistics.deliberation.toward_humans import Direction, TowardHumans
+from persona_panel.statistics.resampling.sign_flip_power import items_needed
+
+_SAID = {
+    Direction.TOWARD: "Deliberation moved the panel toward people on {names}{facts}.",
+    Direction.AWAY: "Deliberation moved the panel away from people on {names}{facts}.",
+    Direction.DIVIDED: "Deliberation moved the panel toward people by one measure and away "
+    "from them by the other on {names}{facts}.",
+    Direction.ITSELF: "On {names} judges differ less after deliberation, and no change of their "
+    "agreement with people is shown.",
+    Direction.NONE: "On {names} no change by deliberation is shown, which does not show that "
+    "there is none.",
+    Direction.UNKNOWN: "Whether deliberation moved the panel toward people on {names} cannot "
+    "be said: {why}.",
+}
+
+
+def deliberation_conclusion(
+    n_deliberated: int,
+    n_responses: int,
+    spread: Mapping[str, Change],
+    humans: Mapping[str, TowardHumans] | None,
+) -> list[str]:
+    """Where deliberation led, by the adjusted tests of `toward_humans`; without people's ratings,
+    on which dimensions the spread of judges changed.
+
+    Args:
+        spread: the change of the spread of judges, by dimension.
+        humans: the panel compared with people before and after, by dimension; None: no ratings
+            by people were given.
+    """
+    if not n_deliberated:
+        return [f"None of {counted(n_responses, 'response')} was deliberated."]
+    if humans is not None:
+        return _directions(humans)
+    return [
+        *_spreads(spread),
+        "Whether deliberation brought the panel nearer to people cannot be said without ratings "
+        "by people (--human).",
+    ]
+
+
+def _directions(humans: Mapping[str, TowardHumans]) -> list[str]:
+    said = []
+    for direction, sentence in _SAID.items():
+        names = [name for name, one in humans.items() if one.direction is direction]
+        if not names:
+            continue
+        p = max(min(_known(humans[name].p_tau_c, humans[name].p_distance)) for name in names)
+        why = dict.fromkeys(str(one) for name in names if (one := humans[name].reason))
+        said.append(
+            sentence.format(
+                names=listed(names, "dimensions"),
+                facts=in_brackets(f"largest {p_adjusted(p)}" if len(names) > 1 else p_adjusted(p)),
+                why="; ".join(why) or "nothing can be compared",
+            )
+        )
+    if any(one.reason is Reason.FEW_TO_TELL for one in humans.values()):
+        n_tests = sum(
+            not isnan(p) for one in humans.values() for p in (one.p_tau_c, one.p_distance)
+        )
+        said.append(
+            f"A test takes at least {items_needed(LEVEL / max(1, n_tests))} deliberated prompts "
+            "with ratings by people."
+        )
+    return said
+
+
+def _known(*p_values: float) -> list[float]:
+    return [p for p in p_values if not isnan(p)] or [1.0]
+
+
+def _spreads(spread: Mapping[str, Change]) -> list[str]:
+    """On which dimensions judges differ less or more, by intervals that are widened for all
+    dimensions."""
+    signs = {name: _sign(change, len(spread)) for name, change in spread.items()}
+    said = [
+        f"After deliberation judges differ {how} on {_named(names)} (intervals adjusted for "
+        f"{counted(len(spread), 'dimension')})."
+        for sign, how in ((-1, "less"), (1, "more"))
+        if (names := [name for name, found in signs.items() if found == sign])
+    ]
+    if said:
+        return said
+    return ["Deliberation is not shown to have changed how far judges differ, on any dimension."]
+
+
+def _named(names: Iterable[str]) -> str:
+    return listed(list(names), "dimensions")
+
+
+def _sign(change: Change, n_tests: int) -> int:
+    one = change.interval
+    if one is None or one.reason is not None:
+        return 0
+    return sign_of(widened(change.change, one.low, one.high, one.degrees_of_freedom, n_tests))

@@ -1,0 +1,128 @@
+"""Figures of a group of raters, for conclusions from rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from math import atanh, isnan, nan, tanh
+
+from persona_panel.results.conclusions.wording import (
+    dimension_called,
+    in_brackets,
+    interval,
+    listed,
+    p_adjusted,
+)
+from persona_panel.statistics.core.display import number
+from persona_panel.statistics.core.names import ALL
+from persona_panel.statistics.core.student_t import spread_of_interval, widened
+from persona_panel.statistics.core.table import Ratings, Row
+
+
+def by_dimension(rows: Iterable[Row], group: str, statistic: str) -> dict[str, Row]:
+    """A group's rows of a statistic that is not broken down, by dimension."""
+    return {
+        row.dimension: row
+        for row in rows
+        if (row.statistic, row.group, row.by) == (statistic, group, None)
+    }
+
+
+def split_composite(rows: Sequence[Row], ratings: Ratings) -> tuple[list[Row], list[Row]]:
+    """The rows of a composite of these ratings' dimensions, which stands beside them, and the
+    rest."""
+    beside = [row for row in rows if row.dimension not in (*ratings.dimensions, ALL)]
+    return beside, [row for row in rows if row.dimension in (*ratings.dimensions, ALL)]
+
+
+def figure(row: Row) -> str:
+    """A value with its interval and p-value, as far as they are there."""
+    facts = interval(row.ci_low, row.ci_high), p_of(row)
+    return f"{number(row.value)}{in_brackets(*facts)}"
+
+
+def from_to(rows: Sequence[Row], digits: int) -> str:
+    """From the lowest value to the highest: `from 0.51 to 0.64`; one where both look alike."""
+    values = [row.value for row in rows]
+    low, high = (number(pick(values), digits) for pick in (min, max))
+    return low if low == high else f"from {low} to {high}"
+
+
+def p_of(row: Row) -> str:
+    """A row's p-value in words; nothing where there is none."""
+    told = p_adjusted(row.p_value)
+    return told if row.adjusted_over is not None else told.removeprefix("adjusted ")
+
+
+def on_dimensions(names: Sequence[str], of: Collection[str], every: str) -> str:
+    """On which of the dimensions `of`, behind a space; nothing where they are not told apart.
+
+    Args:
+        every: what is said for all of several: `all dimensions`, `any dimension`.
+
+    >>> on_dimensions(["a"], ["a", "b"], "all dimensions"), on_dimensions(["a"], ["a"], "")
+    (' on a', ' on a')
+    """
+    if ALL in of:
+        return ""
+    if len(names) == len(of) > 1:
+        return f" on {every}"
+    return f" on {listed([dimension_called(name) for name in names], 'dimensions')}"
+
+
+def clusters_of(ratings: Ratings) -> str:
+    """What intervals are over, `prompt` or `item`."""
+    return "item" if ratings.prompts is None else "prompt"
+
+
+def adjusted_ends(row: Row, n_tests: int, *, fisher: bool = False) -> tuple[float, float]:
+    """A row's interval, widened for so many claims that are made together, by Student's t with the
+    interval's own degrees of freedom; NaN without one.
+
+    `fisher`: whether it was formed on Fisher's scale, as those of correlations are.
+    """
+    if isnan(row.ci_low):
+        return nan, nan
+    ends = row.value, row.ci_low, row.ci_high
+    if not fisher:
+        return widened(*ends, row.ci_df, n_tests)
+    if any(abs(end) >= 1 for end in ends):
+        return -1.0, 1.0
+    value, low, high = map(atanh, ends)
+    low, high = widened(value, low, high, row.ci_df, n_tests)
+    return tanh(low), tanh(high)
+
+
+def tests_of_two(
+    first: Mapping[str, Row], second: Mapping[str, Row], shown: Callable[[Row, int], bool]
+) -> tuple[int, int]:
+    """For how many claims the intervals of two families are widened, those of a composite and those
+    of its dimensions, as `holm_of_two` has it: each has half of the level and, where all of the
+    other are shown there, the whole.
+
+    Args:
+        shown: whether a row is, where its interval is widened for so many claims.
+    """
+    families = first, second
+    if not first or not second:
+        return len(first), len(second)
+    whole = [all(shown(row, 2 * len(of)) for row in of.values()) for of in families]
+    return len(first) * (1 if whole[1] else 2), len(second) * (1 if whole[0] else 2)
+
+
+def sign_of(ends: tuple[float, float]) -> int:
+    """1 or −1 where an interval lies above or below 0, else 0; 0 without one (NaN)."""
+    low, high = ends
+    return int(low > 0) - int(high < 0)
+
+
+def reasons_of(rows: Iterable[Row]) -> str:
+    """Why figures are undefined, each reason once."""
+    return "; ".join(dict.fromkeys(str(row.reason) for row in rows))
+
+
+def spread_of(row: Row, low: float, high: float) -> float:
+    """The standard deviation over prompts (or items) behind a row's interval from `low` to `high`:
+    its own ends, or these on another scale. NaN without an interval."""
+    if row.n_clusters is None:
+        return nan
+    return spread_of_interval(low, high, row.n_clusters, row.ci_df)

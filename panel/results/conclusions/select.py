@@ -1,0 +1,42 @@
+"""What was drawn for people to rate, and whether it is enough for a correction."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from persona_panel.results.conclusions.ratings_to_collect import too_few_to_come
+from persona_panel.results.conclusions.wording import counted
+from persona_panel.statistics.core.table import Ratings
+from persona_panel.statistics.humans.prediction_powered import LEAST_PROMPTS
+from persona_panel.statistics.humans.selection import SelectedItem
+
+
+def select_conclusion(found: Sequence[SelectedItem], panel: Ratings, n: int) -> list[str]:
+    """How many items of how many systems and prompts, their probabilities, and where they are too
+    few for `calibrate`, the annotator test and `align`."""
+    systems = Counter(one.system for one in found)
+    prompts = {one.prompt for one in found}
+    of = f" of {counted(len(systems), 'system')}" if panel.sources is not None else ""
+    of += f" in {counted(len(prompts), 'prompt')}" if panel.prompts is not None else ""
+    chances = [one.inclusion_probability for one in found]
+    low, high = min(chances), max(chances)
+    how = "each with probability" if high - low < 0.005 else f"with probabilities from {low:.2g} to"
+    said = [
+        f"{counted(len(found), 'item')}{of}, drawn from {len(panel.items):,}, {how} {high:.2g}."
+    ]
+    if len(found) < n:
+        said.append(f"There are no more than these: {n:,} were asked for.")
+    by_system = {
+        name: len({one.prompt or one.item for one in found if one.system == name})
+        for name in systems
+    }
+    fewest = min(by_system.values())
+    if fewest < LEAST_PROMPTS:
+        more = "choose a larger --n" if len(found) < len(panel.items) else "score more prompts"
+        said.append(
+            f"A correction takes {LEAST_PROMPTS} prompts of each system rated by people; here it "
+            f"is {fewest} of some: {more}."
+        )
+    n_prompts = len({one.prompt or one.item for one in found})
+    return said + too_few_to_come(n_prompts=n_prompts, texts_per_rater=len(found))

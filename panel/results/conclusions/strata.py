@@ -1,0 +1,124 @@
+"""Whether a figure differs between strata, in a sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from persona_panel.results.conclusions.wording import (
+    counted,
+    dimension_called,
+    first_of,
+    in_brackets,
+    interval,
+    p_adjusted,
+    turned,
+)
+from persona_panel.statistics.breakdown.stratum_rows import LESS_OTHERS
+from persona_panel.statistics.core.display import number
+from persona_panel.statistics.core.names import ALL
+from persona_panel.statistics.core.statistic import Reason
+from persona_panel.statistics.core.table import Row
+from persona_panel.statistics.core.tested import LEVEL
+
+_SHOWN = 2
+
+
+class _Apart(Protocol):
+    """How far the difference of two runs in a stratum is above that in the others."""
+
+    @property
+    def a(self) -> str: ...
+    @property
+    def b(self) -> str: ...
+    @property
+    def stratum(self) -> str: ...
+    @property
+    def difference(self) -> float: ...
+    @property
+    def ci_low(self) -> float: ...
+    @property
+    def ci_high(self) -> float: ...
+    @property
+    def p_adjusted(self) -> float: ...
+    @property
+    def reason(self) -> Reason | None: ...
+    @property
+    def shown(self) -> bool: ...
+
+
+def runs_by_strata(by: str, found: Sequence[_Apart]) -> list[str]:
+    """In which strata runs differ otherwise than in the others."""
+    if not found:
+        return [f"By {by} the runs have no stratum in common."]
+    tested = [one for one in found if one.reason is None]
+    if not tested:
+        reasons = "; ".join(dict.fromkeys(str(one.reason) for one in found))
+        return [f"Whether the difference of the runs depends on {by} cannot be tested: {reasons}."]
+    shown = sorted((one for one in tested if one.shown), key=lambda one: one.p_adjusted)
+    if not shown:
+        return [
+            f"The difference of the runs is not shown to depend on {by} "
+            f"({counted(len(tested), 'test')})."
+        ]
+    told = [
+        f"{one.b} − {one.a} is {_by_how_much(one)} in {one.stratum} than in the mean of the "
+        f"others{in_brackets(_interval(one), p_adjusted(one.p_adjusted))}"
+        for one in shown
+    ]
+    return [f"The difference of the runs depends on {by}: {first_of(told, _SHOWN)}."]
+
+
+def _by_how_much(one: _Apart) -> str:
+    return f"{number(abs(one.difference))} {'higher' if one.difference > 0 else 'lower'}"
+
+
+def _interval(one: _Apart) -> str:
+    return interval(*turned(one.ci_low, one.ci_high, one.difference))
+
+
+def strata_differ(rows: Sequence[Row], statistic: str, name: str, by: str) -> list[str]:
+    """In which strata a statistic is higher or lower than in the others, where that was tested.
+
+    Args:
+        name: of the statistic, as a sentence has it.
+        by: what strata are.
+    """
+    own = [row for row in rows if row.by == f"{by}{LESS_OTHERS}" and row.statistic == statistic]
+    if not own:
+        return []
+    tested = [row for row in own if row.reason is None]
+    if not tested:
+        reasons = "; ".join(dict.fromkeys(str(row.reason) for row in own))
+        return [f"Whether {name} differs by {by} cannot be tested: {reasons}."]
+    shown = sorted((row for row in tested if row.p_value < LEVEL), key=lambda row: row.p_value)
+    if not shown:
+        tests = counted(len(tested), "test")
+        return [f"{_first_upper(name)} is not shown to differ by {by} ({tests})."]
+    told = first_of([*map(_told, shown)], _SHOWN)
+    return [f"{_first_upper(name)} differs by {by}: {told}."]
+
+
+def range_over(values: Sequence[Row]) -> str:
+    """From the lowest to the highest of some values, with the stratum and the dimension of each."""
+    low, high = (pick(values, key=lambda row: row.value) for pick in (min, max))
+    if len(values) == 1:
+        return f"is defined in one of them alone: {_value_in(low)}"
+    return f"is from {_value_in(low)} to {_value_in(high)}"
+
+
+def _value_in(row: Row) -> str:
+    of = row.by_value if row.dimension == ALL else f"{row.by_value}, {row.dimension}"
+    return f"{number(row.value)} ({of})"
+
+
+def _told(row: Row) -> str:
+    on = "" if row.dimension == ALL else f" on {dimension_called(row.dimension)}"
+    ends = turned(row.ci_low, row.ci_high, row.value)
+    facts = in_brackets(interval(*ends), p_adjusted(row.p_value))
+    than = f"{number(abs(row.value))} {'higher' if row.value > 0 else 'lower'}"
+    return f"{row.by_value}{on} is {than} than the mean of the others{facts}"
+
+
+def _first_upper(name: str) -> str:
+    return f"{name[0].upper()}{name[1:]}"

@@ -1,0 +1,151 @@
+"""Names and numbers as sentences of conclusions have them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import ceil, floor, isnan, log10
+
+from persona_panel.statistics.core.display import counted as counted
+from persona_panel.statistics.core.display import ends, number
+from persona_panel.statistics.core.names import COMPOSITE
+from persona_panel.statistics.core.options import Random
+from persona_panel.statistics.core.tested import MOST, POWER
+
+NAMES_SHOWN = 4
+"""How many names a sentence has; of more, their number."""
+FEW_VALUES = 5
+"""A spread estimated from fewer prompts is too unsure for more than a rough number."""
+
+SAMPLES: Mapping[Random, str] = {
+    "prompts": "over prompts, with these judges as they are",
+    "prompts-and-judges": "over prompts and judges, as a sample of such judges",
+}
+"""What intervals take as a sample."""
+
+WITHOUT_PEOPLE = (
+    "Without human ratings to compare with, all agreement counts as dependence, also that about "
+    "what is true: a lower number may be that of better {}s."
+)
+"""How to read an effective number of judges (or raters) or votes that is not of errors against
+people."""
+
+ONE_PERSON = (
+    "There is one human rater: what is said of people is of this person, and how far people agree "
+    "with each other is not known."
+)
+"""What is to be known wherever something is concluded from the ratings of a single person."""
+
+
+def listed(names: Sequence[str], what: str = "") -> str:
+    """Names in a row: `A`, `A and B`, `A, B and C`; of more than four, how many of `what`.
+
+    >>> listed(["a", "b", "c"]), listed(list("abcdefg"), "systems")
+    ('a, b and c', '7 systems')
+    """
+    if what and len(names) > NAMES_SHOWN:
+        return f"{len(names):,} {what}"
+    *most, last = names
+    return f"{', '.join(most)} and {last}" if most else last
+
+
+def first_of(told: Sequence[str], most: int) -> str:
+    """The first of what is told, and how many more there are.
+
+    >>> first_of(["one", "two", "three"], 2), first_of(["one"], 2)
+    ('one; two; 1 more', 'one')
+    """
+    more = [f"{len(told) - most:,} more"] if len(told) > most else []
+    return "; ".join([*told[:most], *more])
+
+
+def dimension_called(name: str) -> str:
+    """Return a dimension as sentences have it."""
+    return "the composite" if name == COMPOSITE else name
+
+
+def all_dimensions(n: int) -> str:
+    """How all of several dimensions are called.
+
+    >>> all_dimensions(2), all_dimensions(5)
+    ('both dimensions', 'all 5 dimensions')
+    """
+    return "both dimensions" if n == 2 else f"all {n:,} dimensions"
+
+
+def missing_judgments(
+    n: int, expected: int, *, of: str = "", by_status: Mapping[str, int] | None = None
+) -> str:
+    """How many judgments are missing, the beginning of a sentence.
+
+    >>> missing_judgments(3, 40, of="runs/a", by_status={"failed": 2, "refused": 1})
+    '3 of 40 judgments of runs/a are missing (2 failed, 1 refused)'
+    """
+    counts = in_brackets(*(f"{n:,} {status}" for status, n in (by_status or {}).items()))
+    return f"{n:,} of {expected:,} judgments{f' of {of}' if of else ''} are missing{counts}"
+
+
+def interval(low: float, high: float) -> str:
+    """A 95 % interval behind its label; nothing where there is none.
+
+    >>> interval(-0.5, 2)
+    '95 % interval −0.50 to 2.00'
+    """
+    return "" if isnan(low) else f"95 % interval {ends(low, high)}"
+
+
+def turned(low: float, high: float, sign: float) -> tuple[float, float]:
+    """The interval of a difference, seen from the other side where the sign is not above 0.
+
+    >>> turned(1.0, 3.0, 1), turned(-3.0, -1.0, -1)
+    ((1.0, 3.0), (1.0, 3.0))
+    """
+    return (low, high) if sign > 0 else (-high, -low)
+
+
+def points(value: float, unit: str = " points") -> str:
+    """How large a difference is, without its sign; `unit` is empty where ratings are shares.
+
+    >>> points(-0.5), points(0.5, "")
+    ('0.50 points', '0.50')
+    """
+    return f"{number(abs(value))}{unit}"
+
+
+def p_adjusted(p: float) -> str:
+    """An adjusted p-value in words; nothing where there is none."""
+    if isnan(p):
+        return ""
+    return "adjusted p < 0.001" if p < 0.001 else f"adjusted p {p:.2g}"
+
+
+def in_brackets(*facts: str) -> str:
+    """What is there of these facts, in brackets behind a space; nothing where none is.
+
+    >>> in_brackets("", "one", "two"), in_brackets("")
+    (' (one, two)', '')
+    """
+    there = [fact for fact in facts if fact]
+    return f" ({', '.join(there)})" if there else ""
+
+
+def as_many(needed: int | None, what: str = "prompt") -> str:
+    """How many of something are needed, to two digits, rounded up as no more are known; None is
+    more than `values_needed` says anything of.
+
+    >>> as_many(1234), as_many(34), as_many(None)
+    ('about 1,300 prompts', 'about 34 prompts', 'more than 10,000 prompts')
+    """
+    if needed is None:
+        return f"more than {MOST:,} {what}s"
+    step = 10 ** max(0, floor(log10(needed)) - 1)
+    return f"about {ceil(needed / step) * step:,} {what}s"
+
+
+def power(n: int, what: str = "prompt") -> str:
+    """What a number needed rests on, of which `n` are there now.
+
+    It is the number for what was observed, which is not what is true: with it a difference is shown
+    less often, in about a third of the cases where it was not shown before.
+    """
+    rough = f"a rough estimate from {counted(n, what)}" if n < FEW_VALUES else f"now {n:,}"
+    return f"({100 * POWER:.0f} % power if so, which is not known; {rough})"

@@ -1,0 +1,277 @@
+"""What a run would take, told before anything is called.
+
+The cache is followed as far as it goes, by the very dialogues that a run holds. Where it ends, a
+run makes its first call; how many follow is counted as if every answer could be read.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Coroutine, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any, TypeVar
+
+from persona_panel.calls.answer_limit import AnswerLimit
+from persona_panel.calls.cache import ReplyStore, key_of, page_of
+from persona_panel.calls.token_counts import tokens_in
+from persona_panel.graphs import Judge, Response
+from persona_panel.graphs.context import GraphContext, Unanswered
+from persona_panel.models.catalogue import ModelFacts, cost, prices_as_of
+from persona_panel.plan.bound_models import BoundModel
+from persona_panel.plan.panel_plan import PanelPlan
+from persona_panel.rubrics import Calls, ModelRequest, ModelResponse, Usage
+from persona_panel.rubrics.fence import MARK_DIGITS
+from persona_panel.runs.judging.context import context_of
+from persona_panel.runs.judging.preflight import PROBE, PROBE_PAGE, is_probed
+
+T = TypeVar("T")
+
+BY_CHARACTERS = "characters / 4"
+
+
+@dataclass(frozen=True, slots=True)
+class CostEstimate:
+    """What one model's part of a run would take.
+
+    `judgments` are those that the cache does not answer, out of `of`. `calls`, the tokens and
+    `usd` are what is reckoned with; where nothing fails the calls are `calls_at_least` to
+    `calls_at_most`, which differ only where the answers decide how many there are: how a panel
+    deliberates, what stands behind a probability. `reasoning_tokens`, part of `output_tokens`, is
+    the room that a model which reasons has for thinking: the most that it may use. `tokenizer` says
+    how tokens were counted. `usd` is None where the price is not known; `prices_as_of` is the date
+    of the package's table where it is by that, and None where the price was given.
+    """
+
+    model: str
+    judgments: int
+    of: int
+    calls: int
+    calls_at_least: int
+    calls_at_most: int
+    input_tokens: int
+    output_tokens: int
+    reasoning_tokens: int
+    tokenizer: str
+    usd: float | None
+    prices_as_of: str | None = None
+
+
+_MARK = re.compile(rf"\b[0-9a-f]{{{MARK_DIGITS}}}\b")
+_TOKENS_MORE_OF_A_MARK = 10
+"""16 tokens or so, where other text of its length has 6."""
+
+
+@cache
+def tokenizer_of(
+    tiktoken_model: str | None, *, in_process: bool = False
+) -> tuple[str, Callable[[str], int]]:
+    """The name of the best tokenizer at hand for a model, and how it counts.
+
+    OpenAI's own where tiktoken knows the model and has its vocabulary; else characters. The small
+    vocabulary of a model `in_process` splits the mark of a fence into more tokens than other text.
+    """
+    if in_process:
+        return BY_CHARACTERS, _tokens_with_marks
+    if tiktoken_model is not None:
+        try:
+            import tiktoken
+
+            encoding = tiktoken.encoding_for_model(tiktoken_model)
+        # tiktoken may be missing, not know the model, or fail to fetch a vocabulary.
+        except Exception:
+            return BY_CHARACTERS, tokens_in
+        return f"tiktoken {encoding.name}", lambda text: len(
+            encoding.encode(text, disallowed_special=())
+        )
+    return BY_CHARACTERS, tokens_in
+
+
+def _tokens_with_marks(text: str) -> int:
+    return tokens_in(text) + _TOKENS_MORE_OF_A_MARK * len(_MARK.findall(text))
+
+
+class PredictedCalls:
+    """The replies that a run will find in the cache: what is there, and what it asked before."""
+
+    def __init__(self, cache: ReplyStore) -> None:
+        self._cache = cache
+        # Digests of pages and keys: those of a large batch must fit into memory.
+        self._asked: set[int] = set()
+
+    def reply(self, page: str, key: bytes) -> ModelResponse | None:
+        """What is in the cache."""
+        return self._cache.get(page, key)
+
+    def is_new(self, page: str, key: bytes) -> bool:
+        """Whether a request that the cache does not answer comes for the first time."""
+        asked = hash((page, key))
+        if asked in self._asked:
+            return False
+        self._asked.add(asked)
+        return True
+
+
+@dataclass(slots=True)
+class ModelEstimate:
+    """One model's part, as it is counted."""
+
+    bound: BoundModel
+    judgments: int = 0
+    of: int = 0
+    calls: Calls = Calls.just(0, 0)
+    usage: Usage = field(default_factory=Usage)
+    _counted: dict[str, int] = field(default_factory=dict)
+    _tokenizer: tuple[str, Callable[[str], int]] = field(init=False)
+    _limit: AnswerLimit = field(init=False)
+
+    def __post_init__(self) -> None:
+        known = self.bound.capabilities
+        self._limit = self.bound.answer_limit
+        self._tokenizer = tokenizer_of(known.tiktoken_model, in_process=known.free)
+
+    def add(self, calls: Calls, usage: Usage) -> None:
+        """Take in further calls; `usage` is what all that are reckoned with take together."""
+        mine = self.calls
+        self.calls = Calls(
+            mine.fewest + calls.fewest,
+            mine.most + calls.most,
+            mine.reckoned + calls.reckoned,
+            0,
+        )
+        self.usage += usage
+
+    def add_requests(self, request: ModelRequest, calls: Calls) -> None:
+        """Take in calls whose input is as long as that of `request`."""
+        number = calls.reckoned
+        thinking = number * self.thinking(request, calls.tokens)
+        used = Usage(
+            input=number * self.tokens(request),
+            output=number * calls.tokens + thinking,
+            reasoning=thinking,
+        )
+        self.add(calls, used)
+
+    def add_probe(self, predicted: PredictedCalls) -> None:
+        """Take in the call that finds out whether the model gives log-probabilities."""
+        page, key = page_of(self.bound.client.parameters, PROBE_PAGE), key_of(PROBE, 1)
+        if (
+            is_probed(self.bound)
+            and predicted.reply(page, key) is None
+            and predicted.is_new(page, key)
+        ):
+            self.add_requests(PROBE, Calls.just(1, 1))
+
+    def next_response(self) -> None:
+        """What judges of a response share is counted once, and not remembered for longer."""
+        self._counted.clear()
+
+    def thinking(self, request: ModelRequest, answer: int) -> int:
+        """How many tokens a call may use for thinking beside an answer of so many."""
+        limit = self._limit
+        if not limit.reasoning or request.top_logprobs:
+            return 0
+        most = limit.applied_to(request).max_tokens
+        return max(0, most - (answer if limit.fixed is not None else request.max_tokens))
+
+    def tokens(self, request: ModelRequest) -> int:
+        """How many tokens a request sends."""
+        return sum(
+            self.count(text)
+            for text in (
+                request.system,
+                *request.blocks,
+                *(text for turn in request.exchange for text in turn),
+            )
+        )
+
+    def count(self, text: str) -> int:
+        if text not in self._counted:
+            self._counted[text] = self._tokenizer[1](text)
+        return self._counted[text]
+
+    def estimate(self, name: str = "") -> CostEstimate:
+        """What it comes to; `name` goes before the model's."""
+        price = self.bound.price
+        return CostEstimate(
+            model=f"{name} {self.bound.id}".strip(),
+            judgments=self.judgments,
+            of=self.of,
+            calls=self.calls.reckoned,
+            calls_at_least=self.calls.fewest,
+            calls_at_most=self.calls.most,
+            input_tokens=self.usage.input,
+            output_tokens=self.usage.output,
+            reasoning_tokens=self.usage.reasoning,
+            tokenizer=self._tokenizer[0],
+            usd=cost(price, self.usage),
+            # Only the table's prices have a date.
+            prices_as_of=prices_as_of().isoformat() if isinstance(price, ModelFacts) else None,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class MissingReply:
+    """The first request of a dialogue that the cache does not answer; how many it does before."""
+
+    request: ModelRequest
+    page: str
+    key: bytes
+    after: int
+
+    def left_of(self, calls: Calls) -> Calls:
+        """What is still to be called for of so many, this request at least."""
+        fewest, most, reckoned = (max(1, n - self.after) for n in calls[:3])
+        return Calls(fewest, most, reckoned, calls.tokens)
+
+
+class CachedReplies:
+    """Answers judges from the cache alone; `missing` is where it could not answer the last one."""
+
+    def __init__(self, models: Sequence[BoundModel], predicted: PredictedCalls) -> None:
+        self._parameters = {bound.id: bound.client.parameters for bound in models}
+        self._predicted = predicted
+        self._pages: dict[tuple[str, str], str] = {}
+        self._answered = 0
+        self.missing: MissingReply | None = None
+
+    def next_response(self) -> None:
+        """Pages of a response are worked out once for all its judges."""
+        self._pages.clear()
+
+    async def ask(self, judge: Judge, response: Response, request: ModelRequest) -> ModelResponse:
+        """What `GraphContext.ask` is for a run."""
+        place = (judge.model, response.id)
+        if place not in self._pages:
+            subject = (response.prompt, response.text, response.context)
+            self._pages[place] = page_of(self._parameters[judge.model], *subject)
+        page, key = self._pages[place], key_of(request, judge.replicate)
+        if (reply := self._predicted.reply(page, key)) is not None:
+            self._answered += 1
+            return reply
+        self.missing = MissingReply(request, page, key, self._answered)
+        raise Unanswered("skipped", "the cache does not have it")
+
+    def of(self, held: Coroutine[Any, Any, T]) -> tuple[T, MissingReply | None]:
+        """What a dialogue comes to whose requests go to `ask`, and where it ended for want of a
+        reply."""
+        self._answered, self.missing = 0, None
+        try:
+            held.send(None)
+        except StopIteration as done:
+            return done.value, self.missing
+        raise RuntimeError("a dialogue that is answered from the cache waits for nothing")
+
+
+def context_from(cached: CachedReplies, plan: PanelPlan) -> GraphContext:
+    """What the graphs' functions need to be followed through the cache."""
+    return context_of(
+        plan,
+        responses={},
+        ask=cached.ask,
+        exclusive=lambda judge, response: nullcontext(),
+        # Nothing is taken from the cache, whatever its replies lead to.
+        forget=lambda judge, response, requests: None,
+        on_judgment=lambda judgment: None,
+    )

@@ -1,0 +1,194 @@
+"""The way from a plan's models to their providers: an endpoint for each, and what the graphs need
+to call them."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import math
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Coroutine, Hashable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
+from functools import partial
+from typing import Any, TypeVar
+
+import orjson
+
+from persona_panel.calls.adaptive_concurrency import MAX_CONCURRENCY
+from persona_panel.calls.budget import Budget, Caps
+from persona_panel.calls.cache import RemoteReplyStore, ReplyStore, open_reply_store
+from persona_panel.calls.caller import Caller, CallerFactory
+from persona_panel.calls.endpoint import PATIENCE_S, Endpoint
+from persona_panel.calls.rate_limiter import shared_rate_limiter
+from persona_panel.calls.tracing import is_traced, traced
+from persona_panel.files.descriptors import left_for_calls, shared_out
+from persona_panel.graphs import Judge, Judgment, Response
+from persona_panel.graphs.context import GraphContext, ShowPeers
+from persona_panel.models.catalogue import with_batches
+from persona_panel.plan.bound_models import BoundModel, texts_at_once
+from persona_panel.plan.panel_plan import PanelPlan
+from persona_panel.rubrics import ModelRequest, ModelResponse
+from persona_panel.runs.judging.context import context_of
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+_users: Counter[tuple[asyncio.AbstractEventLoop, int]] = Counter()
+"""How many runs of a loop use a client, by its id: whoever leaves last closes it."""
+
+
+@asynccontextmanager
+async def open_caller(
+    models: Mapping[str, BoundModel],
+    caps: Caps,
+    concurrency: int | None = None,
+    patience_s: float | None = None,
+    *,
+    off_loop: bool = False,
+    caller_factory: CallerFactory = Caller,
+    opened: Callable[[], ReplyStore] = open_reply_store,
+) -> AsyncIterator[Caller]:
+    """A caller of these models by these names, within the caps.
+
+    `concurrency` and `patience_s` are of models that say nothing of it themselves. `off_loop`: the
+    cache is opened, read and closed in a thread, as a server's loop must not wait for a disk; a
+    run's own loop is faster without. `opened` opens the cache.
+    """
+    thread = ThreadPoolExecutor(1, thread_name_prefix="reply-store") if off_loop else None
+
+    async def beside(work: Callable[..., T], *arguments: Any) -> T:
+        if thread is None:
+            return work(*arguments)
+        return await asyncio.get_running_loop().run_in_executor(thread, work, *arguments)
+
+    cache = await beside(opened)
+    read_ahead: Callable[[str, bytes], Coroutine[Any, Any, object]] | None = None
+    if thread is not None:
+        read_ahead = partial(beside, cache.get)
+    if isinstance(cache, RemoteReplyStore):
+        read_ahead = cache.read_ahead
+    loop = asyncio.get_running_loop()
+    clients = [(loop, id(model.client)) for model in models.values()]
+    _users.update(clients)
+    budget = Budget(caps, with_batches({name: model.price for name, model in models.items()}))
+    most = _most_in_flight(models, concurrency)
+    try:
+        yield caller_factory(
+            {
+                name: _endpoint(model, concurrency, patience_s, most[name])
+                for name, model in models.items()
+            },
+            cache,
+            budget,
+            read_ahead=read_ahead,
+        )
+    finally:
+        for client, model in zip(clients, models.values(), strict=True):
+            _users[client] -= 1
+            # Another run of this loop may be in the middle of a call.
+            if not _users[client]:
+                del _users[client]
+                await model.client.aclose()
+        await beside(cache.close)
+        if thread is not None:
+            thread.shutdown(wait=False)
+
+
+def concurrency_of(model: BoundModel, otherwise: int | None) -> int | None:
+    """How many calls may be in flight; None: as many as the provider takes, which is found
+    out."""
+    return model.capabilities.concurrency or model.config.concurrency or otherwise
+
+
+def _most_in_flight(models: Mapping[str, BoundModel], concurrency: int | None) -> dict[str, int]:
+    """How many calls each model may have in flight, by what this process may open."""
+    wanted = [concurrency_of(model, concurrency) or MAX_CONCURRENCY for model in models.values()]
+    shares = shared_out(wanted, left_for_calls())
+    for model, asked, share in zip(models.values(), wanted, shares, strict=True):
+        if share < asked and concurrency_of(model, concurrency) is not None:
+            logger.warning(
+                "%s: at most %d concurrent calls instead of %d, because this process may open "
+                "no more files and connections (ulimit -n)",
+                model.id,
+                share,
+                asked,
+            )
+    return dict(zip(models, shares, strict=True))
+
+
+def responses_in_flight(plan: PanelPlan) -> int:
+    """How many responses are judged at once: enough that slow calls leave no model idle (three
+    times what may be in flight).
+
+    Models that keep one text in memory for each call at once would only reread with more.
+    """
+    if (few := texts_at_once(plan.models)) is not None:
+        return few
+    calls = sum(concurrency_of(model, plan.concurrency) or MAX_CONCURRENCY for model in plan.models)
+    return math.ceil(3 * calls / len(plan.judges)) + 1
+
+
+def graph_context(
+    plan: PanelPlan,
+    texts: Mapping[str, Response],
+    caller: Caller,
+    on_judgment: Callable[[Judgment], None],
+    peers: ShowPeers | None = None,
+) -> GraphContext:
+    """What the graphs need. `texts` may grow while they run."""
+
+    # No coroutine of its own: it would stand in the way of every call.
+    def ask(
+        judge: Judge, response: Response, request: ModelRequest
+    ) -> Coroutine[Any, Any, ModelResponse]:
+        call = caller.complete(judge.model, request, page(judge, response), judge.replicate)
+        if not is_traced():
+            return call
+        by_itself = caller.traces_calls(judge.model)
+        return traced(judge.id, judge.model, request, call, traces_calls=by_itself)
+
+    def forget(judge: Judge, response: Response, requests: Sequence[ModelRequest]) -> None:
+        caller.forget(requests, page(judge, response), judge.replicate)
+
+    def page(judge: Judge, response: Response) -> str:
+        return caller.page(judge.model, response.prompt, response.text, response.context)
+
+    return context_of(
+        plan,
+        peers=peers,
+        responses=texts,
+        ask=ask,
+        exclusive=caller.exclusive,
+        forget=forget,
+        on_judgment=on_judgment,
+    )
+
+
+def _endpoint(
+    model: BoundModel, concurrency: int | None, patience_s: float | None, most: int
+) -> Endpoint:
+    config = model.config
+    patience = next((s for s in (config.patience, patience_s) if s is not None), PATIENCE_S)
+    return Endpoint(
+        client=model.client,
+        limiter=shared_rate_limiter(
+            _account(model),
+            concurrency_of(model, concurrency),
+            config.requests_per_minute,
+            config.tokens_per_minute,
+            most,
+        ),
+        one_judge_at_a_time=model.capabilities.one_judge_at_a_time,
+        patience_s=patience,
+        answer_limit=model.answer_limit,
+    )
+
+
+def _account(model: BoundModel) -> Hashable:
+    """Whose limits a model's calls count toward: those of one model at one address with one key,
+    whatever its settings."""
+    if model.given is not None:
+        return orjson.dumps(model.client.parameters, option=orjson.OPT_SORT_KEYS)
+    return model.config.model, model.config.base_url, model.config.key_env

@@ -1,0 +1,191 @@
+"""The systems of a run within strata of judges, texts and the rubric."""
+
+from __future__ import annotations
+
+import json
+from math import isnan, nan
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.stats import ttest_1samp, ttest_ind
+
+from persona_panel import InputError, Panel, Persona, load_run
+from persona_panel.analyses.breakdown import contested
+from persona_panel.analyses.breakdown.strata import (
+    StratumContrast,
+    SystemsBy,
+    column_of,
+    systems_by,
+)
+from persona_panel.analyses.breakdown.summary import who_differs
+from persona_panel.files.documents import as_json
+from persona_panel.graphs import Response
+from persona_panel.graphs.aggregate import aggregate
+from persona_panel.runs.collected import judgment_of_row
+from persona_panel.runs.run import Run
+from persona_panel.statistics.core.holm import holm
+from persona_panel.testing import ScriptedModel
+
+PERSONAS = [
+    Persona(id=name, label=name.title(), axis=axis, description=f"You are {name}.")
+    for name, axis in (("ann", "x"), ("bob", "x"), ("cat", "y"))
+]
+TOPICS = ["work", "work", "home", "home", None, None]
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """Six prompts with a text by each of two systems, four of the prompts with a topic; ann and bob
+    see the first system 2 points higher, and two ratings are missing."""
+    batch = [
+        Response(
+            id=system, prompt=f"Prompt {i}", prompt_id=f"p{i}", text=f"{system} {i}", system=system,
+            metadata={} if topic is None else {"topic": topic},
+        )
+        for i, topic in enumerate(TOPICS)
+        for system in ("old", "new")
+    ]  # fmt: skip
+    panel = Panel(PERSONAS, [ScriptedModel(model=name) for name in "mn"], "scrub")
+    run = panel.score(batch, out=tmp_path_factory.mktemp("strata") / "run")
+    scores = 5 + 0.1 * np.random.default_rng(1).normal(size=run.ratings.shape)
+    of_x = [judge.persona != "cat" for judge in run.judges]
+    scores[::2, of_x] += 2
+    scores[0, 0] = scores[3, 2, 1] = nan
+    for item, row in zip(run.items, scores, strict=True):
+        judgments = [
+            judgment_of_row(item, judge, one.tolist(), run.rubric)
+            for judge, one in zip(run.judges, row, strict=True)
+        ]
+        for judgment in judgments:
+            run.add(judgment)
+        run.conclude(aggregate(judgments, run.rubric))
+    return run
+
+
+def means(found: SystemsBy) -> dict[tuple[str, str], float]:
+    return {(one.stratum, one.system): one.mean for one in found.systems}
+
+
+def test_one_stratum_is_the_leaderboard(run: Run) -> None:
+    """With one value for all responses each figure is that of the leaderboard, gaps included."""
+    found = systems_by(run, "whole", ["all"] * 12)
+    board = {one.system: one for one in run.leaderboard().systems}
+    for one in found.systems:
+        whole = board[one.system]
+        assert one.mean == pytest.approx(whole.composite)
+        assert (one.ci_low, one.ci_high) == pytest.approx((whole.ci_low, whole.ci_high))
+    difference = run.leaderboard().differences[0]
+    assert found.differences[0].p == pytest.approx(difference.p)
+
+
+def test_axes_and_personas_have_their_own_judges(run: Run) -> None:
+    """x sees the first system 2 points higher, y does not; that they see systems differently is in
+    the interactions."""
+    found = means(systems_by(run, "axis"))
+    assert found["x", "old"] == pytest.approx(7, abs=0.1)
+    assert found["y", "old"] == pytest.approx(5, abs=0.1)
+    assert all(one.shown for one in systems_by(run, "axis").interactions)
+    by_persona = means(systems_by(run, "persona"))
+    assert by_persona["bob", "new"] == pytest.approx(5, abs=0.1)
+    assert {stratum for stratum, _ in by_persona} == {"ann", "bob", "cat"}
+    of_models = {stratum for stratum, _ in means(systems_by(run, "model"))}
+    assert of_models == {"scriptedmodel:m", "scriptedmodel:n"}
+
+
+def test_dimensions_are_those_of_the_leaderboard(run: Run) -> None:
+    """By dimension a system has the mean that the leaderboard has of it."""
+    found = means(systems_by(run, "dimension"))
+    for one in run.leaderboard().systems:
+        for dimension, mean in one.dimensions.items():
+            assert found[dimension, one.system] == pytest.approx(mean)
+
+
+def test_p_values_are_adjusted_over_all_strata(run: Run) -> None:
+    """Holm's correction is over the pairs of all personas together, not of each."""
+    found = systems_by(run, "persona").differences
+    assert len(found) == 3
+    assert [one.p_adjusted for one in found] == pytest.approx(holm([one.p for one in found]))
+
+
+def test_within_a_prompt_there_is_no_interval(run: Run) -> None:
+    """A prompt is one value: its means stand with the reason, and nothing is claimed."""
+    found = systems_by(run, "prompt")
+    assert len(found.systems) == 12
+    assert all(isnan(one.ci_low) and one.reason is not None for one in found.systems)
+    assert not any(one.shown for one in found.differences)
+
+
+def test_a_column_is_read_from_the_folder(run: Run) -> None:
+    """Topics are strata; the four responses without one are left out and counted."""
+    assert run.folder is not None
+    found = systems_by(run, "topic")
+    assert list(dict.fromkeys(one.stratum for one in found.systems)) == ["work", "home"]
+    assert found.n_without == 4
+    assert {one.n_prompts for one in found.systems} == {2}
+    assert systems_by(load_run(run.folder), "topic").n_without == 4
+
+
+def test_a_column_that_is_not_there_is_refused(run: Run, tmp_path: Path) -> None:
+    """The error names what one may go by."""
+    with pytest.raises(InputError, match=r"no column 'tpoic'.*dimension, topic"):
+        column_of(run.responses(), "tpoic", "file.jsonl")
+
+
+def test_columns_are_compared_and_cross_systems(run: Run) -> None:
+    """Of two topics the first's contrast is that of the prompts' means by Welch's test; the system
+    that is ahead everywhere stands in no topic otherwise."""
+    found = systems_by(run, "topic")
+    [between] = found.between
+    whole = np.array([verdict.composite for verdict in run.verdicts]).reshape(6, 2)
+    work, home = whole[:2].mean(axis=1), whole[2:4].mean(axis=1)
+    expected = ttest_ind(work, home, equal_var=False)
+    assert (between.stratum, between.system) == ("work", "all")
+    assert between.difference == pytest.approx(work.mean() - home.mean())
+    assert between.p == pytest.approx(expected.pvalue)
+    ahead = whole[:, 0] - whole[:, 1]
+    by_system = {one.system: one for one in found.interactions if isinstance(one, StratumContrast)}
+    apart = ahead[:2].mean() - ahead[2:4].mean()
+    assert by_system["old"].difference == pytest.approx(apart)
+    assert by_system["new"].difference == pytest.approx(-apart)
+    assert not any(one.shown for one in found.interactions)
+    assert found.authors == ()
+
+
+def test_kinds_of_authors_meet_in_each_prompt(run: Run) -> None:
+    """Where each prompt has a text by either kind, the kind that is rated higher in all six wins
+    all, and is established to."""
+    assert len(run.items) == 12
+    found = systems_by(run, "author", ["human", "model"] * 6)
+    each = next(one for one in found.authors if one.figure == "each")
+    assert (each.a, each.b, each.share, each.n_prompts) == ("human", "model", 1.0, 6)
+    assert each.p == pytest.approx(2 / 2**6)
+    assert each.shown
+
+
+def test_dimensions_interact_with_systems(run: Run) -> None:
+    """Each system on each dimension against the others, paired by prompt."""
+    found = systems_by(run, "dimension").interactions
+    assert len(found) == 2 * len(run.dimensions)
+    ratings = np.nanmean(run.ratings, axis=1)
+    ahead = ratings[::2] - ratings[1::2]
+    others = np.delete(ahead, 0, axis=1).mean(axis=1)
+    first = next(one for one in found if isinstance(one, StratumContrast) and one.system == "old")
+    assert first.p == pytest.approx(ttest_1samp(ahead[:, 0] - others, 0).pvalue)
+
+
+def test_the_summary_says_who_differs(run: Run) -> None:
+    """summary.json has the sentences of the terminal, which have personas' labels, and the
+    responses on which personas are established to differ, widest apart first; the axes do in this
+    run."""
+    assert run.folder is not None
+    summary = json.loads(as_json(load_run(run.folder).summary()))
+    assert summary["differs"] == who_differs(load_run(run.folder))
+    again = run.summary()
+    assert any(one.startswith("Axes: x rates") for one in again["differs"])
+    assert any(" Ann rates old 0.33 points higher" in one for one in again["differs"])
+    found = [one for one in contested(run) if one.established]
+    told = again["contested"]
+    assert [one["id"] for one in told["responses"]] == [one.id for one in found[:10]]
+    assert told["responses"][0]["why"]
+    assert f"{len(found)} of 12" in told["conclusion"][0]

@@ -1,0 +1,103 @@
+"""A comparison as a page: whole, without requests or scripts, inert whatever names are in it."""
+
+from __future__ import annotations
+
+import re
+from base64 import b64encode
+from hashlib import sha256
+from html import escape
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from persona_panel import RunComparison, compare
+from persona_panel.analyses.comparison.page.writing import comparison_page, write_page
+from persona_panel.files.secrets.visible import visible
+from tests.helpers.marked_texts import marked_model, marked_run
+
+MODEL = marked_model()
+HOSTILE = "<script>alert(1)<img src=x onerror=alert(2)>\u202egnp"
+
+
+class _Tags(HTMLParser):
+    """The tags of a page, with their attributes, and the texts of table cells."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.found: list[tuple[str, dict[str, str | None]]] = []
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.found.append((tag, dict(attrs)))
+
+
+@pytest.fixture(scope="module")
+def compared(tmp_path_factory: pytest.TempPathFactory) -> RunComparison:
+    """Two runs of a system with a hostile name, and a third by another panel, with people."""
+    folder = tmp_path_factory.mktemp("runs")
+    old = {f"p{i}": f"[{3 + i % 3},4] {i}" for i in range(5)}
+    new = {f"p{i}": f"[{5 + i % 2},6] {i} n" for i in range(5)}
+    marked_run(folder / "old", old, MODEL, system=HOSTILE)
+    marked_run(folder / "new\u202e<b>", new, MODEL, system="fir")
+    marked_run(folder / "one", old, MODEL, "ann", system=HOSTILE)
+    return compare(folder / "old", folder / "new\u202e<b>", folder / "one")
+
+
+def test_the_page_has_conclusion_and_tables(compared: RunComparison) -> None:
+    """Each sentence of the conclusion, each row of differences with its figures, and a section for
+    each run."""
+    page = comparison_page(compared)
+    for sentence in compared.conclusion:
+        assert escape(visible(sentence)) in page
+    assert page.count("<section>") == 2
+    assert "<h2>Other texts, same panel: " in page
+    assert "<h2>Same texts, other panel: " in page
+    for row in compared.rows:
+        told = f"{row.difference:+.2f}".replace("-", "−").replace("+0.00", "0.00")
+        assert f"<td>{told}</td>" in page
+    assert "Agreement of the two panels" in page
+    assert '<th scope="row">Clarity</th>' in page
+    tags = [tag for tag, _ in _Tags(page).found]
+    assert tags.count("table") == 4
+
+
+def test_nothing_is_requested_and_nothing_runs(compared: RunComparison) -> None:
+    """No script, handler, link or address; the policy allows the page's own style alone, by its
+    digest."""
+    page = comparison_page(compared)
+    tags = _Tags(page).found
+    assert {tag for tag, _ in tags} & {"script", "link", "img", "iframe", "a", "form"} == set()
+    names = {name for _, attributes in tags for name in attributes}
+    assert {name for name in names if name.startswith("on") or name in ("src", "href")} == set()
+    (style,) = re.findall(r"<style>(.*?)</style>", page, re.S)
+    digest = b64encode(sha256(style.encode()).digest()).decode()
+    (policy,) = [each["content"] for tag, each in tags if "http-equiv" in each]
+    assert policy is not None
+    assert policy.startswith(f"default-src 'none'; style-src 'sha256-{digest}';")
+    assert "url(" not in style
+
+
+def test_names_are_inert_and_visible(compared: RunComparison) -> None:
+    """Markup in a system's name is text, and a bidirectional control is written out."""
+    page = comparison_page(compared)
+    assert "&lt;script&gt;alert(1)&lt;img" in page
+    assert "<script" not in page
+    assert "<b>" not in page
+    assert "\u202e" not in page
+    assert "\\u202egnp" in page
+
+
+def test_every_table_is_a_table(compared: RunComparison) -> None:
+    """Headings of columns and rows say that they are; each table has a caption."""
+    tags = _Tags(comparison_page(compared)).found
+    heads = [each.get("scope") for tag, each in tags if tag == "th"]
+    assert set(heads) == {"col", "row"}
+    count = [tag for tag, _ in tags].count
+    assert count("table") == count("caption")
+
+
+def test_the_page_is_private_to_its_owner(compared: RunComparison, tmp_path: Path) -> None:
+    """Names of prompts may be confidential: nobody else reads the file."""
+    write_page(compared, tmp_path / "page.html")
+    assert (tmp_path / "page.html").stat().st_mode & 0o077 == 0

@@ -1,0 +1,292 @@
+"""People beside the panel on a run's page: what `correlate`, `calibrate`, `votes` and `fidelity`
+say of the same files, and what --require may name of it."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from html import unescape
+from pathlib import Path
+from random import Random
+
+import pytest
+from click.testing import CliRunner, Result
+
+from persona_panel import Panel, Persona, Response, load_aligned_ratings
+from persona_panel.cli.main import command
+from persona_panel.rubrics import ModelRequest
+from persona_panel.statistics.humans.ceiling import NOT_COMPARABLE
+from persona_panel.statistics.humans.correlate import correlate
+from persona_panel.testing import ScriptedModel
+
+N_PROMPTS = 24
+SYSTEMS = ("able", "fair")
+PERSONAS = [
+    Persona(id=name, label=name.title(), axis="side", description=f"You are of the {name}.")
+    for name in ("left", "right")
+]
+GROUPS = """
+groups:
+  left: {condition: side = left, personas: left}
+  right: {condition: side = right, personas: right}
+contrasts: [left - right]
+"""
+
+
+def quality(prompt: int, system: str) -> float:
+    return 2 + (system == "able") + Random(f"{prompt}{system}").random()
+
+
+def answer(request: ModelRequest) -> str:
+    """The text's quality, two thirds of a point more; less by the left, and noise."""
+    asked = str(request)
+    prompt, system = re.findall(r"Text (\d+) of (\w+)", asked)[-1]
+    left = "of the left" in asked
+    drawn = Random(f"{prompt}{system}{left}")
+    score = quality(int(prompt), system) + 0.7 - 0.8 * left + drawn.gauss(0, 0.5)
+    return json.dumps({"good_opening": round(min(max(score, 1), 5))})
+
+
+def written(path: Path, columns: list[str], rows: list[list[object]]) -> str:
+    with path.open("w", newline="") as file:
+        csv.writer(file).writerows([columns, *rows])
+    return str(path)
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """A run of two personas on 48 texts to 24 prompts; ten people, five of each side, who rated 40
+    of them, the left lower; their attributes, and the groups."""
+    folder = tmp_path_factory.mktemp("people")
+    responses = [
+        Response(
+            id=f"r{p}-{system}",
+            prompt=f"Why {p}?",
+            text=f"Text {p} of {system}.",
+            system=system,
+        )
+        for p in range(N_PROMPTS)
+        for system in SYSTEMS
+    ]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PERSONA_PANEL_CACHE", str(folder / "cache"))
+        panel = Panel(PERSONAS, ScriptedModel(answer), "debate-speech")
+        panel.score(responses, out=folder / "run")
+    drawn = Random(5)
+    rows: list[list[object]] = [
+        [f"r{p}-{system}", f"h{h}", min(max(round(mean - (h < 5) + drawn.gauss(0, 0.6)), 1), 5)]
+        for p in range(20)
+        for system in SYSTEMS
+        for mean in [quality(p, system) + 0.5]
+        for h in range(10)
+    ]
+    (folder / "groups.yaml").write_text(GROUPS)
+    return {
+        "run": str(folder / "run"),
+        "human": written(folder / "people.csv", ["item", "rater", "score"], rows),
+        "raters": written(
+            folder / "raters.csv",
+            ["rater", "side"],
+            [[f"h{h}", "left" if h < 5 else "right"] for h in range(10)],
+        ),
+        "groups": str(folder / "groups.yaml"),
+    }
+
+
+def run(*args: str) -> Result:
+    return CliRunner().invoke(command, args)
+
+
+def cells(html: str, heading: str) -> list[str]:
+    """The rows of the first table below a heading, without markup."""
+    table = html.partition(f">{heading}<")[2].partition("<tbody>")[2].partition("</tbody>")[0]
+    rows = [re.sub(r"<svg.*?</svg>", " ", row, flags=re.S) for row in table.split("</tr>")]
+    return [" ".join(re.sub("<[^>]*>", " ", row).split()) for row in rows if row.strip()]
+
+
+def test_the_page_has_what_the_commands_say(files: dict[str, str], tmp_path: Path) -> None:
+    """ω and ρ of the panel and of each judge are those of `correlate`, corrected means those of
+    `calibrate`, votes those of `votes`, and verdicts those of `fidelity`; without groups there are
+    no verdicts."""
+    both = files["run"], "--human", files["human"]
+    groups = "--raters", files["raters"], "--groups", files["groups"]
+    out = tmp_path / "page.html"
+    done = run("report", *both, *groups, "--epsilon", "0.2", "--out", str(out))
+    assert done.exit_code == 0, done.output
+    html = unescape(out.read_text("utf-8")).replace("\u00a0", " ")
+    quick = "--resamples", "0"
+    rows = json.loads(run("correlate", *both, "--epsilon", "0.2", "--json", *quick).stdout)["rows"]
+    found = {(row.get("rater"), row["statistic"]): row for row in rows}
+    shown: dict[str | None, str] = {None: cells(html, "May it take the place of a person?")[0]}
+    for line in cells(html, "Each judge alone"):
+        persona, _, rest = line.partition(" · ")
+        shown[f"{persona.lower()}|{rest.split()[0]}|dimensions|1"] = line
+    assert len(shown) == 3
+    for rater, line in shown.items():
+        rate, advantage = found[rater, "alt_test_winning_rate"], found[rater, "alt_test_advantage"]
+        wins = round(10 * rate["value"])
+        ends = f"{advantage['ci_low']:.2f} to {advantage['ci_high']:.2f}"
+        told = f"{rate['value']:.2f} {advantage['value']:.2f} {ends} epsilon 0.2; wins over {wins}"
+        assert told in line
+    corrected = json.loads(run("calibrate", *both, "--json").stdout)
+    assert corrected["conclusion"][0] in html
+    lines = cells(html, "Means corrected by people’s ratings")
+    for row, line in zip(corrected["tables"]["rows"], lines, strict=True):
+        assert line.startswith(f"{row['system']} {row['panel']:.2f}")
+        of = row["corrected"]
+        assert f"{of['value']:.2f} [{of['low']:.2f}, {of['high']:.2f}]" in line
+        assert line.endswith(f"{row['n_human']}/{row['n_items']}")
+    votes = json.loads(run("votes", *both, "--json").stdout)
+    [source] = votes["tables"]["sources"]
+    [line] = cells(html, "Effective number of votes")
+    ends = f"[{source['votes']['low']:.2f}, {source['votes']['high']:.2f}]"
+    assert line.startswith(f"personas {source['votes']['value']:.2f} {ends}")
+    assert "Effective number of votes of 2 judges: Good opening speech" in html
+    [contrast] = json.loads(run("fidelity", *both, *groups, "--json").stdout)
+    [line] = cells(html, "Do personas differ as people do?")
+    ends = f"[{contrast['ratio_ci_low']:.2f}, {contrast['ratio_ci_high']:.2f}]"
+    assert f"{contrast['ratio']:.2f} {ends} {contrast['verdict']}" in line
+    assert run("report", *both, "--out", str(out)).exit_code == 0
+    assert "Do personas differ as people do?" not in out.read_text("utf-8")
+
+
+def test_a_lead_that_people_do_not_show_is_said(files: dict[str, str], tmp_path: Path) -> None:
+    """The panel has established that able is ahead of fair; people rated the same texts and see no
+    difference: section 1 says it below its own claim, and so do People and `calibrate`. Of people
+    who see one nothing is said; the page that was there is replaced, which is."""
+    drawn = Random(8)
+    rows: list[list[object]] = [
+        [f"r{p}-{system}", f"h{h}", drawn.randint(1, 5)]
+        for p in range(N_PROMPTS)
+        for system in SYSTEMS
+        for h in range(3)
+    ]
+    alike = written(tmp_path / "alike.csv", ["item", "rater", "score"], rows)
+    out, told = tmp_path / "page.html", "lead of able over fair is not shown by people's ratings"
+    done = run("report", files["run"], "--human", alike, "--out", str(out))
+    assert done.exit_code == 0
+    assert "replaces" not in done.stderr
+    html = unescape(out.read_text("utf-8")).replace("\u00a0", " ")
+    first, _, rest = html.partition('<div class="facts">')
+    claim, said = first.find("able is ahead of fair"), first.find(told)
+    assert 0 < claim < said
+    assert told in rest.partition('id="people"')[2]
+    done = run("calibrate", files["run"], "--human", alike, "--json")
+    [sentence] = [one for one in json.loads(done.stdout)["conclusion"] if "lead of" in one]
+    assert sentence.startswith(f"The panel's {told}: difference ")
+    done = run("report", files["run"], "--human", files["human"], "--out", str(out))
+    assert done.exit_code == 0
+    assert " MB, replaces the one there)" in done.stderr
+    assert "lead of able" not in out.read_text("utf-8")
+
+
+def test_a_panel_of_two_models_is_tested_once(tmp_path: Path) -> None:
+    """The panel has one row of the annotator test, that of all its judges, and each judge one; the
+    page says which correlations are not comparable, and has the
+    difference that is."""
+    responses = [
+        Response(
+            id=f"r{p}-{system}", prompt=f"Why {p}?", text=f"Text {p} of {system}.", system=system
+        )
+        for p in range(15)
+        for system in SYSTEMS
+    ]
+    models = [ScriptedModel(answer, model=name) for name in ("m1", "m2")]
+    Panel(PERSONAS[:1], models, "debate-speech").score(responses, out=tmp_path / "run")
+    drawn = Random(5)
+    rows: list[list[object]] = [
+        [f"r{p}-{system}", f"h{h}", min(max(round(quality(p, system) + drawn.gauss(0, 0.8)), 1), 5)]
+        for p in range(15)
+        for system in SYSTEMS
+        for h in range(3)
+    ]
+    human = written(tmp_path / "people.csv", ["item", "rater", "score"], rows)
+    out = tmp_path / "page.html"
+    assert run("report", str(tmp_path / "run"), "--human", human, "--out", str(out)).exit_code == 0
+    html = unescape(out.read_text("utf-8")).replace("\u00a0", " ")
+    [panel] = cells(html, "May it take the place of a person?")
+    assert panel.startswith("the panel")
+    judges = [line.split()[:3] for line in cells(html, "Each judge alone")]
+    assert judges == [["Left", "·", f"scriptedmodel:{name}"] for name in ("m1", "m2")]
+    assert NOT_COMPARABLE in html
+    lines = cells(html, "People beside the panel")
+    # The whole panel and people first, by the order of the figures; then each model, likewise.
+    panels = ["τ_b with the mean of people, within", "τ_b with the mean of people, over"]
+    person, less = (
+        [f"τ_b with the mean of the {others}, {where}" for where in ("within", "over")]
+        for others in ("others", "same others")
+    )
+    expected = [("Panel", one) for one in panels] + [("One person", one) for one in person]
+    expected += [("Panel − one person", one) for one in less]
+    expected += [(f"scriptedmodel:{name}", one) for one in panels for name in ("m1", "m2")]
+    assert len(lines) == len(expected)
+    for line, (who, what) in zip(lines, expected, strict=True):
+        assert line.startswith(f"{who}: {what}")
+    sides = load_aligned_ratings(tmp_path / "run", human)
+    for basis, where in (("", "over all items"), ("_within_prompts", "within prompts")):
+        statistic = f"human_difference_tau_b{basis}"
+        name = f"Panel − one person: τ_b with the mean of the same others, {where}"
+        [line] = [line for line in lines if line.startswith(name)]
+        [found] = [
+            row
+            for row in correlate(*sides, only={statistic})
+            if (row.group, row.by_value) == ("all", "panel − human")
+        ]
+        assert line.startswith(f"{name} {found.value:.2f}")
+
+
+def test_every_figure_of_people_can_be_required(files: dict[str, str], tmp_path: Path) -> None:
+    """The requirements of `correlate`, `calibrate` and `fidelity` stand beside those of the run;
+    what is not met ends with exit status 3, and says what was found."""
+    given = [files["run"], "--human", files["human"], "--out", str(tmp_path / "page.html")]
+    given += ["--raters", files["raters"], "--groups", files["groups"]]
+    of_run = ["composite[able] >= 2", "omega >= 0.5", "rho >= 0.5", "tau_b >= 0.2"]
+    of_people = ["corrected[able] >= 3", "corrected_difference[able, fair] > 0.5"]
+    verdicts = ["fidelity[left-right] != caricature", "fidelity_ratio[left-right] < 2"]
+    requirements = [*of_run, *of_people, *verdicts]
+    done = run("report", *given, *(f"--require={one}" for one in requirements))
+    assert done.exit_code == 0, done.output
+    assert "8 of 8 requirements met" in done.stderr
+    done = run("report", *given, "--require", "rho >= 0.8", "--require", "corrected[able] >= 3.45")
+    assert done.exit_code == 3
+    told = " ".join(done.stderr.split())
+    assert re.search(r"rho >= 0.8 is not met: 0\.\d+ \(95 % interval over prompts 0\.\d+ to", told)
+    assert re.search(r"corrected\[able\] >= 3.45 is not met: 3\.\d+ \(95 % interval", told)
+
+
+def test_a_required_statistic_of_correlate_is_computed(
+    files: dict[str, str], tmp_path: Path
+) -> None:
+    """One that the page does not show has the figure of `correlate`; a name that there is not ends
+    with status 2 before a page is written."""
+    both, out = (files["run"], "--human", files["human"]), tmp_path / "page.html"
+    rows = json.loads(run("correlate", *both, "--json", "--resamples", "0").stdout)["rows"]
+    [low] = [row["ci_low"] for row in rows if row["statistic"] == "tau_c" and not row["by"]]
+    for bound, status in ((low - 1e-6, 0), (low + 1e-6, 3)):
+        done = run("report", *both, "--out", str(out), "--require", f"tau_c >= {bound:.9f}")
+        assert done.exit_code == status, done.output
+    out.unlink()
+    done = run("report", *both, "--out", str(out), "--require", "tau_d > 0")
+    assert done.exit_code == 2
+    assert "the figure 'tau_d'" in done.stderr
+    assert not out.exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--epsilon", "0.1"), "--epsilon works only with --human"),
+        (("--human", "HUMAN", "--raters", "RATERS"), "--raters and --groups are given together"),
+        (("--human", "HUMAN", "--selected", "HUMAN"), "inclusion_probability"),
+    ],
+)
+def test_options_that_say_nothing_are_refused(
+    options: tuple[str, ...], said: str, files: dict[str, str]
+) -> None:
+    """Options on people without people, one of two files that belong together, and a selection
+    without probabilities."""
+    given = [files.get(one.lower(), one) for one in options]
+    done = run("report", files["run"], *given)
+    assert done.exit_code == 2
+    assert said in done.stderr

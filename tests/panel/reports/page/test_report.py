@@ -1,0 +1,486 @@
+"""What a page holds, without a browser: each section's figures, what fits, what is inert."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+from collections.abc import Callable
+from dataclasses import replace
+from html import unescape
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from persona_panel import InputError, Run, load_ratings, load_run
+from persona_panel.calls.budget import Spending
+from persona_panel.calls.call_counts import CallCounts
+from persona_panel.cli.report_page import report_at_the_end
+from persona_panel.experiments.audit.audited import load_audited_run
+from persona_panel.experiments.audit.bias import biases
+from persona_panel.experiments.audit.bias_document import write_biases
+from persona_panel.files.response_batch import Item
+from persona_panel.graphs import Judgment
+from persona_panel.graphs.aggregate import aggregate
+from persona_panel.models.catalogue import Price
+from persona_panel.reports.page.biased import bias_section
+from persona_panel.reports.page.contested import contested_section
+from persona_panel.reports.page.embedded import EmbeddedData, embedded
+from persona_panel.reports.page.environment import csp, part
+from persona_panel.reports.page.established import established
+from persona_panel.reports.page.heat import tint
+from persona_panel.reports.page.report import report_of
+from persona_panel.reports.page.systems import systems_section
+from persona_panel.results.axis import Axis
+from persona_panel.results.conclusions.bias import bias_conclusion
+from persona_panel.results.page_text import seconds, sentence, shown
+from persona_panel.rubrics import Usage
+from persona_panel.runs.collected import judgment_of_row
+from persona_panel.statistics import AnalysisOptions, agree
+from persona_panel.statistics.core.composite import on_composite
+from persona_panel.statistics.core.display import ends, number, p_value, signed
+from tests.helpers.judging import JUDGES, RUBRIC
+
+PERSONAS = {judge.persona: (judge.persona.title(), "disciplinary") for judge in JUDGES}
+
+
+def small_run(scores: dict[str, list[list[int | None]]], n_judges: int = 6) -> Run:
+    """Systems with a list for each prompt, of each judge's rating; None is an abstention."""
+    items = [
+        (f"p{n}", system, system) for system, those in scores.items() for n in range(len(those))
+    ]
+    judges = JUDGES[:n_judges]
+    prompts = {f"p{n}": f"Prompt {n}?" for n in range(9)}
+    run = Run(
+        [Item(*item) for item in items],
+        prompts,
+        judges,
+        RUBRIC,
+        prices={judge.model: None for judge in judges},
+        seed=0,
+    )
+    for system, those in scores.items():
+        for n, row in enumerate(those):
+            for judge, score in zip(judges, row, strict=True):
+                run.add(
+                    Judgment(
+                        f"p{n}",
+                        system,
+                        system,
+                        judge,
+                        "abstained" if score is None else "scored",
+                        scores={} if score is None else {"clarity": score},
+                        abstained=score is None,
+                    )
+                )
+    return concluded(run)
+
+
+def concluded(run: Run) -> Run:
+    """With the verdicts of its judgments."""
+    for row, item in enumerate(run.items):
+        run.conclude(
+            aggregate(
+                [
+                    judgment_of_row(
+                        item,
+                        judge,
+                        run.ratings[row, column].tolist(),
+                        run.rubric,
+                        status=run.statuses[row][column],
+                    )
+                    for column, judge in enumerate(run.judges)
+                ],
+                run.rubric,
+            )
+        )
+    return run
+
+
+class Elements(HTMLParser):
+    """The elements of a page, and the attributes that could run something."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.names: list[str] = []
+        self.dangerous: list[str] = []
+        self.feed(html)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.names.append(tag)
+        for name, value in attrs:
+            said = (value or "").strip().lower()
+            if name.startswith("on") or name == "style" or said.startswith("javascript:"):
+                self.dangerous.append(f"{tag} {name}={value}")
+            if name in ("src", "href") and said[:1] != "#":
+                self.dangerous.append(f"{tag} {name}={value}")
+
+
+def test_hostile_texts_make_no_element_and_no_attribute(page: Path) -> None:
+    """A parser finds two scripts and one style, no image, no handler, no style attribute, no
+    address but those within the page; and no control or bidirectional mark is in the page."""
+    html = page.read_text("utf-8")
+    found = Elements(html)
+    assert found.dangerous == []
+    assert (found.names.count("script"), found.names.count("style")) == (2, 1)
+    assert not {"img", "iframe", "link", "object", "embed", "base"} & set(found.names)
+    without_data = re.sub(r'(?s)<script type="application/json".*?</script>', "", html)
+    assert not re.search("[\x00-\x08\x0b-\x1f\u202a-\u202e\u2066-\u2069]", without_data)
+    assert "49" not in re.findall(r"⟨U\+001B⟩\[31m (.{0,60})", without_data)[0]
+    assert page.stat().st_mode & 0o077 == 0
+
+
+def test_the_policy_names_what_is_in_the_page(page: Path) -> None:
+    """By default nothing may load; of script and style what is inlined is allowed by its hash."""
+    html = page.read_text("utf-8")
+    assert csp().startswith("default-src 'none'; script-src 'sha256-")
+    assert f'content="{csp()}"' in html
+    assert html.count(f"<script>{part('page.js')}</script>") == 1
+    assert html.count(f"<style>{part('page.css')}</style>") == 1
+    assert "unsafe" not in csp()
+
+
+def test_every_section_is_there(page: Path) -> None:
+    """The six sections in their order; the system that declines is shown and not ranked; personas,
+    axes' and models' tables; and how the run was made."""
+    html = page.read_text("utf-8")
+    order = re.findall(r'<section id="(\w+)"', html)
+    assert order == [
+        "established", "systems", "differences", "contested", "responses", "further",
+    ]  # fmt: skip
+    assert re.search(r"shy is not ranked: \d+ of its \d+ judgments are abstentions", html)
+    assert "not ranked</td>" in html
+    for heading in (
+        "Persona and system",
+        "Severity",
+        "Persona and response",
+        "Model against model",
+    ):
+        assert heading in html
+    assert "Axis against axis" not in html
+    assert "<dt>Seed</dt>" in html
+
+
+def test_agreement_has_the_composite_first(page: Path, hostile_run: Run) -> None:
+    """α of the judges' means over the dimensions, as `agree` has it; prompts are called by their
+    words where the disagreements on them are named."""
+    html = unescape(page.read_text("utf-8"))
+    table = html.partition("<h3>Agreement</h3>")[2].partition("</table>")[0]
+    first, second = re.findall(r'<tr><th scope="row">(.*?)</td>', table)[:2]
+    [whole] = on_composite(load_ratings(str(hostile_run.folder))) or ()
+    [alpha] = [
+        row.value
+        for row in agree(whole, AnalysisOptions(intervals=False, n_permutations=0))
+        if (row.statistic, row.group, row.by) == ("krippendorff_alpha", "all", None)
+    ]
+    assert first.startswith("Composite ")
+    assert first.endswith(f">{number(alpha)}")
+    assert second.startswith("Conceptual clarity ")
+    assert re.search(r'to-response" dir="auto" href="#">able: What of \w+\? ', html)
+
+
+def data_in(html: str) -> dict[str, Any]:
+    found = re.search(r'(?s)<script type="application/json" id="data">(.*?)</script>', html)
+    assert found is not None
+    data: dict[str, Any] = json.loads(found[1])
+    return data
+
+
+def test_all_ratings_and_texts_are_in_the_page(page: Path, hostile_run: Run) -> None:
+    """The data have each response's text and metadata, each judge's ratings, and its rationale and
+    raw reply, of which what the rationale repeats is there once."""
+    data = data_in(page.read_text("utf-8"))
+    by_id = {one["id"]: one for one in data["responses"]}
+    assert data["titles"]["work"].startswith("What of work? ")
+    assert data["judges"][1]["name"].startswith("Moral philosopher · scriptedmodel:m0")
+    for item, response in zip(hostile_run.items, hostile_run.responses(), strict=True):
+        one = by_id[item.id]
+        assert one["text"] == response.text
+        assert one["meta"] == response.metadata
+        assert data["prompts"][one["prompt"]] == response.prompt
+        cells, row = one["ratings"].split(";"), hostile_run.items.index(item)
+        for column in range(len(hostile_run.judges)):
+            status = hostile_run.statuses[row][column]
+            if status == "scored":
+                expected = [
+                    "" if np.isnan(v) else f"{v:g}" for v in hostile_run.ratings[row, column]
+                ]
+                assert cells[column] == ",".join(expected)
+            else:
+                assert data["statuses"][cells[column]] == status
+        told = {place: words for place, _, *words in one["said"]}
+        for judgment in hostile_run.judgments().of(item.prompt_id, item.id):
+            words = told[hostile_run.judges.index(judgment.judge)]
+            rationale, raw = [*words, None, None][:2]
+            assert rationale == judgment.rationale
+            if isinstance(raw, list):
+                raw = raw[0] + (json.dumps(rationale)[1:-1] if raw[2] else rationale) + raw[1]
+            assert (raw or "") == judgment.raw
+
+
+def test_what_has_no_room_is_left_out_and_said(hostile_run: Run) -> None:
+    """With room for some of the texts the ratings of all responses are there, the texts of some,
+    and the replies to the most contested first; with none, neither; and what is there fits."""
+    personas = {judge.persona: (judge.persona, "") for judge in hostile_run.judges}
+    order = contested_section(hostile_run, {}).order
+    whole = embedded(hostile_run, personas, order, titles={})
+    assert whole.whole
+    assert (whole.n_texts, whole.n_replies) == (12, 12)
+
+    def within(room: int) -> EmbeddedData:
+        return embedded(hostile_run, personas, order, room, titles={})
+
+    bare = within(0)
+    assert (bare.n_listed, bare.n_texts, bare.n_replies) == (12, 0, 0)
+    some = within(len(bare.json) + (len(whole.json) - len(bare.json)) // 2)
+    assert 0 < (some.n_replies or 0) < 12
+    assert len(bare.json) < len(some.json) < len(whole.json)
+    with_replies = [one for one in json.loads(some.json)["responses"] if "said" in one]
+    rows = [one["row"] for one in with_replies]
+    assert set(rows) == set(order[: len(rows)])
+    assert not some.whole
+
+
+def test_a_run_without_a_folder_or_texts_has_a_page(hostile_run: Run, tmp_path: Path) -> None:
+    """Ratings are shown, and that texts and replies are not there; a run that lacks everything says
+    that nothing can be concluded."""
+    bare = small_run({"a": [[7, 8, 6, 7, 8, 7]] * 3, "b": [[4, 5, 3, 5, 4, 4]] * 3})
+    html = report_of(bare).html
+    assert "rationales and raw replies, as the run was not written to a folder" in html
+    assert "which the run’s folder does not have" in html
+    nothing = small_run({"a": [[None] * 6]})
+    assert "None of 6 judgments was scored" in report_of(nothing).html
+
+
+@pytest.mark.parametrize(
+    ("scores", "n_judges", "said"),
+    [
+        ({"a": [[7] * 6, [5] * 6], "b": [[5] * 6, [7] * 6]}, 6, "a and b are tied"),
+        ({"a": [[7] * 6, [5] * 6]}, 6, "no other system with a composite to compare it with"),
+        ({"a": [[7, 6, 7]] * 2, "b": [[5, 4, 4]] * 2}, 3, "All 3 judges are of one model"),
+        ({"a": [[7]] * 2, "b": [[5]] * 2}, 1, "There is one judge"),
+        ({"a": [[7] * 6], "b": [[5] * 6]}, 6, "no difference can be tested"),
+        ({"a": [[7] * 6, [6] * 6, [4] * 6], "b": [[5] * 6, [7] * 6, [4] * 6]}, 6, "cannot be said"),
+        (
+            {"a": [[7] * 6, [5] * 6], "b": [[None] * 4 + [7] * 2] * 2},
+            6,
+            "b is not ranked: 8 of its",
+        ),
+    ],
+    ids=[
+        "tie",
+        "one system",
+        "one model",
+        "one judge",
+        "one prompt",
+        "nothing established",
+        "declines",
+    ],
+)
+def test_section_one_says_what_the_rules_say(
+    scores: dict[str, list[list[int | None]]], n_judges: int, said: str
+) -> None:
+    """Its sentences are those of the run's conclusion, whatever is the matter with the run."""
+    run = small_run(scores, n_judges)
+    found = established(run, run.conclusion())
+    assert [*found.first, *found.others] == run.conclusion()
+    assert said in " ".join([*found.first, *found.others])
+    html = report_of(run).html
+    assert said in html.replace("\u00a0", " ")
+    # A persona's departure on one system alone is its severity: a table of dashes.
+    there = len(scores) > 1 and n_judges > 1
+    assert ("<h3>Persona and system</h3>" in html) == there
+
+
+def test_each_dimension_has_both_intervals(hostile_run: Run) -> None:
+    """A dimension's interval over prompts is the leaderboard's; that over prompts and judges is no
+    narrower, and differs for some; a system that declines has neither."""
+    board = hostile_run.leaderboard()
+    section = systems_section(hostile_run, board)
+    assert [line.entry.system for line in section.lines] == ["able", "fair", "shy"]
+    wider = 0
+    for one, dimension in zip(section.dimensions, hostile_run.rubric.numeric, strict=True):
+        for entry, line in zip(board.systems, one.lines, strict=True):
+            low, high = entry.dimension_intervals[dimension.id]
+            if entry.declines:
+                assert np.isnan([line.ci_low, line.judges_ci_low]).all()
+                continue
+            assert (line.ci_low, line.ci_high) == pytest.approx((low, high))
+            assert line.judges_ci_low <= line.ci_low
+            wider += line.judges_ci_high > line.ci_high
+    assert wider > 0
+    assert section.lines[2].rank == "not ranked"
+
+
+def test_missing_judgments_are_counted_by_model(hostile_run: Run) -> None:
+    """Refused ones are of both models, and add up to what is missing."""
+    found = established(hostile_run, [])
+    assert found.missing == sum(n for _, n, _ in found.by_model) > 0
+    assert found.expected == 120 == sum(of for _, _, of in found.by_model)
+    assert sum(found.shares) == pytest.approx(100)
+
+
+def test_the_model_with_most_missing_is_named_where_there_is_one() -> None:
+    """By its share, as models may have been asked for different numbers; of models that lack as
+    much as each other none is named."""
+    found = established(small_run({"able": [[5]]}, 1), [])
+    for by_model, told in (
+        ([("small", 10, 20), ("large", 40, 400)], True),
+        ([("one", 5, 20), ("other", 5, 20)], False),
+    ):
+        assert replace(found, by_model=by_model).one_model_has_most is told
+
+
+def test_systems_say_of_how_many_judgments_are_missing(hostile_run: Run) -> None:
+    """In the table of systems, next to how many are."""
+    html = report_of(hostile_run).html
+    told = [int(n) for n in re.findall(r'data-label="Missing">\d+ of (\d+)<', html)]
+    assert told == [40, 40, 40]
+
+
+def test_people_stand_beside_the_panel(hostile_run: Run, tmp_path: Path) -> None:
+    """With people's ratings of the same responses their correlation with the panel is shown; of
+    others they are refused."""
+    ratings = tmp_path / "people.csv"
+    lines = [
+        f"{item.prompt_id}/{item.id},{who},{5 + 3 * (item.system == 'able') + n}"
+        for n, who in enumerate(("ann", "bob"))
+        for item in hostile_run.items
+    ]
+    ratings.write_text("item,rater,score\n" + "\n".join(lines))
+    html = report_of(hostile_run, load_ratings(ratings)).html
+    assert "People beside the panel" in html
+    assert "τ_b with the mean of people, within prompts" in html
+    ratings.write_text("item,rater,score\nelse,ann,3\n")
+    with pytest.raises(InputError, match="item"):
+        report_of(hostile_run, load_ratings(ratings))
+
+
+def test_an_audit_of_bias_stands_on_the_page(hostile_run: Run, tmp_path: Path) -> None:
+    """Its conclusion and each bias with its intervals, the panel's before the judges'; once the run
+    has other judgments, that it is of those before."""
+    folder = tmp_path / "run"
+    shutil.copytree(hostile_run.folder or "", folder)
+    audited = load_audited_run(folder)
+    rows = biases(audited.ratings, audited.scales, audited.lengths)
+    write_biases(rows, folder)
+    found = bias_section(folder)
+    assert found is not None
+    assert list(found.conclusion) == bias_conclusion(rows)
+    assert not found.outdated
+    by_name = {table.caption: table for table in found.tables}
+    [expected] = [
+        row
+        for row in rows
+        if (row.statistic, row.group, row.dimension) == ("mode_share", "all", "all")
+    ]
+    [first, *_] = by_name["share of the commonest score"].lines
+    assert (first["group"], first["value"]) == ("all", expected.value)
+    assert not by_name["share of the commonest score"].about_zero
+    lenient = by_name["leniency, points"]
+    sizes = [abs(line["value"]) for line in lenient.lines]
+    assert sizes == sorted(sizes, reverse=True)
+    assert len(sizes) == len(audited.ratings.raters)
+    html = load_run(folder).report().html.replace("\u00a0", " ")
+    assert "Audit of bias" in html
+    assert ends(lenient.lines[0]["ci_low"], lenient.lines[0]["ci_high"]) in html
+    with (folder / "judgments.jsonl").open("ab") as file:
+        file.write(b"\n")
+    later = bias_section(folder)
+    assert later is not None
+    assert later.outdated
+
+
+def test_the_command_writes_the_page_of_a_folder(
+    command: Callable[..., subprocess.CompletedProcess[str]], hostile_run: Run, tmp_path: Path
+) -> None:
+    """The page of a run read from its folder is that of the run itself, in another place where
+    that is said; a folder without a run is refused."""
+    out = tmp_path / "page.html"
+    done = command("report", hostile_run.folder, "--out", out)
+    assert (done.returncode, done.stdout) == (0, "")
+    assert f"Report: {out}" in done.stderr
+    assert out.read_text("utf-8") == load_run(hostile_run.folder or "").report().html
+    assert command("report", tmp_path).returncode == 2
+
+
+def test_a_large_run_says_how_to_write_its_page(
+    hostile_run: Run, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """At a run's end with more judgments than the page is written for unasked, none is written, and
+    the command that does is named; a run that has no folder has nowhere to write it."""
+    assert hostile_run.folder is not None
+    page = hostile_run.folder / "report.html"
+    page.unlink(missing_ok=True)
+    monkeypatch.setattr("persona_panel.reports.page.AUTOMATIC", 119)
+    report_at_the_end(hostile_run)
+    assert f"`persona-panel report {hostile_run.folder}` writes it." in capsys.readouterr().err
+    assert not page.exists()
+    monkeypatch.setattr("persona_panel.reports.page.AUTOMATIC", 120)
+    report_at_the_end(hostile_run)
+    assert page.exists()
+    report_at_the_end(small_run({"a": [[7] * 6]}))
+
+
+def test_wording_of_figures() -> None:
+    """Minus signs, dashes for what is undefined, no sign on a zero, controls and marks of direction
+    spelled out while joiners of emoji stay, figures held to their signs."""
+    nan = float("nan")
+    assert (signed(-0.5, 1), signed(0.04, 1), signed(-0.04, 1), signed(nan)) == (
+        "−0.5", "0.0", "0.0", "–",
+    )  # fmt: skip
+    assert ends(-1, 2.5) == "−1.00 to 2.50"
+    assert ends(nan, 2) == "–"
+    assert (p_value(0.0004), p_value(0.0412), p_value(nan)) == ("< 0.001", "0.041", "–")
+    assert (seconds(3.21), seconds(125), seconds(7300)) == ("3.2 s", "2 min 5 s", "2 h 1 min")
+    assert shown("a\u202eb\x1b\u200bc\n") == "a⟨U+202E⟩b⟨U+001B⟩⟨U+200B⟩c\n"
+    assert shown("👩\u200d🔬") == "👩\u200d🔬"
+    assert sentence("a 95 % b, p < 0.05") == "a 95\u00a0% b, p\u00a0&lt;\u00a00.05"
+    assert sentence("`score` of <b>") == "<code>score</code> of &lt;b&gt;"
+
+
+def test_axes_have_round_ticks_within_their_ends() -> None:
+    """A scale of 1 to 10 is ticked at its own ends; one about 0 has 0 among its ticks; values
+    beyond the ends stand at the edge, and a scale of one value has a width."""
+    assert Axis(1.0, 10.0).ticks == [
+        ("0.00%", "1"), ("33.33%", "4"), ("66.67%", "7"), ("100.00%", "10"),
+    ]  # fmt: skip
+    assert [label for _, label in Axis(1.0, 5.0).ticks] == ["1", "2", "3", "4", "5"]
+    assert [label for _, label in Axis.about_zero([0.9, -2.7]).ticks] == [
+        "−3",
+        "−2",
+        "−1",
+        "0",
+        "1",
+        "2",
+        "3",
+    ]
+    assert (Axis(1.0, 9.0).at(3), Axis(1.0, 9.0).at(20)) == ("25.00%", "100.00%")
+    # What rounding leaves of differences that are 0 is no difference.
+    assert Axis.about_zero([4e-17, -2e-16]).at(4e-17) == "50.00%"
+    assert Axis.of((-np.inf, np.inf), [4.0]).at(4.0) == "50.00%"
+
+
+def test_tints_repeat_the_sign_and_the_size() -> None:
+    """From a third of the largest on a deeper tint, green above and purple below; none for what is
+    shown as 0.00 or not there."""
+    assert [tint(value, 3.0) for value in (0.5, 1.5, 3.0, -3.0)] == ["p1", "p2", "p3", "n3"]
+    assert [tint(value, 3.0) for value in (0.004, float("nan"), 0.0)] == ["", "", ""]
+
+
+def test_a_run_that_was_started_again_has_cost_what_it_cost() -> None:
+    """The page tells calls and dollars over all starts: the last one made no call, the one before
+    ten, of a model whose price is known."""
+    run = small_run({"able": [[5]]}, 1)
+    model = run.judges[0].model
+    run.prices = {model: Price(input=1e6, output=0)}
+    run.calls = CallCounts(cached=10, before=Spending(10, {model: Usage(input=3)}))
+    found = established(run, [])
+    assert (found.calls_made, found.calls_before, found.usd) == (10, 10, "$3.00")
+    told = " ".join(report_of(run).html.split())
+    assert "10 calls in all starts of the run; in the last one 0, 10 from the cache" in told
+    assert "No cost" not in told
