@@ -12,7 +12,7 @@ import click
 
 from persona_panel.cli.batch_options import AnswerOptions, batch_options
 from persona_panel.cli.column_mapping import column_mapping
-from persona_panel.cli.dry_run import tell, tell_batches
+from persona_panel.cli.dry_run import show_estimates, tell, tell_batches
 from persona_panel.cli.exit_status import status_of
 from persona_panel.cli.failures import refusals, refusals_without_calls
 from persona_panel.cli.options import output_format
@@ -114,12 +114,12 @@ def injection(
     )
     plan = plan_injection(panel.plan, batch, attacks, rivals)
     if options.dry_run:
+        from persona_panel.reports.formats import result_format_of
         from persona_panel.runs.executor import held_run
 
         held = held_run(panel.plan, plan.responses, options.out, options.caps)
         estimates = estimate_injection(panel.plan, plan)
-        with standard_output() as to:
-            options.renderer.render_cost_estimates(estimates, to)
+        show_estimates(estimates, result_format_of(options.renderer))
         models = {model.id: model for model in panel.plan.models}
         priced = answering.priced(estimates, models)
         tell(priced, options.caps, held, len(plan.responses) * len(panel.judges))

@@ -11,7 +11,7 @@ import click
 
 from persona_panel.cli.batch_options import AnswerOptions, batch_options
 from persona_panel.cli.column_mapping import column_mapping
-from persona_panel.cli.dry_run import tell, tell_batches
+from persona_panel.cli.dry_run import show_estimates, tell, tell_batches
 from persona_panel.cli.engine import EngineOptions, engine_options
 from persona_panel.cli.exit_status import status_of
 from persona_panel.cli.failures import refusals
@@ -105,13 +105,13 @@ def score(
         )
     gate.refuse_unknown(lambda: _planned(panel, batch))
     if options.dry_run:
+        from persona_panel.reports.formats import result_format_of
         from persona_panel.runs.executor import held_run
 
         held = held_run(panel.plan, batch, options.out, options.caps)
         engine.check()
         estimates = panel.estimate(batch)
-        with standard_output() as to:
-            options.renderer.render_cost_estimates(estimates, to)
+        show_estimates(estimates, result_format_of(options.renderer))
         models = {model.id: model for model in panel.plan.models}
         priced = answering.priced(estimates, models)
         tell(priced, options.caps, held, len(batch) * len(panel.judges))

@@ -179,9 +179,13 @@ def sweep(
     panel = panel_options.panel(plain_judge=plain_judge)
     gate.refuse_unknown(lambda: _planned(panel, asked, systems, design))
     if options.dry_run:
-        from persona_panel.experiments.sweep.detectable import detectable_delta
+        from persona_panel.experiments.sweep.detectable import (
+            detectable_delta,
+            sweep_estimate_result,
+        )
         from persona_panel.experiments.sweep.plan import sweep_plan_of
         from persona_panel.experiments.sweep.running import held_sweep
+        from persona_panel.reports.formats import result_format_of
 
         held = held_sweep(panel.plan, asked, systems, design, options.out, options.caps)
         plan = sweep_plan_of(panel.plan, asked, systems, design)
@@ -189,7 +193,8 @@ def sweep(
         detectable = detectable_delta(plan, n_dimensions, len(panel.judges), like)
         estimates = panel.estimate_sweep(asked, systems, **design)
         with standard_output() as to:
-            options.renderer.render_sweep_estimate(estimates, detectable, to)
+            estimate = sweep_estimate_result(estimates, detectable)
+            result_format_of(options.renderer).render(estimate, to, full=False)
         models = {model.id: model for model in panel.plan.models} | plan.endpoints
         tell(answering.priced(estimates, models), options.caps, held)
         tell_batches(estimates, models)

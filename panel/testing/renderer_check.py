@@ -33,8 +33,6 @@ from persona_panel.experiments.prompt_sets.plan import prompt_set_plan
 from persona_panel.experiments.questions.match_report import match_report
 from persona_panel.experiments.questions.matching import Match
 from persona_panel.experiments.questions.references import Reference
-from persona_panel.experiments.sweep.detectable import detectable_delta
-from persona_panel.experiments.sweep.plan import sweep_plan_of
 from persona_panel.files.definitions import load_definition
 from persona_panel.files.generation_prompts import GenerationPrompt
 from persona_panel.graphs import Response
@@ -90,7 +88,6 @@ def _results(folder: Path) -> tuple[Mapping[str, Callable[[], tuple[Any, ...]]],
         for condition in (BASELINE, "belief")
     ]  # fmt: skip
     sweep = panel.sweep(responses=framed)
-    plan = sweep_plan_of(panel.plan, None, (), {"responses": framed})
     attacks = load_definition(shipped_attacks(), AttackSet).attacks[:2]
     matches = [
         Match(response.prompt or "", response.id or "", response.system or "", reference, 0.7)
@@ -106,11 +103,6 @@ def _results(folder: Path) -> tuple[Mapping[str, Callable[[], tuple[Any, ...]]],
             audit_injection(
                 panel.plan, plan_injection(panel.plan, responses, attacks), out=folder / "audit"
             ),
-        ),
-        "render_cost_estimates": lambda: (panel.estimate(responses),),
-        "render_sweep_estimate": lambda: (
-            panel.estimate_sweep(responses=framed),
-            detectable_delta(plan, len(sweep.dimensions), len(panel.judges)),
         ),
         "render_agreement": lambda: (agree(ratings, _OPTIONS), ratings, "dimension", False),
         "render_design": lambda: (design_report(str(folder / "run")),),

@@ -19,9 +19,9 @@ from persona_panel.models.catalogue import batched_name, cost
 from persona_panel.models.embedded_weights import NOTICE
 from persona_panel.reports.formats.terminal.contested import apart, headline
 from persona_panel.reports.formats.terminal.leaderboard import score, show_leaderboard
-from persona_panel.reports.formats.terminal.money import spent as spent_in_words
 from persona_panel.reports.formats.terminal.rows import show_conclusion
 from persona_panel.reports.formats.terminal.strengths import show_strengths
+from persona_panel.results.conclusions.money import spent as spent_in_words
 from persona_panel.results.console import NARROWEST_LABEL, TableRow, legible, show_table
 from persona_panel.rubrics import Usage
 from persona_panel.runs.composite_wording import composite_told

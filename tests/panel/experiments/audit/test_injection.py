@@ -472,7 +472,7 @@ def test_a_dry_run_tells_the_calls_and_makes_none(tmp_path: Path) -> None:
     assert "Total: 60 calls" in done.stdout
     args = ("--limit", "2", "--family", "flattery", "--dry-run", "--json")
     listed, _ = audit(tmp_path, refuses, *args)
-    assert [one["calls"] for one in json.loads(listed.stdout)] == [60]
+    assert [one["calls"] for one in json.loads(listed.stdout)["tables"]["models"]] == [60]
     assert report == {}
     assert not (tmp_path / "run").exists()
 
