@@ -165,7 +165,7 @@ def sweep_estimate_result(estimates: Sequence[CostEstimate], delta: DetectableDe
 def detectable_tables(delta: DetectableDelta) -> list[Table]:
     """Return the smallest detectable Δ in standard deviations and, where these are known, in
     points, for programs."""
-    columns = (
+    columns: tuple[Column, ...] = (
         Column("prompts", "whole"), Column("cells", "whole"), Column("judges", "whole"),
         Column("level", "number"), Column("power", "number"), Column("in_sd", "number"),
         Column("prompts_needed", "whole"),

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from persona_panel.analyses.breakdown.strata import SystemsBy
     from persona_panel.analyses.comparison.result import RunComparison
     from persona_panel.analyses.fidelity.result import FidelityReport
-    from persona_panel.experiments.audit.injection import InjectionAudit
     from persona_panel.experiments.generation.report import GeneratedTexts
     from persona_panel.experiments.keypoints.report import KeyPointReport
     from persona_panel.experiments.prompt_sets.building import BuiltPrompts
@@ -58,9 +57,6 @@ class Renderer(Protocol):
 
     def render_prompt_set(self, built: BuiltPrompts, to: TextIO) -> None:
         """A set of prompts that was built, with its funnel."""
-
-    def render_injection_audit(self, audit: InjectionAudit, to: TextIO) -> None:
-        """An audit of prompt injection."""
 
     def render_agreement(
         self, rows: Sequence[Row], ratings: Ratings, by: str, full: bool, to: TextIO

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from persona_panel.analyses.breakdown.strata import SystemsBy
     from persona_panel.analyses.comparison.result import ComparedRuns, RunComparison, RunDifference
     from persona_panel.analyses.fidelity.result import FidelityReport
-    from persona_panel.experiments.audit.injection import InjectionAudit
     from persona_panel.experiments.generation.report import GeneratedTexts
     from persona_panel.experiments.keypoints.report import KeyPointReport
     from persona_panel.experiments.prompt_sets.building import BuiltPrompts
@@ -61,11 +60,6 @@ def render_prompt_set(built: BuiltPrompts, to: TextIO) -> None:
     from persona_panel.experiments.prompt_sets.summary import document_of
 
     write_json(document_of(built), to)
-
-
-def render_injection_audit(audit: InjectionAudit, to: TextIO) -> None:
-    """What injection.json holds."""
-    write_json(audit.document(), to)
 
 
 def render_agreement(

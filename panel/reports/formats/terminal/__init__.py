@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from persona_panel.analyses.breakdown.strata import SystemsBy
     from persona_panel.analyses.comparison.result import RunComparison
     from persona_panel.analyses.fidelity.result import FidelityReport
-    from persona_panel.experiments.audit.injection import InjectionAudit
     from persona_panel.experiments.generation.report import GeneratedTexts
     from persona_panel.experiments.keypoints.report import KeyPointReport
     from persona_panel.experiments.prompt_sets.building import BuiltPrompts
@@ -73,16 +72,6 @@ def render_prompt_set(built: BuiltPrompts, to: TextIO) -> None:
     from persona_panel.results.console import output
 
     show_prompt_set(built, output(to))
-
-
-def render_injection_audit(audit: InjectionAudit, to: TextIO) -> None:
-    """The verdict on the panel, then the uplift by attack, family, channel and judge."""
-    from persona_panel.reports.formats.terminal.injection import show_injection
-    from persona_panel.results.console import output
-
-    console = output(to)
-    show_injection(audit, console)
-    _show_folder(audit.run.folder, console)
 
 
 def render_agreement(
