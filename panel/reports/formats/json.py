@@ -15,15 +15,12 @@ from persona_panel.files.secrets.visible import say_json
 if TYPE_CHECKING:
     from persona_panel.analyses.breakdown.strata import SystemsBy
     from persona_panel.analyses.comparison.result import ComparedRuns, RunComparison, RunDifference
-    from persona_panel.experiments.audit.injection import InjectionAudit
     from persona_panel.experiments.generation.report import GeneratedTexts
     from persona_panel.experiments.keypoints.report import KeyPointReport
     from persona_panel.experiments.prompt_sets.building import BuiltPrompts
     from persona_panel.experiments.questions.match_report import MatchReport
-    from persona_panel.experiments.sweep.detectable import DetectableDelta
     from persona_panel.experiments.sweep.result import Sweep
     from persona_panel.runs.design import DesignReport
-    from persona_panel.runs.judging.cost_estimate import CostEstimate
     from persona_panel.runs.run import Run
     from persona_panel.statistics import Alignment, Ratings, Row
 
@@ -61,24 +58,6 @@ def render_prompt_set(built: BuiltPrompts, to: TextIO) -> None:
     from persona_panel.experiments.prompt_sets.summary import document_of
 
     write_json(document_of(built), to)
-
-
-def render_injection_audit(audit: InjectionAudit, to: TextIO) -> None:
-    """What injection.json holds."""
-    write_json(audit.document(), to)
-
-
-def render_cost_estimates(estimates: Sequence[CostEstimate], to: TextIO) -> None:
-    """A list of objects, one for each model, with the fields of `CostEstimate`."""
-    write_json([asdict(one) for one in estimates], to)
-
-
-def render_sweep_estimate(
-    estimates: Sequence[CostEstimate], detectable: DetectableDelta, to: TextIO
-) -> None:
-    """An object: `models` as of `render_cost_estimates`, and `detectable`."""
-    models = [asdict(one) for one in estimates]
-    write_json({"models": models, "detectable": detectable.document()}, to)
 
 
 def render_agreement(
