@@ -37,8 +37,8 @@ _COMMANDS = {
     "contested": ("persona_panel.cli.contested", "List the responses on which personas disagree."),
     "keypoints": ("persona_panel.cli.keypoints", "Sum up and count the reasons that judges give."),
     "compare": ("persona_panel.cli.compare", "Compare runs: other texts, or another panel."),
-    "agree": ("persona_panel.cli.agree", "Measure inter-rater agreement and panel quality."),
-    "correlate": ("persona_panel.cli.correlate", "Compare panel scores with human ratings."),
+    "agree": ("persona_panel.analyses.agree", "Measure inter-rater agreement and panel quality."),
+    "correlate": ("persona_panel.analyses.correlate", "Compare panel scores with human ratings."),
     "votes": (
         "persona_panel.analyses.votes",
         "Estimate the effective number of votes of personas and models.",

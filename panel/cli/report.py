@@ -129,13 +129,12 @@ def _figures(run: Run, page: RunReport, contrasts: Sequence[FidelityContrast]) -
     """What --require may name: the run's figures, then those of people beside the panel."""
     from persona_panel.reports.gate.calibration_figures import calibration_figures
     from persona_panel.reports.gate.fidelity_figures import fidelity_figures
-    from persona_panel.reports.gate.row_figures import row_figures
     from persona_panel.reports.gate.run_figures import run_figures
+    from persona_panel.results.requirements.of_result import result_figures
 
     found = run_figures(run)
     if page.people is not None:
-        labels = {dimension.id: dimension.label for dimension in run.rubric.dimensions}
-        found += row_figures(page.people.rows, labels)
+        found += result_figures(page.people.comparison)
         if page.people.corrected is not None:
             found += calibration_figures(page.people.corrected.found)
     return found + fidelity_figures(contrasts)

@@ -43,7 +43,7 @@ from persona_panel.panel import Panel
 from persona_panel.reports.formats import Renderer
 from persona_panel.runs.design import design_report
 from persona_panel.runs.executor import predicted_calls
-from persona_panel.statistics import AnalysisOptions, Ratings, agree, align, calibrate, correlate
+from persona_panel.statistics import AnalysisOptions, Ratings, align, calibrate
 from persona_panel.statistics.core.arrays import Array
 from persona_panel.testing.model import ScriptedModel
 from persona_panel.testing.requirement import require
@@ -112,14 +112,7 @@ def _results(folder: Path) -> tuple[Mapping[str, Callable[[], tuple[Any, ...]]],
             panel.estimate_sweep(responses=framed),
             detectable_delta(plan, len(sweep.dimensions), len(panel.judges)),
         ),
-        "render_agreement": lambda: (agree(ratings, _OPTIONS), ratings, "dimension", False),
         "render_design": lambda: (design_report(str(folder / "run")),),
-        "render_comparison": lambda: (
-            correlate(ratings, ratings, _OPTIONS),
-            ratings,
-            ratings,
-            False,
-        ),
         "render_run_comparison": lambda: (compare(run, again),),
         "render_biases": lambda: (biases(ratings, found.scales, found.lengths), ratings),
         "render_contested": lambda: (contested(run), 3),

@@ -71,28 +71,16 @@ class Renderer(Protocol):
     ) -> None:
         """What a sweep would cost, and the smallest degradation that it could show."""
 
-    def render_agreement(
-        self, rows: Sequence[Row], ratings: Ratings, by: str, full: bool, to: TextIO
-    ) -> None:
-        """Inter-rater agreement and panel quality of these ratings, broken down in this way; what
-        is for people to read in short, or in `full`."""
-
     def render_design(self, report: DesignReport, to: TextIO) -> None:
         """How precise the means of this design and of others are, and the cheapest design."""
 
-    def render_comparison(
-        self, rows: Sequence[Row], panel: Ratings, humans: Ratings, full: bool, to: TextIO
-    ) -> None:
-        """A panel's ratings compared with human ratings; in short or in `full`, as
-        `render_agreement`."""
-
     def render_calibration(self, found: Calibration, full: bool, to: TextIO) -> None:
         """A panel's means of systems, corrected by people's ratings of a part; in short or in
-        `full`, as `render_agreement`."""
+        `full`."""
 
     def render_alignment(self, found: Alignment, full: bool, to: TextIO) -> None:
         """A panel's scores aligned with people's, with figures on held-out prompts; in short or in
-        `full`, as `render_agreement`."""
+        `full`."""
 
     def render_run_comparison(self, comparison: RunComparison, to: TextIO) -> None:
         """Runs compared with the first of them."""

@@ -29,9 +29,6 @@ if TYPE_CHECKING:
     from persona_panel.runs.run import Run
     from persona_panel.statistics import Alignment, Calibration, CorrectedMean, Ratings, Row
 
-ANNOTATOR_TEST = "alt_test_"
-"""What the names of its statistics begin with."""
-
 _DIFFERENCE = (
     "a", "b", "dimension", "difference", "ci_low", "ci_high", "p", "p_adjusted", "effect_size",
     "n_prompts", "n_pairs",
@@ -83,28 +80,9 @@ def render_sweep_estimate(
     write_json({"models": models, "detectable": detectable.document()}, to)
 
 
-def render_agreement(
-    rows: Sequence[Row], ratings: Ratings, by: str, full: bool, to: TextIO
-) -> None:
-    """`conclusion`, a list of sentences, and `rows`, objects with the fields of `Row`."""
-    from persona_panel.results.conclusions.agree import agree_conclusion
-
-    _write_rows(agree_conclusion(rows, ratings, by), rows, to)
-
-
 def render_design(report: DesignReport, to: TextIO) -> None:
     """Variance components and designs as lists of objects, and the cheapest design."""
     write_json(report.document(), to)
-
-
-def render_comparison(
-    rows: Sequence[Row], panel: Ratings, humans: Ratings, full: bool, to: TextIO
-) -> None:
-    """As `render_agreement`. Rows of the alternative annotator test have `rater`, too: the judge's
-    name, null for the panel."""
-    from persona_panel.results.conclusions.correlate import correlate_conclusion
-
-    _write_rows(correlate_conclusion(rows, panel, humans), rows, to)
 
 
 def render_calibration(found: Calibration, full: bool, to: TextIO) -> None:
@@ -235,7 +213,7 @@ def render_fidelity(found: FidelityReport, to: TextIO) -> None:
 
 
 def render_biases(rows: Sequence[Row], ratings: Ratings, to: TextIO) -> None:
-    """As `render_agreement`."""
+    """`conclusion`, a list of sentences, and `rows`, objects with the fields of `Row`."""
     from persona_panel.results.conclusions.bias import bias_conclusion
 
     _write_rows(bias_conclusion(rows), rows, to)
@@ -279,12 +257,7 @@ def render_key_points(report: KeyPointReport, to: TextIO) -> None:
 
 
 def _write_rows(conclusion: Sequence[str], rows: Sequence[Row], to: TextIO) -> None:
-    write_json({"conclusion": conclusion, "rows": list(map(_row, rows))}, to)
-
-
-def _row(row: Row) -> dict[str, Any]:
-    found = asdict(row)
-    return {**found, "rater": row.by_value} if row.statistic.startswith(ANNOTATOR_TEST) else found
+    write_json({"conclusion": conclusion, "rows": [asdict(row) for row in rows]}, to)
 
 
 def write_json(document: Any, to: TextIO | None = None) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from markupsafe import Markup
 
 from persona_panel.analyses.analysis import ANALYSES
+from persona_panel.analyses.correlate import correlate_result
 from persona_panel.analyses.votes import votes_result
 from persona_panel.files.aligned_ratings import align_ratings
 from persona_panel.files.errors import InputError
@@ -16,89 +17,32 @@ from persona_panel.files.rating_checks import check_calibration
 from persona_panel.files.ratings import load_ratings
 from persona_panel.files.selections import inclusion_of
 from persona_panel.reports.page.names import dimension_names
-from persona_panel.results.axis import Axis
 from persona_panel.results.conclusions.calibrate import best_first, calibrate_conclusion
-from persona_panel.results.conclusions.correlate import correlate_conclusion, n_claimed
 from persona_panel.results.conclusions.fidelity import contrast_label, fidelity_conclusion
 from persona_panel.results.conclusions.labels import labelled_calibration
 from persona_panel.results.conclusions.leads import established_leads, leads_conclusion
 from persona_panel.results.conclusions.readings import origin_sentences
 from persona_panel.results.formats.html import section
+from persona_panel.results.result import Result
 from persona_panel.runs.run import Run, composite_name
 from persona_panel.runs.votes import votes_of
-from persona_panel.statistics.core.names import ALL, COMPOSITE
+from persona_panel.statistics.core.names import COMPOSITE
 from persona_panel.statistics.core.options import AnalysisOptions
 from persona_panel.statistics.core.origin import RatingsOrigin
-from persona_panel.statistics.core.table import Ratings, Row
+from persona_panel.statistics.core.table import Ratings
 from persona_panel.statistics.fidelity.contrast import FidelityContrast
 from persona_panel.statistics.humans.calibration import Calibration, calibrate
-from persona_panel.statistics.humans.ceiling import NOT_COMPARABLE
 from persona_panel.statistics.humans.correlate import correlate
-from persona_panel.statistics.humans.left_out import without_names
 
-_SHOWN = {
-    "tau_b_within_prompts": "τ_b with the mean of people, within prompts",
-    "tau_b": "τ_b with the mean of people, over all items",
-    "human_ceiling_tau_b_within_prompts": "τ_b with the mean of the others, within prompts",
-    "human_ceiling_tau_b": "τ_b with the mean of the others, over all items",
-    "human_difference_tau_b_within_prompts": "τ_b with the mean of the same others, within prompts",
-    "human_difference_tau_b": "τ_b with the mean of the same others, over all items",
-    "label_kappa": "κ of the majorities of labels",
-    "human_label_kappa": "κ of one person and the majority of the others",
-}
-"""What the figures that the page has are called; the other comparisons are those of `correlate`."""
-_RATE, _ADVANTAGE, _ITEMS = "alt_test_winning_rate", "alt_test_advantage", "alt_test_items_needed"
-_NEEDED = {*_SHOWN, "persona_gain_tau_b", _RATE, _ADVANTAGE, _ITEMS}
-
-
-@dataclass(frozen=True, slots=True)
-class TestedJudge:
-    """The alternative annotator test of the panel, or of one of its judges, on one dimension.
-
-    Attributes:
-        judge: its name; empty of the panel's mean, or majority.
-        rate, advantage: the rows of ω and ρ.
-    """
-
-    judge: str
-    dimension: str
-    rate: Row
-    advantage: Row
-
-
-@dataclass(frozen=True, slots=True)
-class FiguresBeside:
-    """The panel's figures beside people's.
-
-    Attributes:
-        figures: each with its name.
-        caution: which of them are not to be compared; empty where there are none.
-        n_claimed: for how many dimensions the intervals of differences are widened; 0 of none.
-    """
-
-    conclusion: Sequence[str]
-    figures: Sequence[tuple[str, Row]]
-    caution: str
-    n_claimed: int
-    axis: Axis
-    n_people: int
-    n_items: int
-
-
-@dataclass(frozen=True, slots=True)
-class AnnotatorTests:
-    """The alternative annotator tests.
-
-    Attributes:
-        panel, judges: the panel on each dimension, and each judge likewise.
-        several: whether there are several dimensions.
-    """
-
-    epsilon: float
-    panel: Sequence[TestedJudge]
-    judges: Sequence[TestedJudge]
-    axis: Axis
-    several: bool
+_SHOWN = frozenset(
+    f"{name}{where}"
+    for name in ("tau_b", "human_ceiling_tau_b", "human_difference_tau_b")
+    for where in ("", "_within_prompts")
+) | {
+    "label_kappa", "human_label_kappa", "persona_gain_tau_b", "alt_test_winning_rate",
+    "alt_test_advantage", "alt_test_items_needed",
+}  # fmt: skip
+"""The statistics of the comparison that the page has; the other ones are those of `correlate`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +71,7 @@ class PeopleSection:
     """What the page shows of people beside the panel.
 
     Attributes:
-        rows: all of the comparison.
+        comparison: of their ratings and the panel's; `compared` is its section.
         corrected: None where means say nothing.
         votes: None of a single judge.
         fidelity: None where no groups are given.
@@ -135,9 +79,8 @@ class PeopleSection:
         origin: how people's ratings were read, and how many of their items the run has.
     """
 
-    beside: FiguresBeside
-    rows: Sequence[Row]
-    tests: AnnotatorTests
+    comparison: Result
+    compared: Markup
     corrected: CorrectedMeans | None
     votes: Markup | None
     fidelity: GroupContrasts | None
@@ -174,7 +117,7 @@ def people_section(
         inclusion: by item, with which probability people were asked for it; all the same if None.
         fidelity: the contrasts of `persona_panel.analyses.fidelity`, where groups of people are
             known.
-        required: statistics of `correlate` that `rows` are to have beside those that are shown;
+        required: statistics of `correlate` that the comparison is to have beside those of the page;
             other names are passed over.
 
     Raises:
@@ -184,10 +127,9 @@ def people_section(
     names = str(folder), "human ratings" if humans.origin is None else humans.origin.file
     own = load_ratings(str(folder))
     panel, people = align_ratings(own, humans, *names)
-    rows = correlate(panel, people, AnalysisOptions(epsilon=epsilon), only=_NEEDED.union(required))
+    rows = correlate(panel, people, AnalysisOptions(epsilon=epsilon), only=_SHOWN.union(required))
+    comparison = correlate_result(rows, panel, people, judges=judges)
     dimensions = dimension_names(run.rubric)
-    *_, whole = panel.raters_by_group()
-    tested = _tested([row for row in rows if row.group == whole], judges)
     corrected = None
     if not people.lower_is_better:
         check_calibration(panel, people, *names)
@@ -203,51 +145,13 @@ def people_section(
         ordered = replace(found, systems=tuple(best_first(found.systems)))
         corrected = CorrectedMeans(ordered, calibrate_conclusion(found), on_leads)
     return PeopleSection(
-        beside=_beside(rows, panel, people, whole, dimensions, judges),
-        rows=rows,
-        tests=AnnotatorTests(
-            epsilon=epsilon,
-            panel=[one for one in tested if not one.judge],
-            judges=[one for one in tested if one.judge],
-            axis=Axis(0.0, 1.0),
-            several=len({one.dimension for one in tested}) > 1,
-        ),
+        comparison=comparison,
+        compared=section(comparison, ANALYSES["correlate"].title, level=3),
         corrected=corrected,
         votes=_votes(run, own, humans, names, dimensions),
         fidelity=_contrasts(fidelity, dimensions),
         dimensions=dimensions,
         origin=people.origin,
-    )
-
-
-def _beside(
-    rows: Sequence[Row],
-    panel: Ratings,
-    people: Ratings,
-    whole: str,
-    dimensions: Mapping[str, str],
-    judges: Mapping[str, str],
-) -> FiguresBeside:
-    shown = [
-        row
-        for row in rows
-        if row.statistic in _SHOWN
-        and (
-            (row.group, row.by_value) == (whole, "panel − human")
-            if row.statistic.startswith("human_difference")
-            else row.by is None
-        )
-    ]
-    values = [value for row in shown for value in (row.value, row.ci_low, row.ci_high)]
-    has_ceiling = any(row.statistic.startswith("human_ceiling") for row in shown)
-    return FiguresBeside(
-        conclusion=correlate_conclusion(rows, panel, people, judges),
-        figures=[(_name(row, dimensions), row) for row in sorted(shown, key=_place)],
-        caution=NOT_COMPARABLE if has_ceiling else "",
-        n_claimed=n_claimed(rows, whole),
-        axis=Axis.of((-1.0, 1.0), values),
-        n_people=len(people.raters),
-        n_items=len(people.items),
     )
 
 
@@ -277,46 +181,3 @@ def _contrasts(
     several = len({one.dimension for one in found}) > 1
     called = [(contrast_label(one, several), one) for one in found]
     return GroupContrasts(called, fidelity_conclusion(found))
-
-
-def _tested(rows: Sequence[Row], judges: Mapping[str, str]) -> list[TestedJudge]:
-    """The panel on each dimension, over all of them first; then each judge likewise.
-
-    Args:
-        rows: of the whole panel; its parts have rows of the same judges again.
-        judges: their names, by their ids.
-    """
-    advantages = {(row.dimension, row.by_value): row for row in rows if row.statistic == _ADVANTAGE}
-    found = [
-        TestedJudge(
-            judges.get(row.by_value or "", row.by_value or ""),
-            row.dimension,
-            replace(row, note=without_names(row.note)),
-            advantages[row.dimension, row.by_value],
-        )
-        for row in rows
-        if row.statistic == _RATE
-    ]
-    return sorted(found, key=lambda one: (one.judge != "", one.dimension != ALL))
-
-
-def _place(row: Row) -> tuple[bool, int]:
-    """The whole panel and people first, then parts of the panel, in the order of the figures."""
-    return not _whole(row), [*_SHOWN].index(row.statistic)
-
-
-def _whole(row: Row) -> bool:
-    return row.group == ALL or row.statistic.startswith("human_")
-
-
-def _name(row: Row, dimensions: Mapping[str, str]) -> str:
-    """Whose figure it is, which, and on which dimension, where that is not all."""
-    who = row.group
-    if row.statistic.startswith("human_ceiling"):
-        who = "One person"
-    elif row.statistic.startswith("human_difference"):
-        who = "Panel − one person"
-    elif row.group == ALL:
-        who = "Panel"
-    on = "" if row.dimension == ALL else f", on {dimensions.get(row.dimension, row.dimension)}"
-    return f"{who}: {_SHOWN[row.statistic]}{on}"

@@ -113,32 +113,12 @@ def render_sweep_estimate(
         show_detectable(detectable, console)
 
 
-def render_agreement(
-    rows: Sequence[Row], ratings: Ratings, by: str, full: bool, to: TextIO
-) -> None:
-    """The conclusion and the main statistics of all raters, a line a dimension, or all tables."""
-    from persona_panel.reports.formats.terminal.agreement import show_agreement
-    from persona_panel.results.console import output
-
-    show_agreement(rows, ratings, by, output(to), full=full)
-
-
 def render_design(report: DesignReport, to: TextIO) -> None:
     """What the present design gives and what would narrow it, variance components, designs."""
     from persona_panel.reports.formats.terminal.design import show_design
     from persona_panel.results.console import output
 
     show_design(report, output(to))
-
-
-def render_comparison(
-    rows: Sequence[Row], panel: Ratings, humans: Ratings, full: bool, to: TextIO
-) -> None:
-    """The conclusion and the main statistics, a line a dimension, or all tables."""
-    from persona_panel.reports.formats.terminal.comparison import show_comparison
-    from persona_panel.results.console import output
-
-    show_comparison(rows, panel, humans, output(to), full=full)
 
 
 def render_calibration(found: Calibration, full: bool, to: TextIO) -> None:

@@ -9,9 +9,9 @@ from math import isnan
 from rich.console import Console
 
 from persona_panel.experiments.audit.bias import REAL_BINS, unknown_families
-from persona_panel.reports.formats.terminal.judge_names import in_short, names_on, what_is_left_out
 from persona_panel.reports.formats.terminal.rows import cells_of, remark, show, show_conclusion
 from persona_panel.results.conclusions.bias import are_of_comparisons, bias_conclusion
+from persona_panel.results.conclusions.judge_names import in_short, short_names, what_all_have
 from persona_panel.results.conclusions.labels import labelled_rows
 from persona_panel.results.console import has_ids, legible
 from persona_panel.runs.units import POINTS, SHARES_OF_RESPONSES
@@ -32,7 +32,7 @@ def show_biases(rows: Sequence[Row], ratings: Ratings, console: Console) -> None
     show_conclusion(bias_conclusion(rows), console)
     if not has_ids(console):
         rows, (ratings,) = labelled_rows(rows, ratings)
-    names = names_on(console, ratings)
+    names = short_names(ratings)
     rows = in_short(rows, names)
     compared = are_of_comparisons((row.statistic, row.reason) for row in rows)
     bonus = f"own-family bonus,\n{(SHARES_OF_RESPONSES if compared else POINTS).several}"
@@ -86,7 +86,7 @@ def show_biases(rows: Sequence[Row], ratings: Ratings, console: Console) -> None
         told = ", ".join(map(legible, unknown))
         remark(console, f"Left out of self-preference, as their family is not known: {told}.")
     if names:
-        remark(console, what_is_left_out(ratings))
+        remark(console, " ".join(what_all_have(ratings)))
     remark(
         console,
         f"{len(ratings.items):,} responses, {len(ratings.raters):,} judges. In brackets: 95 % "
