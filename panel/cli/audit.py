@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 
 import click
 
+from persona_panel.cli.analysis_command import ResultOutput, result_options
 from persona_panel.cli.batch_options import AnswerOptions, batch_options
 from persona_panel.cli.column_mapping import column_mapping
 from persona_panel.cli.dry_run import tell, tell_batches
 from persona_panel.cli.exit_status import status_of
 from persona_panel.cli.failures import refusals, refusals_without_calls
-from persona_panel.cli.options import output_format
 from persona_panel.cli.panel_options import (
     PanelOptions,
     deliberation_options,
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from persona_panel.experiments.audit.plan import AuditPlan
     from persona_panel.graphs.deliberation import Deliberation
     from persona_panel.panel import Panel
-    from persona_panel.reports.formats import Renderer
 
 
 @click.group()
@@ -133,9 +132,9 @@ def injection(
 
 @audit.command()
 @click.argument("run", metavar="RUN")
-@output_format
+@result_options("length_correlation < 0.3", "self_preference < 0.5")
 @refusals_without_calls
-def bias(run: str, renderer: Renderer) -> None:
+def bias(run: str, output: ResultOutput) -> None:
     """Measure the biases of a run's judges.
 
     RUN is a run's folder. Length: the partial correlation of score and number of words, within
@@ -152,17 +151,15 @@ def bias(run: str, renderer: Renderer) -> None:
     undefined. The figures are also written to bias.json in RUN, for which `report RUN` has a
     section.
 
-    Exit status: 0, or 2 for wrong input.
+    Exit status: 0; 2, wrong input; 3, a requirement is not met.
     """
     from persona_panel.experiments.audit.audited import load_audited_run
     from persona_panel.experiments.audit.bias import biases
-    from persona_panel.experiments.audit.bias_document import write_biases
+    from persona_panel.experiments.audit.bias_result import bias_result, write_biases
     from persona_panel.files.commands import command_line
 
     found = load_audited_run(run)
     rows = biases(found.ratings, found.scales, found.lengths, comparisons=found.comparisons)
-    with standard_output() as to:
-        renderer.render_biases(rows, found.ratings, to)
     try:
         path = write_biases(rows, Path(run))
     except OSError as error:
@@ -171,6 +168,7 @@ def bias(run: str, renderer: Renderer) -> None:
     else:
         shows = f"`{command_line('report', [run])}` shows it on the page"
         say(visible(f"Written to {path}; {shows}."), err=True)
+    output.show(bias_result(rows, found.ratings, source=run))
 
 
 def _audit(panel: Panel, plan: AuditPlan, options: RunOptions, answering: AnswerOptions) -> None:

@@ -18,7 +18,6 @@ from persona_panel.analyses.fidelity.measure import persona_fidelity
 from persona_panel.analyses.fidelity.result import FidelityReport
 from persona_panel.experiments.audit.attacks import AttackSet, shipped_attacks
 from persona_panel.experiments.audit.audited import load_audited_run
-from persona_panel.experiments.audit.bias import biases
 from persona_panel.experiments.audit.injection import audit_injection
 from persona_panel.experiments.audit.plan import plan_injection
 from persona_panel.experiments.generation.plan import generation_plan
@@ -114,7 +113,6 @@ def _results(folder: Path) -> tuple[Mapping[str, Callable[[], tuple[Any, ...]]],
         ),
         "render_design": lambda: (design_report(str(folder / "run")),),
         "render_run_comparison": lambda: (compare(run, again),),
-        "render_biases": lambda: (biases(ratings, found.scales, found.lengths), ratings),
         "render_contested": lambda: (contested(run), 3),
         "render_matches": lambda: (match_report(responses, matches),),
         "render_calibration": lambda: (calibrate(ratings, ratings), True),

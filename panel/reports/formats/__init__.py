@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from persona_panel.runs.design import DesignReport
     from persona_panel.runs.judging.cost_estimate import CostEstimate
     from persona_panel.runs.run import Run
-    from persona_panel.statistics import Alignment, Calibration, Ratings, Row
+    from persona_panel.statistics import Alignment, Calibration
 
 _GROUP = "persona_panel.renderers"
 
@@ -87,9 +87,6 @@ class Renderer(Protocol):
 
     def render_fidelity(self, found: FidelityReport, to: TextIO) -> None:
         """Differences between groups of people, and between the personas that stand for them."""
-
-    def render_biases(self, rows: Sequence[Row], ratings: Ratings, to: TextIO) -> None:
-        """Biases of the judges who gave these ratings."""
 
     def render_contested(self, found: Sequence[Contested], top: int, to: TextIO) -> None:
         """The responses of a run, the most contested first; the first `top` are asked for."""

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from persona_panel.runs.design import DesignReport
     from persona_panel.runs.judging.cost_estimate import CostEstimate
     from persona_panel.runs.run import Run
-    from persona_panel.statistics import Alignment, Calibration, CorrectedMean, Ratings, Row
+    from persona_panel.statistics import Alignment, Calibration, CorrectedMean
 
 _DIFFERENCE = (
     "a", "b", "dimension", "difference", "ci_low", "ci_high", "p", "p_adjusted", "effect_size",
@@ -212,13 +212,6 @@ def render_fidelity(found: FidelityReport, to: TextIO) -> None:
     write_json([asdict(row) for row in found.rows], to)
 
 
-def render_biases(rows: Sequence[Row], ratings: Ratings, to: TextIO) -> None:
-    """`conclusion`, a list of sentences, and `rows`, objects with the fields of `Row`."""
-    from persona_panel.results.conclusions.bias import bias_conclusion
-
-    _write_rows(bias_conclusion(rows), rows, to)
-
-
 def render_contested(found: Sequence[Contested], top: int, to: TextIO) -> None:
     """`conclusion`, a list of sentences, and `responses`, objects with the fields of
     `Contested`."""
@@ -254,10 +247,6 @@ def render_key_points(report: KeyPointReport, to: TextIO) -> None:
     from persona_panel.experiments.keypoints.document import key_points_document
 
     write_json(key_points_document(report), to)
-
-
-def _write_rows(conclusion: Sequence[str], rows: Sequence[Row], to: TextIO) -> None:
-    write_json({"conclusion": conclusion, "rows": [asdict(row) for row in rows]}, to)
 
 
 def write_json(document: Any, to: TextIO | None = None) -> None:

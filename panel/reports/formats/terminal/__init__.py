@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from persona_panel.runs.design import DesignReport
     from persona_panel.runs.judging.cost_estimate import CostEstimate
     from persona_panel.runs.run import Run
-    from persona_panel.statistics import Alignment, Calibration, Ratings, Row
+    from persona_panel.statistics import Alignment, Calibration
 
 
 def render_run(run: Run, labels: Mapping[str, str], to: TextIO) -> None:
@@ -152,14 +152,6 @@ def render_fidelity(found: FidelityReport, to: TextIO) -> None:
     from persona_panel.results.console import output
 
     show_fidelity(found, output(to))
-
-
-def render_biases(rows: Sequence[Row], ratings: Ratings, to: TextIO) -> None:
-    """A table for each bias."""
-    from persona_panel.reports.formats.terminal.bias import show_biases
-    from persona_panel.results.console import output
-
-    show_biases(rows, ratings, output(to))
 
 
 def render_contested(found: Sequence[Contested], top: int, to: TextIO) -> None:

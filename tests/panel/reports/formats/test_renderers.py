@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import io
 import json
-import math
+from dataclasses import replace
 
 import pytest
 
@@ -13,7 +13,6 @@ from persona_panel import Panel, Response
 from persona_panel.reports.formats import Renderer, load_renderer, renderer_names
 from persona_panel.rubrics import ModelResponse, Usage
 from persona_panel.runs.judging.cost_estimate import CostEstimate
-from persona_panel.statistics import Row
 from persona_panel.testing import ScriptedModel
 
 KINDS = [name for name in vars(Renderer) if name.startswith("render_")]
@@ -45,13 +44,10 @@ def test_a_name_that_nobody_has_is_a_key_error() -> None:
 
 
 def test_json_is_written_to_the_stream_with_null_for_what_is_undefined() -> None:
-    """A NaN and a price that is unknown are null; the document is whole, and nothing else is in
-    the stream."""
+    """A price that is unknown is null; the document is whole, and nothing else is in the stream."""
     renderer = load_renderer("json")
-    rows, estimates = io.StringIO(), io.StringIO()
-    renderer.render_biases([Row("leniency", "all", "all", value=math.nan)], None, rows)  # type: ignore[arg-type]
+    estimates = io.StringIO()
     renderer.render_cost_estimates([ESTIMATE], estimates)
-    assert json.loads(rows.getvalue())["rows"][0]["value"] is None
     assert json.loads(estimates.getvalue()) == [
         {
             "model": "openai:stub", "judgments": 3, "of": 5, "calls": 4, "calls_at_least": 3,
@@ -68,9 +64,7 @@ def test_json_is_utf_8_whatever_the_stream_is_for_people() -> None:
     for encoding in ("ascii", "utf-8"):
         binary = io.BytesIO()
         stream = io.TextIOWrapper(binary, encoding=encoding)
-        load_renderer("json").render_cost_estimates([ESTIMATE], stream)
-        row = Row("leniency", "juge é", "all", value=1.0)
-        load_renderer("json").render_biases([row], None, stream)  # type: ignore[arg-type]
+        load_renderer("json").render_cost_estimates([replace(ESTIMATE, model="juge é")], stream)
         written.append(binary.getvalue())
     assert written[0] == written[1]
     assert "juge é".encode() in written[0]
