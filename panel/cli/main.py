@@ -48,7 +48,7 @@ _COMMANDS = {
         "Compare how personas differ with how the people they stand for differ.",
     ),
     "plan": (
-        "persona_panel.cli.plan",
+        "persona_panel.analyses.plan",
         "Plan a study: how many prompts, personas, models and raters it takes.",
     ),
     "select": ("persona_panel.cli.select", "Choose the items of a run that people should rate."),

@@ -14,7 +14,7 @@ from persona_panel.results.cells import FigureText
 from persona_panel.results.console import ReportTable, TableRow
 from persona_panel.results.result import Result
 from persona_panel.results.table import Column, Table, one_line
-from persona_panel.statistics.core.display import NONE, number, signed
+from persona_panel.statistics.core.display import NONE, number, signed, small_number
 from persona_panel.statistics.core.display import p_value as p_text
 from persona_panel.statistics.core.estimate import Estimate
 from persona_panel.statistics.core.names import ALL
@@ -208,7 +208,8 @@ def _plain(column: Column, cell: Any, row: Mapping[str, Any]) -> FigureText:
         return FigureText("")
     match column.kind:
         case "number":
-            text = (signed if column.signed else number)(cell, column.digits)
+            write = signed if column.signed else small_number if column.small else number
+            text = write(cell, column.digits)
             return FigureText(text, value=cell)
         case "p":
             return FigureText(p_text(cell), p_value=cell)

@@ -40,7 +40,6 @@ from persona_panel.graphs import Response
 from persona_panel.graphs.framing import BASELINE, FramedResponse
 from persona_panel.panel import Panel
 from persona_panel.reports.formats import Renderer
-from persona_panel.runs.design import design_report
 from persona_panel.runs.executor import predicted_calls
 from persona_panel.statistics import AnalysisOptions, Ratings, align, calibrate
 from persona_panel.statistics.core.arrays import Array
@@ -111,7 +110,6 @@ def _results(folder: Path) -> tuple[Mapping[str, Callable[[], tuple[Any, ...]]],
             panel.estimate_sweep(responses=framed),
             detectable_delta(plan, len(sweep.dimensions), len(panel.judges)),
         ),
-        "render_design": lambda: (design_report(str(folder / "run")),),
         "render_run_comparison": lambda: (compare(run, again),),
         "render_contested": lambda: (contested(run), 3),
         "render_matches": lambda: (match_report(responses, matches),),

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from persona_panel.experiments.questions.match_report import MatchReport
     from persona_panel.experiments.sweep.detectable import DetectableDelta
     from persona_panel.experiments.sweep.result import Sweep
-    from persona_panel.runs.design import DesignReport
     from persona_panel.runs.judging.cost_estimate import CostEstimate
     from persona_panel.runs.run import Run
     from persona_panel.statistics import Alignment, Calibration
@@ -70,9 +69,6 @@ class Renderer(Protocol):
         self, estimates: Sequence[CostEstimate], detectable: DetectableDelta, to: TextIO
     ) -> None:
         """What a sweep would cost, and the smallest degradation that it could show."""
-
-    def render_design(self, report: DesignReport, to: TextIO) -> None:
-        """How precise the means of this design and of others are, and the cheapest design."""
 
     def render_calibration(self, found: Calibration, full: bool, to: TextIO) -> None:
         """A panel's means of systems, corrected by people's ratings of a part; in short or in

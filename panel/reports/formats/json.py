@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from persona_panel.experiments.questions.match_report import MatchReport
     from persona_panel.experiments.sweep.detectable import DetectableDelta
     from persona_panel.experiments.sweep.result import Sweep
-    from persona_panel.runs.design import DesignReport
     from persona_panel.runs.judging.cost_estimate import CostEstimate
     from persona_panel.runs.run import Run
     from persona_panel.statistics import Alignment, Calibration, CorrectedMean
@@ -78,11 +77,6 @@ def render_sweep_estimate(
     """An object: `models` as of `render_cost_estimates`, and `detectable`."""
     models = [asdict(one) for one in estimates]
     write_json({"models": models, "detectable": detectable.document()}, to)
-
-
-def render_design(report: DesignReport, to: TextIO) -> None:
-    """Variance components and designs as lists of objects, and the cheapest design."""
-    write_json(report.document(), to)
 
 
 def render_calibration(found: Calibration, full: bool, to: TextIO) -> None:

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from persona_panel.experiments.questions.match_report import MatchReport
     from persona_panel.experiments.sweep.detectable import DetectableDelta
     from persona_panel.experiments.sweep.result import Sweep
-    from persona_panel.runs.design import DesignReport
     from persona_panel.runs.judging.cost_estimate import CostEstimate
     from persona_panel.runs.run import Run
     from persona_panel.statistics import Alignment, Calibration
@@ -111,14 +110,6 @@ def render_sweep_estimate(
     show_cost_estimates(estimates, console)
     if not isnan(detectable.effect):
         show_detectable(detectable, console)
-
-
-def render_design(report: DesignReport, to: TextIO) -> None:
-    """What the present design gives and what would narrow it, variance components, designs."""
-    from persona_panel.reports.formats.terminal.design import show_design
-    from persona_panel.results.console import output
-
-    show_design(report, output(to))
 
 
 def render_calibration(found: Calibration, full: bool, to: TextIO) -> None:
