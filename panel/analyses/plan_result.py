@@ -150,7 +150,7 @@ def _components(
         Column("error_share", "number", "share of the\nmean's error", digits=3),
         Column("reason", "text"),
     )
-    rows = [
+    rows: list[dict[str, Any]] = [
         {
             "dimension": study.dimension,
             "component": name,

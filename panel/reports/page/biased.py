@@ -39,10 +39,8 @@ def bias_section(folder: Path) -> Markup | None:
 
 def _row(kept: Mapping[str, Any]) -> Row:
     """A row of the file; undefined numbers are null there."""
-    there = {field.name: kept[field.name] for field in fields(Row) if field.name in kept}
-    return Row(
-        **{
-            name: nan if value is None and name in _NUMBERS else value
-            for name, value in there.items()
-        }
-    )
+    there: dict[str, Any] = {
+        field.name: kept[field.name] for field in fields(Row) if field.name in kept
+    }
+    undefined = {name: nan for name in _NUMBERS & there.keys() if there[name] is None}
+    return Row(**{**there, **undefined})
