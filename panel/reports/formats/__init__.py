@@ -12,7 +12,7 @@ Every command that prints a result then takes `--format asciidoc`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Protocol, TextIO, cast
 
 if TYPE_CHECKING:
