@@ -5,8 +5,8 @@ where there is no rating; nothing is imputed. A statistic that is undefined has 
 NaN and a `reason`. Most have a `resampled_…` form, of which `jackknife` makes an interval.
 
 `agree`, `correlate` and `panel_quality` compute what is registered: to add a statistic to one of
-them, register a function in a file of its own, in a folder of `persona_panel.statistics.registered`
-or in a module of another package that is an entry point of `persona_panel.statistics`:
+them, register a function in a file of its own in `persona_panel.statistics.registered`, or in a
+module of another package that is an entry point of `persona_panel.statistics`:
 
     from persona_panel.statistics import AgreementBlock, BlockResult, agreement_statistics
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from persona_panel.graphs.stopping_rules import load_stopping_rule, stopping_rule_names
+from persona_panel.graphs.deliberation import load_stopping_rule, stopping_rule_names
 from persona_panel.rubrics import elicitation_names, load_elicitation
 from tests.helpers import forked
 from tests.helpers.distributions import installed

@@ -136,7 +136,7 @@ class DiskReplyStore(JournaledStore):
         newer = self._unwritten(page)
         stored: dict[bytes, bytes] = await self._questions.answer(page)
         found = self._remember(page, stored | newer).get(key)
-        return decoded(found) if found else None
+        return decoded(found, page, key) if found else None
 
     def _read_pages(self, pages: Sequence[str]) -> list[dict[bytes, bytes]]:
         def read() -> list[dict[bytes, bytes]]:

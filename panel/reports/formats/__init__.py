@@ -16,10 +16,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol, TextIO, cast
 
 if TYPE_CHECKING:
-    from persona_panel.analyses.breakdown import Contested
     from persona_panel.analyses.breakdown.strata import SystemsBy
     from persona_panel.analyses.comparison.result import RunComparison
-    from persona_panel.analyses.fidelity.result import FidelityReport
     from persona_panel.experiments.audit.injection import InjectionAudit
     from persona_panel.experiments.generation.report import GeneratedTexts
     from persona_panel.experiments.keypoints.report import KeyPointReport
@@ -29,7 +27,7 @@ if TYPE_CHECKING:
     from persona_panel.experiments.sweep.result import Sweep
     from persona_panel.runs.judging.cost_estimate import CostEstimate
     from persona_panel.runs.run import Run
-    from persona_panel.statistics import Alignment, Calibration
+    from persona_panel.statistics import Alignment
 
 _GROUP = "persona_panel.renderers"
 
@@ -70,22 +68,12 @@ class Renderer(Protocol):
     ) -> None:
         """What a sweep would cost, and the smallest degradation that it could show."""
 
-    def render_calibration(self, found: Calibration, full: bool, to: TextIO) -> None:
-        """A panel's means of systems, corrected by people's ratings of a part; in short or in
-        `full`."""
-
     def render_alignment(self, found: Alignment, full: bool, to: TextIO) -> None:
         """A panel's scores aligned with people's, with figures on held-out prompts; in short or in
         `full`."""
 
     def render_run_comparison(self, comparison: RunComparison, to: TextIO) -> None:
         """Runs compared with the first of them."""
-
-    def render_fidelity(self, found: FidelityReport, to: TextIO) -> None:
-        """Differences between groups of people, and between the personas that stand for them."""
-
-    def render_contested(self, found: Sequence[Contested], top: int, to: TextIO) -> None:
-        """The responses of a run, the most contested first; the first `top` are asked for."""
 
     def render_matches(self, report: MatchReport, to: TextIO) -> None:
         """Critical questions matched with references."""

@@ -13,10 +13,8 @@ from persona_panel.files.documents import as_json
 from persona_panel.files.secrets.visible import say_json
 
 if TYPE_CHECKING:
-    from persona_panel.analyses.breakdown import Contested
     from persona_panel.analyses.breakdown.strata import SystemsBy
     from persona_panel.analyses.comparison.result import ComparedRuns, RunComparison, RunDifference
-    from persona_panel.analyses.fidelity.result import FidelityReport
     from persona_panel.experiments.audit.injection import InjectionAudit
     from persona_panel.experiments.generation.report import GeneratedTexts
     from persona_panel.experiments.keypoints.report import KeyPointReport
@@ -26,7 +24,7 @@ if TYPE_CHECKING:
     from persona_panel.experiments.sweep.result import Sweep
     from persona_panel.runs.judging.cost_estimate import CostEstimate
     from persona_panel.runs.run import Run
-    from persona_panel.statistics import Alignment, Calibration, CorrectedMean
+    from persona_panel.statistics import Alignment
 
 _DIFFERENCE = (
     "a", "b", "dimension", "difference", "ci_low", "ci_high", "p", "p_adjusted", "effect_size",
@@ -77,28 +75,6 @@ def render_sweep_estimate(
     """An object: `models` as of `render_cost_estimates`, and `detectable`."""
     models = [asdict(one) for one in estimates]
     write_json({"models": models, "detectable": detectable.document()}, to)
-
-
-def render_calibration(found: Calibration, full: bool, to: TextIO) -> None:
-    """`conclusion`, a list of sentences; `rows`, one for each system and dimension; `differences`,
-    one for each pair of systems; `labels_to_halve`, how many items people would have to rate for
-    half of a row's interval, null where more of those scored are not enough."""
-    from persona_panel.results.conclusions.calibrate import calibrate_conclusion
-
-    rows, to_halve = [], []
-    for one in found.systems:
-        names = {"system": one.system, "dimension": one.dimension}
-        rows.append(names | _corrected(one.found))
-        to_halve.append(names | {"n_human": one.found.n_human, "needed": one.found.to_halve})
-    differences = []
-    for pair in found.pairs:
-        figures = _corrected(pair.found)
-        del figures["lambda"]
-        names = {"a": pair.a, "b": pair.b, "dimension": pair.dimension}
-        differences.append(names | figures | {"p": pair.found.p, "p_adjusted": pair.p_adjusted})
-    conclusion = calibrate_conclusion(found)
-    parts = {"rows": rows, "differences": differences, "labels_to_halve": to_halve}
-    write_json({"conclusion": conclusion, **parts}, to)
 
 
 def render_alignment(found: Alignment, full: bool, to: TextIO) -> None:
@@ -201,39 +177,9 @@ def _nearness(one: ComparedRuns) -> Iterator[dict[str, Any]]:
             yield names | {"statistic": "alt_test_winning_rate"} | rates
 
 
-def render_fidelity(found: FidelityReport, to: TextIO) -> None:
-    """A list of objects, one for each contrast, with the fields of `FidelityContrast`."""
-    write_json([asdict(row) for row in found.rows], to)
-
-
-def render_contested(found: Sequence[Contested], top: int, to: TextIO) -> None:
-    """`conclusion`, a list of sentences, and `responses`, objects with the fields of
-    `Contested`."""
-    from persona_panel.analyses.breakdown.contested import conclusion_on
-
-    responses = [asdict(one) for one in found[:top]]
-    write_json({"conclusion": conclusion_on(found), "responses": responses}, to)
-
-
 def render_matches(report: MatchReport, to: TextIO) -> None:
     """Figures for each system, Cohen's kappa with the labels in the file, and every match."""
     write_json(report.document(), to)
-
-
-def _corrected(found: CorrectedMean) -> dict[str, Any]:
-    return {
-        "panel": found.panel,
-        "human_only": found.human_only,
-        "human_ci_low": found.human_ci_low,
-        "human_ci_high": found.human_ci_high,
-        "corrected": found.corrected,
-        "ci_low": found.ci_low,
-        "ci_high": found.ci_high,
-        "lambda": found.tuning,
-        "n_human": found.n_human,
-        "n_items": found.n_items,
-        "notes": list(map(str, found.notes)),
-    }
 
 
 def render_key_points(report: KeyPointReport, to: TextIO) -> None:

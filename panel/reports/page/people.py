@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from markupsafe import Markup
-
-from persona_panel.analyses.analysis import ANALYSES
+from persona_panel.analyses.calibrate import calibrate_result, established_leads, leads_conclusion
 from persona_panel.analyses.correlate import correlate_result
+from persona_panel.analyses.fidelity import fidelity_result
+from persona_panel.analyses.group_contrasts import GroupContrasts
 from persona_panel.analyses.votes import votes_result
 from persona_panel.files.aligned_ratings import align_ratings
 from persona_panel.files.errors import InputError
@@ -17,12 +18,8 @@ from persona_panel.files.rating_checks import check_calibration
 from persona_panel.files.ratings import load_ratings
 from persona_panel.files.selections import inclusion_of
 from persona_panel.reports.page.names import dimension_names
-from persona_panel.results.conclusions.calibrate import best_first, calibrate_conclusion
-from persona_panel.results.conclusions.fidelity import contrast_label, fidelity_conclusion
-from persona_panel.results.conclusions.labels import labelled_calibration
-from persona_panel.results.conclusions.leads import established_leads, leads_conclusion
+from persona_panel.results.conclusions.labels import called_by
 from persona_panel.results.conclusions.readings import origin_sentences
-from persona_panel.results.formats.html import section
 from persona_panel.results.result import Result
 from persona_panel.runs.run import Run, composite_name
 from persona_panel.runs.votes import votes_of
@@ -30,8 +27,7 @@ from persona_panel.statistics.core.names import COMPOSITE
 from persona_panel.statistics.core.options import AnalysisOptions
 from persona_panel.statistics.core.origin import RatingsOrigin
 from persona_panel.statistics.core.table import Ratings
-from persona_panel.statistics.fidelity.contrast import FidelityContrast
-from persona_panel.statistics.humans.calibration import Calibration, calibrate
+from persona_panel.statistics.humans.calibration import calibrate
 from persona_panel.statistics.humans.correlate import correlate
 
 _SHOWN = frozenset(
@@ -46,56 +42,28 @@ _SHOWN = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class CorrectedMeans:
-    """Systems' means corrected by people's ratings.
-
-    Attributes:
-        on_leads: which of the run's established differences people do not show.
-    """
-
-    found: Calibration
-    conclusion: Sequence[str]
-    on_leads: Sequence[str]
-
-
-@dataclass(frozen=True, slots=True)
-class GroupContrasts:
-    """Contrasts of groups of people and of personas, with what they are called."""
-
-    contrasts: Sequence[tuple[str, FidelityContrast]]
-    conclusion: Sequence[str]
-
-
-@dataclass(frozen=True, slots=True)
 class PeopleSection:
     """What the page shows of people beside the panel.
 
     Attributes:
-        comparison: of their ratings and the panel's; `compared` is its section.
-        corrected: None where means say nothing.
-        votes: None of a single judge.
-        fidelity: None where no groups are given.
+        results: of analyses of the same ratings, each with a part of its own: the comparison of
+            the panel's and people's, corrected means,
+            where means say something, votes, where there are several judges, and the contrasts of
+            groups, where these are given.
         dimensions: what dimensions are called, by their ids.
         origin: how people's ratings were read, and how many of their items the run has.
+        on_leads: which of the run's established differences people do not show.
     """
 
-    comparison: Result
-    compared: Markup
-    corrected: CorrectedMeans | None
-    votes: Markup | None
-    fidelity: GroupContrasts | None
+    results: Sequence[Result]
     dimensions: Mapping[str, str]
     origin: RatingsOrigin | None = None
+    on_leads: Sequence[str] = ()
 
     @property
     def reading(self) -> Sequence[str]:
         """How people's ratings were read, what of them matches nothing and what may be wrong."""
         return [] if self.origin is None else origin_sentences(self.origin)
-
-    @property
-    def on_leads(self) -> Sequence[str]:
-        """Which of the run's established differences people do not show."""
-        return () if self.corrected is None else self.corrected.on_leads
 
 
 def people_section(
@@ -106,7 +74,7 @@ def people_section(
     *,
     epsilon: float,
     inclusion: Mapping[str, float] | None,
-    fidelity: Sequence[FidelityContrast],
+    fidelity: GroupContrasts | None,
     required: Sequence[str],
 ) -> PeopleSection:
     """People beside the panel of the run in a folder.
@@ -115,9 +83,8 @@ def people_section(
         judges: their names, by their ids.
         epsilon: of the alternative annotator test.
         inclusion: by item, with which probability people were asked for it; all the same if None.
-        fidelity: the contrasts of `persona_panel.analyses.fidelity`, where groups of people are
-            known.
-        required: statistics of `correlate` that the comparison is to have beside those of the page;
+        fidelity: the contrasts of groups of people; None where groups are not known.
+        required: statistics of `correlate` that are computed beside those that are shown;
             other names are passed over.
 
     Raises:
@@ -128,9 +95,9 @@ def people_section(
     own = load_ratings(str(folder))
     panel, people = align_ratings(own, humans, *names)
     rows = correlate(panel, people, AnalysisOptions(epsilon=epsilon), only=_SHOWN.union(required))
-    comparison = correlate_result(rows, panel, people, judges=judges)
     dimensions = dimension_names(run.rubric)
-    corrected = None
+    results = [correlate_result(rows, panel, people, judges=judges)]
+    on_leads: list[str] = []
     if not people.lower_is_better:
         check_calibration(panel, people, *names)
         chances = None if inclusion is None else inclusion_of(inclusion, panel, people, names[1])
@@ -141,43 +108,16 @@ def people_section(
         )
         # The page has its own name for the composite.
         dimensions |= {id_: label for id_, label in found.labels.items() if label != COMPOSITE}
-        on_leads = leads_conclusion(labelled_calibration(found))
-        ordered = replace(found, systems=tuple(best_first(found.systems)))
-        corrected = CorrectedMeans(ordered, calibrate_conclusion(found), on_leads)
+        on_leads = leads_conclusion(found.labelled(called_by(found.labels)))
+        results.append(calibrate_result(found, labels=dimensions))
+    # Of a single judge, or of categories alone, there are no votes to count.
+    with suppress(InputError):
+        results.append(votes_result(votes_of(run, own, humans, names), labels=dimensions))
+    if fidelity is not None:
+        results.append(fidelity_result(fidelity, labels=dimensions))
     return PeopleSection(
-        comparison=comparison,
-        compared=section(comparison, ANALYSES["correlate"].title, level=3),
-        corrected=corrected,
-        votes=_votes(run, own, humans, names, dimensions),
-        fidelity=_contrasts(fidelity, dimensions),
+        results=results,
         dimensions=dimensions,
         origin=people.origin,
+        on_leads=on_leads,
     )
-
-
-def _votes(
-    run: Run,
-    own: Ratings,
-    humans: Ratings,
-    names: tuple[str, str],
-    dimensions: Mapping[str, str],
-) -> Markup | None:
-    try:
-        found = votes_of(run, own, humans, names)
-    except InputError:
-        # A single judge, or categories alone: there are no votes to count.
-        return None
-    return section(votes_result(found, labels=dimensions), ANALYSES["votes"].title, level=3)
-
-
-def _contrasts(
-    contrasts: Sequence[FidelityContrast], dimensions: Mapping[str, str]
-) -> GroupContrasts | None:
-    if not contrasts:
-        return None
-    found = [
-        replace(one, dimension=dimensions.get(one.dimension, one.dimension)) for one in contrasts
-    ]
-    several = len({one.dimension for one in found}) > 1
-    called = [(contrast_label(one, several), one) for one in found]
-    return GroupContrasts(called, fidelity_conclusion(found))

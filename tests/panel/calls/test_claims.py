@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from persona_panel.calls import claims
 from persona_panel.calls.claims import place_of
+from persona_panel.calls.journaled_store import encoded
 from persona_panel.calls.stores.disk import DiskReplyStore
 from persona_panel.rubrics import ModelResponse
 
@@ -109,6 +109,15 @@ async def test_what_another_has_dropped_is_asked_for(tmp_path: Path) -> None:
             assert kept is None
 
 
+async def test_a_reply_under_another_requests_key_is_asked_for(tmp_path: Path) -> None:
+    """What stands where it was not kept for is no reply to who claims it, as to who reads it."""
+    with closing(DiskReplyStore(tmp_path)) as one, closing(DiskReplyStore(tmp_path)) as two:
+        one.put_stored(PAGE, KEY, encoded(REPLY, PAGE, b"l" * 32))
+        assert two.get(PAGE, KEY) is None
+        async with two.claimed(PAGE, KEY) as kept:
+            assert kept is None
+
+
 async def test_a_call_that_failed_leaves_the_next_to_another(tmp_path: Path) -> None:
     """No reply was put: who waits asks."""
     with closing(DiskReplyStore(tmp_path)) as one, closing(DiskReplyStore(tmp_path)) as two:
@@ -166,7 +175,7 @@ async def test_a_long_wait_is_explained_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Where another process holds a reply for long, maybe stopped, it is said what helps."""
-    monkeypatch.setattr(claims, "_LONG_WAIT_S", 0.05)
+    monkeypatch.setattr("persona_panel.calls.claims._LONG_WAIT_S", 0.05)
     with closing(DiskReplyStore(tmp_path)) as one, closing(DiskReplyStore(tmp_path)) as two:
         async with one.claimed(PAGE, KEY), one.claimed(PAGE, b"l" * 32):
             both = [two.claimed(PAGE, key).__aenter__() for key in (KEY, b"l" * 32)]

@@ -31,7 +31,7 @@ from persona_panel.calls.budget import NO_CAPS
 from persona_panel.calls.caller import Caller
 from persona_panel.calls.stores.disk import open_store
 from persona_panel.experiments.sweep.library import shipped_framings
-from persona_panel.graphs.stopping_rules import load_stopping_rule, stopping_rule_names
+from persona_panel.graphs.deliberation import load_stopping_rule, stopping_rule_names
 from persona_panel.models.client import Capabilities
 from persona_panel.models.options import refuse_options
 from persona_panel.models.providers import Availability, load_provider

@@ -11,10 +11,8 @@ from typing import TYPE_CHECKING, TextIO
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from persona_panel.analyses.breakdown import Contested
     from persona_panel.analyses.breakdown.strata import SystemsBy
     from persona_panel.analyses.comparison.result import RunComparison
-    from persona_panel.analyses.fidelity.result import FidelityReport
     from persona_panel.experiments.audit.injection import InjectionAudit
     from persona_panel.experiments.generation.report import GeneratedTexts
     from persona_panel.experiments.keypoints.report import KeyPointReport
@@ -24,7 +22,7 @@ if TYPE_CHECKING:
     from persona_panel.experiments.sweep.result import Sweep
     from persona_panel.runs.judging.cost_estimate import CostEstimate
     from persona_panel.runs.run import Run
-    from persona_panel.statistics import Alignment, Calibration
+    from persona_panel.statistics import Alignment
 
 
 def render_run(run: Run, labels: Mapping[str, str], to: TextIO) -> None:
@@ -112,14 +110,6 @@ def render_sweep_estimate(
         show_detectable(detectable, console)
 
 
-def render_calibration(found: Calibration, full: bool, to: TextIO) -> None:
-    """The conclusion, and systems' means by the panel, by people and corrected, or all tables."""
-    from persona_panel.reports.formats.terminal.calibration import show_calibration
-    from persona_panel.results.console import output
-
-    show_calibration(found, output(to), full=full)
-
-
 def render_alignment(found: Alignment, full: bool, to: TextIO) -> None:
     """The conclusion and the change of the error, a line a dimension, or all tables."""
     from persona_panel.reports.formats.terminal.alignment import show_alignment
@@ -135,23 +125,6 @@ def render_run_comparison(comparison: RunComparison, to: TextIO) -> None:
     from persona_panel.results.console import output
 
     show_run_comparison(comparison, output(to))
-
-
-def render_fidelity(found: FidelityReport, to: TextIO) -> None:
-    """What is established, then people's and personas' differences by contrast."""
-    from persona_panel.reports.formats.terminal.fidelity import show_fidelity
-    from persona_panel.results.console import output
-
-    show_fidelity(found, output(to))
-
-
-def render_contested(found: Sequence[Contested], top: int, to: TextIO) -> None:
-    """How many are contested beyond noise, then each with who stands on which side."""
-    from persona_panel.analyses.breakdown.contested import conclusion_on
-    from persona_panel.reports.formats.terminal.contested import show_contested
-    from persona_panel.results.console import output
-
-    show_contested(found, conclusion_on(found), top, output(to))
 
 
 def render_matches(report: MatchReport, to: TextIO) -> None:

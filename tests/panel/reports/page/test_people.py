@@ -137,22 +137,24 @@ def test_the_page_has_what_the_commands_say(files: dict[str, str], tmp_path: Pat
         assert f" {advantage['value']:.3f} {ends}" in line
     corrected = json.loads(run("calibrate", *both, "--json").stdout)
     assert corrected["conclusion"][0] in html
-    for row, line in zip(
-        corrected["rows"], cells(html, "Means corrected by people’s ratings"), strict=True
-    ):
-        assert line.startswith(f"{row['system']} Good opening speech {row['panel']:.2f}")
-        assert f"{row['corrected']:.2f} [{row['ci_low']:.2f}, {row['ci_high']:.2f}]" in line
-        assert line.endswith(f"{row['n_human']} of {row['n_items']}")
+    lines = cells(html, "Means corrected by people’s ratings")
+    for row, line in zip(corrected["tables"]["rows"], lines, strict=True):
+        assert line.startswith(f"{row['system']} {row['panel']:.2f}")
+        of = row["corrected"]
+        assert f"{of['value']:.2f} [{of['low']:.2f}, {of['high']:.2f}]" in line
+        assert line.endswith(f"{row['n_human']}/{row['n_items']}")
     votes = json.loads(run("votes", *both, "--json").stdout)
     [source] = votes["tables"]["sources"]
     [line] = cells(html, "Effective number of votes")
     ends = f"[{source['votes']['low']:.2f}, {source['votes']['high']:.2f}]"
     assert line.startswith(f"personas {source['votes']['value']:.2f} {ends}")
     assert "Effective number of votes of 2 judges: Good opening speech" in html
-    [contrast] = json.loads(run("fidelity", *both, *groups, "--json").stdout)
+    contrasts = json.loads(run("fidelity", *both, *groups, "--json").stdout)["tables"]
+    [contrast] = contrasts["contrasts"]
     [line] = cells(html, "Do personas differ as people do?")
-    ends = f"[{contrast['ratio_ci_low']:.2f}, {contrast['ratio_ci_high']:.2f}]"
-    assert f"{contrast['ratio']:.2f} {ends} {contrast['verdict']}" in line
+    ratio = contrast["ratio"]
+    ends = f"[{ratio['low']:.2f}, {ratio['high']:.2f}]"
+    assert f"{ratio['value']:.3f} {ends} {contrast['verdict']}" in line
     assert run("report", *both, "--out", str(out)).exit_code == 0
     assert "Do personas differ as people do?" not in out.read_text("utf-8")
 

@@ -125,7 +125,7 @@ def test_a_statistic_is_one_file_in_a_folder(ratings: Path) -> None:
     folder = ratings / "more"
     folder.mkdir()
     (folder / "widest.py").write_text(SPAN)
-    package = "persona_panel.statistics.registered.agreement"
+    package = "persona_panel.statistics.registered"
     code = f"import {package} as folder; folder.__path__.append('more'); {RUN}"
     rows = statistics_of(run(ratings, code, "agree", "in.csv", "--json"))
     (row,) = (row for row in rows if row["statistic"] == "widest_difference")
