@@ -134,8 +134,4 @@ def _figures(run: Run, page: RunReport, contrasts: GroupContrasts | None) -> lis
     found = run_figures(run)
     if page.people is not None:
         found += [one for result in page.people.results for one in result_figures(result)]
-    if contrasts is not None:
-        from persona_panel.analyses.fidelity import fidelity_result
-
-        found += result_figures(fidelity_result(contrasts))
     return found

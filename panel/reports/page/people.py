@@ -46,9 +46,10 @@ class PeopleSection:
     """What the page shows of people beside the panel.
 
     Attributes:
-        results: of analyses of the same ratings, each with a part of its own: the comparison,
-            corrected means, where means say something, votes, where there are several judges, and
-            the contrasts of groups, where these are given.
+        results: of analyses of the same ratings, each with a part of its own: the comparison of
+            the panel's and people's, corrected means,
+            where means say something, votes, where there are several judges, and the contrasts of
+            groups, where these are given.
         dimensions: what dimensions are called, by their ids.
         origin: how people's ratings were read, and how many of their items the run has.
         on_leads: which of the run's established differences people do not show.
@@ -83,7 +84,7 @@ def people_section(
         epsilon: of the alternative annotator test.
         inclusion: by item, with which probability people were asked for it; all the same if None.
         fidelity: the contrasts of groups of people; None where groups are not known.
-        required: statistics of `correlate` that the comparison is to have beside those of the page;
+        required: statistics of `correlate` that are computed beside those that are shown;
             other names are passed over.
 
     Raises:

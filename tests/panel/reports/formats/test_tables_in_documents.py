@@ -20,12 +20,16 @@ from persona_panel.files.response_batch import Item
 from persona_panel.graphs import Judge, Judgment
 from persona_panel.graphs.aggregate import aggregate
 from persona_panel.reports.formats import Renderer, load_renderer
+from persona_panel.reports.formats.csv import _write as write_csv
 from persona_panel.reports.formats.terminal.recording import tables_written_by
 from persona_panel.results.cells import FigureText, interval_cell
 from persona_panel.results.console import TableRecorder, TableRow, show_table
+from persona_panel.results.formats.latex import write as write_latex
+from persona_panel.results.formats.markdown import write as write_markdown
 from persona_panel.testing import check_renderer
 
-FORMATS = ("csv", "latex", "markdown")
+_WRITE = {"csv": write_csv, "latex": write_latex, "markdown": write_markdown}
+FORMATS = tuple(_WRITE)
 CLARITY = Dimension(
     id="clarity",
     label="Clarity",
@@ -200,7 +204,7 @@ def test_why_a_figure_is_undefined_stands_below_its_table() -> None:
     shown: dict[str, str] = {}
     for name in FORMATS:
         to = io.StringIO()
-        load_renderer(name).write(recorder.parts, to)  # type: ignore[attr-defined]
+        _WRITE[name](recorder.parts, to)
         shown[name] = to.getvalue()
     (rows,) = latex_tables(shown["latex"])
     assert rows == [
