@@ -34,27 +34,30 @@ _COMMANDS = {
         "Look at the batches of a run, wait for them or cancel them.",
     ),
     "report": ("persona_panel.cli.report", "Write a page of a run, to look at in a browser."),
-    "contested": ("persona_panel.cli.contested", "List the responses on which personas disagree."),
+    "contested": (
+        "persona_panel.analyses.contested",
+        "List the responses on which personas disagree.",
+    ),
     "keypoints": ("persona_panel.cli.keypoints", "Sum up and count the reasons that judges give."),
     "compare": ("persona_panel.cli.compare", "Compare runs: other texts, or another panel."),
-    "agree": ("persona_panel.cli.agree", "Measure inter-rater agreement and panel quality."),
-    "correlate": ("persona_panel.cli.correlate", "Compare panel scores with human ratings."),
+    "agree": ("persona_panel.analyses.agree", "Measure inter-rater agreement and panel quality."),
+    "correlate": ("persona_panel.analyses.correlate", "Compare panel scores with human ratings."),
     "votes": (
         "persona_panel.analyses.votes",
         "Estimate the effective number of votes of personas and models.",
     ),
     "fidelity": (
-        "persona_panel.cli.fidelity",
+        "persona_panel.analyses.fidelity",
         "Compare how personas differ with how the people they stand for differ.",
     ),
     "plan": (
-        "persona_panel.cli.plan",
+        "persona_panel.analyses.plan",
         "Plan a study: how many prompts, personas, models and raters it takes.",
     ),
     "select": ("persona_panel.cli.select", "Choose the items of a run that people should rate."),
     "study": ("persona_panel.cli.study", "Have people rate texts blind to their authors."),
     "calibrate": (
-        "persona_panel.cli.calibrate",
+        "persona_panel.analyses.calibrate",
         "Correct a panel's means by people's ratings of a part.",
     ),
     "align": (

@@ -7,11 +7,11 @@ field too many costs a call, a field too few brings another model's answers from
 
 from __future__ import annotations
 
+import datetime
 import math
 import re
 from collections.abc import Iterator, Mapping, Set
 from dataclasses import fields, is_dataclass
-from datetime import date, time, timedelta
 from decimal import Decimal
 from enum import Enum
 from functools import lru_cache, partial
@@ -41,7 +41,17 @@ _SECRET = re.compile(
     re.IGNORECASE,
 )
 _HEADERS = re.compile(r"header", re.IGNORECASE)
-_SURELY_THE_SAME = (date, time, timedelta, Decimal, PurePath, UUID, re.Pattern, range, complex)
+_SURELY_THE_SAME = (
+    datetime.date,
+    datetime.time,
+    datetime.timedelta,
+    Decimal,
+    PurePath,
+    UUID,
+    re.Pattern,
+    range,
+    complex,
+)
 """Types whose text says all of them, and says it alike in every process."""
 _DEEPEST = 12
 _WHERE_CLIENTS_ARE = ("base_url", "meta.endpoint_url", "_client.base_url", "_api_client.location")

@@ -26,9 +26,9 @@ from persona_panel.reports.page.units import page_units
 from persona_panel.runs.kept_documents import object_if_there
 from persona_panel.runs.run import Run
 from persona_panel.statistics.core.table import Ratings
-from persona_panel.statistics.fidelity.contrast import FidelityContrast
 
 if TYPE_CHECKING:
+    from persona_panel.analyses.group_contrasts import GroupContrasts
     from persona_panel.reports.page.people import PeopleSection
 
 NAME = "report.html"
@@ -90,7 +90,7 @@ def report_of(
     *,
     epsilon: float = EPSILON,
     inclusion: Mapping[str, float] | None = None,
-    fidelity: Sequence[FidelityContrast] = (),
+    fidelity: GroupContrasts | None = None,
     required: Sequence[str] = (),
 ) -> RunReport:
     """The page of a run, with texts and replies where the run has a folder.
@@ -127,7 +127,7 @@ def report_of(
     if humans is not None and run.before is not None:
         run.humans = humans
     board, contest = run.leaderboard(), contested_section(run, titles)
-    further = further_sections(run, manifest, summary, by)
+    further = further_sections(run, manifest, summary, by, judges)
     data = embedded(run, personas, contest.order, titles=titles)
     # A sweep or an audit has its own conclusion, which claims no lead.
     said = further.conclusion or run.conclusion()

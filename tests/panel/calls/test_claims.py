@@ -14,7 +14,6 @@ from pathlib import Path
 
 import pytest
 
-from persona_panel.calls import claims
 from persona_panel.calls.claims import place_of
 from persona_panel.calls.stored_replies import encoded
 from persona_panel.calls.stores.disk import DiskReplyStore
@@ -237,7 +236,7 @@ async def test_a_long_wait_is_explained_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Where another process holds a reply for long, maybe stopped, it is said what helps."""
-    monkeypatch.setattr(claims, "_LONG_WAIT_S", 0.05)
+    monkeypatch.setattr("persona_panel.calls.claims._LONG_WAIT_S", 0.05)
     with closing(DiskReplyStore(tmp_path)) as one, closing(DiskReplyStore(tmp_path)) as two:
         async with one.claimed(PAGE, KEY), one.claimed(PAGE, b"l" * 32):
             both = [two.claimed(PAGE, key).__aenter__() for key in (KEY, b"l" * 32)]

@@ -31,7 +31,7 @@ from persona_panel.calls.budget import NO_CAPS
 from persona_panel.calls.caller import Caller
 from persona_panel.calls.stores.disk import open_store
 from persona_panel.experiments.sweep.library import shipped_framings
-from persona_panel.graphs.stopping_rules import load_stopping_rule, stopping_rule_names
+from persona_panel.graphs.deliberation import load_stopping_rule, stopping_rule_names
 from persona_panel.models.client import Capabilities
 from persona_panel.models.options import refuse_options
 from persona_panel.models.providers import Availability, load_provider
@@ -470,11 +470,11 @@ def test_a_renderer_that_fails_is_named() -> None:
     silent = SimpleNamespace(**parts | {"render_run": lambda run, labels, to: None})
     closing = SimpleNamespace(**parts | {"render_run": lambda run, labels, to: to.close()})
 
-    def rounding(rows: Any, ratings: Any, by: Any, full: Any, to: Any) -> None:
-        ratings.scores[:] = 0
+    def rounding(found: Any, full: Any, to: Any) -> None:
+        found.panel.scores[:] = 0
         print("rounded", file=to)
 
-    changing = SimpleNamespace(**parts | {"render_agreement": rounding})
+    changing = SimpleNamespace(**parts | {"render_alignment": rounding})
     assert "changes ratings" in refusal(check_renderer, changing)
     del parts["render_sweep"]
     assert "no render_sweep()" in refusal(check_renderer, SimpleNamespace(**parts))

@@ -1,0 +1,482 @@
+"""What `plan` says: what the present design gives and what would narrow it, the variance components
+and other designs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from math import inf, isnan, nan, prod
+from typing import Any
+
+from persona_panel.results.conclusions.ratings_to_collect import prompts_for_people
+from persona_panel.results.conclusions.readings import origin_sentences
+from persona_panel.results.conclusions.wording import counted
+from persona_panel.results.result import Result
+from persona_panel.results.table import Column, Key, Table
+from persona_panel.runs.design import DesignReport, PrecisionTarget
+from persona_panel.statistics.core.display import percent
+from persona_panel.statistics.core.display import small_number as _small
+from persona_panel.statistics.core.estimate import Estimate
+from persona_panel.statistics.core.names import ALL
+from persona_panel.statistics.core.statistic import Reason
+from persona_panel.statistics.quality.components import RESIDUAL
+from persona_panel.statistics.quality.d_study import LEAST_DF, PROMPT, REPLICATE
+from persona_panel.statistics.quality.design_study import (
+    GROUP,
+    ITEM,
+    LEAST_SAMPLED,
+    RATER,
+    SYSTEM,
+    DesignResult,
+    DesignStudy,
+    design_name,
+)
+
+_WORDS = {ITEM: "response", SYSTEM: "system"}
+_PRESENT = "present design"
+_NO_FORECAST = "too few conditions or degrees of freedom for a forecast"
+_FIGURES = (
+    "absolute_error", "relative_error", "dependability", "generalizability", "half_width",
+    "detectable_difference",
+)  # fmt: skip
+
+
+def plan_result(report: DesignReport, *, source: str = "") -> Result:
+    """Return the result of a report: systems before responses; the composite, or the first
+    dimension where there is none; then the same of people, where they rated.
+
+    Args:
+        source: what the run is called.
+    """
+    people = report.people
+    conclusion, tables = _said(report), list(_tables(report, ""))
+    remarks = _remarks(report, _defined(report))
+    if people is not None:
+        conclusion += [f"People: {sentence}" for sentence in _said(people)]
+        tables += _tables(people, "people")
+        remarks += [
+            f"Human ratings: {each}"
+            for each in _remarks(people, _defined(people))
+            if each not in remarks
+        ]
+    return Result(
+        "plan",
+        conclusion,
+        tables,
+        remarks,
+        reading=origin_sentences(people.origin) if people and people.origin else [],
+        source=source,
+        coverage=report.coverage,
+    )
+
+
+def _shown(report: DesignReport) -> list[DesignStudy]:
+    return [study for kind in (SYSTEM, ITEM) if (study := report.main(kind)) is not None]
+
+
+def _defined(report: DesignReport) -> list[DesignStudy]:
+    return [study for study in _shown(report) if study.reason is None]
+
+
+def _said(report: DesignReport) -> list[str]:
+    said = [*report.warnings(), *(_conclusion(report, study) for study in _shown(report))]
+    return said if report.target is None else said + _reached(report, report.target)
+
+
+def _tables(report: DesignReport, whose: str) -> Iterator[Table]:
+    """Components and designs of systems, then of responses; then for programs the precision of the
+    present design, the designs that reach what was wanted, and what the ratings are.
+
+    Args:
+        whose: `people` where they are of people's ratings beside a panel's.
+    """
+    before, prefix = (f"{whose}_", "People: ") if whose else ("", "")
+    studies = {
+        kind: [study for study in report.studies if study.measured == kind]
+        for kind in (SYSTEM, ITEM)
+    }
+    for kind, those in studies.items():
+        if those:
+            yield from _components(before, prefix, kind, those)
+    for kind, those in studies.items():
+        if those:
+            yield _designs(before, prefix, kind, those, report)
+    columns = [Column(name, "estimate", figure=f"{before}{name}") for name in _FIGURES]
+    yield Table(
+        f"{before}precision",
+        (
+            Key("measured", optional={next(iter(report.studies)).measured}),
+            Key("dimension", optional={study.dimension for study in _shown(report)}),
+        ),
+        (*columns, Column("error_as_rated", "number")),
+        [
+            {
+                "measured": study.measured,
+                "dimension": study.dimension,
+                "error_as_rated": study.error_as_rated,
+            }
+            | {
+                name: Estimate(value, exact=True, reason=_why(study, name))
+                for name, value in _figures(study.designs[0] if study.designs else None).items()
+            }
+            for study in report.studies
+        ],
+    )
+    yield _target(before, report)
+    columns = [Column("n_systems", "whole"), Column("deliberated", "flag")]
+    facts = {"n_systems": report.n_systems, "deliberated": report.deliberated}
+    yield Table(
+        f"{before}ratings",
+        (),
+        (*columns, Column("warnings", "texts")),
+        [{**facts, "warnings": tuple(report.warnings())}],
+    )
+
+
+def _why(study: DesignStudy, figure: str) -> str:
+    """Why a figure of the present design is undefined, where it is."""
+    if study.measured == ITEM and figure in _FIGURES[-2:]:
+        return "it is of systems alone"
+    return str(study.reason or _NO_FORECAST)
+
+
+def _components(
+    before: str, prefix: str, kind: str, studies: Sequence[DesignStudy]
+) -> Iterator[Table]:
+    """All for programs; for people those that were identified."""
+    keys = (Key("dimension", "dimension"), Key("component", "component"))
+    columns = (
+        Column("variance", "number", "variance", digits=3, small=True),
+        Column("share", "number", "share of\nvariance", digits=3),
+        Column("error_share", "number", "share of the\nmean's error", digits=3),
+        Column("reason", "text"),
+    )
+    rows: list[dict[str, Any]] = [
+        {
+            "dimension": study.dimension,
+            "component": name,
+            "variance": variance,
+            "share": study.components.shares[name],
+            "error_share": (study.error_shares or {}).get(name),
+            "reason": str(study.reason or study.components.unidentified.get(name) or "") or None,
+        }
+        for study in studies
+        for name, variance in study.components.variances.items()
+    ]
+    yield Table(f"{before}{kind}_components", keys, columns, rows)
+    yield Table(
+        f"{before}{kind}_components_shown",
+        keys,
+        columns,
+        [row for row in rows if not isnan(row["variance"])],
+        f"{prefix}Variance components of {_WORDS[kind]}s' scores",
+        short={"dimension": {studies[0].dimension}},
+        programs=False,
+    )
+
+
+def _designs(
+    before: str, prefix: str, kind: str, studies: Sequence[DesignStudy], report: DesignReport
+) -> Table:
+    rows = [
+        {
+            "dimension": study.dimension,
+            "kind": _PRESENT if place == 0 else "half or twice as many",
+            "design": "×".join(f"{n:,}" for n in result.figures.levels.values()),
+        }
+        | _design(study, result, report)
+        for study in studies
+        for place, result in enumerate(study.designs)
+    ]
+    facets = list(
+        dict.fromkeys(
+            name for study in studies for result in study.designs for name in result.figures.levels
+        )
+    )
+    ratings = "ratings" if report.cost is None else "calls"
+    of = "all systems" if kind == SYSTEM else "one response"
+    return Table(
+        f"{before}{kind}_designs",
+        (
+            Key("dimension", "dimension"),
+            Key("kind", "designs"),
+            Key("design", " ×\n".join(f"{facet}s" for facet in facets)),
+        ),
+        _design_columns(facets, rows, ratings, forecast=kind == SYSTEM),
+        rows,
+        f"{prefix}Precision of a {_WORDS[kind]}'s mean, by design; {ratings} for {of}",
+        short={"dimension": {studies[0].dimension}},
+    )
+
+
+def _design_columns(
+    facets: Sequence[str], rows: Sequence[Mapping[str, Any]], ratings: str, *, forecast: bool
+) -> tuple[Column, ...]:
+    """Columns of designs; widths and what they detect are shown of systems alone, costs where a
+    price is known."""
+    priced = any(row["usd"] for row in rows)
+    return (
+        *(Column(facet, "whole") for facet in facets),
+        Column("n_ratings", "whole"),
+        Column("calls", "whole", ratings),
+        Column("usd", "number", "US\ndollars" if priced else ""),
+        Column("absolute_error", "number", "SE,\nabs.", small=True),
+        Column("relative_error", "number", "SE,\nrel.", small=True),
+        Column("dependability", "number", "Φ"),
+        Column("generalizability", "number", "Eρ²"),
+        Column("half_width", "number", "95 %\n±" if forecast else "", small=True),
+        Column("detectable_difference", "number", "detects" if forecast else "", small=True),
+    )
+
+
+def _design(study: DesignStudy, result: DesignResult, report: DesignReport) -> dict[str, Any]:
+    return {
+        **result.figures.levels,
+        "n_ratings": result.n_ratings,
+        "calls": report.calls(study.measured, result),
+        "usd": report.usd(study.measured, result),
+        **_figures(result),
+    }
+
+
+def _figures(result: DesignResult | None) -> dict[str, float]:
+    if result is None:
+        return dict.fromkeys(_FIGURES, nan)
+    figures = result.figures
+    values = (
+        figures.absolute_error, figures.relative_error, figures.dependability,
+        figures.generalizability, result.width / 2, result.detectable,
+    )  # fmt: skip
+    return dict(zip(_FIGURES, values, strict=True))
+
+
+def _target(before: str, report: DesignReport) -> Table:
+    """The designs that reach what was wanted, for programs; no rows where nothing was."""
+    systems, target = report.main(SYSTEM), report.target
+    rows = []
+    if target is not None and systems is not None:
+        wanted = {
+            "kind": target.kind, "wanted": target.points, "fewest_sampled": LEAST_SAMPLED,
+        }  # fmt: skip
+        rows = [
+            {"design": name, **wanted} | _design(systems, result, report)
+            for name, result in (
+                ("with_these_judges", report.with_these_judges), ("cheapest", report.cheapest)
+            )
+            if result is not None
+        ]  # fmt: skip
+    facets = [] if systems is None or not systems.designs else systems.designs[0].figures.levels
+    columns = _design_columns(list(facets), rows, "", forecast=False)
+    return Table(
+        f"{before}target",
+        (Key("design"),),
+        (
+            Column("kind", "text"),
+            Column("wanted", "number"),
+            Column("fewest_sampled", "whole"),
+            *columns,
+        ),
+        rows,
+    )
+
+
+def _conclusion(report: DesignReport, study: DesignStudy) -> str:
+    """What the present design gives, and which twice as many would narrow most."""
+    mean = f"A {_WORDS[study.measured]}'s mean{_of(study)}"
+    if study.reason is not None:
+        return f"{mean}: its precision cannot be estimated ({study.reason})."
+    present, *others = study.designs
+    error = f"{_small(present.figures.absolute_error)}{_unit(report)}"
+    told = f"{mean} has a standard error of {error} with {_listed(present)}"
+    if study.in_turn is not None and study.measured == SYSTEM:
+        facet, _, n = study.in_turn
+        told = (
+            f"{mean} has a standard error of {_small(study.error_as_rated)}{_unit(report)} as it "
+            f"was rated, by {n} {facet}s in turn; with {_listed(present)} who rate every response "
+            f"it would have one of {error}"
+        )
+    if not isnan(present.width):
+        told += (
+            f", and a 95 % interval over prompts and {_raters(report)} of about "
+            f"±{_small(present.width / 2)}"
+        )
+    told += "."
+    if largest := [name for name, share in (study.error_shares or {}).items() if share >= 0.1][:3]:
+        shares = [f"{name} ({percent((study.error_shares or {})[name])})" for name in largest]
+        told += f" Its error comes most from {', '.join(shares)}."
+    size = prod(present.figures.levels.values())
+    doubled = [one for one in others if prod(one.figures.levels.values()) == 2 * size]
+    if doubled:
+        best = min(doubled, key=lambda one: one.figures.absolute_error)
+        told += (
+            f" Twice the {_changed(present, best)}s would lower it most, to "
+            f"{_small(best.figures.absolute_error)}"
+        )
+        # More of what there are few of brings degrees of freedom, too, which no standard error has.
+        narrowest = min((one for one in doubled if not isnan(one.width)), key=_width, default=best)
+        if not isnan(present.width) and _width(narrowest) < _width(best):
+            told += (
+                f"; twice the {_changed(present, narrowest)}s would narrow the interval most, to "
+                f"±{_small(narrowest.width / 2)}"
+            )
+        told += "."
+    return told
+
+
+def _changed(present: DesignResult, other: DesignResult) -> str:
+    """Of which facet another design has more, or fewer, than the present one."""
+    levels = present.figures.levels
+    return next(name for name, n in other.figures.levels.items() if n != levels[name])
+
+
+def _width(result: DesignResult) -> float:
+    return inf if isnan(result.width) else result.width
+
+
+def _raters(report: DesignReport) -> str:
+    """What those are called who rate: judges are personas through models; people are none. Where
+    raters of a group count as one, groups are what is sampled."""
+    study = report.main(ITEM)
+    levels = {} if study is None else study.components.levels
+    if GROUP in levels:
+        return "groups"
+    return "raters" if RATER in levels else "judges"
+
+
+def _unit(report: DesignReport) -> str:
+    """What follows a standard error; nothing where means are shares."""
+    return " points" if report.in_points else ""
+
+
+def _listed(result: DesignResult) -> str:
+    *first, last = design_name(result.figures.levels).split(" x ")
+    return f"{', '.join(first)} and {last}" if first else last
+
+
+def _of(study: DesignStudy) -> str:
+    return "" if study.dimension == ALL else f" ({study.dimension})"
+
+
+def _reached(report: DesignReport, target: PrecisionTarget) -> list[str]:
+    size = f"{target.points:g}{_unit(report)}"
+    wanted = (
+        f"An interval of a system's mean of ±{size}"
+        if target.kind == "half_width"
+        else f"Detecting a difference of {size} between two systems (80 % power)"
+    )
+    raters = _raters(report)
+    if report.cheapest is None:
+        return [f"{wanted} is not to be expected from any number of prompts and {raters} tried."]
+    few = _too_few(report)
+    lines = [
+        f"{wanted} takes about {_costed(report, report.cheapest)}, the cheapest {_tried(few)}, if "
+        "these variance components were the true ones: of many designs the cheapest is one that "
+        "chance made look too precise, so plan for more."
+    ]
+    if report.with_these_judges is None:
+        lines.append(f"With the present {raters} no number of prompts reaches it.")
+    elif report.with_these_judges != report.cheapest:
+        costed = _costed(report, report.with_these_judges)
+        levels = report.with_these_judges.figures.levels
+        which = f" ({' and '.join(counted(levels[one], one) for one in few)})" if few else ""
+        lines.append(f"With the present {raters}{which} it takes about {costed}.")
+    levels = report.cheapest.figures.levels
+    sampled = [
+        facet
+        for facet, n in levels.items()
+        if facet not in (PROMPT, REPLICATE) and n >= LEAST_SAMPLED
+    ]
+    kept = [facet for facet in sampled if levels[facet] == LEAST_SAMPLED or facet in few]
+    if kept:
+        lines.append(
+            f"Fewer than {LEAST_SAMPLED} {_either(kept)} are not "
+            f"tried: an interval that speaks for other {kept[0]}s, too, takes several, even where "
+            "their variance is estimated as 0. What one alone would give, a run with one says."
+        )
+    return lines + prompts_for_people(levels[PROMPT])
+
+
+def _too_few(report: DesignReport) -> list[str]:
+    """Of which facets the present design has several, and fewer than any design that is tried: it
+    may then be cheaper than the cheapest of these."""
+    study = report.main(SYSTEM)
+    levels = {} if study is None else study.designs[0].figures.levels
+    return [
+        facet
+        for facet, n in levels.items()
+        if facet not in (PROMPT, REPLICATE) and 1 < n < LEAST_SAMPLED
+    ]
+
+
+def _tried(few: Sequence[str]) -> str:
+    if few:
+        return f"with at least {LEAST_SAMPLED} {_either(few)}"
+    return "of the designs tried"
+
+
+def _either(facets: Sequence[str]) -> str:
+    return " or ".join(f"{facet}s" for facet in facets)
+
+
+def _costed(report: DesignReport, result: DesignResult) -> str:
+    told = f"{_listed(result)}: {_counted(report, report.calls(SYSTEM, result))}"
+    if (usd := report.usd(SYSTEM, result)) is not None:
+        told += f", ${usd:,.2f}"
+    return f"{told} for {counted(report.n_systems, 'system')}"
+
+
+def _counted(report: DesignReport, n: int) -> str:
+    return f"{n:,} {'ratings' if report.cost is None else 'calls'}"
+
+
+def _remarks(report: DesignReport, studies: list[DesignStudy]) -> list[str]:
+    """How to read it, and what cannot be concluded."""
+    in_points = f" in{unit}" if (unit := _unit(report)) else ""
+    lines = [
+        f"SE: the standard error of a mean{in_points}, absolute (of the mean itself) and relative "
+        "(of its distance from others; rankings rest on it). Φ and Eρ²: the share of the variance "
+        "of means that is not absolute, or relative, error."
+    ]
+    if any(study.measured == SYSTEM for study in studies):
+        raters = _raters(report)
+        few = "prompts" if raters != "judges" else "models"
+        one_of = ", or one model where the run has several" if raters == "judges" else ""
+        lines.append(
+            f"±: half the width of the 95 % interval over prompts and {raters} that can be "
+            f"expected of a system's mean. It is mostly more than twice the SE, most so with few "
+            f"{few}: by Student's t of few degrees of freedom, and as each rating counts in the "
+            f"variance over prompts and in that over {raters}. Detects: the difference of two "
+            "systems whose interval leaves 0 out in 80 % of runs (of several differences, each "
+            "must be larger, as p-values are adjusted). – where there is none (fewer than five "
+            f"{raters}{one_of}; a difference that the scale does not allow), or with fewer than "
+            f"{LEAST_DF} degrees of freedom (Satterthwaite), as often of two {few}, with which "
+            "widths differ too much from run to run to be forecast."
+        )
+    single: dict[str, list[str]] = {}
+    for study in studies:
+        for name, why in study.components.unidentified.items():
+            if why is Reason.ONE_LEVEL and study.components.levels.get(name) == 1:
+                single.setdefault(name, []).append(_WORDS[study.measured])
+            elif why is Reason.IN_RESIDUAL:
+                lines.append(
+                    f"{_WORDS[study.measured].capitalize()}s: no cell has several ratings, so that "
+                    f"{RESIDUAL} includes {name}; what replicates would bring cannot be said."
+                )
+    for name in single:
+        lines.append(
+            f"One {name} only: its variance cannot be separated from the rest. The figures are for "
+            f"this {name} as it is and say nothing of others."
+        )
+    if any(variance < 0 for study in studies for variance in study.components.variances.values()):
+        lines.append("Components below 0 are estimates of values near 0 and count as 0.")
+    for study in studies:
+        levels = [f"{n:,} {name}s" for name, n in study.components.levels.items() if n > 1]
+        lines.append(
+            f"The components of {_WORDS[study.measured]}s rest on {', '.join(levels)}: those of "
+            "few are rough, and have no intervals, as none that was tried covers."
+        )
+    if report.deliberated:
+        lines.append(
+            "Judges saw each other's ratings, which are therefore not independent: the errors are "
+            "too small."
+        )
+    return lines

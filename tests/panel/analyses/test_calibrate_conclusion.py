@@ -1,0 +1,172 @@
+"""What a panel corrected by people's ratings is said to show."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import nan
+
+import pytest
+
+from persona_panel.analyses.calibrate import best_first, calibrate_conclusion
+from persona_panel.results.conclusions.wording import ONE_PERSON
+from persona_panel.statistics import (
+    Calibration,
+    CorrectedMean,
+    CorrectedPair,
+    CorrectedSystem,
+    Difference,
+    Estimate,
+    Reason,
+)
+
+PEOPLE = Estimate(5.0, 4.0, 6.0, over="prompts", n=15)
+CORRECTED = Estimate(5.2, 4.7, 5.7, over="prompts", n=15, p=0.0)
+MEAN = CorrectedMean(
+    panel=7.0, human_only=PEOPLE, corrected=CORRECTED, tuning=0.6, n_items=60, n_human=15,
+    n_prompts=60, to_halve=50,
+)  # fmt: skip
+
+
+def pair(a: str, b: str, difference: float, p_adjusted: float) -> CorrectedPair:
+    found = Difference(
+        difference, difference - 0.5, difference + 0.5, p_adjusted=p_adjusted, a=a, b=b
+    )
+    return CorrectedPair("all", replace(MEAN, corrected=found))
+
+
+def test_only_adjusted_p_values_make_a_lead() -> None:
+    """A difference below 0 is a lead of the second system; one whose adjusted p is 0.05 is none."""
+    systems = tuple(CorrectedSystem(name, "all", MEAN) for name in "ab")
+    said = calibrate_conclusion(Calibration(systems, (pair("a", "b", -0.9, 0.049),)))
+    assert said[0] == (
+        "By the corrected means b is ahead of a: 0.90 (95 % interval 0.40 to 1.40, adjusted p "
+        "0.049)."
+    )
+    said = calibrate_conclusion(Calibration(systems, (pair("a", "b", -0.9, 0.05),)))
+    assert said[0] == (
+        "By the corrected means no system is shown to be ahead of another (1 difference)."
+    )
+
+
+def test_first_place_may_be_open() -> None:
+    """Of three systems of which the last is behind the first alone, the first two may be best; with
+    no difference shown all may, and with one ahead of both others, nothing is open."""
+    systems = tuple(CorrectedSystem(name, "all", MEAN) for name in "abc")
+
+    def said(*p_values: float) -> str:
+        names = (("a", "b"), ("a", "c"), ("b", "c"))
+        pairs = (pair(*two, 1.0, p) for two, p in zip(names, p_values, strict=True))
+        return " ".join(calibrate_conclusion(Calibration(systems, tuple(pairs))))
+
+    assert "First place is open between a and b." in said(0.2, 0.01, 0.3)
+    assert "First place is open between all 3 systems." in said(0.2, 0.3, 0.3)
+    assert "First place" not in said(0.01, 0.01, 0.3)
+
+
+def test_one_person_is_not_people() -> None:
+    """Who is ahead by one person's ratings ends with that caution, as in `correlate`; two are
+    people."""
+    systems = tuple(CorrectedSystem(name, "all", MEAN) for name in "ab")
+    found = Calibration(systems, (pair("a", "b", 0.9, 0.01),), n_people=1)
+    assert calibrate_conclusion(found)[-1] == ONE_PERSON
+    assert ONE_PERSON not in calibrate_conclusion(replace(found, n_people=2))
+
+
+def test_many_leads_are_counted() -> None:
+    """Of more than four leads the others are counted, one as one."""
+    systems = tuple(CorrectedSystem(name, "all", MEAN) for name in "abcd")
+    pairs = tuple(pair("a", other, 1.0, 0.01) for other in "bcdefg")
+    said = calibrate_conclusion(Calibration(systems, pairs))
+    assert said[4] == "2 more differences of 6 are established."
+    said = calibrate_conclusion(Calibration(systems, pairs[:5]))
+    assert said[4] == "1 more difference of 5 is established."
+
+
+@pytest.mark.parametrize(
+    ("width", "expected"),
+    [
+        (1.0, "The corrected interval is 0.50 times as wide as with people's ratings alone."),
+        (2.0, "with people's ratings alone: the panel adds nothing here that is shown."),
+    ],
+)
+def test_what_the_correction_gains(width: float, expected: str) -> None:
+    """The width of the corrected interval is given in people's own; where it is no narrower, that
+    is said."""
+    ends = {"low": 5.2 - width / 2, "high": 5.2 + width / 2}
+    found = replace(MEAN, corrected=replace(CORRECTED, **ends))
+    said = calibrate_conclusion(Calibration((CorrectedSystem("all", "all", found),), ()))
+    assert said[0].endswith(expected)
+
+
+def test_what_halves_the_widest_interval() -> None:
+    """The number is that of the system with the widest interval; where rating more of what the
+    panel scored is not enough, that it takes more prompts."""
+    wide = replace(MEAN, corrected=Estimate(5.2, 4.0, 6.4), to_halve=58)
+    systems = (CorrectedSystem("a", "depth", MEAN), CorrectedSystem("b", "depth", wide))
+    assert calibrate_conclusion(Calibration(systems, ()))[-1] == (
+        "About 58 items rated by people (now 15) would halve the widest interval, of b on depth, "
+        "if the panel goes with people as here."
+    )
+    whole = CorrectedSystem("a", "composite", MEAN)
+    assert calibrate_conclusion(Calibration((whole, *systems), ()))[-1].startswith(
+        "About 50 items rated by people (now 15) would halve the interval"
+    )
+    none = (CorrectedSystem("a", "all", replace(MEAN, to_halve=None)),)
+    assert calibrate_conclusion(Calibration(none, ()))[-1] == (
+        "To halve the interval more ratings by people of what the panel scored (60 items, 15 "
+        "rated) are not enough: it takes more prompts."
+    )
+
+
+def test_a_reason_without_a_correction() -> None:
+    """Systems without a correction are named with the reason, and nothing else is concluded."""
+    few = replace(MEAN, corrected=Estimate(nan, reason=Reason.NO_SPREAD))
+    systems = tuple(CorrectedSystem(name, "all", few) for name in "ab")
+    assert calibrate_conclusion(Calibration(systems, ())) == [
+        f"No correction of a and b: {Reason.NO_SPREAD}."
+    ]
+
+
+def test_people_who_rated_everything_leave_nothing_to_correct() -> None:
+    """The means are people's own, and no widths are compared: there is one kind of interval."""
+    every = replace(MEAN, tuning=0.0, n_human=60, to_halve=None)
+    systems = tuple(CorrectedSystem(name, "all", every) for name in "ab")
+    said = calibrate_conclusion(Calibration(systems, (pair("a", "b", 0.9, 0.01),)))
+    assert said == [
+        "People rated everything that the panel scored: these are people's means; the panel adds "
+        "nothing to them.",
+        "By people's means a is ahead of b: 0.90 (95 % interval 0.40 to 1.40, adjusted p 0.01).",
+        "To halve the widest interval, of a, more ratings by people of what the panel scored (60 "
+        "items, 60 rated) are not enough: it takes more prompts.",
+    ]
+
+
+def test_notes_are_said_once_of_all_that_have_them() -> None:
+    """Of one of two systems with its name, of both without; of differences, too."""
+    noted = replace(MEAN, notes=(Reason.FEW_EXCEPTIONS,))
+    one, other = CorrectedSystem("a", "all", noted), CorrectedSystem("b", "all", MEAN)
+    pairs = (pair("a", "b", 1.0, 0.01),)
+    *_, said = calibrate_conclusion(Calibration((one, other), pairs))
+    assert said == (f"Note of a: {Reason.FEW_EXCEPTIONS}. So they are for differences from these.")
+    *_, said = calibrate_conclusion(Calibration((one, replace(other, found=noted)), ()))
+    assert said == f"Note: {Reason.FEW_EXCEPTIONS}."
+
+
+def test_systems_stand_best_first() -> None:
+    """By their corrected means on each dimension, those without one last; where there is a
+    composite, by that one on all dimensions."""
+
+    def of(dimension: str, **means: float) -> list[CorrectedSystem]:
+        return [
+            CorrectedSystem(name, dimension, replace(MEAN, corrected=Estimate(mean)))
+            for name, mean in means.items()
+        ]
+
+    def order(systems: list[CorrectedSystem]) -> str:
+        return " ".join(f"{one.dimension}:{one.system}" for one in best_first(systems))
+
+    two = [*of("x", a=1, b=3, c=float("nan")), *of("y", a=5, b=4, c=6)]
+    assert order(two) == "x:b x:a x:c y:c y:a y:b"
+    assert order([*of("composite", a=3, b=1, c=2), *two]) == (
+        "composite:a composite:c composite:b x:a x:c x:b y:a y:c y:b"
+    )

@@ -1,0 +1,112 @@
+"""`persona-panel correlate` as a user runs it: a panel beside humans, or why not."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from persona_panel.testing import serving
+from tests.helpers.command import Command, told
+from tests.helpers.rating_files import made_up
+from tests.helpers.results import statistics_of
+
+NAMES = {
+    "tau_b", "tau_c", "spearman", "pearson", "substituted_kappa", "human_kappa",
+    "human_ceiling_tau_c", "pairwise_error", "weighted_pairwise_error", "effective_judges",
+    "win_rate", "first_place", "source_mean", "alpha_added",
+}  # fmt: skip
+
+
+def rows_of(done_stdout: str) -> dict[tuple[str, str], dict[str, object]]:
+    return {(row["statistic"], row["group"]): row for row in statistics_of(done_stdout)}
+
+
+def test_json_holds_every_statistic(command: Command, tmp_path: Path) -> None:
+    """The promised statistics are there, and τ_c and Pearson's r are scipy's of the two means."""
+    humans = made_up(tmp_path / "human.csv")
+    panel = made_up(tmp_path / "panel.csv", n_raters=3, seed=1)
+    done = command("correlate", "panel.csv", "--human", "human.csv", "--json")
+    assert done.returncode == 0, done.stderr
+    rows = rows_of(done.stdout)
+    assert {statistic for statistic, _ in rows} >= NAMES
+    means = np.nanmean(panel, axis=1), np.nanmean(humans, axis=1)
+    tau = stats.kendalltau(*means, variant="c").statistic
+    assert rows["tau_c", "all"]["value"] == pytest.approx(tau, abs=1e-12)
+    assert rows["pearson", "all"]["value"] == pytest.approx(stats.pearsonr(*means).statistic)
+    assert rows["tau_c", "all"]["p"] is None
+    within = rows["tau_c_within_prompts", "all"]
+    assert 0 < within["p"] <= 1  # type: ignore[operator]
+    assert (within["df"], within["n"]) == (5, 6)
+
+
+def test_tables_put_humans_beside_the_panel(command: Command, tmp_path: Path) -> None:
+    """--full shows figures, ceilings, losses, sources, scores and what judges add to α."""
+    made_up(tmp_path / "human.csv")
+    made_up(tmp_path / "panel.csv", n_raters=3, seed=1)
+    done = command("correlate", "panel.csv", "--human", "human.csv", "--full")
+    assert done.returncode == 0, done.stderr
+    for expected in (
+        "Correlation with the mean human rating", "people: neither replaced", "panel",
+        "weighted κ", "Losses", "By source", "the share of each score",
+        "Change of people's Krippendorff α", "24 items of 24",
+    ):  # fmt: skip
+        assert expected in done.stdout
+    assert not told(done.stderr)
+    short = command("correlate", "panel.csv", "--human", "human.csv", "--resamples", "0")
+    assert "A difference is claimed where its interval" in short.stdout
+
+
+def test_a_run_beside_human_ranks(command: Command, tmp_path: Path) -> None:
+    """A run's composite meets ranks of its responses; a panel whose order is the humans' has
+    τ_b = 1, and a rank of 1 is the best."""
+    batch = [
+        {"id": f"r{i}", "prompt": "Question?", "prompt_id": "q", "response": f"Text {i}.",
+         "system": f"s{i}"}
+        for i in range(4)
+    ]  # fmt: skip
+    (tmp_path / "in.jsonl").write_text("".join(json.dumps(row) + "\n" for row in batch))
+    with serving() as server:
+        scored = command(
+            "score", "in.jsonl", "--model", "openai:a", "--personas", "disciplinary", "--out",
+            "run", "--json", OPENAI_BASE_URL=server.base_url,
+        )  # fmt: skip
+        assert scored.returncode == 0, scored.stderr
+    verdicts = (tmp_path / "run" / "verdicts.csv").read_text().splitlines()[1:]
+    ranks = [line.split(",")[:5] for line in verdicts]
+    lines = [f"{rater},q/{id_},{rank}" for rater in "xy" for _, id_, _, _, rank in ranks]
+    (tmp_path / "human.csv").write_text("\n".join(["rater,item,rank", *lines]) + "\n")
+    done = command("correlate", "run", "--human", "human.csv", "--json")
+    assert done.returncode == 0, done.stderr
+    assert rows_of(done.stdout)["tau_b", "openai:a"]["value"] == pytest.approx(1)
+    assert command("correlate", "run", "--human", "human.csv").returncode == 0
+
+
+def test_no_item_in_common(command: Command, tmp_path: Path) -> None:
+    """Files that share no item are refused, with an example of the names on both sides."""
+    (tmp_path / "panel.csv").write_text("item,rater,score\na,r,1\nb,r,2\n")
+    (tmp_path / "human.csv").write_text("item,rater,score\nx,r,1\ny,r,2\n")
+    done = command("correlate", "panel.csv", "--human", "human.csv")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "human.csv: item: found only items that panel.csv does not have: 'x', 'y'" in done.stderr
+    assert "'a', 'b'" in done.stderr
+
+
+def test_the_faults_of_both_files(command: Command, tmp_path: Path) -> None:
+    """What is wrong with either file is said at once, each with its line."""
+    (tmp_path / "panel.csv").write_text("item,rater,score\na,r,?\nb,r,two\n")
+    (tmp_path / "human.csv").write_text("item,rater,rank\na,r,1\nb,r,9\n")
+    done = command("correlate", "panel.csv", "--human", "human.csv")
+    assert done.returncode == 2
+    assert "panel.csv:3: score: found 'two'" in done.stderr
+    assert "human.csv:3: rank: found 9" in done.stderr
+
+
+def test_humans_are_needed(command: Command) -> None:
+    """Without --human there is nothing to compare with."""
+    done = command("correlate", "panel.csv")
+    assert done.returncode == 2
+    assert "--human" in done.stderr
