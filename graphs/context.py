@@ -39,6 +39,23 @@ class Abort(Exception):
 Answered = tuple[ModelRequest, ModelResponse]
 """A request and the reply to it."""
 
+
+def without_corrected(answered: Sequence[Answered]) -> list[Answered]:
+    """Return the replies of a dialogue that led to no result, but for those that the model was
+    asked to correct.
+
+    They stay kept: another process that was served one may have got its correction, which is found
+    by the reply that it corrects. What is asked anew is the correction.
+    """
+    corrected: set[str] = set()
+    others: list[Answered] = []
+    for request, reply in reversed(answered):
+        if reply.text not in corrected:
+            others.append((request, reply))
+        corrected.update(said for said, _ in request.exchange)
+    return others
+
+
 ShowPeers = Callable[[Response, Sequence[Peer]], Sequence[Peer]]
 """From a response and the readings of a judge's peers to what the judge is shown of them."""
 

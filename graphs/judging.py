@@ -31,7 +31,13 @@ from langgraph.types import Send
 from typing_extensions import TypedDict
 
 from persona_panel.graphs.aggregate import aggregate
-from persona_panel.graphs.context import Abort, Answered, GraphContext, Unanswered
+from persona_panel.graphs.context import (
+    Abort,
+    Answered,
+    GraphContext,
+    Unanswered,
+    without_corrected,
+)
 from persona_panel.graphs.deliberation import (
     Deliberation,
     StoppingRuleError,
@@ -286,7 +292,7 @@ async def run_dialogue(
     finally:
         dialogue.close()
     if answered and reading.status not in ("scored", "abstained"):
-        context.forget(judge, response, answered)
+        context.forget(judge, response, without_corrected(answered))
     return DialogueResult(reading, usage, latency, cached and bool(answered))
 
 
