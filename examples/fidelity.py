@@ -22,7 +22,7 @@ from math import isnan
 from pathlib import Path
 from statistics import mean
 
-from persona_panel import Panel, Response, persona_fidelity
+from persona_panel import Panel, Response, fidelity
 
 SOURCE = """Where to get the files: github.com/Media-Bias-Group/\
 Neural-Media-Bias-Detection-Using-Distant-Supervision-With-BABE (MBIC, raw labels)"""
@@ -89,7 +89,7 @@ ratings, raters, sentences = files
 
 def compared(name: str, panel: Path) -> None:
     """One panel against the people: the verdict on each contrast, and the conclusion."""
-    found = persona_fidelity(
+    found = fidelity(
         panel,
         ratings,
         raters,
@@ -99,12 +99,13 @@ def compared(name: str, panel: Path) -> None:
         human_mapping={"score": "opinion"},
     )
     print(f"\n{name}")
-    for row in found.rows:
-        told = f"people {row.human:+.3f} [{row.human_ci_low:+.3f}, {row.human_ci_high:+.3f}]"
+    for row in found["contrasts"].rows:
+        said = f"people {row['human'].text(3)}"
         # Nobody stands for women and men: there people are looked at alone.
-        panel_told = "" if isnan(row.panel) else f", panel {row.panel:+.3f}: {row.verdict}"
-        print(f"  {row.contrast}, {row.stratum}: {told}{panel_told}")
-    for sentence in found.conclusion():
+        if not isnan(row["panel"].value):
+            said += f", panel {row['panel'].number(3)}: {row['verdict']}"
+        print(f"  {row['contrast']}, {row['stratum']}: {said}")
+    for sentence in found.conclusion:
         print(f"  {sentence}")
 
 

@@ -36,9 +36,9 @@ from persona_panel import (
     PersonaSet,
     Ratings,
     Response,
+    fidelity,
     load_aligned_ratings,
     load_definition,
-    persona_fidelity,
 )
 from persona_panel import votes as effective_votes
 from persona_panel.personas import shipped
@@ -218,26 +218,21 @@ for name in panels:
             figures = against_people(ours.by(raters), people, dimension)
             compared.append((name, str(n_texts[name]), dimension, side, *figures))
     found = effective_votes(out / name, people_csv, allow_unmatched=True)
-    for row in found["sources"].rows:
-        estimate, of = row["votes"], (row["source"], row["dimension"])
+    for each in found["sources"].rows:
+        estimate, of = each["votes"], (each["source"], each["dimension"])
         interval = told(estimate.value, estimate.low, estimate.high)
-        votes.append((name, of[1], f"{row['n_judges']} {of[0]}", interval))
+        votes.append((name, of[1], f"{each['n_judges']} {of[0]}", interval))
         if estimate.reason:
             notes.setdefault(f"Votes of {of[0]}, {name}, {of[1]}: {estimate.reason}.")
     notes.update(dict.fromkeys(f"{name}: {said}" for said in found.conclusion))
-    report = persona_fidelity(
+    contrasts = fidelity(
         out / name, people_csv, options.path / "raters.csv", out / "groups.yaml",
         allow_unmatched=True,
-    )  # fmt: skip
-    for row in report.rows:
-        differences.append(
-            (
-                name, row.contrast, row.dimension,
-                told(row.human, row.human_ci_low, row.human_ci_high, 3),
-                told(row.panel, row.panel_ci_low, row.panel_ci_high, 3),
-                told(row.ratio, row.ratio_ci_low, row.ratio_ci_high), row.verdict,
-            )
-        )  # fmt: skip
+    )["contrasts"]  # fmt: skip
+    for row in contrasts.rows:
+        figures = ((row["human"], 3), (row["panel"], 3), (row["ratio"], 2))
+        cells = [told(one.value, one.low, one.high, digits) for one, digits in figures]
+        differences.append((name, row["contrast"], row["dimension"], *cells, row["verdict"]))
 
 print(f"{options.model} on {len(batch)} texts, {date.today()}; people: {n_people}\n")
 table(("panel", "texts", "dimension", "judges", "τ_b", "ω", "ρ"), *compared)

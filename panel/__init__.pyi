@@ -3,8 +3,8 @@
 from persona_panel.analyses.calibrate import calibrate as calibrate
 from persona_panel.analyses.comparison.compare import compare as compare
 from persona_panel.analyses.comparison.result import RunComparison as RunComparison
-from persona_panel.analyses.fidelity.measure import persona_fidelity as persona_fidelity
-from persona_panel.analyses.fidelity.result import FidelityReport as FidelityReport
+from persona_panel.analyses.contested import contested as contested
+from persona_panel.analyses.fidelity import fidelity as fidelity
 from persona_panel.analyses.votes import votes as votes
 from persona_panel.calls.budget import Caps as Caps
 from persona_panel.clusters.engines import opened_engine as opened_engine

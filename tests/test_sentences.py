@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from persona_panel import Run
-from persona_panel.analyses.breakdown.contested import contested
 from persona_panel.analyses.breakdown.groups import model_differences
 from persona_panel.analyses.breakdown.personas import persona_departures
+from persona_panel.analyses.contested import most_contested
 from persona_panel.experiments.sweep.cell_documents import cell_document
 from persona_panel.experiments.sweep.conclusion import sweep_conclusion
 from persona_panel.experiments.sweep.deltas import Names, measure
@@ -53,7 +53,7 @@ def differing(run: Run) -> dict[str, Any]:
             "shown": int((of.p_adjusted < LEVEL).sum()),
             "farthest": farthest,
         },
-        "contested": [asdict(one) for one in contested(run)],
+        "contested": [asdict(one) for one in most_contested(run)],
         "models": [asdict(one) for one in whole if one.dimension == first],
         "interactions": [asdict(one) for one in models.interactions if one.dimension == first],
     }

@@ -13,7 +13,7 @@ import persona_panel.cli.score
 import persona_panel.reports.formats.json
 import persona_panel.reports.formats.terminal.run
 import persona_panel.runs.executor  # noqa: F401
-from persona_panel.analyses.breakdown.summary import differs_document
+from persona_panel.analyses.who_differs import differs_document
 from persona_panel.runs.load import load_run
 from persona_panel.runs.run import SAYS_WHO_DIFFERS
 

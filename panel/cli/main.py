@@ -34,7 +34,10 @@ _COMMANDS = {
         "Look at the batches of a run, wait for them or cancel them.",
     ),
     "report": ("persona_panel.cli.report", "Write a page of a run, to look at in a browser."),
-    "contested": ("persona_panel.cli.contested", "List the responses on which personas disagree."),
+    "contested": (
+        "persona_panel.analyses.contested",
+        "List the responses on which personas disagree.",
+    ),
     "keypoints": ("persona_panel.cli.keypoints", "Sum up and count the reasons that judges give."),
     "compare": ("persona_panel.cli.compare", "Compare runs: other texts, or another panel."),
     "agree": ("persona_panel.cli.agree", "Measure inter-rater agreement and panel quality."),
@@ -44,7 +47,7 @@ _COMMANDS = {
         "Estimate the effective number of votes of personas and models.",
     ),
     "fidelity": (
-        "persona_panel.cli.fidelity",
+        "persona_panel.analyses.fidelity",
         "Compare how personas differ with how the people they stand for differ.",
     ),
     "plan": (

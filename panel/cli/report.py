@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,10 +22,10 @@ from persona_panel.cli.people_options import (
 from persona_panel.cli.report_page import write_report
 
 if TYPE_CHECKING:
+    from persona_panel.analyses.group_contrasts import GroupContrasts
     from persona_panel.reports.page.report import RunReport
     from persona_panel.results.requirements.figures import Figure
     from persona_panel.runs.run import Run
-    from persona_panel.statistics.fidelity.contrast import FidelityContrast
 
 
 @click.command()
@@ -86,12 +86,13 @@ def report(
         humans = load_human_ratings(human, human_mapping, **reading)
         inclusion = given_inclusion(human, selected, human_mapping)
     loaded = load_run(run)
-    contrasts: Sequence[FidelityContrast] = ()
+    contrasts: GroupContrasts | None = None
     if human is not None and raters is not None and groups is not None:
-        from persona_panel.analyses.fidelity.measure import persona_fidelity
+        from persona_panel.analyses.group_contrasts import group_contrasts
 
-        found = persona_fidelity(run, human, raters, groups, human_mapping=human_mapping, **reading)
-        contrasts = found.rows
+        contrasts = group_contrasts(
+            run, human, raters, groups, human_mapping=human_mapping, **reading
+        )
     page = report_of(
         loaded,
         humans,
@@ -125,9 +126,8 @@ def _refuse_without_people(human: str | None, given: Mapping[str, object]) -> No
         raise click.UsageError("--raters and --groups are given together, or neither.")
 
 
-def _figures(run: Run, page: RunReport, contrasts: Sequence[FidelityContrast]) -> list[Figure]:
+def _figures(run: Run, page: RunReport, contrasts: GroupContrasts | None) -> list[Figure]:
     """What --require may name: the run's figures, then those of people beside the panel."""
-    from persona_panel.reports.gate.fidelity_figures import fidelity_figures
     from persona_panel.reports.gate.row_figures import row_figures
     from persona_panel.reports.gate.run_figures import run_figures
     from persona_panel.results.requirements.of_result import result_figures
@@ -137,4 +137,8 @@ def _figures(run: Run, page: RunReport, contrasts: Sequence[FidelityContrast]) -
         labels = {dimension.id: dimension.label for dimension in run.rubric.dimensions}
         found += row_figures(page.people.rows, labels)
         found += [one for result in page.people.results for one in result_figures(result)]
-    return found + fidelity_figures(contrasts)
+    if contrasts is not None:
+        from persona_panel.analyses.fidelity import fidelity_result
+
+        found += result_figures(fidelity_result(contrasts))
+    return found

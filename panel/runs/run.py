@@ -378,7 +378,7 @@ class Run(CollectedRatings):
         if self.coverage.expected > SAYS_WHO_DIFFERS:
             return {}
         # What a longer run does without need not be loaded.
-        from persona_panel.analyses.breakdown.summary import differs_document
+        from persona_panel.analyses.who_differs import differs_document
 
         return differs_document(self)
 

@@ -11,11 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from persona_panel.analyses.breakdown.contested import contested
 from persona_panel.analyses.breakdown.strata import systems_by
 from persona_panel.analyses.comparison.compare import compare
-from persona_panel.analyses.fidelity.measure import persona_fidelity
-from persona_panel.analyses.fidelity.result import FidelityReport
 from persona_panel.experiments.audit.attacks import AttackSet, shipped_attacks
 from persona_panel.experiments.audit.audited import load_audited_run
 from persona_panel.experiments.audit.bias import biases
@@ -43,7 +40,7 @@ from persona_panel.panel import Panel
 from persona_panel.reports.formats import Renderer
 from persona_panel.runs.design import design_report
 from persona_panel.runs.executor import predicted_calls
-from persona_panel.statistics import AnalysisOptions, Ratings, agree, align, correlate
+from persona_panel.statistics import AnalysisOptions, agree, align, correlate
 from persona_panel.statistics.core.arrays import Array
 from persona_panel.testing.model import ScriptedModel
 from persona_panel.testing.requirement import require
@@ -122,10 +119,8 @@ def _results(folder: Path) -> tuple[Mapping[str, Callable[[], tuple[Any, ...]]],
         ),
         "render_run_comparison": lambda: (compare(run, again),),
         "render_biases": lambda: (biases(ratings, found.scales, found.lengths), ratings),
-        "render_contested": lambda: (contested(run), 3),
         "render_matches": lambda: (match_report(responses, matches),),
         "render_alignment": lambda: (align(ratings, ratings), True),
-        "render_fidelity": lambda: (_fidelity(folder, ratings),),
         "render_key_points": lambda: (_key_points(),),
         "render_generated_texts": lambda: (
             GeneratedTexts(generation_plan([GenerationPrompt("p", "Why?")], [ScriptedModel()]), {}),
@@ -133,28 +128,6 @@ def _results(folder: Path) -> tuple[Mapping[str, Callable[[], tuple[Any, ...]]],
         "render_prompt_set": lambda: (_prompt_set(folder),),
     }
     return results, {"run": run.ratings, "ratings": ratings.scores, "sweep": sweep.delta}
-
-
-def _fidelity(folder: Path, ratings: Ratings) -> FidelityReport:
-    """Two personas beside two people each, of whom one group is stricter."""
-    one, other, *_ = ratings.personas or ()
-    names = ("ann", "bob", "cat", "dan")
-    lines = [
-        f"{item},{name},{ratings.dimensions[0]},{2 + (place + n) % 3}"
-        for place, item in enumerate(ratings.items)
-        for n, name in enumerate(names)
-    ]
-    (folder / "people.csv").write_text("\n".join(["item,rater,dimension,score", *lines]))
-    sides = [f"{name},{'left' if n < 2 else 'right'}" for n, name in enumerate(names)]
-    (folder / "raters.csv").write_text("\n".join(["rater,side", *sides]))
-    (folder / "groups.yaml").write_text(
-        "groups:\n"
-        f"  left: {{condition: side = left, personas: {one}}}\n"
-        f"  right: {{condition: side = right, personas: {other}}}\n"
-        "contrasts: [left - right]\n"
-    )
-    files = (folder / name for name in ("people.csv", "raters.csv", "groups.yaml"))
-    return persona_fidelity(folder / "run", *files)
 
 
 def _key_points() -> KeyPointReport:

@@ -1,11 +1,10 @@
-"""Who sees a run's responses otherwise: its personas, axes and models, and what is contested.
+"""Who sees a run's responses otherwise: its personas, axes and models.
 
 Each function takes a `Run`, as a panel or `load_run` gives it, and returns frozen records; where
 nothing can be said, with the `Reason`. Judges without a persona beside others with one take part
 in none of it. The statistics themselves are in `persona_panel.statistics.breakdown`.
 """
 
-from persona_panel.analyses.breakdown.contested import Contested, contested
 from persona_panel.analyses.breakdown.groups import (
     GroupDifferences,
     axis_differences,
@@ -20,7 +19,6 @@ from persona_panel.statistics.breakdown.persona_departures import Departure
 
 __all__ = [
     "AuthorShare",
-    "Contested",
     "Departure",
     "GroupDifference",
     "GroupDifferences",
@@ -29,7 +27,6 @@ __all__ = [
     "StratumContrast",
     "SystemsBy",
     "axis_differences",
-    "contested",
     "model_differences",
     "persona_departures",
     "systems_by",

@@ -8,7 +8,7 @@ from itertools import combinations
 from typing import Literal
 
 from persona_panel.analyses.breakdown.cells import RunCells
-from persona_panel.analyses.breakdown.once import once_per_run
+from persona_panel.analyses.once import once_per_run
 from persona_panel.runs.run import Run
 from persona_panel.statistics.breakdown.group_contrasts import (
     GroupDifference,

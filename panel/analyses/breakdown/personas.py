@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from persona_panel.analyses.breakdown.cells import RunCells
-from persona_panel.analyses.breakdown.once import once_per_run
+from persona_panel.analyses.once import once_per_run
 from persona_panel.runs.run import Run
 from persona_panel.statistics.breakdown.cells import PersonaCells
 from persona_panel.statistics.breakdown.contested import ResponseDepartures, response_departures

@@ -289,10 +289,10 @@ class RunPlots:
             top: how many responses, those first on which personas differ most beyond noise.
         """
         check_plots(columns)
-        from persona_panel.analyses.breakdown.contested import contested, unit_of_departures
+        from persona_panel.analyses.contested import most_contested, unit_of_departures
         from persona_panel.statistics.figures.strips import StripPoint, StripRow, strips
 
-        found = contested(self._run, top)
+        found = most_contested(self._run, top)
         first = found[0].departures if found else {}
         by_axis = self._personas_by_axis(tuple(first))
         axis_of = {persona: axis for axis, those in by_axis.items() for persona in those}

@@ -16,10 +16,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol, TextIO, cast
 
 if TYPE_CHECKING:
-    from persona_panel.analyses.breakdown import Contested
     from persona_panel.analyses.breakdown.strata import SystemsBy
     from persona_panel.analyses.comparison.result import RunComparison
-    from persona_panel.analyses.fidelity.result import FidelityReport
     from persona_panel.experiments.audit.injection import InjectionAudit
     from persona_panel.experiments.generation.report import GeneratedTexts
     from persona_panel.experiments.keypoints.report import KeyPointReport
@@ -93,14 +91,8 @@ class Renderer(Protocol):
     def render_run_comparison(self, comparison: RunComparison, to: TextIO) -> None:
         """Runs compared with the first of them."""
 
-    def render_fidelity(self, found: FidelityReport, to: TextIO) -> None:
-        """Differences between groups of people, and between the personas that stand for them."""
-
     def render_biases(self, rows: Sequence[Row], ratings: Ratings, to: TextIO) -> None:
         """Biases of the judges who gave these ratings."""
-
-    def render_contested(self, found: Sequence[Contested], top: int, to: TextIO) -> None:
-        """The responses of a run, the most contested first; the first `top` are asked for."""
 
     def render_matches(self, report: MatchReport, to: TextIO) -> None:
         """Critical questions matched with references."""

@@ -13,10 +13,8 @@ from persona_panel.files.documents import as_json
 from persona_panel.files.secrets.visible import say_json
 
 if TYPE_CHECKING:
-    from persona_panel.analyses.breakdown import Contested
     from persona_panel.analyses.breakdown.strata import SystemsBy
     from persona_panel.analyses.comparison.result import ComparedRuns, RunComparison, RunDifference
-    from persona_panel.analyses.fidelity.result import FidelityReport
     from persona_panel.experiments.audit.injection import InjectionAudit
     from persona_panel.experiments.generation.report import GeneratedTexts
     from persona_panel.experiments.keypoints.report import KeyPointReport
@@ -207,25 +205,11 @@ def _nearness(one: ComparedRuns) -> Iterator[dict[str, Any]]:
             yield names | {"statistic": "alt_test_winning_rate"} | rates
 
 
-def render_fidelity(found: FidelityReport, to: TextIO) -> None:
-    """A list of objects, one for each contrast, with the fields of `FidelityContrast`."""
-    write_json([asdict(row) for row in found.rows], to)
-
-
 def render_biases(rows: Sequence[Row], ratings: Ratings, to: TextIO) -> None:
     """As `render_agreement`."""
     from persona_panel.results.conclusions.bias import bias_conclusion
 
     _write_rows(bias_conclusion(rows), rows, to)
-
-
-def render_contested(found: Sequence[Contested], top: int, to: TextIO) -> None:
-    """`conclusion`, a list of sentences, and `responses`, objects with the fields of
-    `Contested`."""
-    from persona_panel.analyses.breakdown.contested import conclusion_on
-
-    responses = [asdict(one) for one in found[:top]]
-    write_json({"conclusion": conclusion_on(found), "responses": responses}, to)
 
 
 def render_matches(report: MatchReport, to: TextIO) -> None:

@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from persona_panel.analyses.comparison.result import RunComparison
-from persona_panel.analyses.fidelity.result import FidelityReport
 from persona_panel.experiments.sweep.plan import SweepPlan
 from persona_panel.experiments.sweep.result import Sweep
 from persona_panel.files.response_batch import Batch
 from persona_panel.plan.panel_plan import PanelPlan
 from persona_panel.reports.gate.comparison_figures import comparison_figures
-from persona_panel.reports.gate.fidelity_figures import fidelity_figures
 from persona_panel.reports.gate.row_figures import row_figures
 from persona_panel.reports.gate.run_figures import run_figures
 from persona_panel.reports.gate.sweep_figures import sweep_figures
@@ -22,7 +20,7 @@ from persona_panel.results.result import Result
 from persona_panel.runs.run import Run
 from persona_panel.statistics.core.table import Row
 
-Gated = Result | Run | Sweep | RunComparison | FidelityReport | Sequence[Row]
+Gated = Result | Run | Sweep | RunComparison | Sequence[Row]
 """Results whose figures may be required."""
 
 
@@ -34,8 +32,8 @@ def check(
     """Whether a result meets requirements such as `composite[my-model] >= 6`.
 
     Args:
-        result: of `score`, `load_run`, `sweep`, `compare` or `persona_fidelity`, the rows
-            of `agree` or `correlate`, or any `Result`.
+        result: of an analysis, `score`, `load_run`, `sweep` or `compare`, or the rows of `agree` or
+            `correlate`.
         requirements: each a figure's name, a comparison and a number, or of a verdict a word;
             docs/how-to/gate.md lists the figures.
         by_point: decide by estimates, not by the unfavourable ends of 95 % intervals.
@@ -54,8 +52,6 @@ def figures_of(result: Gated) -> list[Figure]:
         return run_figures(result)
     if isinstance(result, RunComparison):
         return comparison_figures(result)
-    if isinstance(result, FidelityReport):
-        return fidelity_figures(result.rows)
     return sweep_figures(result) if isinstance(result, Sweep) else row_figures(result)
 
 

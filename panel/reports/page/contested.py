@@ -8,7 +8,7 @@ from math import isnan
 
 import numpy as np
 
-from persona_panel.analyses.breakdown import Contested, contested
+from persona_panel.analyses.contested import Contested, most_contested
 from persona_panel.graphs.records import controls_among
 from persona_panel.runs.run import Run
 from persona_panel.statistics.core.arrays import Array
@@ -61,13 +61,13 @@ class ContestedSection:
 
 def contested_section(run: Run, titles: Mapping[str, str]) -> ContestedSection:
     """The responses by how far personas differ beyond noise (see
-    `persona_panel.analyses.breakdown.contested`); where noise is not known, as with one model, by
+    `persona_panel.analyses.contested`); where noise is not known, as with one model, by
     the standard deviation of their ratings.
 
     `titles` are prompts by their ids; a prompt without one is called by its id.
     """
     spread = _spread(run)
-    found = contested(run) if run.rubric.numeric and run.items else []
+    found = most_contested(run) if run.rubric.numeric and run.items else []
     known = {(one.prompt_id, one.id): one for one in found if one.reason is None}
     rows = {item[:2]: row for row, item in enumerate(run.items)}
     if known:

@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from persona_panel.analyses.calibrate import calibrate_result, established_leads, leads_conclusion
+from persona_panel.analyses.fidelity import fidelity_result
+from persona_panel.analyses.group_contrasts import GroupContrasts
 from persona_panel.analyses.votes import votes_result
 from persona_panel.files.aligned_ratings import align_ratings
 from persona_panel.files.errors import InputError
@@ -17,7 +19,6 @@ from persona_panel.files.selections import inclusion_of
 from persona_panel.reports.page.names import dimension_names
 from persona_panel.results.axis import Axis
 from persona_panel.results.conclusions.correlate import correlate_conclusion, n_claimed
-from persona_panel.results.conclusions.fidelity import contrast_label, fidelity_conclusion
 from persona_panel.results.conclusions.labels import called_by
 from persona_panel.results.conclusions.readings import origin_sentences
 from persona_panel.results.result import Result
@@ -27,7 +28,6 @@ from persona_panel.statistics.core.names import ALL, COMPOSITE
 from persona_panel.statistics.core.options import AnalysisOptions
 from persona_panel.statistics.core.origin import RatingsOrigin
 from persona_panel.statistics.core.table import Ratings, Row
-from persona_panel.statistics.fidelity.contrast import FidelityContrast
 from persona_panel.statistics.humans.calibration import calibrate
 from persona_panel.statistics.humans.ceiling import NOT_COMPARABLE
 from persona_panel.statistics.humans.correlate import correlate
@@ -99,22 +99,14 @@ class AnnotatorTests:
 
 
 @dataclass(frozen=True, slots=True)
-class GroupContrasts:
-    """Contrasts of groups of people and of personas, with what they are called."""
-
-    contrasts: Sequence[tuple[str, FidelityContrast]]
-    conclusion: Sequence[str]
-
-
-@dataclass(frozen=True, slots=True)
 class PeopleSection:
     """What the page shows of people beside the panel.
 
     Attributes:
         rows: all of the comparison.
         results: of analyses of the same ratings, each with a part of its own: corrected means,
-            where means say something, and votes, where there are several judges.
-        fidelity: None where no groups are given.
+            where means say something, votes, where there are several judges, and the contrasts of
+            groups, where these are given.
         dimensions: what dimensions are called, by their ids.
         origin: how people's ratings were read, and how many of their items the run has.
         on_leads: which of the run's established differences people do not show.
@@ -124,7 +116,6 @@ class PeopleSection:
     rows: Sequence[Row]
     tests: AnnotatorTests
     results: Sequence[Result]
-    fidelity: GroupContrasts | None
     dimensions: Mapping[str, str]
     origin: RatingsOrigin | None = None
     on_leads: Sequence[str] = ()
@@ -143,7 +134,7 @@ def people_section(
     *,
     epsilon: float,
     inclusion: Mapping[str, float] | None,
-    fidelity: Sequence[FidelityContrast],
+    fidelity: GroupContrasts | None,
     required: Sequence[str],
 ) -> PeopleSection:
     """People beside the panel of the run in a folder.
@@ -152,8 +143,7 @@ def people_section(
         judges: their names, by their ids.
         epsilon: of the alternative annotator test.
         inclusion: by item, with which probability people were asked for it; all the same if None.
-        fidelity: the contrasts of `persona_panel.analyses.fidelity`, where groups of people are
-            known.
+        fidelity: the contrasts of groups of people; None where groups are not known.
         required: statistics of `correlate` that `rows` are to have beside those that are shown;
             other names are passed over.
 
@@ -185,6 +175,8 @@ def people_section(
     # Of a single judge, or of categories alone, there are no votes to count.
     with suppress(InputError):
         results.append(votes_result(votes_of(run, own, humans, names), labels=dimensions))
+    if fidelity is not None:
+        results.append(fidelity_result(fidelity, labels=dimensions))
     return PeopleSection(
         beside=_beside(rows, panel, people, whole, dimensions, judges),
         rows=rows,
@@ -196,7 +188,6 @@ def people_section(
             several=len({one.dimension for one in tested}) > 1,
         ),
         results=results,
-        fidelity=_contrasts(fidelity, dimensions),
         dimensions=dimensions,
         origin=people.origin,
         on_leads=on_leads,
@@ -232,19 +223,6 @@ def _beside(
         n_people=len(people.raters),
         n_items=len(people.items),
     )
-
-
-def _contrasts(
-    contrasts: Sequence[FidelityContrast], dimensions: Mapping[str, str]
-) -> GroupContrasts | None:
-    if not contrasts:
-        return None
-    found = [
-        replace(one, dimension=dimensions.get(one.dimension, one.dimension)) for one in contrasts
-    ]
-    several = len({one.dimension for one in found}) > 1
-    called = [(contrast_label(one, several), one) for one in found]
-    return GroupContrasts(called, fidelity_conclusion(found))
 
 
 def _tested(rows: Sequence[Row], judges: Mapping[str, str]) -> list[TestedJudge]:

@@ -26,9 +26,9 @@ from persona_panel.reports.page.units import page_units
 from persona_panel.runs.kept_documents import object_if_there
 from persona_panel.runs.run import Run
 from persona_panel.statistics.core.table import Ratings
-from persona_panel.statistics.fidelity.contrast import FidelityContrast
 
 if TYPE_CHECKING:
+    from persona_panel.analyses.group_contrasts import GroupContrasts
     from persona_panel.reports.page.people import PeopleSection
 
 NAME = "report.html"
@@ -90,7 +90,7 @@ def report_of(
     *,
     epsilon: float = EPSILON,
     inclusion: Mapping[str, float] | None = None,
-    fidelity: Sequence[FidelityContrast] = (),
+    fidelity: GroupContrasts | None = None,
     required: Sequence[str] = (),
 ) -> RunReport:
     """The page of a run, with texts and replies where the run has a folder.

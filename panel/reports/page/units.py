@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from persona_panel.analyses.breakdown.contested import unit_of_departures
+from persona_panel.analyses.contested import unit_of_departures
 from persona_panel.runs.run import Run
 from persona_panel.runs.units import unit_of, unit_of_ratings
 

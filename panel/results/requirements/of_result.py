@@ -49,7 +49,7 @@ def _of_cell(table: Table, column: Column, row: Mapping[str, Any]) -> Iterator[F
         yield (
             _of_estimate(about, column, cell)
             if isinstance(cell, Estimate)
-            else _of_plain(about, column, cell)
+            else _of_plain(about, column, cell, row)
         )
     if column.p_figure and not (isnan(cell.least_p) and cell.reason is None):
         about = _about(table, column.p_figure, row)
@@ -105,9 +105,10 @@ def _not_established(cell: Estimate) -> str:
     )
 
 
-def _of_plain(about: Figure, column: Column, cell: Any) -> Figure:
+def _of_plain(about: Figure, column: Column, cell: Any, row: Mapping[str, Any]) -> Figure:
     if column.words:
-        return replace(about, word=str(cell), words=column.words)
+        why = str(row.get("reason") or "")
+        return replace(about, word=str(cell), words=column.words, detail=why)
     if column.kind == "number":
         why = NOT_COMPUTED if isnan(cell) else NO_INTERVAL
         return replace(about, value=float(cell), reason=why)

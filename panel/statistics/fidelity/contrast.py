@@ -4,8 +4,9 @@ what their ratio says."""
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import nan
+from math import isnan, nan
 
+from persona_panel.statistics.core.estimate import Difference, Estimate
 from persona_panel.statistics.fidelity.group_difference import (
     LEAST_PROMPTS,
     PairedGroupDifference,
@@ -16,6 +17,7 @@ from persona_panel.statistics.fidelity.ratio import ratio_interval
 from persona_panel.statistics.fidelity.verdict import FidelityVerdict, verdict_on
 
 CONFIDENCE = 0.95
+_NO_INTERVAL = "it has no interval"
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,23 +29,19 @@ class FidelityContrast:
         stratum: of which items: `all`, a condition, or two with a minus between them (interaction).
         dimension: what was rated; `all` for the whole.
         control: whether people are not expected to differ.
-        human, human_ci_low, human_ci_high: people's difference, paired by item, in points, with its
-            95 % interval; `human_over` says over what.
-        panel, panel_ci_low, panel_ci_high: the personas'; `panel_over` says over what.
-        ratio, ratio_ci_low, ratio_ci_high: panel / human, and Fieller's interval; no ends where
-            people's interval holds 0.
+        human: people's difference, paired by item, in points, with its 95 % interval over prompts
+            (or items) and raters.
+        panel: the personas', over prompts (or items) and models, or raters, where it has these.
+        ratio: panel / human, with Fieller's interval; none where people's interval holds 0.
         verdict: by intervals that are widened for all contrasts of the command (`n_tests`).
         reason: why it is `not measurable`.
-        difference, difference_ci_low, difference_ci_high: panel − human.
+        difference: panel − human.
         exceeds: of a control, whether the interval of the difference, widened, leaves 0 out: the
             personas differ otherwise than people do.
         split_half: correlation over items of people's difference by two halves of the raters.
         n_items: with ratings by people of both groups and by personas of both.
         n_prompts: of how many prompts these items are; 0 where prompts are not known.
         n_raters, n_raters_a, n_raters_b: people who rated them, of both groups and of each.
-        human_over: what people's interval is over: `prompts and raters`, or `items and raters`.
-        panel_over: what the personas' is over: `prompts` or `items`, the same with ` and models` or
-            ` and raters`.
         n_tests: for how many contrasts the verdict is widened.
     """
 
@@ -51,20 +49,12 @@ class FidelityContrast:
     stratum: str
     dimension: str
     control: bool
-    human: float
-    human_ci_low: float
-    human_ci_high: float
-    panel: float
-    panel_ci_low: float
-    panel_ci_high: float
-    ratio: float
-    ratio_ci_low: float
-    ratio_ci_high: float
+    human: Difference
+    panel: Difference
+    ratio: Estimate
     verdict: FidelityVerdict
     reason: str | None
-    difference: float
-    difference_ci_low: float
-    difference_ci_high: float
+    difference: Difference
     exceeds: bool
     split_half: float
     n_items: int
@@ -72,8 +62,6 @@ class FidelityContrast:
     n_raters: int
     n_raters_a: int
     n_raters_b: int
-    human_over: str
-    panel_over: str
     n_tests: int
 
 
@@ -96,7 +84,7 @@ def fidelity_contrast(
     split_half: float = nan,
     n_tests: int = 1,
 ) -> FidelityContrast:
-    """A contrast from the differences of people and personas on the same items.
+    """Return a contrast from the differences of people and personas on the same items.
 
     Args:
         panel: None where nobody stands for a group.
@@ -109,7 +97,7 @@ def fidelity_contrast(
 
     >>> people = group_difference([[1.0, 2, 1, 2, 1]] * 12, [[4.0, 5, 4, 5, 4]] * 12)
     >>> found = fidelity_contrast(ContrastName("left-right"), people, people)
-    >>> found.human, found.ratio, found.verdict
+    >>> found.human.value, found.ratio.value, found.verdict
     (-3.0, 1.0, 'as people')
     """
     level = (1 - CONFIDENCE) / max(n_tests, 1)
@@ -133,27 +121,29 @@ def fidelity_contrast(
         if fewest < LEAST_PROMPTS:
             reason = f"fewer than {LEAST_PROMPTS} prompts have no interval: found {fewest}"
     over = "prompts" if people.over_prompts else "items"
-    low, high = people.interval(CONFIDENCE)
+    people_over = f"{over} and raters"
+    panel_over = over if panel_sample is None else f"{over} and {panel_sample}"
     panel_ends = (nan, nan) if panel is None else panel.interval(CONFIDENCE)
+    n = people.n_prompts if people.over_prompts else people.n_items
+
+    def figure(value: float, ends: tuple[float, float], over: str) -> Difference:
+        why = reason or _NO_INTERVAL if isnan(ends[0]) else None
+        return Difference(value, *ends, level=CONFIDENCE, over=over, n=n, reason=why)
+
     return FidelityContrast(
         contrast=name.contrast,
         stratum=name.stratum,
         dimension=name.dimension,
         control=name.control,
-        human=people.value,
-        human_ci_low=low,
-        human_ci_high=high,
-        panel=nan if panel is None else panel.value,
-        panel_ci_low=panel_ends[0],
-        panel_ci_high=panel_ends[1],
-        ratio=ratio,
-        ratio_ci_low=ends[0],
-        ratio_ci_high=ends[1],
+        human=figure(people.value, people.interval(CONFIDENCE), people_over),
+        panel=figure(nan if panel is None else panel.value, panel_ends, panel_over),
+        ratio=Estimate(
+            ratio, *ends, level=CONFIDENCE, over=people_over, n=n,
+            reason=reason or _NO_INTERVAL if isnan(ends[0]) else None,
+        ),
         verdict=judged.verdict,
         reason=reason,
-        difference=difference,
-        difference_ci_low=apart[0],
-        difference_ci_high=apart[1],
+        difference=figure(difference, apart, people_over),
         exceeds=name.control and (apart_wide[0] > 0 or apart_wide[1] < 0),
         split_half=split_half,
         n_items=people.n_items,
@@ -161,10 +151,8 @@ def fidelity_contrast(
         n_raters=sum(people.n_raters),
         n_raters_a=people.n_raters[0],
         n_raters_b=people.n_raters[1],
-        human_over=f"{over} and raters",
-        panel_over=over if panel_sample is None else f"{over} and {panel_sample}",
         n_tests=n_tests,
-    )
+    )  # fmt: skip
 
 
 def _apart(

@@ -11,10 +11,8 @@ from typing import TYPE_CHECKING, TextIO
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from persona_panel.analyses.breakdown import Contested
     from persona_panel.analyses.breakdown.strata import SystemsBy
     from persona_panel.analyses.comparison.result import RunComparison
-    from persona_panel.analyses.fidelity.result import FidelityReport
     from persona_panel.experiments.audit.injection import InjectionAudit
     from persona_panel.experiments.generation.report import GeneratedTexts
     from persona_panel.experiments.keypoints.report import KeyPointReport
@@ -158,29 +156,12 @@ def render_run_comparison(comparison: RunComparison, to: TextIO) -> None:
     show_run_comparison(comparison, output(to))
 
 
-def render_fidelity(found: FidelityReport, to: TextIO) -> None:
-    """What is established, then people's and personas' differences by contrast."""
-    from persona_panel.reports.formats.terminal.fidelity import show_fidelity
-    from persona_panel.results.console import output
-
-    show_fidelity(found, output(to))
-
-
 def render_biases(rows: Sequence[Row], ratings: Ratings, to: TextIO) -> None:
     """A table for each bias."""
     from persona_panel.reports.formats.terminal.bias import show_biases
     from persona_panel.results.console import output
 
     show_biases(rows, ratings, output(to))
-
-
-def render_contested(found: Sequence[Contested], top: int, to: TextIO) -> None:
-    """How many are contested beyond noise, then each with who stands on which side."""
-    from persona_panel.analyses.breakdown.contested import conclusion_on
-    from persona_panel.reports.formats.terminal.contested import show_contested
-    from persona_panel.results.console import output
-
-    show_contested(found, conclusion_on(found), top, output(to))
 
 
 def render_matches(report: MatchReport, to: TextIO) -> None:

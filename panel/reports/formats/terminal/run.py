@@ -9,15 +9,18 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
-from persona_panel.analyses.breakdown import contested
-from persona_panel.analyses.breakdown.contested import conclusion_on
 from persona_panel.analyses.breakdown.groups import labels_of_personas
-from persona_panel.analyses.breakdown.summary import who_differs
+from persona_panel.analyses.contested import (
+    Contested,
+    contested_conclusion,
+    headline,
+    most_contested,
+)
+from persona_panel.analyses.who_differs import who_differs
 from persona_panel.calls.budget import Spending
 from persona_panel.graphs import Verdict
 from persona_panel.models.catalogue import batched_name, cost
 from persona_panel.models.embedded_weights import NOTICE
-from persona_panel.reports.formats.terminal.contested import apart, headline
 from persona_panel.reports.formats.terminal.leaderboard import score, show_leaderboard
 from persona_panel.reports.formats.terminal.money import spent as spent_in_words
 from persona_panel.reports.formats.terminal.rows import show_conclusion
@@ -27,12 +30,13 @@ from persona_panel.rubrics import Usage
 from persona_panel.runs.composite_wording import composite_told
 from persona_panel.runs.run import Run, share_name
 from persona_panel.statistics.core.coverage import Coverage
-from persona_panel.statistics.core.display import NONE, general, percent
+from persona_panel.statistics.core.display import NONE, general, number, percent, signed
 from persona_panel.statistics.core.ranking import SystemRank
 
 _RESPONSES_SHOWN = 12
 """From more responses on their ranks are in verdicts.csv alone."""
 _CONTESTED_SHOWN = 3
+_NAMED = 3
 _AGAIN = {
     "failed": "failed",
     "skipped": "was skipped",
@@ -108,13 +112,24 @@ def _show_who_differs(run: Run, console: Console) -> None:
         console.print(Text(sentence))
     console.print()
     console.print(Text("Contested responses", "bold"))
-    found, names = contested(run), labels_of_personas(run)
-    for sentence in conclusion_on(found):
+    found, names = most_contested(run), labels_of_personas(run)
+    for sentence in contested_conclusion(found):
         console.print(Text(sentence))
     for one in found[:_CONTESTED_SHOWN]:
         if one.established:
-            console.print(Text(f"{headline(one)}: {apart(one, names)}"))
+            console.print(Text(f"{legible(headline(one))}: {_apart(one, names)}"))
     console.print()
+
+
+def _apart(of: Contested, names: Mapping[str, str]) -> str:
+    """Who stands farthest from the panel, in short: those who do beyond noise; where nobody does by
+    itself, how far personas differ. `names` are the personas' labels by their ids."""
+    if not of.named:
+        return f"spread {number(of.spread)}, no persona by itself beyond noise"
+    order = sorted(of.named, key=lambda persona: -abs(of.departures[persona]))
+    those = [f"{legible(names[name])} {signed(of.departures[name])}" for name in order[:_NAMED]]
+    more = f" and {len(order) - _NAMED} more" if len(order) > _NAMED else ""
+    return f"{', '.join(those)}{more}"
 
 
 def _show_judged(run: Run, console: Console) -> None:

@@ -11,11 +11,10 @@ import pytest
 from persona_panel import Panel, load_run
 from persona_panel.analyses.breakdown import (
     axis_differences,
-    contested,
     model_differences,
     persona_departures,
 )
-from persona_panel.analyses.breakdown.contested import reasons
+from persona_panel.analyses.contested import most_contested, reasons
 from persona_panel.files.response_batch import Item
 from persona_panel.graphs import Judge, Response
 from persona_panel.personas import Persona
@@ -79,7 +78,7 @@ def test_without_axes_there_is_nothing_to_compare() -> None:
     run = a_run(a_dimension("clarity"))
     run.personas = ()
     assert axis_differences(run).differences == ()
-    assert contested(run, 1)[0].why
+    assert most_contested(run, 1)[0].why
 
 
 def test_models_are_those_of_the_judges() -> None:
@@ -122,7 +121,7 @@ def test_a_contested_response_says_why() -> None:
     run = a_run(a_dimension("clarity"), a_dimension("depth"))
     run.ratings[3, 0:2, 1] += 3
     run.ratings[3, 6:8, 1] -= 3
-    first, second = contested(run, 2)
+    first, second = most_contested(run, 2)
     assert (first.prompt_id, first.id) == ("p1", "new")
     assert first.established
     assert {"ann", "dan"} <= set(first.named)
@@ -141,7 +140,7 @@ def test_dimensions_on_different_scales_count_as_shares() -> None:
     run = a_run(a_dimension("clarity"), narrow)
     run.ratings[..., 1] /= 10
     run.ratings[3, 0:2, 1] += 0.9
-    first = contested(run, 1)[0]
+    first = most_contested(run, 1)[0]
     assert (first.prompt_id, first.id) == ("p1", "new")
     assert first.by_dimension["depth"] == pytest.approx(0.45, abs=0.15)
     assert persona_departures(run).by_dimension[0].reason is Reason.OTHER_SCALE
@@ -153,7 +152,7 @@ def test_of_categories_alone_no_response_is_contested() -> None:
     """There is no dimension with numbers: each response has that reason, as has the figure."""
     run = a_run(KIND)
     run.ratings[:] = 0
-    assert {one.reason for one in contested(run)} == {Reason.NO_NUMBERS}
+    assert {one.reason for one in most_contested(run)} == {Reason.NO_NUMBERS}
     assert "no dimension with numbers" in run.plot.contested(2).caption
 
 

@@ -11,14 +11,14 @@ import pytest
 from scipy.stats import ttest_1samp, ttest_ind
 
 from persona_panel import InputError, Panel, Persona, load_run
-from persona_panel.analyses.breakdown import contested
 from persona_panel.analyses.breakdown.strata import (
     StratumContrast,
     SystemsBy,
     column_of,
     systems_by,
 )
-from persona_panel.analyses.breakdown.summary import who_differs
+from persona_panel.analyses.contested import most_contested
+from persona_panel.analyses.who_differs import who_differs
 from persona_panel.files.documents import as_json
 from persona_panel.graphs import Response
 from persona_panel.graphs.aggregate import aggregate
@@ -184,7 +184,7 @@ def test_the_summary_says_who_differs(run: Run) -> None:
     again = run.summary()
     assert any(one.startswith("Axes: x rates") for one in again["differs"])
     assert any(" Ann rates old 0.33 points higher" in one for one in again["differs"])
-    found = [one for one in contested(run) if one.established]
+    found = [one for one in most_contested(run) if one.established]
     told = again["contested"]
     assert [one["id"] for one in told["responses"]] == [one.id for one in found[:10]]
     assert told["responses"][0]["why"]

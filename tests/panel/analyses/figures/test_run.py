@@ -11,7 +11,8 @@ import pytest
 from matplotlib.text import Text
 
 from persona_panel import CategoryScale, Dimension, Panel, Persona, Response, Rubric, Run, Scale
-from persona_panel.analyses.breakdown import contested, persona_departures
+from persona_panel.analyses.breakdown import persona_departures
+from persona_panel.analyses.contested import most_contested
 from persona_panel.files.response_batch import Item
 from persona_panel.graphs import Judge, Judgment
 from persona_panel.graphs.aggregate import aggregate
@@ -257,7 +258,7 @@ def test_contested_responses_are_drawn_with_every_persona() -> None:
     """The widest first, each persona at its departure with the marker of its axis, filled where it
     alone is beyond noise; the furthest on both sides are named."""
     run = of_axes(a_run())
-    first, second = contested(run, 2)
+    first, second = most_contested(run, 2)
     figure = run.plot.contested(2)
     (axis,) = figure.axes
     stars = ["* " if one.established else "" for one in (first, second)]
@@ -284,7 +285,7 @@ def test_a_persona_alone_contests_nothing() -> None:
     alone = Run(run.items, run.titles, JUDGES[:1], RUBRIC, prices={"m:one": None}, seed=0)
     figure = alone.plot.contested()
     assert [text.get_text() for text in figure.axes[0].texts] == ["no value"] * 2
-    assert f"Of some no noise is known: {contested(alone)[0].reason}." in figure.caption
+    assert f"Of some no noise is known: {most_contested(alone)[0].reason}." in figure.caption
 
 
 def test_strengths_are_drawn_with_their_intervals() -> None:

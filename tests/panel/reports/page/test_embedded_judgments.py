@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from persona_panel.analyses.breakdown import contested
-from persona_panel.analyses.breakdown.summary import who_differs
+from persona_panel.analyses.contested import most_contested
+from persona_panel.analyses.who_differs import who_differs
 from persona_panel.reports.page.embedded import embedded
 from persona_panel.runs.collected import judgment_of_row
 from tests.helpers.marked_texts import marked_model, marked_run
@@ -29,11 +29,11 @@ def test_what_was_computed_is_forgotten_with_a_judgment(tmp_path: Path) -> None:
     Bob, with two replicates, comes to rate one response far above Ann."""
     texts = {name: f"[4,5] {name}" for name in "abcde"}
     run = marked_run(tmp_path / "run", texts, marked_model(), replicates=2)
-    before, ranked = who_differs(run), contested(run)
+    before, ranked = who_differs(run), most_contested(run)
     assert who_differs(run) == before
-    assert contested(run) == ranked
-    assert contested(run, top=1) == ranked[:1]
+    assert most_contested(run) == ranked
+    assert most_contested(run, top=1) == ranked[:1]
     for judge in run.judges:
         if judge.persona == "bob":
             run.add(judgment_of_row(run.items[0], judge, [9.0, 10.0 - judge.replicate], run.rubric))
-    assert contested(run) != ranked
+    assert most_contested(run) != ranked

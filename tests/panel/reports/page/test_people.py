@@ -143,10 +143,12 @@ def test_the_page_has_what_the_commands_say(files: dict[str, str], tmp_path: Pat
     ends = f"[{source['votes']['low']:.2f}, {source['votes']['high']:.2f}]"
     assert line.startswith(f"personas {source['votes']['value']:.2f} {ends}")
     assert "Effective number of votes of 2 judges: Good opening speech" in html
-    [contrast] = json.loads(run("fidelity", *both, *groups, "--json").stdout)
+    contrasts = json.loads(run("fidelity", *both, *groups, "--json").stdout)["tables"]
+    [contrast] = contrasts["contrasts"]
     [line] = cells(html, "Do personas differ as people do?")
-    ends = f"[{contrast['ratio_ci_low']:.2f}, {contrast['ratio_ci_high']:.2f}]"
-    assert f"{contrast['ratio']:.2f} {ends} {contrast['verdict']}" in line
+    ratio = contrast["ratio"]
+    ends = f"[{ratio['low']:.2f}, {ratio['high']:.2f}]"
+    assert f"{ratio['value']:.3f} {ends} {contrast['verdict']}" in line
     assert run("report", *both, "--out", str(out)).exit_code == 0
     assert "Do personas differ as people do?" not in out.read_text("utf-8")
 

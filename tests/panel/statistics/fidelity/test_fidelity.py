@@ -173,14 +173,14 @@ def test_verdicts_are_widened_for_their_number_and_intervals_are_not() -> None:
     assert alone.verdict == "exaggerated"
     assert of_many.verdict == "not measurable"
     assert of_many.reason == "people's interval, widened for 1,000 contrasts, holds 0"
-    assert (alone.ratio_ci_low, alone.human_ci_low) == (of_many.ratio_ci_low, of_many.human_ci_low)
+    assert (alone.ratio.low, alone.human.low) == (of_many.ratio.low, of_many.human.low)
 
 
 def test_people_themselves_are_as_people() -> None:
     """A panel of the people's own ratings has a ratio of 1 and no excess."""
     a, b = people(200, 30, shift=-1.0)
     found = fidelity_contrast(ContrastName("a-b"), *(group_difference(a, b),) * 2)
-    assert (found.ratio, found.difference, found.verdict) == (1.0, 0.0, "as people")
+    assert (found.ratio.value, found.difference.value, found.verdict) == (1.0, 0.0, "as people")
 
 
 def test_a_control_on_which_personas_differ_and_people_do_not() -> None:
@@ -197,8 +197,8 @@ def test_a_control_on_which_personas_differ_and_people_do_not() -> None:
 def test_nobody_stands_for_a_group() -> None:
     """People's difference is there, the rest is undefined, and the reason says so."""
     found = fidelity_contrast(ContrastName("a-b"), group_difference(*people()), None)
-    assert math.isnan(found.panel)
-    assert not math.isnan(found.human_ci_low)
+    assert math.isnan(found.panel.value)
+    assert not math.isnan(found.human.low)
     assert found.reason == "no persona stands for one of its groups"
 
 
@@ -255,7 +255,7 @@ def test_as_people_is_shown_by_the_ninety_percent_interval() -> None:
     panel = group_difference(1.1 * a.mean(1)[:, None], 1.1 * b.mean(1)[:, None], sampled=False)
     found = fidelity_contrast(ContrastName("a-b"), theirs, panel)
     ends = ratio_interval(panel, theirs, 0.9)
-    assert ends[1] < 2 < found.ratio_ci_high
+    assert ends[1] < 2 < found.ratio.high
     assert found.verdict == "as people"
 
 
@@ -333,13 +333,13 @@ def test_few_prompts_have_no_interval_and_say_so() -> None:
     assert math.isnan(group_difference(a[:9], b[:9], prompts=five[:9]).interval()[0])
     refused, known = (fidelity_contrast(ContrastName("a-b"), one, one) for one in found)
     assert refused.reason == "fewer than 5 prompts have no interval: found 4"
-    assert (math.isnan(refused.panel_ci_low), math.isnan(refused.ratio_ci_low)) == (True, True)
+    assert (math.isnan(refused.panel.low), math.isnan(refused.ratio.low)) == (True, True)
     assert (refused.verdict, known.verdict) == ("not measurable", "as people")
-    assert (known.n_prompts, known.human_over, known.panel_over) == (
+    assert (known.n_prompts, known.human.over, known.panel.over) == (
         5, "prompts and raters", "prompts",
     )  # fmt: skip
     plain = fidelity_contrast(ContrastName("a-b"), group_difference(a, b), None)
-    assert (plain.n_prompts, plain.human_over) == (0, "items and raters")
+    assert (plain.n_prompts, plain.human.over) == (0, "items and raters")
     strata = np.where(np.arange(40) < 20, 1, -1)
     mixed = np.where(strata > 0, five, four + 10)
     assert math.isnan(group_difference(a, b, strata, prompts=mixed).interval()[0])

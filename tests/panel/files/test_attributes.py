@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from persona_panel.analyses.fidelity.condition import NotANumber, WrongCondition, parse_condition
+from persona_panel.files.attributes import NotANumber, WrongCondition, parse_condition
 
 ANN = {"age": "61", "gender": "Woman", "race": "Black or African American", "city": None}
 

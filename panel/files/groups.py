@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
 
-from persona_panel.analyses.fidelity.condition import (
+from persona_panel.files.attributes import (
     AttributeCondition,
     WrongCondition,
     parse_condition,
@@ -42,7 +42,7 @@ class HumanGroup(BaseModel):
     """A group of people, and the personas that stand for it.
 
     Attributes:
-        condition: on people's attributes; see `persona_panel.analyses.fidelity.condition`.
+        condition: on people's attributes; see `persona_panel.files.attributes`.
         personas: their ids in a run, or raters of a file of ratings; none where people alone are
             looked at.
     """

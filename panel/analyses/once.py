@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
-from persona_panel.runs.run import Run
+if TYPE_CHECKING:
+    from persona_panel.runs.run import Run
 
 _Found = TypeVar("_Found")
 
 
 def once_per_run(function: Callable[[Run], _Found]) -> Callable[[Run], _Found]:
-    """The function, which for a run is called once, until a judgment is added or `random` set."""
+    """Make a function that for a run is called once, until a judgment is added or `random` set."""
 
     @wraps(function)
     def found(run: Run) -> _Found:

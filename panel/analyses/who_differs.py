@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import asdict, replace
 from typing import Any
 
-from persona_panel.analyses.breakdown.contested import conclusion_on, contested
 from persona_panel.analyses.breakdown.groups import (
     axis_differences,
     labels_of_personas,
     model_differences,
 )
 from persona_panel.analyses.breakdown.personas import persona_departures
+from persona_panel.analyses.contested import contested_conclusion, most_contested
 from persona_panel.results.conclusions.breakdown import (
     groups,
     personas_and_responses,
@@ -29,12 +29,12 @@ def differs_document(run: Run) -> dict[str, Any]:
     of, or where nothing was scored."""
     if not (run.rubric.numeric and run.coverage.scored) or not (said := who_differs(run)):
         return {}
-    found = contested(run)
+    found = most_contested(run)
     shown = [one for one in found if one.established][:_CONTESTED]
     return {
         "differs": said,
         "contested": {
-            "conclusion": conclusion_on(found),
+            "conclusion": contested_conclusion(found),
             "responses": [asdict(one) for one in shown],
         },
     }

@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from persona_panel import Panel, Persona, Response
-from persona_panel.cli.contested import contested
-from persona_panel.results.conclusions.contested import contested_conclusion
+from persona_panel import Panel, Persona, Response, contested, load_run
+from persona_panel.analyses.contested import Contested, contested_conclusion
+from persona_panel.cli.main import command
 from persona_panel.rubrics import ModelRequest
+from persona_panel.statistics.core.statistic import Reason
 from persona_panel.testing import ScriptedModel
 
 PERSONAS = [
@@ -54,11 +55,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_the_contested_response_is_first_with_its_reasons(folder: Path) -> None:
     """Of six texts the one on which left and right part is named, with who is on which side."""
-    result = CliRunner().invoke(contested, [str(folder), "--top", "1"])
+    result = CliRunner().invoke(command, ["contested", str(folder), "--top", "1"])
     assert result.exit_code == 0, result.output
-    assert "1 of 6 responses is contested" in result.output
-    assert re.search(r"1\. s, p-\w+/b \(Why\?\)\n", result.output)
-    assert "Above the panel are " in result.output
+    assert result.output.startswith("1 of 6 responses is contested")
+    assert re.search(r"\n *s, p-\w+/b \(Why\?\) +\d\.\d\d ", result.output)
+    assert "bove the panel are " in result.output
     assert re.search(r"\bAnn \(\+[12]\.\d\d\)", result.output)
     assert re.search(
         r"On average left personas are \d\.\d\d points above right ones on it: 2 of the 2 left "
@@ -68,23 +69,48 @@ def test_the_contested_response_is_first_with_its_reasons(folder: Path) -> None:
     assert "5 more responses: --top 6" in result.output
 
 
-def test_json_has_the_fields_and_no_more_than_asked_for(folder: Path) -> None:
-    """`--top 2` gives two objects; what could not be said would be null."""
-    result = CliRunner().invoke(contested, [str(folder), "--top", "2", "--json"])
+def test_json_has_the_figures_and_no_more_than_asked_for(folder: Path) -> None:
+    """`--top 2` gives two objects, with each persona's departure; what names one response is an
+    estimate whose p-value is adjusted over all six."""
+    result = CliRunner().invoke(command, ["contested", str(folder), "--top", "2", "--json"])
     document = json.loads(result.output)
-    assert document["responses"][0]["id"] == "b"
-    assert document["responses"][0]["title"] == "Why?"
-    assert len(document["responses"]) == 2
-    assert document["responses"][0]["established"]
+    tables = document["tables"]
+    first = tables["responses"][0]
+    assert (first["id"], first["title"], len(tables["responses"])) == ("b", "Why?", 2)
+    assert first["established"]
+    assert first["spread"]["p"] < first["spread"]["p_adjusted"] < 0.05
+    departures = {
+        row["persona"]: row["departure"] for row in tables["departures"] if row["id"] == "b"
+    }
+    assert departures["ann"] > 1
+    assert departures["dan"] < -1
+    assert [row["dimension"] for row in tables["dimensions"]] == ["good_opening"] * 2
+    assert tables["counts"] == [{"responses": 6, "tested": 6, "contested": 1}]
     assert document["conclusion"][0].startswith("1 of 6 responses is contested")
+
+
+def test_a_requirement_names_how_many_are_contested(folder: Path) -> None:
+    """One is: none is not met and ends with 3; a run is taken in place of its folder."""
+    for bound, status in ((1, 0), (0, 3)):
+        words = ["contested", str(folder), "--require", f"contested_responses <= {bound}"]
+        assert CliRunner().invoke(command, words).exit_code == status
+    assert contested(load_run(folder), top=None)["responses"].rows[0]["id"] == "b"
+
+
+def response(reason: Reason | None = None, *, established: bool = False) -> Contested:
+    return Contested(
+        "p", "r", "s", "Why?", 1.0, {}, 0.5, 0.01, 0.04, established, {}, (), (), reason
+    )
 
 
 def test_what_cannot_be_said_has_its_reason() -> None:
     """Nothing tested, nothing established, and some untested."""
-    assert contested_conclusion(0, 0, ("why",)) == (
-        "Which responses are contested cannot be said: why."
-    )
-    assert "on none of 3 do personas differ" in contested_conclusion(0, 3, ())
-    assert contested_conclusion(2, 3, ("few",)).endswith(
-        "Not every response could be tested (few)."
-    )
+    few = response(Reason.FEW_RATERS)
+    assert contested_conclusion([few]) == [
+        f"Which responses are contested cannot be said: {Reason.FEW_RATERS}."
+    ]
+    (said,) = contested_conclusion([response()] * 3)
+    assert "on none of 3 do personas differ" in said
+    (said,) = contested_conclusion([response(established=True)] * 2 + [response(), few])
+    assert said.startswith("2 of 3 responses are contested")
+    assert said.endswith(f"Not every response could be tested ({Reason.FEW_RATERS}).")

@@ -15,7 +15,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from persona_panel import Panel, PersonaSet, Response, load_definition
-from persona_panel.cli.fidelity import fidelity
+from persona_panel.cli.main import command
 from persona_panel.personas import shipped
 from persona_panel.rubrics import ModelRequest
 from persona_panel.testing import ScriptedModel
@@ -76,34 +76,36 @@ def run(folder: Path, *more: str, **other: str) -> Result:
     names = {**names, "groups": "groups.yaml", **other}
     given = {name: str(folder / file) for name, file in names.items()}
     options = [part for name in list(given)[1:] for part in (f"--{name}", given[name])]
-    return CliRunner().invoke(fidelity, [given["panel"], *options, *more])
+    return CliRunner().invoke(command, ["fidelity", given["panel"], *options, *more])
 
 
-def test_json_is_a_list_with_a_row_for_each_contrast(files: Path) -> None:
+def rows_in(stdout: str) -> list[dict[str, Any]]:
+    """The contrasts of a document."""
+    rows: list[dict[str, Any]] = json.loads(stdout)["tables"]["contrasts"]
+    return rows
+
+
+def test_json_has_a_row_for_each_contrast(files: Path) -> None:
     """Threefold differences are found as exaggerated, people's is about -1, an interaction that is
     none is not measurable, and a control without personas has people's difference alone."""
     result = run(files, "--json")
     assert result.exit_code == 0, result.output
-    rows = json.loads(result.stdout)
+    rows = rows_in(result.stdout)
     assert [(row["contrast"], row["stratum"], row["control"]) for row in rows] == [
         ("left-right", "all", False),
         ("left-right", "side = near", False),
         ("left-right", "(side = near) - (side = far)", False),
         ("women-men", "all", True),
     ]
-    fields = {
-        "contrast", "stratum", "human", "human_ci_low", "human_ci_high", "panel", "panel_ci_low",
-        "panel_ci_high", "ratio", "ratio_ci_low", "ratio_ci_high", "verdict", "n_items", "n_raters",
-    }  # fmt: skip
-    assert all(fields <= set(row) for row in rows)
     whole, near, interaction, control = rows
-    assert whole["human_ci_low"] < -1 < whole["human_ci_high"]
-    assert whole["panel"] == pytest.approx(-3, abs=0.1)
-    assert 1 < whole["ratio_ci_low"] < whole["ratio"] < whole["ratio_ci_high"]
+    assert whole["human"]["low"] < -1 < whole["human"]["high"]
+    assert whole["panel"]["value"] == pytest.approx(-3, abs=0.1)
+    assert 1 < whole["ratio"]["low"] < whole["ratio"]["value"] < whole["ratio"]["high"]
     assert [row["verdict"] for row in rows[:2]] == ["caricature"] * 2
     assert (whole["n_items"], whole["n_raters"], near["n_items"]) == (90, 40, 45)
-    assert (interaction["verdict"], interaction["ratio_ci_low"]) == ("not measurable", None)
-    assert (control["panel"], control["verdict"]) == (None, "not measurable")
+    assert (interaction["verdict"], interaction["ratio"].get("low")) == ("not measurable", None)
+    assert (control["panel"]["value"], control["verdict"]) == (None, "not measurable")
+    assert control["panel"]["reason"] == control["reason"]
     assert (control["n_raters_a"], control["n_raters_b"]) == (20, 20)
     assert abs(whole["split_half"]) < 0.3
 
@@ -117,11 +119,11 @@ def test_the_conclusion_comes_first(files: Path, monkeypatch: pytest.MonkeyPatch
     assert max(map(len, lines)) <= 80
     said = " ".join(result.stdout.split())
     assert said.startswith(
-        "The personas are a caricature on left-right and left-right (side = near)"
+        "The personas are a caricature on left - right and left - right (side = near)"
     )
     assert "use means over many items only" in said
     assert said.index("a caricature") < said.index("Differences between groups")
-    assert "Not measurable: women-men: no persona stands for one of its groups." in said
+    assert "Undefined: personas (women - men); ratio (women - men): no persona stands for" in said
 
 
 @pytest.mark.parametrize("name", ["csv", "latex", "markdown"])
@@ -139,7 +141,11 @@ def test_other_formats_have_the_same_table(files: Path, name: str) -> None:
         ("fidelity[left-right] == as people", 3, "is not met: caricature."),
         ("fidelity[left - right] == caricature", 0, "is met: caricature."),
         ('fidelity[left-right, "side = near"] != reversed', 0, "is met: caricature."),
-        ("fidelity_ratio[left-right] > 1", 0, "is met: 2.97 (95 % interval 2."),
+        (
+            "fidelity_ratio[left-right] > 1",
+            0,
+            "is met: 2.97 (95 % interval over items and raters 2.",
+        ),
         ("fidelity_ratio[left-right] < 2", 3, "the whole interval is at or above 2."),
         ("fidelity[left-right] != carricature", 2, "expected one of caricature;"),
         ("fidelity[left-right] > 2", 2, "expected == or != and one of as people, "),
@@ -163,17 +169,17 @@ def test_topics_are_prompts(files: Path, tmp_path: Path) -> None:
         write(tmp_path / f"{name}.csv", ["item", "rater", "score", "side", "topic"], rows)
     ten, options = str(tmp_path / "ten.csv"), ("--map-human", "prompt=topic,score=score")
     plain, whole = (
-        json.loads(run(files, *more, "--json", human=ten).stdout)[0] for more in ((), options)
+        rows_in(run(files, *more, "--json", human=ten).stdout)[0] for more in ((), options)
     )
     assert (plain["n_prompts"], whole["n_prompts"], whole["n_items"]) == (0, 10, 90)
-    assert (plain["human_over"], plain["panel_over"]) == ("items and raters", "items")
-    assert (whole["human_over"], whole["panel_over"]) == ("prompts and raters", "prompts")
-    assert whole["human"] == plain["human"]
-    assert whole["human_ci_low"] != plain["human_ci_low"]
-    assert whole["panel_ci_low"] != plain["panel_ci_low"]
+    assert (plain["human"]["over"], plain["panel"]["over"]) == ("items and raters", "items")
+    assert (whole["human"]["over"], whole["panel"]["over"]) == ("prompts and raters", "prompts")
+    assert whole["human"]["value"] == plain["human"]["value"]
+    assert whole["human"]["low"] != plain["human"]["low"]
+    assert whole["panel"]["low"] != plain["panel"]["low"]
     required = ("--require", "human_difference[left-right] < 0")
     said = " ".join(run(files, *options, *required, human=ten).output.split())
-    assert "people's over prompts and raters, the personas' over prompts;" in said
+    assert "People's intervals are over prompts and raters, the personas' over prompts;" in said
     assert "10 prompts" in said
     assert "No prompts are named" not in said
     assert "No prompts are named, so the intervals take items" in " ".join(
@@ -184,7 +190,7 @@ def test_topics_are_prompts(files: Path, tmp_path: Path) -> None:
     rows = [[*line, line[0]] for line in lines]
     write(tmp_path / "own.csv", ["item", "rater", "score", "prompt"], rows)
     own = run(files, *options, "--json", panel=str(tmp_path / "own.csv"), human=ten)
-    assert json.loads(own.stdout)[0] == whole
+    assert rows_in(own.stdout)[0] == whole
     one = run(files, *options, human=str(tmp_path / "one.csv"))
     assert "All items are of one prompt" in " ".join(one.output.split())
 
@@ -193,7 +199,7 @@ def test_strata_come_from_a_file_of_items(files: Path) -> None:
     """`--items` gives the attributes of items that no file of ratings has; without it the error
     names the attribute and those that there are."""
     there = run(files, "--items", str(files / "items.csv"), "--json", human="plain.csv")
-    assert json.loads(there.stdout)[1]["n_items"] == 45
+    assert rows_in(there.stdout)[1]["n_items"] == 45
     without = run(files, human="plain.csv")
     assert without.exit_code == 2
     assert "found the attribute 'side'; expected one of rater, score" in without.stderr
@@ -229,9 +235,9 @@ def test_a_run_of_the_political_set(files: Path, tmp_path: Path) -> None:
         human="plain.csv",
     )  # fmt: skip
     assert result.exit_code == 0, result.output
-    whole, near, _ = json.loads(result.stdout)
-    assert (whole["panel"], whole["panel_ci_low"]) == (-1.0, -1.0)
-    assert (whole["panel_over"], whole["dimension"]) == ("items and models", "offensiveness")
+    whole, near, _ = rows_in(result.stdout)
+    assert (whole["panel"]["value"], whole["panel"]["low"]) == (-1.0, -1.0)
+    assert (whole["panel"]["over"], whole["dimension"]) == ("items and models", "offensiveness")
     assert (near["n_items"], whole["verdict"]) == (45, "as people")
     lines = (files / "plain.csv").read_text().replace(",r0,", ",r0,1")
     (tmp_path / "plain.csv").write_text(lines)
@@ -365,18 +371,18 @@ def test_only_items_that_both_sides_rated_count(files: Path, tmp_path: Path) -> 
         "\n".join(line for line in rest if line.partition(",")[0] not in names) + "\n"
     )
     partial, whole = (
-        json.loads(run(files, "--json", panel=str(tmp_path / "panel.csv"), human=people).stdout)[0]
+        rows_in(run(files, "--json", panel=str(tmp_path / "panel.csv"), human=people).stdout)[0]
         for people in ("people.csv", str(tmp_path / "people.csv"))
     )
     assert partial["n_items"] == whole["n_items"] == 70
-    assert partial["human"] == pytest.approx(whole["human"])
+    assert partial["human"]["value"] == pytest.approx(whole["human"]["value"])
 
 
 def test_groups_may_be_called_by_numbers(files: Path, tmp_path: Path) -> None:
     """YAML reads 1990 as a number; the contrast is called by both names."""
     text = GROUPS.replace("left:", "1990:").replace("left -", "1990 -")
     (tmp_path / "groups.yaml").write_text(text)
-    rows = json.loads(run(files, "--json", groups=str(tmp_path / "groups.yaml")).stdout)
+    rows = rows_in(run(files, "--json", groups=str(tmp_path / "groups.yaml")).stdout)
     assert rows[0]["contrast"] == "1990-right"
 
 
@@ -388,7 +394,7 @@ def test_raters_without_a_line_are_left_out_and_counted(files: Path, tmp_path: P
     result = run(files, raters=str(tmp_path / "raters.csv"))
     assert result.exit_code == 0, result.output
     assert "2 of 40 raters have no line in" in " ".join(result.stdout.split())
-    rows = json.loads(run(files, "--json", raters=str(tmp_path / "raters.csv")).stdout)
+    rows = rows_in(run(files, "--json", raters=str(tmp_path / "raters.csv")).stdout)
     assert rows[0]["n_raters"] == 37
 
 
@@ -463,8 +469,9 @@ def test_public_ratings_have_their_differences(
         human=str(data / "ratings.csv"), raters=str(data / "raters.csv"),
     )  # fmt: skip
     assert result.exit_code == 0, result.output
-    [row] = json.loads(result.stdout)
+    [row] = rows_in(result.stdout)
     value, low, high = expected
-    assert row["human"] == pytest.approx(value, abs=0.0006)
-    assert (row["human_ci_low"], row["human_ci_high"]) == pytest.approx((low, high), abs=0.035)
+    human = row["human"]
+    assert human["value"] == pytest.approx(value, abs=0.0006)
+    assert (human["low"], human["high"]) == pytest.approx((low, high), abs=0.035)
     assert -0.2 < row["split_half"] < 0.2

@@ -1,38 +1,44 @@
-"""`persona_fidelity`: groups of people and the personas that stand for them, compared."""
+"""Groups of people and the personas that stand for them, contrasted on the same items."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar, cast
 
 import numpy as np
 
-from persona_panel.analyses.fidelity.attributes import (
+from persona_panel.analyses.inputs import (
+    RatingsSource,
+    folder_of,
+    input_name,
+    opened_people,
+    opened_ratings,
+)
+from persona_panel.files.aligned_ratings import align_ratings
+from persona_panel.files.attributes import (
     AttributeTable,
+    AttributeValues,
     item_attributes,
     meeting,
     rater_attributes,
-    run_attributes,
+    value_of,
     values_of,
 )
-from persona_panel.analyses.fidelity.comparable_ratings import comparable_ratings
-from persona_panel.analyses.fidelity.groups import GroupContrast, GroupFile, load_groups
-from persona_panel.analyses.fidelity.notes import (
-    RATERS_NAMED,
-    of_prompts,
-    of_the_same_people,
-    themselves,
-)
-from persona_panel.analyses.fidelity.result import FidelityReport
-from persona_panel.files.aligned_ratings import load_human_ratings
 from persona_panel.files.errors import Fault, InputError
+from persona_panel.files.groups import GroupContrast, GroupFile, load_groups
 from persona_panel.files.people_scales import GivenScale
-from persona_panel.files.ratings import load_ratings
-from persona_panel.files.records import ColumnMapping, Source, name_of
+from persona_panel.files.records import ColumnMapping, Source
 from persona_panel.files.wording import did_you_mean, shown, some
+from persona_panel.runs.kept_responses import kept_lines
+from persona_panel.runs.kept_texts import RESPONSES
+from persona_panel.runs.run import Run
 from persona_panel.statistics.core.arrays import Array, IntArray, row_means
+from persona_panel.statistics.core.coverage import Coverage
+from persona_panel.statistics.core.display import counted, general
+from persona_panel.statistics.core.names import ALL
+from persona_panel.statistics.core.origin import RatingsOrigin
 from persona_panel.statistics.core.table import Ratings
 from persona_panel.statistics.fidelity.contrast import (
     ContrastName,
@@ -47,12 +53,34 @@ from persona_panel.statistics.fidelity.group_difference import (
 )
 from persona_panel.statistics.fidelity.split_half import split_half
 
+_RATERS_NAMED = 8
+"""How many raters or personas a note or a fault has by name."""
+
 T = TypeVar("T")
 
 
-def persona_fidelity(
-    panel: str | Path,
-    human: Source,
+@dataclass(frozen=True, slots=True)
+class GroupContrasts:
+    """People's and personas' differences between groups.
+
+    Attributes:
+        rows: one for each contrast, stratum and dimension, null controls last.
+        names: what people read in place of a contrast such as `left-right`: `left - right`.
+        notes: what was left out.
+        coverage: how many judgments the panel's run has, and lacks; see `Ratings`.
+        people: how people's ratings were read, and how many of their items the panel has.
+    """
+
+    rows: tuple[FidelityContrast, ...]
+    names: Mapping[str, str]
+    notes: tuple[str, ...]
+    coverage: Coverage | None
+    people: RatingsOrigin | None
+
+
+def group_contrasts(
+    panel: RatingsSource,
+    human: RatingsSource,
     raters: Source,
     groups: str | Path | GroupFile,
     *,
@@ -62,35 +90,16 @@ def persona_fidelity(
     human_mapping: ColumnMapping | None = None,
     human_scale: GivenScale | None = None,
     allow_unmatched: bool = False,
-) -> FidelityReport:
-    """How far personas differ, compared with how far the people they stand for do.
+) -> GroupContrasts:
+    """Return how far personas differ, and how far the people they stand for do.
 
-    Intervals take prompts as their sample where these are known and fewer than items (those of a
-    run, or a column `prompt` of either file, which may hold topics), else items.
-
-    Args:
-        panel: the folder of a run, or a file of ratings.
-        human: people's ratings of the same items, as `load_ratings` reads them.
-        raters: a file with `rater` and people's attributes.
-        groups: the file of groups and contrasts, or what was read from it.
-        items: a file with `item` and attributes of items; without it they are a run's metadata and
-            the further columns of the files of ratings.
-        dimension: which one is compared; people's ratings that name none are of it. Without it, all
-            that both have.
-        mapping, human_mapping: of columns of `panel` and `human` that have other names.
-        human_scale, allow_unmatched: of people's ratings; see `load_aligned_ratings`.
-
-    Raises:
-        InputError: anything is wrong with a file, a condition names an attribute that there is not,
-            or nobody meets it, or a persona is not there; lists every fault.
+    Args and errors are those of `persona_panel.analyses.fidelity.fidelity`.
     """
     file = "groups" if isinstance(groups, GroupFile) else str(groups)
     faults: list[Fault] = []
-    ours = _read(lambda: load_ratings(panel, mapping=mapping), faults)
+    ours = _read(lambda: opened_ratings(panel, mapping), faults)
     theirs = _read(
-        lambda: load_human_ratings(
-            human, human_mapping, human_scale=human_scale, allow_unmatched=allow_unmatched
-        ),
+        lambda: opened_people(human, human_mapping, human_scale, allow_unmatched=allow_unmatched),
         faults,
     )
     table = _read(lambda: rater_attributes(raters), faults)
@@ -99,11 +108,11 @@ def persona_fidelity(
         grouped = _read(lambda: load_groups(str(groups)), faults)
     if faults:
         raise InputError(faults)
-    names = str(panel), name_of(human)
+    names = input_name(panel, "the panel's ratings"), input_name(human, "the human ratings")
     coverage = ours.coverage
-    ours, theirs = comparable_ratings(ours, theirs, names, dimension)
-    conditions = [cond for one in _all(grouped) for cond in one.strata]
-    wanted = dict.fromkeys(name for one in conditions for name in one.attributes)
+    ours, theirs = _comparable(ours, theirs, names, dimension)
+    conditions = [condition for each in _all(grouped) for condition in each.strata]
+    wanted = dict.fromkeys(name for each in conditions for name in each.attributes)
     tables = (
         _item_tables(panel, human, items, list(wanted), mapping, human_mapping) if wanted else []
     )
@@ -111,14 +120,13 @@ def persona_fidelity(
     signs = _strata(grouped, tables, ours.items, file)
     dimensions = [name for name in ours.dimensions if name in theirs.dimensions]
     rows = [
-        row
+        sides.contrast(each, name, signs[each.stratum], control, len(contrasts) * len(dimensions))
         for control, contrasts in ((False, grouped.contrasts), (True, grouped.controls))
-        for one in contrasts
+        for each in contrasts
         for name in dimensions
-        for n_tests in [len(contrasts) * len(dimensions)]
-        for row in [sides.contrast(one, name, signs[one.stratum], control, n_tests)]
     ]
-    return FidelityReport(tuple(rows), tuple(sides.notes), coverage, theirs.origin)
+    called = {grouped.name_of(each): " - ".join(grouped.sides(each)) for each in _all(grouped)}
+    return GroupContrasts(tuple(rows), called, tuple(sides.notes), coverage, theirs.origin)
 
 
 def _read(reader: Callable[[], T], faults: list[Fault]) -> T:
@@ -135,8 +143,8 @@ def _all(groups: GroupFile) -> tuple[GroupContrast, ...]:
 
 
 def _item_tables(
-    panel: str | Path,
-    human: Source,
+    panel: RatingsSource,
+    human: RatingsSource,
     items: Source | None,
     wanted: Sequence[str],
     mapping: ColumnMapping | None,
@@ -148,8 +156,10 @@ def _item_tables(
     for source, columns in ((panel, mapping), (human, human_mapping)):
         if set(wanted) <= {column for table in tables for column in table.columns}:
             break
-        if isinstance(source, str | Path) and Path(source).is_dir():
-            tables.append(run_attributes(Path(source)))
+        if isinstance(source, Run):
+            tables.append(_run_attributes(folder_of(source)))
+        elif isinstance(source, str | Path) and Path(source).is_dir():
+            tables.append(_run_attributes(Path(source)))
         elif isinstance(source, str | Path) and str(source) != "-":
             tables.append(item_attributes(source, wanted, columns))
     return tables
@@ -220,8 +230,8 @@ class _Sides:
         personas: dict[str, list[int]] = {}
         unknown = [rater for rater in theirs.raters if table.of(rater) is None]
         if len(unknown) == len(theirs.raters):
-            found = f"none of the raters of {names[1]} ({some(theirs.raters, RATERS_NAMED)})"
-            expected = f"them; there are {some(table.values, RATERS_NAMED)}"
+            found = f"none of the raters of {names[1]} ({some(theirs.raters, _RATERS_NAMED)})"
+            expected = f"them; there are {some(table.values, _RATERS_NAMED)}"
             raise InputError([Fault(table.file, found, expected, field="rater")])
         for name, group in groups.groups.items():
             where = f"{file}: groups.{name}"
@@ -241,7 +251,7 @@ class _Sides:
             for persona in group.personas:
                 if persona not in known:
                     what = "rater" if ours.personas is None else "persona"
-                    expected = f"{what}s of {names[0]}: {some(dict.fromkeys(known), RATERS_NAMED)}"
+                    expected = f"{what}s of {names[0]}: {some(dict.fromkeys(known), _RATERS_NAMED)}"
                     expected += did_you_mean(persona, known)
                     found = f"the {what} {shown(persona)}"
                     faults.append(Fault(f"{where}.personas", found, expected))
@@ -255,11 +265,11 @@ class _Sides:
                 f"{len(unknown):,} of {len(theirs.raters):,} raters {verb} in {table.file}, and "
                 "belong to no group."
             )
-        notes += of_the_same_people([groups.sides(one) for one in _all(groups)], people)
+        notes += _of_the_same_people([groups.sides(one) for one in _all(groups)], people)
         if ours.personas is None:
             stand = {ours.raters[at] for own in personas.values() for at in own}
-            notes += themselves(stand & set(theirs.raters), names)
-        notes += of_prompts(ours.prompts)
+            notes += _themselves(stand & set(theirs.raters), names)
+        notes += _of_prompts(ours.prompts)
         return cls(ours, theirs, groups, people, personas, notes)
 
     def contrast(
@@ -321,3 +331,131 @@ class _Sides:
 
     def _of_model(self, columns: Sequence[int], name: str) -> Iterator[int]:
         return (at for at in columns if self.ours.groups[at] == name)
+
+
+def _run_attributes(folder: Path) -> AttributeTable:
+    """The metadata of a run's responses, by `prompt_id/id`, and by id where ids come once."""
+    values: dict[str, AttributeValues] = {}
+    columns: dict[str, None] = {}
+    ids: dict[str, list[AttributeValues]] = {}
+    for _, _, line in kept_lines(folder / RESPONSES):
+        known = {name: value_of(value) for name, value in line.items()}
+        columns.update(dict.fromkeys(known))
+        values[f"{line['prompt_id']}/{line['id']}"] = known
+        ids.setdefault(str(line["id"]), []).append(known)
+    for name, found in ids.items():
+        if len(found) == 1:
+            values.setdefault(name, found[0])
+    return AttributeTable(str(folder / RESPONSES), tuple(columns), values, of_items=True)
+
+
+def _comparable(
+    ours: Ratings, theirs: Ratings, names: tuple[str, str], dimension: str | None
+) -> tuple[Ratings, Ratings]:
+    """Both sides on the items that both have, in one order, with numbers on common dimensions; the
+    first has the items' prompts, by whichever tells several that have several items.
+
+    Raises:
+        InputError: they share no item or no dimension, or are ranks or labels.
+    """
+    faults = [
+        Fault(name, "ranks", "scores: the size of a difference between ranks says nothing")
+        for name, one in zip(names, (ours, theirs), strict=True)
+        if one.lower_is_better
+    ]
+    if faults:
+        raise InputError(faults)
+    if dimension is not None:
+        ours = _of_dimension(ours, dimension, names[0], may_be_unnamed=False)
+        theirs = _of_dimension(theirs, dimension, names[1], may_be_unnamed=True)
+    ours, theirs = align_ratings(ours, theirs, *names)
+    ours, theirs = ours.numeric(), theirs.numeric()
+    _refuse_other_scales(ours, theirs, names)
+    if not set(ours.dimensions) & set(theirs.dimensions):
+        found = "labels of categories only"
+        raise InputError([Fault(names[1], found, "scores: categories have no difference")])
+    place = {item: at for at, item in enumerate(theirs.items)}
+    kept = [at for at, item in enumerate(ours.items) if item in place]
+    items = tuple(ours.items[at] for at in kept)
+    rows = [place[item] for item in items]
+    named = [
+        tuple(side.prompts[at] for at in places)
+        for side, places in ((ours, kept), (theirs, rows))
+        if side.prompts is not None
+    ]
+    # A run has a prompt of each text, or one of all, where people's file may have topics.
+    prompts = max(named, key=lambda one: 1 < len(set(one)) < len(one), default=None)
+    return (
+        replace(ours, scores=ours.scores[kept], items=items, prompts=prompts, sources=None),
+        replace(theirs, scores=theirs.scores[rows], items=items, prompts=None, sources=None),
+    )
+
+
+def _refuse_other_scales(ours: Ratings, theirs: Ratings, names: tuple[str, str]) -> None:
+    """Refuse people's ratings whose scale is said to be another than that of the run: a ratio of
+    differences on two scales says nothing."""
+    faults = []
+    for name, (low, high) in ours.scales.items():
+        if name in theirs.dimensions and theirs.scales.get(name, (low, high)) != (low, high):
+            found = f"the scale {' to '.join(map(general, theirs.scales[name]))} on {shown(name)}"
+            expected = f"the scale of {names[0]}, {general(low)} to {general(high)}"
+            faults.append(Fault(names[1], found, expected, field="score"))
+    if faults:
+        raise InputError(faults)
+
+
+def _of_dimension(ratings: Ratings, name: str, file: str, *, may_be_unnamed: bool) -> Ratings:
+    if name in ratings.dimensions:
+        at = ratings.dimensions.index(name)
+        categories = {key: found for key, found in ratings.categories.items() if key == name}
+        scores = ratings.scores[:, :, at : at + 1]
+        return replace(ratings, scores=scores, dimensions=(name,), categories=categories)
+    if ratings.dimensions == (ALL,) and (may_be_unnamed or not ratings.personas):
+        categories = {name: found} if (found := ratings.categories.get(ALL)) else {}
+        return replace(ratings, dimensions=(name,), categories=categories)
+    expected = f"one of {', '.join(ratings.dimensions)}{did_you_mean(name, ratings.dimensions)}"
+    raise InputError([Fault(file, f"no dimension {shown(name)}", expected)])
+
+
+def _of_the_same_people(
+    sides: Sequence[tuple[str, str]], people: Mapping[str, list[int]]
+) -> list[str]:
+    """That raters are in both groups of a contrast."""
+    notes = []
+    for a, b in dict.fromkeys(sides):
+        if both := len(set(people[a]) & set(people[b])):
+            notes.append(
+                f"{counted(both, 'rater')} {'is' if both == 1 else 'are'} in both {a} and {b} "
+                f"({len(people[a]):,} and {len(people[b]):,} raters): they make people's "
+                "difference smaller, and its interval takes the groups for different people."
+            )
+    return notes
+
+
+def _themselves(raters: Collection[str], names: tuple[str, str]) -> list[str]:
+    """That raters of the panel are called as people are, who are then compared with
+    themselves."""
+    if not raters:
+        return []
+    n = len(raters)
+    return [
+        f"{counted(n, 'rater')} of {names[0]} {'has' if n == 1 else 'have'} the name of a rater "
+        f"of {names[1]}: {some(sorted(raters), _RATERS_NAMED)}. If they are the same people, "
+        "people are compared with themselves, and the ratio says nothing of personas."
+    ]
+
+
+def _of_prompts(prompts: Sequence[str] | None) -> list[str]:
+    """What intervals take items as, where they are not over prompts."""
+    if prompts is None:
+        return [
+            "No prompts are named, so the intervals take items as independent. Where several items "
+            "are of one prompt or topic these are too narrow: name its column, as in "
+            "--map-human prompt=topic."
+        ]
+    if len(set(prompts)) == 1 and len(prompts) > 1:
+        return [
+            "All items are of one prompt: the intervals are over its items, and say nothing of "
+            "other prompts."
+        ]
+    return []

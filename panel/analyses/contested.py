@@ -1,0 +1,371 @@
+"""The responses of a run on which its personas disagree, and who stands on which side."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import click
+
+from persona_panel.analyses import parameters
+from persona_panel.analyses.analysis import analysis
+from persona_panel.analyses.once import once_per_run
+from persona_panel.results.conclusions.wording import counted
+from persona_panel.results.result import Result
+from persona_panel.results.table import Column, Key, Table
+from persona_panel.statistics.core.display import signed
+from persona_panel.statistics.core.estimate import Estimate
+
+if TYPE_CHECKING:
+    from persona_panel.analyses.inputs import RunSource
+    from persona_panel.runs.run import Run
+    from persona_panel.runs.units import FigureUnit
+    from persona_panel.statistics.breakdown.contested import ContestedResponse
+    from persona_panel.statistics.core.arrays import Array
+    from persona_panel.statistics.core.statistic import Reason
+
+_NAMED = 3
+"""How many personas are named on each side."""
+_APART = 0.005
+"""Below it a departure is shown as 0.00."""
+
+
+@dataclass(frozen=True, slots=True)
+class Contested:
+    """A response, and how far personas disagree about it; see
+    `persona_panel.statistics.breakdown.contested` for the measure.
+
+    Attributes:
+        prompt_id, id, system: which response it is.
+        title: the beginning of the prompt; the prompt's id where no text is known.
+        spread: the standard deviation between personas beyond noise, in points, or in what
+            `unit_of_departures` says; NaN with `reason`.
+        by_dimension: the same by dimension id.
+        share: of the variance between judges, their severity taken out, what lies between
+            personas, 0 to 1.
+        p_adjusted: that they differ by noise alone, by Holm over all responses.
+        established: whether they differ by more than noise.
+        departures: each persona's mean above (+) or below (−) the panel's, severity taken out, on
+            the mean of the dimensions.
+        named: the personas whose departure alone is more than noise, corrected over all
+            personas and responses.
+        why: sentences: on which dimension, who stands on which side, how far, and how axes
+            stand to each other; empty with `reason`.
+    """
+
+    prompt_id: str
+    id: str
+    system: str
+    title: str
+    spread: float
+    by_dimension: Mapping[str, float]
+    share: float
+    p: float
+    p_adjusted: float
+    established: bool
+    departures: Mapping[str, float]
+    named: tuple[str, ...]
+    why: tuple[str, ...]
+    reason: Reason | None
+
+
+@analysis(
+    "What the panel disagrees about",
+    parameters.run(),
+    parameters.Option(
+        "--top",
+        metavar="K",
+        type=click.IntRange(min=1),
+        default=10,
+        show_default=True,
+        help="How many responses to list.",
+    ),
+    requirements=("contested_responses <= 3",),
+)
+def contested(run: RunSource, *, top: int | None = 10) -> Result:
+    """List the responses of RUN on which its personas disagree most, with reasons.
+
+    RUN is a run's folder. The measure is the standard deviation between personas, in points (or in
+    shares of the scale's width, where dimensions have different scales), once the severity of
+    judges and the noise are taken out: by how much models of one persona differ, or, of one model,
+    its replicates. Responses on which personas differ by more than noise explains (adjusted p below
+    0.05) come first, the widest spread before the others. With one persona, one model and one
+    replicate, or without a dimension with numbers, nothing can be said.
+
+    Args:
+        run: a run's folder, or a run.
+        top: how many responses to list; None: all.
+
+    Raises:
+        InputError: there is no run in that folder.
+    """
+    from persona_panel.analyses.inputs import opened_run
+
+    opened = opened_run(run)
+    return contested_result(opened, top, source="" if opened is run else str(run))
+
+
+def contested_result(run: Run, top: int | None = 10, *, source: str = "") -> Result:
+    """Return the result of a run.
+
+    Args:
+        top: how many responses to list; None: all.
+        source: what the run is called.
+    """
+    found = most_contested(run)
+    listed = found[:top]
+    unit = unit_of_departures(run)
+    keys = Key("system", "system"), Key("prompt_id", "prompt"), Key("id", "response")
+    names = [{"system": each.system, "prompt_id": each.prompt_id, "id": each.id} for each in listed]
+    spreads = [
+        Estimate(
+            each.spread, p=each.p, p_adjusted=each.p_adjusted, unit=unit.several,
+            reason=each.reason and str(each.reason),
+        )
+        for each in listed
+    ]  # fmt: skip
+    spread = Column("spread", "estimate", "spread", p="column", figure="spread")
+    responses = Table(
+        "responses",
+        keys,
+        (
+            Column("title", "text"),
+            spread,
+            Column("share", "number"),
+            Column("established", "flag"),
+            Column("named", "texts"),
+            Column("why", "texts"),
+        ),
+        [
+            of
+            | {"title": each.title, "spread": figure, "share": each.share}
+            | {"established": each.established, "named": each.named, "why": each.why}
+            for of, each, figure in zip(names, listed, spreads, strict=True)
+        ],
+    )
+    dimensions = Table(
+        "dimensions",
+        (*keys, Key("dimension", "dimension")),
+        (Column("spread", "number"),),
+        [
+            of | {"dimension": name, "spread": value}
+            for of, each in zip(names, listed, strict=True)
+            for name, value in each.by_dimension.items()
+        ],
+    )
+    departures = Table(
+        "departures",
+        (*keys, Key("persona", "persona")),
+        (Column("departure", "number", signed=True), Column("established", "flag")),
+        [
+            of | {"persona": name, "departure": value, "established": name in each.named}
+            for of, each in zip(names, listed, strict=True)
+            for name, value in each.departures.items()
+        ],
+    )
+    tested = sum(each.reason is None for each in found)
+    counts = Table(
+        "counts",
+        (),
+        (
+            Column("responses", "whole"),
+            Column("tested", "whole"),
+            Column("contested", "whole", figure="contested_responses"),
+        ),
+        [
+            {
+                "responses": len(found),
+                "tested": tested,
+                "contested": sum(each.established for each in found) if tested else None,
+            }
+        ],
+    )
+    shown = [
+        (each, figure) for each, figure in zip(listed, spreads, strict=True) if each.reason is None
+    ]
+    for_people = Table(
+        "contested",
+        (Key("response", "response"),),
+        (spread, Column("share", "number", "share of variance\nbetween judges")),
+        [
+            {"response": headline(each), "spread": figure, "share": each.share}
+            for each, figure in shown
+        ],
+        f"Responses on which personas differ most (spread in {unit.several})",
+        remarks=[f"{headline(each)}: {' '.join(each.why)}" for each, _ in shown],
+        programs=False,
+    )
+    more = len(found) - len(listed)
+    rest = f"{counted(more, 'more response')}: --top {len(found)} lists all."
+    return Result(
+        "contested",
+        contested_conclusion(found),
+        (for_people, responses, dimensions, departures, counts),
+        [rest] if shown and more else [],
+        source=source,
+        coverage=run.coverage,
+    )
+
+
+def headline(of: Contested) -> str:
+    """Return which response it is: system, ids of prompt and response, how the prompt begins."""
+    ids = f"{of.system}, {of.prompt_id}/{of.id}"
+    return ids if of.title == of.prompt_id else f"{ids} ({of.title})"
+
+
+def contested_conclusion(found: Sequence[Contested]) -> list[str]:
+    """Return how many of all responses of a run are contested, or why that cannot be said, in a
+    sentence; none of no response."""
+    if not found:
+        return []
+    why = "; ".join(dict.fromkeys(str(each.reason) for each in found if each.reason is not None))
+    tested = sum(each.reason is None for each in found)
+    n = sum(each.established for each in found)
+    if not tested:
+        return [f"Which responses are contested cannot be said: {why}."]
+    if not n:
+        return [
+            f"No response is shown to be contested: on none of {tested:,} do personas differ by "
+            "more than noise explains."
+        ]
+    untested = f" Not every response could be tested ({why})." if why else ""
+    return [
+        f"{n:,} of {counted(tested, 'response')} {'is' if n == 1 else 'are'} contested: personas "
+        f"differ by more than noise explains (adjusted p < 0.05).{untested}"
+    ]
+
+
+def most_contested(run: Run, top: int | None = None) -> list[Contested]:
+    """Return the responses, the most contested first: those on which personas differ by more than
+    noise, widest spread first; then the others.
+
+    Over the rubric's dimensions with numbers; where they are on different scales, each is divided
+    by the width of its scale, and points are shares of it.
+
+    Args:
+        top: how many to return; None: all.
+    """
+    return list(_ranked(run)[:top])
+
+
+def unit_of_departures(run: Run) -> FigureUnit:
+    """Return what the spread and the departures of contested responses are in."""
+    from persona_panel.runs.scale_limits import on_one_scale
+    from persona_panel.runs.units import SHARES_OF_WIDTH, unit_of_ratings
+
+    return unit_of_ratings(run.rubric) if on_one_scale(run.rubric) else SHARES_OF_WIDTH
+
+
+@once_per_run
+def _ranked(run: Run) -> tuple[Contested, ...]:
+    from persona_panel.analyses.breakdown.cells import RunCells
+    from persona_panel.analyses.breakdown.groups import axes_of, labels_of_personas
+    from persona_panel.statistics.breakdown.contested import (
+        contested_responses,
+        response_departures,
+    )
+
+    cells = RunCells.of(run)
+    used = cells.dimensions if cells.one_scale else cells.in_shares(run)
+    found = contested_responses(used)
+    seen = response_departures(used)
+    labels = {one.id: one.label for one in run.rubric.dimensions}
+    names = labels_of_personas(run)
+    axes = axes_of(run)
+    unit = unit_of_departures(run).after_number
+    personas = used.personas
+    result = []
+    for one in found:
+        item = run.items[one.response]
+        departures = seen.departures[one.response]
+        shown = seen.shown[one.response]
+        why: tuple[str, ...] = ()
+        if one.reason is None:
+            labels_of = [names[persona] for persona in personas]
+            on = [labels[name] for name in cells.names]
+            sides = [axes.get(persona, "") for persona in personas]
+            of_each = seen.by_dimension[one.response]
+            why = reasons(one, on, labels_of, sides, of_each, unit)
+        result.append(
+            Contested(
+                *item,
+                title=run.titles.get(item.prompt_id, item.prompt_id),
+                spread=one.spread,
+                by_dimension=dict(zip(cells.names, one.by_dimension, strict=True)),
+                share=one.share,
+                p=one.p,
+                p_adjusted=one.p_adjusted,
+                established=one.shown,
+                departures=dict(zip(personas, departures.tolist(), strict=True)),
+                named=tuple(p for p, is_shown in zip(personas, shown, strict=True) if is_shown),
+                why=why,
+                reason=one.reason,
+            )
+        )
+    return tuple(result)
+
+
+def reasons(
+    found: ContestedResponse,
+    dimensions: Sequence[str],
+    personas: Sequence[str],
+    axes: Sequence[str],
+    by_dimension: Array,
+    unit: str = " points",
+) -> tuple[str, ...]:
+    """Return where personas differ, in sentences.
+
+    Args:
+        dimensions, personas: their labels.
+        axes: of each persona, empty where it is not known.
+        by_dimension: departures `(personas, dimensions)`, severity taken out.
+        unit: what follows a difference; nothing where ratings are shares of preferences.
+    """
+    import numpy as np
+
+    if not found.spread > 0:
+        return ("Personas differ by no more than models do for one persona.",)
+    place = int(np.nanargmax(found.by_dimension))
+    said = []
+    if not found.shown:
+        said.append(f"Noise alone may explain it (adjusted p {found.p_adjusted:.2g}).")
+    if len(dimensions) > 1:
+        widest = f"standard deviation {found.by_dimension[place]:.2f}{unit}"
+        said.append(f"Personas differ most on {dimensions[place]} ({widest}).")
+    on = by_dimension[:, place]
+    far = max(_APART, found.by_dimension[place] / 2)
+    sides = []
+    for word, sign in (("above", 1), ("below", -1)):
+        order = [p for p in np.argsort(-sign * on, kind="stable") if sign * on[p] > far]
+        if order:
+            those = ", ".join(f"{personas[p]} ({signed(on[p])})" for p in order[:_NAMED])
+            more = f" and {len(order) - _NAMED} more" if len(order) > _NAMED else ""
+            sides.append(f"{word} the panel {'are' if len(order) > 1 else 'is'} {those}{more}")
+    if sides:
+        both = "; ".join(sides)
+        said.append(f"On it, {both}." if len(dimensions) > 1 else f"{both[0].upper()}{both[1:]}.")
+    return (*said, *_of_axes(axes, on, unit))
+
+
+def _of_axes(axes: Sequence[str], on: Array, unit: str) -> list[str]:
+    """How axes stand to each other on a dimension, where there are several of two personas."""
+    import numpy as np
+
+    sides = {axis: on[[one == axis for one in axes]] for axis in dict.fromkeys(axes) if axis}
+    means = {
+        axis: float(np.nanmean(those))
+        for axis, those in sides.items()
+        if np.sum(~np.isnan(those)) > 1
+    }
+    if len(means) < 2:
+        return []
+    high, low = max(means, key=lambda axis: means[axis]), min(means, key=lambda axis: means[axis])
+    apart = means[high] - means[low]
+    n_high, n_low = (int(np.sum(~np.isnan(sides[axis]))) for axis in (high, low))
+    above, below = int(np.sum(sides[high] > _APART)), int(np.sum(sides[low] < -_APART))
+    return [
+        f"On average {high} personas are {apart:.2f}{unit} above {low} ones on it: {above} of the "
+        f"{n_high} {high} personas {'is' if above == 1 else 'are'} above the panel, {below} of the "
+        f"{n_low} {low} personas below it."
+    ]

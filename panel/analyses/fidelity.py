@@ -1,0 +1,297 @@
+"""Whether personas differ as the people they stand for differ; see docs/explanation/fidelity.md."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from math import isnan
+from typing import TYPE_CHECKING
+
+from persona_panel.analyses import parameters
+from persona_panel.analyses.analysis import analysis
+from persona_panel.results.conclusions.wording import counted, in_brackets, listed
+from persona_panel.results.result import Result
+from persona_panel.results.table import Column, Key, Table, row_of
+from persona_panel.statistics.core.display import number
+from persona_panel.statistics.core.names import ALL
+from persona_panel.statistics.fidelity.verdict import VERDICTS, FidelityVerdict
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from persona_panel.analyses.group_contrasts import GroupContrasts
+    from persona_panel.analyses.inputs import RatingsSource
+    from persona_panel.files.groups import GroupFile
+    from persona_panel.files.people_scales import GivenScale
+    from persona_panel.files.records import ColumnMapping, Source
+    from persona_panel.statistics.fidelity.contrast import FidelityContrast
+
+_WORDS: dict[FidelityVerdict, str] = {
+    "caricature": "The personas are a caricature on {of}: they differ by more than twice what "
+    "people do",
+    "exaggerated": "The personas exaggerate {of}: they differ by more than people do",
+    "reversed": "The personas reverse {of}: they differ in the opposite direction to people",
+    "flattened": "The personas flatten {of}: they differ by less than half of what people do",
+    "as people": "The personas differ as people do on {of}: by half to twice as much",
+}
+_NAMED = 3
+
+
+@analysis(
+    "Do personas differ as people do?",
+    parameters.ratings("panel"),
+    parameters.people("The human ratings.", parameters.COLUMNS_OF_RATINGS, required=True),
+    parameters.groups(required=True),
+    parameters.Option(
+        "--items",
+        metavar="ITEMS",
+        help="A file with `item` and attributes of items, for contrasts within strata. Without it "
+        "they are the metadata of the run, and columns of PANEL and RATINGS.",
+    ),
+    parameters.Option(
+        "--dimension",
+        metavar="NAME",
+        help="Compare this dimension only. Human ratings that name none are of it.",
+    ),
+    requirements=("fidelity[left-right] != caricature", "fidelity_ratio[left-right] < 2"),
+)
+def fidelity(
+    panel: RatingsSource,
+    human: RatingsSource,
+    raters: Source,
+    groups: str | Path | GroupFile,
+    *,
+    items: Source | None = None,
+    dimension: str | None = None,
+    mapping: ColumnMapping | None = None,
+    human_mapping: ColumnMapping | None = None,
+    human_scale: GivenScale | None = None,
+    allow_unmatched: bool = False,
+) -> Result:
+    """Compare how personas differ with how the people they stand for differ.
+
+    PANEL is a run's folder, or ratings; RATINGS are people's ratings of the same items, both as
+    `correlate` takes them. GROUPS says which people form a group, which personas stand for it,
+    and which groups are contrasted:
+
+    \b
+      groups:
+        left:  {condition: political_ideology < 0, personas: left-annotator}
+        right: {condition: political_ideology > 0, personas: right-annotator}
+      contrasts:
+        - left - right
+        - {contrast: left - right, within: outlet_side = left}
+
+    For each contrast it prints people's difference, paired by item, with a 95 % interval over
+    prompts and raters; the personas' difference, over prompts and, where there are several,
+    models; their ratio with Fieller's interval; and a verdict. Without prompts (a run's, or a
+    column: --map-human prompt=topic) intervals are over items, as if these were independent.
+    Verdicts rest on intervals that are widened for all contrasts (Bonferroni):
+
+    \b
+      as people       the ratio is shown to lie from 0.5 to 2 (90 % interval)
+      exaggerated     the ratio's lower end is above 1
+      caricature      the ratio's lower end is above 2
+      flattened       the ratio's upper end is below 0.5
+      reversed        the ratio's upper end is below 0
+      not measurable  people's interval holds 0, or the ratio's is too wide
+
+    Args:
+        panel: a run, its folder, or ratings.
+        human: people's ratings of the same items.
+        raters: a file with `rater` and people's attributes.
+        groups: the file of groups and contrasts, or what was read from it.
+        items: a file with `item` and attributes of items; without it they are a run's metadata and
+            the further columns of the files of ratings.
+        dimension: which one is compared; people's ratings that name none are of it. Without it, all
+            that both have.
+        mapping, human_mapping: of columns of `panel` and `human` that have other names.
+        human_scale, allow_unmatched: of people's ratings; see `load_aligned_ratings`.
+
+    Raises:
+        InputError: anything is wrong with a file, a condition names an attribute that there is not,
+            or nobody meets it, or a persona is not there; lists every fault.
+    """
+    from persona_panel.analyses.group_contrasts import group_contrasts
+    from persona_panel.analyses.inputs import input_name
+
+    found = group_contrasts(
+        panel,
+        human,
+        raters,
+        groups,
+        items=items,
+        dimension=dimension,
+        mapping=mapping,
+        human_mapping=human_mapping,
+        human_scale=human_scale,
+        allow_unmatched=allow_unmatched,
+    )
+    return fidelity_result(found, source=input_name(panel, ""))
+
+
+def fidelity_result(
+    found: GroupContrasts, *, source: str = "", labels: Mapping[str, str] | None = None
+) -> Result:
+    """Return the result of contrasts.
+
+    Args:
+        source: what the panel's ratings are called.
+        labels: what people read in place of dimensions, by their names.
+    """
+    from persona_panel.results.conclusions.readings import origin_sentences
+
+    labels = labels or {}
+    dimensions = {row.dimension for row in found.rows}
+    shown = [
+        replace(
+            row,
+            contrast=found.names.get(row.contrast, row.contrast),
+            dimension=labels.get(row.dimension, row.dimension),
+        )
+        for row in found.rows
+    ]
+    columns: tuple[Column, ...] = (
+        Column("human", "estimate", "people", digits=3, figure="human_difference"),
+        Column("panel", "estimate", "personas", digits=3, figure="panel_difference"),
+        Column("ratio", "estimate", "ratio", digits=3, figure="fidelity_ratio"),
+        Column("verdict", "text", "verdict", figure="fidelity", words=VERDICTS),
+        Column("control", "flag", "null\ncontrol" if any(row.control for row in shown) else ""),
+        Column("n_items", "whole", "items", full=True),
+        Column("n_raters", "whole", "raters", full=True),
+        Column("n_raters_a", "whole"),
+        Column("n_raters_b", "whole"),
+        Column("n_prompts", "whole"),
+        Column("n_tests", "whole"),
+        Column("difference", "estimate"),
+        Column("exceeds", "flag"),
+        Column("split_half", "number"),
+        Column("reason", "text"),
+    )
+    keys = (
+        Key("contrast", "contrast", labels=found.names),
+        Key("stratum", "items", {ALL}),
+        Key("dimension", "dimension", dimensions if len(dimensions) == 1 else (), labels),
+    )
+    contrasts = Table(
+        "contrasts",
+        keys,
+        columns,
+        [
+            row_of(
+                row, columns, contrast=row.contrast, stratum=row.stratum, dimension=row.dimension
+            )
+            for row in found.rows
+        ],
+        "Differences between groups, A - B",
+        chart="ratio",
+    )
+    return Result(
+        "fidelity",
+        fidelity_conclusion(shown),
+        (contrasts,),
+        [*_how_to_read(shown), *found.notes],
+        reading=[] if found.people is None else origin_sentences(found.people),
+        source=source,
+        coverage=found.coverage,
+    )
+
+
+def _how_to_read(rows: Sequence[FidelityContrast]) -> list[str]:
+    people, personas = (
+        ", or ".join(dict.fromkeys(over))
+        for over in zip(*((row.human.over, row.panel.over) for row in rows), strict=True)
+    )
+    several = len({row.dimension for row in rows}) > 1
+    unclear: dict[str, list[str]] = {}
+    for row in rows:
+        # Other reasons are those of an interval that is not there.
+        if row.reason is not None and row.ratio.has_interval:
+            unclear.setdefault(row.reason, []).append(contrast_label(row, several))
+    return [
+        f"People's intervals are over {people}, the personas' over {personas}; of the ratio, "
+        "Fieller's. Verdicts rest on intervals that are widened for the number of contrasts.",
+        *(f"Not measurable: {'; '.join(names)}: {why}." for why, names in unclear.items()),
+    ]
+
+
+def fidelity_conclusion(rows: Sequence[FidelityContrast]) -> list[str]:
+    """Return what may be concluded from contrasts: verdicts, then null controls, then whether
+    differences on single items mean something.
+
+    Verdicts rest on intervals that are widened for all contrasts (Bonferroni); see
+    `persona_panel.statistics.fidelity.verdict`.
+    """
+    several = len({row.dimension for row in rows}) > 1
+    tested = [row for row in rows if not row.control]
+    said = []
+    for verdict, words in _WORDS.items():
+        found = [row for row in tested if row.verdict == verdict]
+        if found:
+            names = listed([contrast_label(row, several) for row in found], "contrasts")
+            said.append(f"{words.format(of=names)}{_figures(found)}.")
+    unclear: dict[str, list[FidelityContrast]] = {}
+    for row in tested:
+        if row.verdict == "not measurable":
+            unclear.setdefault(str(row.reason).partition(":")[0], []).append(row)
+    for reason, found in unclear.items():
+        names = listed([contrast_label(row, several) for row in found], "contrasts")
+        said.append(
+            f"Whether the personas differ as people do cannot be said on {names}: {reason}."
+        )
+    return [*said, *_controls([row for row in rows if row.control], several), *_by_item(rows)]
+
+
+def contrast_label(row: FidelityContrast, several: bool) -> str:
+    """Return a contrast with its stratum, and with its dimension where there are several."""
+    of = [part for part in (row.stratum, row.dimension if several else ALL) if part != ALL]
+    return f"{row.contrast}{in_brackets(*of)}"
+
+
+def _figures(found: Sequence[FidelityContrast]) -> str:
+    """The ratios of few contrasts, in brackets."""
+    if len(found) > _NAMED:
+        return ""
+    ratios = [f"ratio {row.ratio.number()}, {row.ratio.interval()}" for row in found]
+    return f" ({'; '.join(ratios)})"
+
+
+def _controls(controls: Sequence[FidelityContrast], several: bool) -> list[str]:
+    said = []
+    if differ := [row for row in controls if row.human.sign]:
+        names = listed([contrast_label(row, several) for row in differ], "null controls")
+        said.append(
+            f"People differ on {names} (null control), where no difference was expected; by chance "
+            "the interval of 1 control in 20 leaves out 0."
+        )
+    if exceeding := [row for row in controls if row.exceeds]:
+        names = listed([contrast_label(row, several) for row in exceeding], "null controls")
+        said.append(f"On {names} the personas differ otherwise than people: a null control.")
+    calm = [
+        row
+        for row in controls
+        if row not in differ and row not in exceeding and row.panel.low <= 0 <= row.panel.high
+    ]
+    if calm:
+        names = listed([contrast_label(row, several) for row in calm], "null controls")
+        said.append(f"Neither people nor personas are shown to differ on {names} (null control).")
+    return said
+
+
+def _by_item(rows: Sequence[FidelityContrast]) -> list[str]:
+    from persona_panel.statistics.fidelity.split_half import RELIABLE
+
+    found = [row.split_half for row in rows if not isnan(row.split_half)]
+    if not found:
+        return []
+    low, high = min(found), max(found)
+    measured = number(low) if len(found) == 1 else f"{number(low)} to {number(high)}"
+    of = f"split-half correlation {measured} on {counted(len(found), 'contrast')}"
+    if low >= RELIABLE:
+        return [f"People's difference is reliable item by item, too: {of}."]
+    if high < RELIABLE:
+        return [
+            f"Item by item, people's difference is noise, or mostly so ({of}): use means over many "
+            "items only."
+        ]
+    return [f"Item by item, people's difference is mostly noise on some contrasts ({of})."]
