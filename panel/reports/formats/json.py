@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, replace
 from math import isnan
 from typing import TYPE_CHECKING, Any, TextIO
@@ -15,20 +15,13 @@ from persona_panel.files.secrets.visible import say_json
 if TYPE_CHECKING:
     from persona_panel.analyses.breakdown.strata import SystemsBy
     from persona_panel.analyses.comparison.result import ComparedRuns, RunComparison, RunDifference
-    from persona_panel.experiments.audit.injection import InjectionAudit
     from persona_panel.experiments.generation.report import GeneratedTexts
     from persona_panel.experiments.keypoints.report import KeyPointReport
     from persona_panel.experiments.prompt_sets.building import BuiltPrompts
     from persona_panel.experiments.questions.match_report import MatchReport
-    from persona_panel.experiments.sweep.detectable import DetectableDelta
     from persona_panel.experiments.sweep.result import Sweep
-    from persona_panel.runs.design import DesignReport
-    from persona_panel.runs.judging.cost_estimate import CostEstimate
     from persona_panel.runs.run import Run
-    from persona_panel.statistics import Alignment, Ratings, Row
-
-ANNOTATOR_TEST = "alt_test_"
-"""What the names of its statistics begin with."""
+    from persona_panel.statistics import Alignment
 
 _DIFFERENCE = (
     "a", "b", "dimension", "difference", "ci_low", "ci_high", "p", "p_adjusted", "effect_size",
@@ -61,48 +54,6 @@ def render_prompt_set(built: BuiltPrompts, to: TextIO) -> None:
     from persona_panel.experiments.prompt_sets.summary import document_of
 
     write_json(document_of(built), to)
-
-
-def render_injection_audit(audit: InjectionAudit, to: TextIO) -> None:
-    """What injection.json holds."""
-    write_json(audit.document(), to)
-
-
-def render_cost_estimates(estimates: Sequence[CostEstimate], to: TextIO) -> None:
-    """A list of objects, one for each model, with the fields of `CostEstimate`."""
-    write_json([asdict(one) for one in estimates], to)
-
-
-def render_sweep_estimate(
-    estimates: Sequence[CostEstimate], detectable: DetectableDelta, to: TextIO
-) -> None:
-    """An object: `models` as of `render_cost_estimates`, and `detectable`."""
-    models = [asdict(one) for one in estimates]
-    write_json({"models": models, "detectable": detectable.document()}, to)
-
-
-def render_agreement(
-    rows: Sequence[Row], ratings: Ratings, by: str, full: bool, to: TextIO
-) -> None:
-    """`conclusion`, a list of sentences, and `rows`, objects with the fields of `Row`."""
-    from persona_panel.results.conclusions.agree import agree_conclusion
-
-    _write_rows(agree_conclusion(rows, ratings, by), rows, to)
-
-
-def render_design(report: DesignReport, to: TextIO) -> None:
-    """Variance components and designs as lists of objects, and the cheapest design."""
-    write_json(report.document(), to)
-
-
-def render_comparison(
-    rows: Sequence[Row], panel: Ratings, humans: Ratings, full: bool, to: TextIO
-) -> None:
-    """As `render_agreement`. Rows of the alternative annotator test have `rater`, too: the judge's
-    name, null for the panel."""
-    from persona_panel.results.conclusions.correlate import correlate_conclusion
-
-    _write_rows(correlate_conclusion(rows, panel, humans), rows, to)
 
 
 def render_alignment(found: Alignment, full: bool, to: TextIO) -> None:
@@ -205,13 +156,6 @@ def _nearness(one: ComparedRuns) -> Iterator[dict[str, Any]]:
             yield names | {"statistic": "alt_test_winning_rate"} | rates
 
 
-def render_biases(rows: Sequence[Row], ratings: Ratings, to: TextIO) -> None:
-    """As `render_agreement`."""
-    from persona_panel.results.conclusions.bias import bias_conclusion
-
-    _write_rows(bias_conclusion(rows), rows, to)
-
-
 def render_matches(report: MatchReport, to: TextIO) -> None:
     """Figures for each system, Cohen's kappa with the labels in the file, and every match."""
     write_json(report.document(), to)
@@ -222,15 +166,6 @@ def render_key_points(report: KeyPointReport, to: TextIO) -> None:
     from persona_panel.experiments.keypoints.document import key_points_document
 
     write_json(key_points_document(report), to)
-
-
-def _write_rows(conclusion: Sequence[str], rows: Sequence[Row], to: TextIO) -> None:
-    write_json({"conclusion": conclusion, "rows": list(map(_row, rows))}, to)
-
-
-def _row(row: Row) -> dict[str, Any]:
-    found = asdict(row)
-    return {**found, "rater": row.by_value} if row.statistic.startswith(ANNOTATOR_TEST) else found
 
 
 def write_json(document: Any, to: TextIO | None = None) -> None:
