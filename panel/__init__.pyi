@@ -1,7 +1,6 @@
 """The public names of persona-panel, each once: `panel` imports them from here when first used."""
 
-from persona_panel.analyses.comparison.compare import compare as compare
-from persona_panel.analyses.comparison.result import RunComparison as RunComparison
+from persona_panel.analyses.compare import compare as compare
 from persona_panel.analyses.contested import contested as contested
 from persona_panel.analyses.fidelity import fidelity as fidelity
 from persona_panel.analyses.votes import votes as votes

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from persona_panel.analyses.breakdown.strata import systems_by
-from persona_panel.analyses.comparison.compare import compare
 from persona_panel.experiments.audit.attacks import AttackSet, shipped_attacks
 from persona_panel.experiments.audit.audited import load_audited_run
 from persona_panel.experiments.audit.bias import biases
@@ -74,8 +73,6 @@ def _results(folder: Path) -> tuple[Mapping[str, Callable[[], tuple[Any, ...]]],
         for n in range(6)
     ]
     run = panel.score(responses, out=folder / "run")
-    other = Panel("disciplinary", ScriptedModel(model="other"), "debate-speech")
-    again = other.score(responses, out=folder / "again")
     labels = {dimension.id: dimension.label for dimension in panel.output_rubric.dimensions}
     found = load_audited_run(folder / "run")
     ratings = found.ratings
@@ -117,7 +114,6 @@ def _results(folder: Path) -> tuple[Mapping[str, Callable[[], tuple[Any, ...]]],
             ratings,
             False,
         ),
-        "render_run_comparison": lambda: (compare(run, again),),
         "render_biases": lambda: (biases(ratings, found.scales, found.lengths), ratings),
         "render_matches": lambda: (match_report(responses, matches),),
         "render_calibration": lambda: (calibrate(ratings, ratings), True),

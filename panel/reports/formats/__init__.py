@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Protocol, TextIO, cast
 
 if TYPE_CHECKING:
     from persona_panel.analyses.breakdown.strata import SystemsBy
-    from persona_panel.analyses.comparison.result import RunComparison
     from persona_panel.experiments.audit.injection import InjectionAudit
     from persona_panel.experiments.generation.report import GeneratedTexts
     from persona_panel.experiments.keypoints.report import KeyPointReport
@@ -91,9 +90,6 @@ class Renderer(Protocol):
     def render_alignment(self, found: Alignment, full: bool, to: TextIO) -> None:
         """A panel's scores aligned with people's, with figures on held-out prompts; in short or in
         `full`, as `render_agreement`."""
-
-    def render_run_comparison(self, comparison: RunComparison, to: TextIO) -> None:
-        """Runs compared with the first of them."""
 
     def render_biases(self, rows: Sequence[Row], ratings: Ratings, to: TextIO) -> None:
         """Biases of the judges who gave these ratings."""

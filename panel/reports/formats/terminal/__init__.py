@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from persona_panel.analyses.breakdown.strata import SystemsBy
-    from persona_panel.analyses.comparison.result import RunComparison
     from persona_panel.experiments.audit.injection import InjectionAudit
     from persona_panel.experiments.generation.report import GeneratedTexts
     from persona_panel.experiments.keypoints.report import KeyPointReport
@@ -153,15 +152,6 @@ def render_alignment(found: Alignment, full: bool, to: TextIO) -> None:
     from persona_panel.results.console import output
 
     show_alignment(found, output(to), full=full)
-
-
-def render_run_comparison(comparison: RunComparison, to: TextIO) -> None:
-    """For each run compared with the first: what was compared, differences, what changed most and,
-    of panels, how alike they are and which is nearer to people."""
-    from persona_panel.reports.formats.terminal.run_comparison import show_run_comparison
-    from persona_panel.results.console import output
-
-    show_run_comparison(comparison, output(to))
 
 
 def render_biases(rows: Sequence[Row], ratings: Ratings, to: TextIO) -> None:
