@@ -35,8 +35,12 @@ def render_run(run: Run, labels: Mapping[str, str], to: TextIO) -> None:
 
 
 def render_run_by(run: Run, found: SystemsBy, labels: Mapping[str, str], to: TextIO) -> None:
-    """What summary.json holds, and under `breakdown` the fields of `SystemsBy`."""
-    write_json({**run.summary(), "breakdown": asdict(found)}, to)
+    """What summary.json holds, and under `breakdown` the result of the strata."""
+    from persona_panel.analyses.systems_by import systems_by_result
+    from persona_panel.results.document import result_document
+
+    breakdown = result_document(systems_by_result(found, run))
+    write_json({**run.summary(), "breakdown": breakdown}, to)
 
 
 def render_sweep(sweep: Sweep, to: TextIO) -> None:

@@ -10,6 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from markupsafe import Markup
+
 from persona_panel.runs.run import Run
 from persona_panel.statistics.core.coverage import Coverage
 
@@ -18,8 +20,10 @@ if TYPE_CHECKING:
     from persona_panel.reports.page.biased import BiasSection
     from persona_panel.reports.page.deliberated import DeliberatedSection
     from persona_panel.reports.page.key_points import KeyPointsSection
-    from persona_panel.reports.page.strata import StrataSection
     from persona_panel.reports.page.swept import SweptSection
+
+_STRATA_LINES = 200
+"""How many systems within strata a page shows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +35,7 @@ class FurtherSections:
         coverage: of all judgments that a sweep planned.
     """
 
-    strata: StrataSection | None = None
+    strata: Markup | None = None
     deliberated: DeliberatedSection | None = None
     swept: SweptSection | None = None
     audit: AuditSection | None = None
@@ -50,9 +54,12 @@ def further_sections(
     """What a run has; arguments and errors as of `report_of`, with run.json and summary.json."""
     found: dict[str, Any] = {}
     if by is not None:
-        from persona_panel.reports.page.strata import strata_section
+        from persona_panel.analyses.breakdown.strata import systems_by
+        from persona_panel.analyses.systems_by import systems_by_result
+        from persona_panel.results.formats.html import section
 
-        found["strata"] = strata_section(run, by)
+        result = systems_by_result(systems_by(run, by), run, lines=_STRATA_LINES)
+        found["strata"] = section(result, f"By {by}", full=False)
     if run.before is not None:
         from persona_panel.reports.page.deliberated import deliberated_section
 

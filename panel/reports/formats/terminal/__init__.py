@@ -42,11 +42,11 @@ def render_run(run: Run, labels: Mapping[str, str], to: TextIO) -> None:
 
 def render_run_by(run: Run, found: SystemsBy, labels: Mapping[str, str], to: TextIO) -> None:
     """As `render_run`, then the systems within strata."""
-    from persona_panel.reports.formats.terminal.systems_by import show_systems_by
-    from persona_panel.results.console import output
+    from persona_panel.analyses.systems_by import systems_by_result
+    from persona_panel.results.formats.terminal import render
 
     render_run(run, labels, to)
-    show_systems_by(found, output(to))
+    render(systems_by_result(found, run), to, full=False)
 
 
 def render_sweep(sweep: Sweep, to: TextIO) -> None:
