@@ -118,25 +118,22 @@ def bound_s(responses: int, models: int) -> tuple[float, str]:
     the second no longer than the responses one after the other in their lanes, and one
     more. The program's own work comes on top.
     """
-    from persona_panel.calls import retrying
     from persona_panel.calls.endpoint import PATIENCE_S
+    from persona_panel.calls.retrying import _FIRST_WAIT_S, _LONGEST_WAIT_S, ATTEMPTS, TOTAL_S
 
-    tries = retrying.ATTEMPTS
-    waits = sum(
-        min(retrying._LONGEST_WAIT_S, retrying._FIRST_WAIT_S * 2**n) for n in range(1, tries)
-    )
-    call_s = min(tries * TIMEOUT_S + waits, retrying.TOTAL_S + TIMEOUT_S)
+    waits = sum(min(_LONGEST_WAIT_S, _FIRST_WAIT_S * 2**n) for n in range(1, ATTEMPTS))
+    call_s = min(ATTEMPTS * TIMEOUT_S + waits, TOTAL_S + TIMEOUT_S)
     # The first judge of a model, then the others; each may be asked again once.
     response_s = 2 * 2 * call_s
     lanes = math.ceil(3 * CONCURRENCY * models / (JUDGES * models)) + 1
-    slots_s = responses * JUDGES * 2 * tries * TIMEOUT_S / CONCURRENCY
+    slots_s = responses * JUDGES * 2 * ATTEMPTS * TIMEOUT_S / CONCURRENCY
     # The last of the dead model's judgments come when it is given up, and its last try is made.
     dead_s = PATIENCE_S + TIMEOUT_S
     total = slots_s + responses / lanes * response_s + response_s + dead_s
     how = (
-        f"a call: {tries} attempts x {TIMEOUT_S:g} s + waits {waits:g} s = {call_s:g} s; "
+        f"a call: {ATTEMPTS} attempts x {TIMEOUT_S:g} s + waits {waits:g} s = {call_s:g} s; "
         f"a response: 2 judges in turn x 2 calls = {response_s:g} s;\n  a model's slots: "
-        f"{responses * JUDGES:,} judgments x 2 calls x {tries} x {TIMEOUT_S:g} s / "
+        f"{responses * JUDGES:,} judgments x 2 calls x {ATTEMPTS} x {TIMEOUT_S:g} s / "
         f"{CONCURRENCY} = {slots_s:.0f} s; responses: {responses} / {lanes} in flight + 1, each "
         f"{response_s:g} s;\n  the dead model: {PATIENCE_S:g} s of patience + {TIMEOUT_S:g} s"
     )

@@ -453,8 +453,17 @@ def _placed(line: str, urls: Mapping[str, str]) -> str:
 def control(port: int, **settings: float) -> dict[str, Any]:
     """Set the server's shares of faults; what it has counted."""
     query = "&".join(f"{name}={value}" for name, value in settings.items())
-    with urllib.request.urlopen(f"http://127.0.0.1:{port}/control?{query}", timeout=30) as answer:
-        counted: dict[str, Any] = json.load(answer)
+    for tries_left in reversed(range(5)):
+        try:
+            url = f"http://127.0.0.1:{port}/control?{query}"
+            with urllib.request.urlopen(url, timeout=30) as answer:
+                counted: dict[str, Any] = json.load(answer)
+            break
+        # Some systems reset a connection that is opened amid many that are closed.
+        except OSError:
+            if not tries_left:
+                raise
+            time.sleep(0.2)
     return counted
 
 

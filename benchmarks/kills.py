@@ -141,8 +141,8 @@ def _import(folder: Path, url: str) -> list[str]:
 def _copied(line: str, number: int) -> str:
     """An answer under another key, of the same form."""
     row = json.loads(line)
-    key = row["key"]
-    row["key"] = f"{number:02x}{key[2:]}"
+    # Its beginning is in the answer, too.
+    row["key"] = f"{row['key'][:-2]}{number:02x}"
     return json.dumps(row)
 
 

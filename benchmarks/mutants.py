@@ -241,12 +241,14 @@ def suite_of(package: str, tree: Path, timeout: float | None) -> Suite:
 
 
 def mirror_first(mutant: Mutant, tests: Sequence[str]) -> list[str]:
-    """The tests with the changed file's name first, then those of its folder, then the others."""
+    """Sort the tests: those named after the changed file (`test_NAME.py`, `test_NAME_TOPIC.py`)
+    first, then those of its folder, then the others."""
     path = Path(mutant.path)
-    name, folder = f"test_{path.stem.removeprefix('_')}.py", f"tests/{path.parent}/"
+    name, folder = f"test_{path.stem.removeprefix('_')}", f"tests/{path.parent}/"
 
     def distance(test: str) -> int:
-        return (Path(test).name != name) * 2 + (not test.startswith(folder))
+        stem = Path(test).stem
+        return (not f"{stem}_".startswith(f"{name}_")) * 2 + (not test.startswith(folder))
 
     return sorted(tests, key=distance)
 

@@ -170,17 +170,17 @@ def measured(cell: Cell) -> dict[str, float]:
     sums: dict[str, list[float]] = {}
 
     def take(name: str, found: CorrectedMean, value: float) -> None:
-        if found.human_reason is None:
+        if found.human_only.reason is None:
             sums.setdefault(f"{name}, people", []).append(
-                found.human_ci_low <= value <= found.human_ci_high
+                found.human_only.low <= value <= found.human_only.high
             )
-        if found.reason is None:
-            sums.setdefault(name, []).append(found.ci_low <= value <= found.ci_high)
-            sums.setdefault(f"{name}, at least", []).append(found.ci_low >= value)
-            sums.setdefault(f"{name}, at most", []).append(found.ci_high <= value)
-            sums.setdefault(f"{name}, bias", []).append(found.corrected - value)
+        if found.corrected.reason is None:
+            sums.setdefault(name, []).append(found.corrected.low <= value <= found.corrected.high)
+            sums.setdefault(f"{name}, at least", []).append(found.corrected.low >= value)
+            sums.setdefault(f"{name}, at most", []).append(found.corrected.high <= value)
+            sums.setdefault(f"{name}, bias", []).append(found.corrected.value - value)
             sums.setdefault(f"{name}, width", []).append(
-                (found.ci_high - found.ci_low) / (found.human_ci_high - found.human_ci_low)
+                found.corrected.width / found.human_only.width
             )
 
     for _ in range(cell.simulations):

@@ -8,20 +8,43 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
-from typing import Literal
+from typing import Literal, Protocol, cast
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from persona_panel.graphs.aggregate import count, summarise
 from persona_panel.graphs.records import Judge, Judgment
 from persona_panel.graphs.revisions import latest_judgments, may_revise
-from persona_panel.graphs.stopping_rules import load_stopping_rule, stopping_rule_names
 from persona_panel.personas import Persona
 from persona_panel.rubrics import CategoryScale, Rubric
+from persona_panel.rubrics.extensions import extension_names, load_extension
 from persona_panel.rubrics.peer_feedback import Peer, ratings_in_words
 from persona_panel.rubrics.rubric import Dimension
 
 Reveal = Literal["scores", "rationales", "both"]
+_RULES, _GROUP = "persona_panel.graphs.stopping_rules", "persona_panel.stopping_rules"
+
+
+class StoppingRule(Protocol):
+    """A module of `persona_panel.graphs.stopping_rules`, or of another distribution."""
+
+    def should_stop(self, judgments: Sequence[Judgment], rubric: Rubric) -> bool:
+        """Return whether there is to be no further round."""
+
+
+def stopping_rule_names() -> tuple[str, ...]:
+    """Return the names of the rules there are, in alphabetical order."""
+    return extension_names(_RULES, _GROUP)
+
+
+def load_stopping_rule(name: str) -> StoppingRule:
+    """Return the rule called `name`.
+
+    Raises:
+        KeyError: there is none of that name.
+        ExtensionError: another distribution's cannot be imported.
+    """
+    return cast(StoppingRule, load_extension(_RULES, _GROUP, name))
 
 
 class Deliberation(BaseModel):

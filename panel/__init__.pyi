@@ -1,5 +1,6 @@
 """The public names of persona-panel, each once: `panel` imports them from here when first used."""
 
+from persona_panel.analyses.calibrate import calibrate as calibrate
 from persona_panel.analyses.compare import compare as compare
 from persona_panel.analyses.contested import contested as contested
 from persona_panel.analyses.fidelity import fidelity as fidelity

@@ -12,9 +12,9 @@ from persona_panel.rubrics.replies import Unreadable, is_refusal, read_object, r
 from persona_panel.rubrics.rubric import Dimension
 from persona_panel.rubrics.scale import CategoryScale
 
-_NUMBER = r"-?[0-9]+(?:[.,][0-9]+)*"
+_FIGURE = r"-?[0-9]+(?:[.,][0-9]+)*"
 # Not within a word or a longer number: 3rd, 1e5.
-_RATING = rf"(?<![\w.,])({_NUMBER})(?![\w%])(?:\s*(?:/|out\s+of)\s*({_NUMBER})(?![\w%]))?"
+_RATING = rf"(?<![\w.,])({_FIGURE})(?![\w%])(?:\s*(?:/|out\s+of)\s*({_FIGURE})(?![\w%]))?"
 _NAME = (
     r"(?:(?:my|the|final|overall|total|numerical|single)\s+)*"
     r"(?:score|rating|mark|grade|answer|overall|judge?ment|number)"

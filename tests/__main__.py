@@ -1,6 +1,7 @@
 """Everything that CI checks, in one command: `python -m tests`.
 
-Lint, format, types, floors, the documentation, then the tests. Arguments go to pytest.
+Lint, format, types, floors, dependencies, the documentation, then the tests. Arguments go to
+pytest.
 """
 
 from __future__ import annotations
@@ -10,11 +11,15 @@ import subprocess
 import sys
 from pathlib import Path
 
+PACKAGES = ("graphs", "panel", "personas", "rubrics")
 CHECKS = (
     ("ruff", "check", "."),
     ("ruff", "format", "--check", "."),
     ("mypy",),
     ("lint-imports",),
+    # What is declared and what is imported: by everything, and without what only tests have.
+    ("deptry", "."),
+    ("deptry", *PACKAGES, "--optional-dependencies-dev-groups", "test,docs"),
     ("mkdocs", "build", "--strict"),
 )
 

@@ -18,7 +18,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 CORE = "core"
-_TOOLS = ("hypothesis", "pytest", "pytest-asyncio", "pytest-timeout")
+_TOOLS = ("aiohttp", "hypothesis", "pytest", "pytest-asyncio", "pytest-timeout")
 _LISTENING = "tests/panel/test_listening.py"
 _GEMINI = "tests/panel/runs/test_provider_batches.py"
 _SCENARIOS = ("tests/contracts/test_scenarios.py", "tests/contracts/test_sent.py")

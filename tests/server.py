@@ -151,9 +151,9 @@ async def _main(options: argparse.Namespace) -> None:
     faults = faulty(rate, options.seed, answer, stall_s=options.stall, more=more)
     script = faults if rate else always(answer)
     server = ScriptedServer(script, options.latency, keep_calls=False)
-    await server.start(options.port)
-    print(json.dumps({"port": server.port, "base_url": server.base_url}), flush=True)
-    await asyncio.Event().wait()
+    async with server.listening(options.port):
+        print(json.dumps({"port": server.port, "base_url": server.base_url}), flush=True)
+        await asyncio.Event().wait()
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ How to write one, or move one here (`votes.py` is an example; `X` is its name):
    `programs=False`. `reading`, `source` and `coverage` say what it is of. Intervals, p-values,
    reasons, "in brackets", "--full has …" come by themselves.
 5. Its line in `panel/cli/main.py` (`"X": ("persona_panel.analyses.X", "…")`), its name in
-   `panel/__init__.pyi`; on the page `section(X_result(…), ANALYSES["X"].title, level=3)`.
+   `panel/__init__.pyi`; on the page it is one of `PeopleSection.results`, or `section_of(result)`.
 6. Delete `panel/cli/X.py`, `panel/conclusions/X.py`, `panel/reports/terminal/X.py`,
    `panel/gate/X_figures.py`, its functions in `panel/reports/{__init__,json,terminal/__init__}.py`
    and `panel/testing/renderer_check.py`, its part of the page's template.

@@ -25,8 +25,6 @@ from persona_panel.calls.in_flight import waiting_for_a_server
 from persona_panel.files.private_files import PRIVATE_FILE
 from persona_panel.rubrics import ModelResponse
 
-logger = logging.getLogger(__name__)
-
 _FILE = "claims"
 _FIRST_POLL_S, _LONGEST_POLL_S, _GROWTH = 0.01, 0.25, 1.25
 _LONG_WAIT_S = 60.0
@@ -116,7 +114,7 @@ class Claims:
                 wait_s = min(_GROWTH * wait_s, _LONGEST_POLL_S)
                 if not self._is_warned and time.monotonic() - began > _LONG_WAIT_S:
                     self._is_warned = True
-                    logger.warning(
+                    logging.getLogger(__name__).warning(
                         "An answer has been waited for for %.0f s that another process with the "
                         "cache %s asks for; if that process is stopped or hangs, end it, and this "
                         "run asks for the answer itself",

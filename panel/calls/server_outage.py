@@ -6,8 +6,6 @@ import logging
 import threading
 import time
 
-logger = logging.getLogger(__name__)
-
 
 class OutageReport:
     """Logs the outages of one server, as the threads that ask it notice them.
@@ -30,7 +28,7 @@ class OutageReport:
             if self._since is not None or asked_at < self._answered_at:
                 return
             self._since = asked_at
-        logger.warning(
+        logging.getLogger(__name__).warning(
             "%s does not answer (%s); waiting for it for up to %.0f s.", self._name, why, patience_s
         )
 
@@ -42,4 +40,6 @@ class OutageReport:
             since, self._since = self._since, None
             self._answered_at = time.monotonic()
         if since is not None:
-            logger.warning("%s answers again, after %.0f s.", self._name, self._answered_at - since)
+            logging.getLogger(__name__).warning(
+                "%s answers again, after %.0f s.", self._name, self._answered_at - since
+            )

@@ -10,7 +10,7 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 
 from persona_panel.results.console import notices
 
-_LINE_EVERY_S = 5.0
+_ANALYSIS_LINE_EVERY_S = 5.0
 
 
 class AnalysisProgress:
@@ -58,7 +58,7 @@ class AnalysisProgress:
             self._bar.update(self._task, completed=done)
             return
         now = time.monotonic()
-        if now - self._shown >= _LINE_EVERY_S and done < 1:
+        if now - self._shown >= _ANALYSIS_LINE_EVERY_S and done < 1:
             self._shown = now
             left = (now - self._started) * (1 - done) / done
             self._console.print(f"{100 * done:.0f} % of the statistics, about {left:,.0f} s left")

@@ -57,7 +57,7 @@ _COMMANDS = {
     "select": ("persona_panel.cli.select", "Choose the items of a run that people should rate."),
     "study": ("persona_panel.cli.study", "Have people rate texts blind to their authors."),
     "calibrate": (
-        "persona_panel.cli.calibrate",
+        "persona_panel.analyses.calibrate",
         "Correct a panel's means by people's ratings of a part.",
     ),
     "align": (

@@ -12,7 +12,7 @@ import click
 
 from persona_panel.cli.call_options import model_options, patience
 from persona_panel.cli.options import Command, option
-from persona_panel.graphs.stopping_rules import stopping_rule_names
+from persona_panel.graphs.deliberation import stopping_rule_names
 from persona_panel.rubrics import Layout, elicitation_names
 
 if TYPE_CHECKING:

@@ -128,19 +128,17 @@ def _refuse_without_people(human: str | None, given: Mapping[str, object]) -> No
 
 def _figures(run: Run, page: RunReport, contrasts: GroupContrasts | None) -> list[Figure]:
     """What --require may name: the run's figures, then those of people beside the panel."""
-    from persona_panel.reports.gate.calibration_figures import calibration_figures
     from persona_panel.reports.gate.row_figures import row_figures
     from persona_panel.reports.gate.run_figures import run_figures
+    from persona_panel.results.requirements.of_result import result_figures
 
     found = run_figures(run)
     if page.people is not None:
         labels = {dimension.id: dimension.label for dimension in run.rubric.dimensions}
         found += row_figures(page.people.rows, labels)
-        if page.people.corrected is not None:
-            found += calibration_figures(page.people.corrected.found)
+        found += [one for result in page.people.results for one in result_figures(result)]
     if contrasts is not None:
         from persona_panel.analyses.fidelity import fidelity_result
-        from persona_panel.results.requirements.of_result import result_figures
 
         found += result_figures(fidelity_result(contrasts))
     return found

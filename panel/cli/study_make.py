@@ -13,11 +13,11 @@ from persona_panel.cli.failures import refusals_without_calls
 from persona_panel.cli.options import json_option
 from persona_panel.files.secrets.visible import say, standard_output, visible
 
-# A format is a module of panel.study with a function that writes a study's packets into a folder.
+# A format is a function of a module that writes a study's packets into a folder.
 _FORMATS = {
-    "html": ("html_kit", "write_pages"),
-    "label-studio": ("label_studio", "write_label_studio"),
-    "potato": ("potato", "write_potato"),
+    "html": ("persona_panel.study.html_kit", "write_pages"),
+    "label-studio": ("persona_panel.study.label_studio", "write_label_studio"),
+    "potato": ("persona_panel.study.potato", "write_potato"),
 }
 _NAMING_SHOWN = 5
 
@@ -236,5 +236,5 @@ def _writer(form: str) -> Callable[..., list[Path]]:
     from importlib import import_module
 
     module, name = _FORMATS[form]
-    found: Callable[..., list[Path]] = getattr(import_module(f"persona_panel.study.{module}"), name)
+    found: Callable[..., list[Path]] = getattr(import_module(module), name)
     return found

@@ -14,9 +14,9 @@ from persona_panel.files.records import Fields, Report, read_records
 from persona_panel.files.wording import shown
 from persona_panel.rubrics.comparison import Outcome
 
-_TEXTS = ("prompt_id", "id", "judge")
-_FIELDS = Fields(
-    tuple((name, (name,)) for name in (*_TEXTS, "comparisons")),
+_COMPARISON_TEXTS = ("prompt_id", "id", "judge")
+_COMPARISON_FIELDS = Fields(
+    tuple((name, (name,)) for name in (*_COMPARISON_TEXTS, "comparisons")),
     frozenset({"comparisons"}),
     is_users=False,
     grows=True,
@@ -42,7 +42,7 @@ def read_comparisons(path: Path) -> list[Compared]:
     """
     report = Report(str(path))
     found = []
-    for record in read_records(path, _FIELDS, report):
+    for record in read_records(path, _COMPARISON_FIELDS, report):
         said = record.cells.get("comparisons") or {}
         if not (isinstance(said, Mapping) and all(one in _OUTCOMES for one in said.values())):
             expected = f"for other responses {', '.join(_OUTCOMES)}"
@@ -50,7 +50,7 @@ def read_comparisons(path: Path) -> list[Compared]:
             continue
         if not said:
             continue
-        prompt_id, first, judge = (str(record.cells.get(name)) for name in _TEXTS)
+        prompt_id, first, judge = (str(record.cells.get(name)) for name in _COMPARISON_TEXTS)
         found += [
             Compared(prompt_id, judge, first, second, outcome) for second, outcome in said.items()
         ]

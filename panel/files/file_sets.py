@@ -19,7 +19,7 @@ from persona_panel.files.errors import Fault, InputError
 from persona_panel.files.secrets import without_credentials
 
 _PARQUET = "*.parquet"
-_EXPECTED = "a file, or a folder of Parquet files"
+_EXPECTED_FILES = "a file, or a folder of Parquet files"
 
 
 class NamedFile(NamedTuple):
@@ -105,7 +105,7 @@ def said_of(error: Exception) -> str:
 @cache
 def _copies(address: str) -> Sequence[NamedFile]:
     """The files behind an address, copied into a folder that is removed when the process ends."""
-    system, root = file_system(address, _EXPECTED)
+    system, root = file_system(address, _EXPECTED_FILES)
     try:
         found = _listed(system, root)
         folder = Path(tempfile.mkdtemp(dir=temporary_folder()))
@@ -140,5 +140,5 @@ def _is_hidden(names: Iterable[str]) -> bool:
     return any(name.startswith((".", "_")) for name in names)
 
 
-def _nothing(name: str, found: str, expected: str = _EXPECTED) -> InputError:
+def _nothing(name: str, found: str, expected: str = _EXPECTED_FILES) -> InputError:
     return InputError([Fault(name, found, expected)])

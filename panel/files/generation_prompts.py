@@ -31,7 +31,7 @@ _FIELDS = Fields(
     ),
     frozenset({"id", "context", "condition"}),
 )
-_LABELS = frozenset({"id", "condition"})
+_GENERATION_LABELS = frozenset({"id", "condition"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +89,7 @@ def _prompt_in(record: Record, report: Report) -> GenerationPrompt | None:
     cells: dict[str, str | None] = {}
     sound = True
     for field_, name in record.names.items():
-        value = label_of(record.cells[name]) if field_ in _LABELS else record.cells[name]
+        value = label_of(record.cells[name]) if field_ in _GENERATION_LABELS else record.cells[name]
         blank = value is None or (isinstance(value, str) and not value.strip())
         if blank and field_ != "text":
             value = None

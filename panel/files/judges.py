@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from persona_panel.graphs import Judge
+from persona_panel.graphs.records import Judge
 from persona_panel.personas import NO_PERSONA
 
 

@@ -24,7 +24,7 @@ from persona_panel.files.secrets import SECRETS, without_credentials
 
 _MANIFEST = "run.json"
 _SENDER = ".persona-panel-sender"
-_EXPECTED = "a run's folder, as `score --out` writes it"
+_EXPECTED_FOLDER = "a run's folder, as `score --out` writes it"
 _Stamp = tuple[int, int]
 Telling = Callable[[str], AbstractContextManager[None]]
 
@@ -50,7 +50,7 @@ class RemoteFolder:
         shown = without_credentials(with_lower_scheme(address))
         # The slashes of `memory://` and the last of `file:///` belong to it.
         self.address = re.sub(r"(?<![:/])/+$", "", shown)
-        self._system, self._root = file_system(address, _EXPECTED)
+        self._system, self._root = file_system(address, _EXPECTED_FOLDER)
 
     def names(self) -> list[str]:
         """What the files are called, in order, without a run.json that is empty; none where there
@@ -334,7 +334,7 @@ def copied_run(source: str | Path) -> RunCopy | None:
     # Each package raises what it likes for a key, a network or a bucket.
     except Exception as error:
         found = f"what cannot be copied to this machine ({said_of(error)})"
-        raise InputError([Fault(there.address, found, _EXPECTED)]) from None
+        raise InputError([Fault(there.address, found, _EXPECTED_FOLDER)]) from None
     return RunCopy(there, path, Original(digest_of(path), names), stamps_of(path))
 
 

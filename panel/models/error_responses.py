@@ -13,25 +13,10 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC
 from email.utils import parsedate_to_datetime
 from typing import Any, NamedTuple
-
-from yarl import URL
+from urllib.parse import urlsplit
 
 from persona_panel.models.client import FaultKind
-from persona_panel.models.response_bodies import content_of
-
-MOST_BYTES = 8_000_000
-"""How long a body may be: three times an answer of a thousand tokens with twenty log-probabilities
-each, the longest there is."""
-
-
-class HttpResponse(NamedTuple):
-    """What came over the wire. `whole` is False where the body was longer than is read; it is
-    the beginning then."""
-
-    status: int
-    headers: Mapping[str, str]
-    body: bytes
-    whole: bool = True
+from persona_panel.models.http_responses import HttpResponse, content_of
 
 
 def completion_in(content: Any, status: int) -> dict[str, Any] | None:
@@ -214,7 +199,7 @@ def kind_of(complaint: Complaint) -> FaultKind:
 
 def _host(location: str) -> str:
     try:
-        return URL(location).host or "the same host"
+        return urlsplit(location).hostname or "the same host"
     except ValueError:
         return "nowhere"
 

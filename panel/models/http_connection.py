@@ -12,18 +12,16 @@ from collections.abc import AsyncGenerator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import ClassVar
+from urllib.parse import SplitResult, quote, unquote, urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 import pycurl
-from multidict import CIMultiDict
 from pydantic import SecretStr
-from yarl import URL
 
 from persona_panel.files.descriptors import is_lack_of_descriptors
 from persona_panel.files.secrets import SECRETS
-from persona_panel.models.error_responses import HttpResponse
-from persona_panel.models.http_transfer import NoHttpResponse, Transfer, no_descriptor
-from persona_panel.models.kept_sockets import KeptSockets
+from persona_panel.models.http_responses import HttpResponse
+from persona_panel.models.http_transfer import KeptSockets, NoHttpResponse, Transfer, no_descriptor
 
 _LONGEST_IDLE_S = 15
 """How long a connection is kept after its last answer: servers close them sooner or later, and one
@@ -37,7 +35,7 @@ _SPARING_S = _LONGEST_IDLE_S
 """How long fewer connections are kept after a lack of descriptors."""
 _LARGEST_VALUE = 2**31 - 1
 """The largest number that libcurl's options take on every system."""
-_Options = dict[int, str | bytes | int]
+_Options = dict[int, str | bytes | int | list[bytes]]
 
 
 class HttpConnection:
@@ -53,30 +51,28 @@ class HttpConnection:
 
     def __init__(
         self,
-        endpoint: URL,
+        endpoint: str,
         api_key: SecretStr | None,
         timeout_s: float,
         headers: Mapping[str, str] | None = None,
     ) -> None:
         self._endpoint = endpoint
-        key = api_key.get_secret_value() if api_key else None
-        SECRETS.learn(key)
-        self._headers = CIMultiDict(headers or {})
-        if key:
-            self._headers["Authorization"] = f"Bearer {key}"
+        self._headers = dict(headers or {})
+        if api_key and (key := api_key.get_secret_value()):
+            SECRETS.learn(key)
+            self._headers = _with_header(self._headers, "Authorization", f"Bearer {key}")
         self._timeout_s = timeout_s
         self._pools: dict[asyncio.AbstractEventLoop, _Pool] = {}
 
     async def exchange(self, data: bytes) -> HttpResponse:
-        """One request and its answer, whatever its status. A redirect is not followed, and of a
-        body that is longer than `error_responses.MOST_BYTES` only the beginning is read.
+        """Send one request and return its answer, whatever its status. A redirect is not followed,
+        and of a body that is longer than `http_responses.MOST_BYTES` only the beginning is read.
 
         Raises:
             TimeoutError, NoHttpResponse: none came.
             OSError: this process can open no connection.
         """
-        pool = self._pools.get(asyncio.get_running_loop()) or await self._open()
-        with pool:
+        with await self._pool() as pool:
             transfer = pool.idle.pop() if pool.idle else self._transfer(pool, self._endpoint)
             transfer.prepare(data)
             answer = await transfer.answer()
@@ -85,21 +81,19 @@ class HttpConnection:
         return answer
 
     async def exchange_at(
-        self, method: str, url: URL, data: bytes | None, kind: str, timeout_s: float | None = None
+        self, method: str, url: str, data: bytes | None, kind: str, timeout_s: float | None = None
     ) -> HttpResponse:
         """As `exchange`, at another address of the same server: `data` are of the media type
         `kind`. `timeout_s` is for the whole, where it may take longer than a call."""
-        pool = self._pools.get(asyncio.get_running_loop()) or await self._open()
-        with pool:
+        with await self._pool() as pool:
             transfer = self._transfer(pool, url, kind, timeout_s)
             transfer.prepare(data or b"", method)
             return await transfer.answer()
 
-    async def download(self, url: URL, to: Path, timeout_s: float) -> HttpResponse:
+    async def download(self, url: str, to: Path, timeout_s: float) -> HttpResponse:
         """Write what is at an address into a new file; the answer has a body only where it is no
         success. Raises as `exchange`, and OSError where the file cannot be written."""
-        pool = self._pools.get(asyncio.get_running_loop()) or await self._open()
-        with pool:
+        with await self._pool() as pool:
             transfer = self._transfer(pool, url, timeout_s=timeout_s)
             transfer.prepare(b"", "GET")
             return await transfer.into(to)
@@ -125,52 +119,54 @@ class HttpConnection:
     def _transfer(
         self,
         pool: _Pool,
-        url: URL,
+        url: str,
         kind: str = "application/json",
         timeout_s: float | None = None,
     ) -> Transfer:
-        """A way to send requests to an address, as `exchange_at`."""
-        headers = self._headers.copy()
-        headers["Content-Type"] = kind
-        curl = pycurl.Curl()
-        set_option = curl.setopt
-        set_option(pycurl.URL, str(url))
+        """Return a way to send requests to an address, as `exchange_at`."""
+        address = _in_ascii(url)
         # Empty, as libcurl would otherwise wait for leave to send a long body.
         lines = [
-            f"{name}: {value}" if value.strip() else f"{name};" for name, value in headers.items()
-        ]
-        set_option(pycurl.HTTPHEADER, [line.encode() for line in (*lines, "Expect:")])
-        set_option(pycurl.USERAGENT, "persona-panel")
-        set_option(pycurl.HTTP_VERSION, pycurl.CURL_HTTP_VERSION_1_1)
-        set_option(pycurl.ACCEPT_ENCODING, "gzip, deflate")
-        set_option(pycurl.NOSIGNAL, True)
-        set_option(pycurl.MAXAGE_CONN, _LONGEST_IDLE_S)
-        # While a model thinks nothing is sent, and a router may forget the connection.
-        set_option(pycurl.TCP_KEEPALIVE, True)
-        set_option(pycurl.TIMEOUT_MS, _milliseconds(timeout_s or self._timeout_s))
+            f"{name}: {value}" if value.strip() else f"{name};"
+            for name, value in _with_header(self._headers, "Content-Type", kind).items()
+        ] + ["Expect:"]
+        options = pool.options | {
+            pycurl.URL: address.geturl(),
+            pycurl.HTTPHEADER: [line.encode() for line in lines],
+            pycurl.USERAGENT: "persona-panel",
+            pycurl.HTTP_VERSION: pycurl.CURL_HTTP_VERSION_1_1,
+            pycurl.ACCEPT_ENCODING: "gzip, deflate",
+            pycurl.NOSIGNAL: True,
+            pycurl.MAXAGE_CONN: _LONGEST_IDLE_S,
+            # While a model thinks nothing is sent, and a router may forget the connection.
+            pycurl.TCP_KEEPALIVE: True,
+            pycurl.TIMEOUT_MS: _milliseconds(timeout_s or self._timeout_s),
+        }
         if timeout_s is not None:
-            set_option(pycurl.LOW_SPEED_LIMIT, 1)
-            set_option(pycurl.LOW_SPEED_TIME, max(1, round(min(self._timeout_s, _LARGEST_VALUE))))
-        for option, value in pool.options.items():
-            set_option(option, value)
-        is_tls = "https" in (url.scheme, str(pool.options[pycurl.PROXY]).partition(":")[0])
+            low_speed_s = max(1, round(min(self._timeout_s, _LARGEST_VALUE)))
+            options |= {pycurl.LOW_SPEED_LIMIT: 1, pycurl.LOW_SPEED_TIME: low_speed_s}
+        curl = pycurl.Curl()
+        for option, value in options.items():
+            curl.setopt(option, value)
+        is_tls = "https" in (address.scheme, str(options[pycurl.PROXY]).partition(":")[0])
         return Transfer(curl, pool.multi, pool.sockets, is_tls=is_tls)
 
-    async def _open(self) -> _Pool:
-        """The running loop's connections, on first use.
+    async def _pool(self) -> _Pool:
+        """Return the running loop's connections, which are made on first use.
 
         They belong to one loop. An asynchronous generator keeps them, because a loop that ends
         closes those of its generators that are still open.
         """
         loop = asyncio.get_running_loop()
+        if pool := self._pools.get(loop):
+            return pool
         options = _certificates() | _proxy_options(self._endpoint)
         for closed in [loop for loop in list(self._pools) if loop.is_closed()]:
-            if pool := self._pools.pop(closed, None):
-                pool.close_after_loop()
+            if old := self._pools.pop(closed, None):
+                old.close_after_loop()
         keeper = self._keep_connections(loop)
         # Nothing is awaited up to its yield, so no second caller gets in between.
-        multi = await anext(keeper)
-        pool = self._pools[loop] = _Pool(loop, multi, keeper, options)
+        pool = self._pools[loop] = _Pool(loop, await anext(keeper), keeper, options)
         return pool
 
     async def _keep_connections(
@@ -214,11 +210,12 @@ class _Pool:
         self._sparing: asyncio.TimerHandle | None = None
         self._closing: asyncio.TimerHandle | asyncio.Task[None] | None = None
 
-    def __enter__(self) -> None:
+    def __enter__(self) -> _Pool:
         self._in_flight += 1
         if self._closing is not None:
             self._closing.cancel()
             self._closing = None
+        return self
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if isinstance(error, OSError) and is_lack_of_descriptors(error):
@@ -229,7 +226,7 @@ class _Pool:
             self._closing = self._loop.call_later(self._kept_s, self._close_idle)
 
     def close(self) -> None:
-        """Told before the connections are closed."""
+        """Look at the connections for the last time, before they are closed."""
         self.sockets.look_for_strays()
         self.idle.clear()
         for later in (self._closing, self._sparing):
@@ -269,6 +266,24 @@ class _Pool:
         await self.keeper.aclose()
 
 
+def _with_header(headers: Mapping[str, str], name: str, value: str) -> dict[str, str]:
+    """Return the headers with this one in place of any of the same name, in whatever case."""
+    return {each: said for each, said in headers.items() if each.lower() != name.lower()} | {
+        name: value
+    }
+
+
+def _in_ascii(url: str) -> SplitResult:
+    """Return an address as it goes over the wire: libcurl takes it as it is, and need not know the
+    names of hosts in other letters."""
+    parts = urlsplit(url)
+    return parts._replace(
+        netloc=parts.netloc.encode("idna").decode(),
+        path=quote(parts.path, safe="!$%&'()*+,/:;=@~"),
+        query=quote(parts.query, safe="!$%&'()*+,/:;=?@~"),
+    )
+
+
 def _milliseconds(seconds: float) -> int:
     # 0 would be no limit.
     return max(1, round(min(seconds * 1000, _LARGEST_VALUE)))
@@ -288,36 +303,39 @@ def _certificates() -> _Options:
     return options
 
 
-def _proxy_options(endpoint: URL) -> _Options:
-    """The proxy that the environment names for an endpoint, and what it wants to be told of who
-    asks.
+def _proxy_options(endpoint: str) -> _Options:
+    """Return the proxy that the environment names for an endpoint, and what it wants to be told of
+    who asks.
 
     Not left to libcurl, which reads HTTP_PROXY in lower case only.
 
     Raises:
         NoHttpResponse: it is no proxy that can be used.
     """
+    server = urlsplit(endpoint)
+    port = server.port or (443 if server.scheme == "https" else 80)
     # With brackets and without: either is written in NO_PROXY.
-    hosts = {endpoint.host, endpoint.host_subcomponent}
-    is_left_out = any(proxy_bypass(f"{host}:{endpoint.port}") for host in hosts)
-    named = None if is_left_out else getproxies().get(endpoint.scheme)
+    hosts = (f"{server.hostname}:{port}", f"[{server.hostname}]:{port}")
+    named = None if any(map(proxy_bypass, hosts)) else getproxies().get(server.scheme)
     if not named:
         # Empty, as libcurl would look into the environment by itself.
         return {pycurl.PROXY: ""}
     try:
-        url = URL(named if "://" in named else f"http://{named}")
+        proxy = urlsplit(named if "://" in named else f"http://{named}")
+        is_usable = proxy.scheme in ("http", "https") and proxy.hostname
     except ValueError:
-        url = URL()
-    if url.scheme not in ("http", "https") or not url.host:
+        is_usable = False
+    if not is_usable:
         raise NoHttpResponse(
-            f"{endpoint.scheme.upper()}_PROXY is not the address of a proxy at http:// or "
-            f"https://; correct it, or add {endpoint.host} to NO_PROXY",
+            f"{server.scheme.upper()}_PROXY is not the address of a proxy at http:// or "
+            f"https://; correct it, or add {server.hostname} to NO_PROXY",
             is_final=True,
         )
-    options: _Options = {pycurl.PROXY: str(url.with_user(None)), pycurl.NOPROXY: ""}
-    if url.user is not None:
+    address = f"{proxy.scheme}://{proxy.netloc.rpartition('@')[2]}"
+    options: _Options = {pycurl.PROXY: address, pycurl.NOPROXY: ""}
+    if proxy.username is not None:
         options |= {
-            pycurl.PROXYUSERNAME: url.user.encode(),
-            pycurl.PROXYPASSWORD: (url.password or "").encode(),
+            pycurl.PROXYUSERNAME: unquote(proxy.username).encode(),
+            pycurl.PROXYPASSWORD: unquote(proxy.password or "").encode(),
         }
     return options

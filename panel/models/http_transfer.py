@@ -1,27 +1,39 @@
-"""Requests and their answers over libcurl, and what is said where none comes.
+"""Requests and their answers over libcurl, and what waits on its connections between them.
 
 HTTP/1.1 has nothing that ties an answer to its request but their order on a connection. So bytes
-that nobody has asked for make an answer void: see `Transfer._require_own`.
+that nobody has asked for make an answer void: see `Transfer._require_own`. libcurl looks for them
+only where a connection has been idle for a second. Before that it sends the request, and takes what
+is unread for its answer.
 """
 
 from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Iterator, Mapping
-from functools import cached_property
+import select
+import socket as sockets
+import struct
+from collections.abc import Callable
+from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
-from socket import socketpair
-from typing import IO
+from socket import MSG_PEEK, socket, socketpair
+from typing import IO, Any, NamedTuple, TypeVar
 
 import pycurl
-from multidict import CIMultiDict
 
 from persona_panel.files.private_files import open_private
 from persona_panel.files.unpacking import UnreadablePacking, most_unpacked, unpacked
-from persona_panel.models.error_responses import MOST_BYTES, HttpResponse
-from persona_panel.models.kept_sockets import KeptSocket, KeptSockets, Traffic, is_answer
+from persona_panel.models.http_responses import (
+    MOST_BYTES,
+    Headers,
+    HttpResponse,
+    last_head,
+    without_chunks,
+)
+from persona_panel.models.stray_answers import is_stray, warn_of_strays
+
+T = TypeVar("T")
 
 _UNSENT = frozenset(
     {
@@ -36,8 +48,7 @@ _UNSENT = frozenset(
 _UNOPENED = frozenset(
     {pycurl.E_COULDNT_RESOLVE_HOST, pycurl.E_COULDNT_CONNECT, pycurl.E_OUT_OF_MEMORY}
 )
-_PACKINGS = frozenset({"gzip", "x-gzip", "deflate"})
-_MOST_PACKINGS = 5
+_FINAL = frozenset({pycurl.E_PEER_FAILED_VERIFICATION, pycurl.E_SSL_CACERT_BADFILE})
 _EXCESS = re.compile(rb"(?:excess = |Leftovers after chunking: )(\d+)")
 """libcurl's words for bytes after the end of an answer, which it throws away."""
 _INTERIM = re.compile(rb"^HTTP/1\.1 1", re.MULTILINE)
@@ -47,11 +58,22 @@ _HELD_S = 0.25
 that no request asked for."""
 _MOST_UNASKED = 3
 """How many new connections are tried on which the server speaks first."""
-_FINAL = frozenset({pycurl.E_PEER_FAILED_VERIFICATION, pycurl.E_SSL_CACERT_BADFILE})
 _MOST_FILE_BYTES = 4_000_000_000
 """How long a file of results may be: providers take requests of 256 MB at most."""
 _CLOSED = "the connections were closed before it came"
 _UNASKED = "the server sent an answer that no request asked for"
+_BESIDE = f"{_UNASKED}, next to another: neither is used"
+
+# Where the system cannot tell a close from data, both are readable.
+_NEWS = getattr(select, "POLLRDHUP", 0) | getattr(select, "POLLIN", 0)
+_PEEKED_BYTES = 64
+_TCP_INFO = getattr(sockets, "TCP_INFO", None)
+_TCP_INFO_BYTES = 216
+_RECEIVED, _SENT = 128, 200
+"""Where Linux counts a connection's bytes: received; sent, and of these sent again."""
+_TLS_DATA = 0x17
+_LONGEST_TLS_ALERT = 32
+"""Bytes of an encrypted record that can only be an alert, such as the last word of a connection."""
 
 
 class NoHttpResponse(Exception):
@@ -72,9 +94,9 @@ class Transfer:
     `into`. `curl` has the address, `is_tls` says that it, or its proxy, is reached by TLS."""
 
     def __init__(
-        self, curl: pycurl.Curl, multi: pycurl.AsyncCurlMulti, sockets: KeptSockets, *, is_tls: bool
+        self, curl: pycurl.Curl, multi: pycurl.AsyncCurlMulti, kept: KeptSockets, *, is_tls: bool
     ) -> None:
-        self._curl, self._multi, self._sockets = curl, multi, sockets
+        self._curl, self._multi, self._sockets = curl, multi, kept
         self._is_tls = is_tls
         self._to_file = False
         self._data = BytesIO()
@@ -88,7 +110,7 @@ class Transfer:
         self._head = bytearray()
         self._parts: list[bytes] = []
         self._room = MOST_BYTES
-        curl.setopt(pycurl.SOCKOPTFUNCTION, sockets.opened)
+        curl.setopt(pycurl.SOCKOPTFUNCTION, kept.opened)
         curl.setopt(pycurl.PREREQFUNCTION, self._check)
         # An encoding that libcurl does not know, or that is none, would cost the answer.
         curl.setopt(pycurl.HTTP_CONTENT_DECODING, False)
@@ -113,8 +135,9 @@ class Transfer:
         curl.setopt(pycurl.POSTFIELDSIZE_LARGE, len(data))
 
     async def answer(self) -> HttpResponse:
-        """What comes back; see `persona_panel.models.http_connection.HttpConnection.exchange`."""
-        curl, n_unusable = self._curl, 0
+        """Return what comes back; see
+        `persona_panel.models.http_connection.HttpConnection.exchange`."""
+        n_unusable = 0
         if self._sockets.explains and not self._explains:
             self._explain()
         while True:
@@ -124,17 +147,18 @@ class Transfer:
             self._room = MOST_BYTES
             self._is_unusable, self._kept, self._answered = False, None, None
             try:
-                await self._multi.add_handle(curl)
+                await self._multi.add_handle(self._curl)
             except pycurl.error as error:
                 if self._is_unusable:
                     self._data.seek(0)
-                    n_unusable += curl.getinfo(pycurl.NUM_CONNECTS) != 0
+                    n_unusable += self._curl.getinfo(pycurl.NUM_CONNECTS) != 0
                     if n_unusable < _MOST_UNASKED:
                         continue
                     raise NoHttpResponse(_UNASKED, is_unsent=True) from None
                 # Of a body that is too long the rest is not wanted.
                 if self._room >= 0 and not self._has_come(error.args[0]):
-                    raise _fault(curl, *error.args) from None
+                    raise _fault(self._curl, *error.args) from None
+                return self._received(is_sound=False)
             except RuntimeError as error:
                 if self._multi.closed:
                     raise NoHttpResponse(_CLOSED, is_unsent=True) from None
@@ -145,153 +169,11 @@ class Transfer:
                 if self._multi.closed and task is not None and not task.cancelling():
                     raise NoHttpResponse(_CLOSED) from None
                 raise
-            else:
-                answer = self._received(is_sound=True)
-                if self._sockets.has_strays:
-                    await asyncio.sleep(_HELD_S)
-                    self._require_alone()
-                return answer
-            return self._received(is_sound=False)
-
-    def _received(self, *, is_sound: bool) -> HttpResponse:
-        """What has come; `is_sound`, libcurl found nothing wrong with it."""
-        headers = _Headers(bytes(self._head))
-        # libcurl takes a head that breaks off for the whole answer.
-        if not headers.are_whole:
-            raise NoHttpResponse("the answer broke off within its headers")
-        body, whole = b"".join(self._parts), self._room >= 0
-        # Not held until the next exchange: there are as many transfers as were ever in flight.
-        self._parts.clear()
-        self._data.truncate(0)
-        after = b""
-        if headers.are_chunked and not self._to_file:
-            body, after = _without_chunks(body)
-        if is_sound:
-            self._require_own(headers, after)
-        body = body[:MOST_BYTES]
-        if not self._to_file and headers.tell_of_packing:
-            for _ in range(headers.times_packed):
-                # Some servers and proxies call packed what is not, or is only once.
-                if body.lstrip().startswith((b"{", b"[")):
-                    break
-                try:
-                    body = unpacked(body, MOST_BYTES + 1, whole=whole)
-                except UnreadablePacking as error:
-                    raise NoHttpResponse(f"the packed answer {error}") from None
-                body, whole = body[:MOST_BYTES], whole and len(body) <= MOST_BYTES
-        return HttpResponse(self._curl.getinfo(pycurl.RESPONSE_CODE), headers, body, whole)
-
-    def _require_own(self, headers: _Headers, after: bytes) -> None:
-        """Refuse an answer that may be another request's.
-
-        `after` is what followed its last chunk. Which of two answers is ours, nobody can tell.
-
-        Raises:
-            NoHttpResponse: another came with it, or it is a success that began before the request
-                was out.
-        """
-        kept = self._kept
-        if kept is None:
-            return
-        waiting = self._sockets.unread(kept, self._number)
-        if waiting is None or self._is_ended_by_tls(kept):
-            is_excess = headers.keep_connection and not self._sockets.closes_idle
-            is_excess = is_excess and self._excess() > _LONGEST_LINE_BREAK
-            waiting = None
-        elif self._to_file:
-            is_excess = self._excess() > _LONGEST_LINE_BREAK
-        else:
-            is_excess = bool(after.strip())
-        if is_excess or (waiting and is_answer(waiting, is_tls=self._is_tls)):
-            self._sockets.explains |= waiting is None
-            self._sockets.distrust(kept)
-            raise NoHttpResponse(f"{_UNASKED}, next to another: neither is used")
-        if self._came_early():
-            self._sockets.distrust(kept)
-            raise NoHttpResponse(f"{_UNASKED}: it began before the request was sent")
-
-    def _require_alone(self) -> None:
-        """Refuse an answer behind which another has come by now.
-
-        Raises:
-            NoHttpResponse: one has.
-        """
-        if (kept := self._kept) is not None and not self._is_ended_by_tls(kept):
-            waiting = self._sockets.unread(kept, self._number)
-            if waiting and is_answer(waiting, is_tls=self._is_tls):
-                self._sockets.distrust(kept)
-                raise NoHttpResponse(f"{_UNASKED}, next to another: neither is used")
-
-    def _is_ended_by_tls(self, kept: KeptSocket) -> bool:
-        """Whether libcurl has said goodbye on a connection: by TLS it waits for the reply, with the
-        socket open."""
-        if not self._is_tls or kept.n_requests != self._number:
-            return False
-        now = self._sockets.traffic(kept)
-        return bool(now and self._answered and now.sent > self._answered.sent)
-
-    def _came_early(self) -> bool:
-        """Whether a success began before the last of the request went out, or was with OpenSSL
-        then, which reads ahead. An error may be said before all of a request is read."""
-        if not _last_head(self._head).startswith(b"2", 9) or _INTERIM.search(self._head):
-            return False
-        if self._asked and self._answered and self._asked.received == self._answered.received:
-            return True
-        info = self._curl.getinfo
-        return bool(info(pycurl.STARTTRANSFER_TIME_T) < info(pycurl.POSTTRANSFER_TIME_T))
-
-    def _excess(self) -> float:
-        """How many bytes libcurl threw away; infinite where it was not asked."""
-        if not self._explains:
-            return float("inf")
-        return sum(int(found[1]) for text in self._reasons if (found := _EXCESS.search(text)))
-
-    def _explain(self) -> None:
-        """Have libcurl say from now on why it does things, which takes half as long again."""
-
-        def note(kind: int, text: bytes) -> None:
-            if kind == pycurl.INFOTYPE_TEXT:
-                self._reasons.append(text)
-
-        self._explains = True
-        self._curl.setopt(pycurl.VERBOSE, True)
-        self._curl.setopt(pycurl.DEBUGFUNCTION, note)
-
-    def _has_come(self, code: int) -> bool:
-        """Whether there is a whole answer although the transfer failed: before the request was
-        read, say, or where TLS ends without a word."""
-        headers = _Headers(bytes(self._head))
-        # Of a file nobody would see that its end is missing. Those of a proxy that opens no tunnel
-        # have no status here.
-        if self._to_file or not (self._curl.getinfo(pycurl.RESPONSE_CODE) and headers.are_whole):
-            return False
-        if (length := headers.get("Content-Length")) is not None:
-            return length == str(MOST_BYTES - self._room)
-        return code == pycurl.E_RECV_ERROR and "Transfer-Encoding" not in headers
-
-    def _check(self, _to: str, own_address: str, _to_port: int, own_port: int) -> int:
-        """Before a request goes out: whether it can. libcurl takes a connection for open that the
-        server has closed within the last second, and what waits there for the answer."""
-        kept = self._sockets.at(own_address, own_port)
-        if kept is None:
-            return int(pycurl.PREREQFUNC_OK)
-        if not self._sockets.takes_request(kept, is_tls=self._is_tls):
-            self._is_unusable = True
-            return int(pycurl.PREREQFUNC_ABORT)
-        self._kept, self._number = kept, kept.n_requests
-        if self._is_tls:
-            self._asked = self._sockets.traffic(kept)
-        return int(pycurl.PREREQFUNC_OK)
-
-    def _take_head(self, line: bytes) -> None:
-        if self._answered is None and self._kept is not None:
-            self._answered = self._sockets.traffic(self._kept)
-        self._head += line
-
-    def _take(self, part: bytes) -> int | None:
-        self._parts.append(part)
-        self._room -= len(part)
-        return None if self._room >= 0 else 0
+            answer = self._received(is_sound=True)
+            if self._sockets.has_strays:
+                await asyncio.sleep(_HELD_S)
+                self._require_alone()
+            return answer
 
     async def into(self, path: Path) -> HttpResponse:
         """Write the body of a success into a new file; see
@@ -303,11 +185,11 @@ class Transfer:
         def write(part: bytes) -> int | None:
             nonlocal file, fault, n_bytes, most
             # libcurl tells no status here: pycurl refuses `getinfo` within a callback.
-            if not _last_head(self._head).startswith(b"2", 9):
+            if not last_head(self._head).startswith(b"2", 9):
                 return self._take(part)
             try:
                 if file is None:
-                    most = _most_in_file(_Headers(bytes(self._head)))
+                    most = _most_in_file(Headers(bytes(self._head)))
                     file = open_private(path, "xb")
                 n_bytes += len(part)
                 if n_bytes > most:
@@ -337,102 +219,350 @@ class Transfer:
                 file.close()
         return answer
 
+    # What libcurl calls
 
-class _Headers(Mapping[str, str]):
-    """Those of an answer, in any case; read when they are looked at, since most are not."""
+    def _check(self, _to: str, own_address: str, _to_port: int, own_port: int) -> int:
+        """Say, before a request goes out, whether it can. libcurl takes a connection for open that
+        the server has closed within the last second, and what waits there for the answer."""
+        kept = self._sockets.at(own_address, own_port)
+        if kept is None:
+            return int(pycurl.PREREQFUNC_OK)
+        if not self._sockets.takes_request(kept, is_tls=self._is_tls):
+            self._is_unusable = True
+            return int(pycurl.PREREQFUNC_ABORT)
+        self._kept, self._number = kept, kept.n_requests
+        if self._is_tls:
+            self._asked = self._sockets.traffic(kept)
+        return int(pycurl.PREREQFUNC_OK)
 
-    def __init__(self, heads: bytes) -> None:
-        self._heads = heads
+    def _take_head(self, line: bytes) -> None:
+        if self._answered is None and self._kept is not None:
+            self._answered = self._sockets.traffic(self._kept)
+        self._head += line
 
-    @property
-    def are_whole(self) -> bool:
-        """Whether their end has come, an empty line."""
-        return self._heads.endswith(b"\r\n\r\n") or b"\n\n" in self._last
+    def _take(self, part: bytes) -> int | None:
+        self._parts.append(part)
+        self._room -= len(part)
+        return None if self._room >= 0 else 0
 
-    @property
-    def tell_of_packing(self) -> bool:
-        """Whether there may be a Content-Encoding among them."""
-        return b"content-encoding" in self._heads.lower()
+    def _explain(self) -> None:
+        """Have libcurl say from now on why it does things, which takes half as long again."""
 
-    @property
-    def are_chunked(self) -> bool:
-        """Whether the body comes in chunks."""
-        return b"transfer-encoding" in self._heads.lower() and self._says(
-            "Transfer-Encoding", "chunked"
-        )
+        def note(kind: int, text: bytes) -> None:
+            if kind == pycurl.INFOTYPE_TEXT:
+                self._reasons.append(text)
 
-    @property
-    def keep_connection(self) -> bool:
-        """Whether libcurl has a reason to keep the connection: the answer says where it ends, and
-        does not say that the connection does."""
-        ends = "Content-Length" in self or "Transfer-Encoding" in self
-        closes = self._says("Connection", "close") or self._says("Proxy-Connection", "close")
-        return ends and not closes and self._last.startswith(b"HTTP/1.1")
+        self._explains = True
+        self._curl.setopt(pycurl.VERBOSE, True)
+        self._curl.setopt(pycurl.DEBUGFUNCTION, note)
 
-    def _says(self, name: str, word: str) -> bool:
-        return word in ",".join(self._all.getall(name, [])).lower()
+    # What has come
 
-    @property
-    def times_packed(self) -> int:
-        """How often the body was packed by what was asked for; other encodings are passed over."""
-        named = ",".join(self._all.getall("Content-Encoding", [])).lower().split(",")
-        return min(sum(name.strip() in _PACKINGS for name in named), _MOST_PACKINGS)
+    def _received(self, *, is_sound: bool) -> HttpResponse:
+        """Return what has come; `is_sound`, libcurl has nothing against it."""
+        headers = Headers(bytes(self._head))
+        # libcurl takes a head that breaks off for the whole answer.
+        if not headers.are_whole:
+            raise NoHttpResponse("the answer broke off within its headers")
+        body, whole = b"".join(self._parts), self._room >= 0
+        # Not held until the next exchange: there are as many transfers as were ever in flight.
+        self._parts.clear()
+        self._data.truncate(0)
+        after = b""
+        if headers.are_chunked and not self._to_file:
+            body, after = without_chunks(body)
+        if is_sound:
+            self._require_own(headers, after)
+        body = body[:MOST_BYTES]
+        if not self._to_file and headers.tell_of_packing:
+            for _ in range(headers.times_packed):
+                # Some servers and proxies call packed what is not, or is only once.
+                if body.lstrip().startswith((b"{", b"[")):
+                    break
+                try:
+                    body = unpacked(body, MOST_BYTES + 1, whole=whole)
+                except UnreadablePacking as error:
+                    raise NoHttpResponse(f"the packed answer {error}") from None
+                body, whole = body[:MOST_BYTES], whole and len(body) <= MOST_BYTES
+        return HttpResponse(self._curl.getinfo(pycurl.RESPONSE_CODE), headers, body, whole)
 
-    @cached_property
-    def _last(self) -> bytes:
-        return bytes(_last_head(self._heads)).replace(b"\r\n", b"\n")
+    def _has_come(self, code: int) -> bool:
+        """Return whether there is a whole answer although the transfer failed: before the request
+        was read, say, or where TLS ends without a word."""
+        headers = Headers(bytes(self._head))
+        # Of a file nobody would see that its end is missing. Those of a proxy that opens no tunnel
+        # have no status here.
+        if self._to_file or not (self._curl.getinfo(pycurl.RESPONSE_CODE) and headers.are_whole):
+            return False
+        if (length := headers.get("Content-Length")) is not None:
+            return length == str(MOST_BYTES - self._room)
+        return code == pycurl.E_RECV_ERROR and "Transfer-Encoding" not in headers
 
-    @cached_property
-    def _all(self) -> CIMultiDict[str]:
-        # Those of a trailer follow an empty line.
-        lines = self._last.partition(b"\n\n")[0].decode("latin-1").split("\n")[1:]
-        parts = [line.partition(":") for line in lines]
-        return CIMultiDict((name.strip(), value.strip()) for name, _, value in parts)
+    # Whether it is this request's
 
-    def __getitem__(self, name: str) -> str:
-        return self._all[name]
+    def _require_own(self, headers: Headers, after: bytes) -> None:
+        """Refuse an answer that may be another request's.
 
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._all)
+        `after` is what followed its last chunk. Which of two answers is ours, nobody can tell.
 
-    def __len__(self) -> int:
-        return len(self._all)
+        Raises:
+            NoHttpResponse: another came with it, or it is a success that began before the request
+                was out.
+        """
+        if (kept := self._kept) is None:
+            return
+        waiting = self._sockets.unread(kept, self._number)
+        if waiting is None or self._is_ended_by_tls(kept):
+            is_excess = headers.keep_connection and not self._sockets.closes_idle
+            is_excess = is_excess and self._excess() > _LONGEST_LINE_BREAK
+            waiting = None
+        elif self._to_file:
+            is_excess = self._excess() > _LONGEST_LINE_BREAK
+        else:
+            is_excess = bool(after.strip())
+        if is_excess or (waiting and is_answer(waiting, is_tls=self._is_tls)):
+            self._sockets.explains |= waiting is None
+            self._sockets.distrust(kept)
+            raise NoHttpResponse(_BESIDE)
+        if self._came_early():
+            self._sockets.distrust(kept)
+            raise NoHttpResponse(f"{_UNASKED}: it began before the request was sent")
+
+    def _require_alone(self) -> None:
+        """Refuse an answer behind which another has come by now.
+
+        Raises:
+            NoHttpResponse: another has come.
+        """
+        if (kept := self._kept) is not None and not self._is_ended_by_tls(kept):
+            waiting = self._sockets.unread(kept, self._number)
+            if waiting and is_answer(waiting, is_tls=self._is_tls):
+                self._sockets.distrust(kept)
+                raise NoHttpResponse(_BESIDE)
+
+    def _is_ended_by_tls(self, kept: KeptSocket) -> bool:
+        """Return whether libcurl has said goodbye on a connection: by TLS it waits for the reply,
+        with the socket open."""
+        if not self._is_tls or kept.n_requests != self._number:
+            return False
+        now = self._sockets.traffic(kept)
+        return bool(now and self._answered and now.sent > self._answered.sent)
+
+    def _came_early(self) -> bool:
+        """Return whether a success began before the last of the request went out, or was with
+        OpenSSL then, which reads ahead. An error may be said before all of a request is read."""
+        if not last_head(self._head).startswith(b"2", 9) or _INTERIM.search(self._head):
+            return False
+        if self._asked and self._answered and self._asked.received == self._answered.received:
+            return True
+        info = self._curl.getinfo
+        return bool(info(pycurl.STARTTRANSFER_TIME_T) < info(pycurl.POSTTRANSFER_TIME_T))
+
+    def _excess(self) -> float:
+        """Return how many bytes libcurl threw away; infinite where it was not asked."""
+        if not self._explains:
+            return float("inf")
+        return sum(int(said[1]) for text in self._reasons if (said := _EXCESS.search(text)))
 
 
-def _without_chunks(body: bytes) -> tuple[bytes, bytes]:
-    """What the chunks of a body hold, as far as they go, and what follows the last and its
-    trailer. libcurl has seen that they are in order."""
-    parts, at = [], 0
-    while (end := body.find(b"\n", at)) >= 0:
-        length = int(body[at:end].partition(b";")[0].strip() or b"0", 16)
-        at = end + 1
-        if not length:
-            break
-        parts.append(body[at : at + length])
-        # Past the line break behind it.
-        at = body.find(b"\n", at + length) + 1 or len(body)
-    while (end := body.find(b"\n", at)) >= 0:
-        line, at = body[at:end], end + 1
-        if not line.strip():
-            break
-    return b"".join(parts), body[at:]
+class Traffic(NamedTuple):
+    """How many bytes a connection has brought and taken, as the system counts them."""
+
+    received: int
+    sent: int
 
 
-def _most_in_file(headers: _Headers) -> int:
-    """How many bytes the file of an answer may have."""
+@dataclass(slots=True, eq=False)
+class KeptSocket:
+    """A connection of libcurl's, and what tells whether something waits there.
+
+    Attributes:
+        place: its own address and port.
+        n_requests: how many requests went out on it.
+        is_distrusted: no further request is sent on it.
+        unasked: the beginning of what waited when a further request was to go out, which was sent
+            on another connection therefore; None where there was no such request.
+    """
+
+    place: tuple[str, int]
+    descriptor: int
+    poll: select.poll
+    n_requests: int = 0
+    is_distrusted: bool = False
+    unasked: bytes | None = None
+
+    def peek(self) -> bytes | None:
+        """Return the beginning of what can be read; empty after a close, None where the descriptor
+        is another connection's by now."""
+
+        def beginning(near: socket) -> bytes | None:
+            if _place_of(near) != self.place:
+                return None
+            try:
+                return near.recv(_PEEKED_BYTES, MSG_PEEK)
+            except OSError:
+                # Reset, which is a close.
+                return b""
+
+        return _asked(self.descriptor, beginning)
+
+
+class KeptSockets:
+    """The sockets of libcurl's connections, by their own address and port: that is all that it
+    says of the one that it sends a request on.
+
+    Attributes:
+        closes_idle: libcurl closes connections by itself, to keep few.
+        explains: an answer was longer than it said: libcurl is asked for its reasons.
+        has_strays: the server has sent answers that no request asked for.
+    """
+
+    def __init__(self) -> None:
+        self._unplaced: set[int] = set()
+        self._at: dict[tuple[str, int], KeptSocket] = {}
+        self.closes_idle = False
+        self.explains = False
+        self.has_strays = False
+
+    def opened(self, descriptor: int, _purpose: int) -> int:
+        """Note a socket that libcurl has opened; return that it is as it should be."""
+        # Who had the descriptor before is closed.
+        self._at = {at: kept for at, kept in self._at.items() if kept.descriptor != descriptor}
+        # Windows has none: there libcurl is trusted.
+        if hasattr(select, "poll"):
+            self._unplaced.add(descriptor)
+        return 0
+
+    def at(self, address: str, port: int) -> KeptSocket | None:
+        """Return the connection from this address and port, None where the system cannot watch it;
+        asked before each request, which is when the socket of a new one has its address."""
+        for descriptor in list(self._unplaced):
+            place = _asked(descriptor, _place_of)
+            # Without a port it is not connected yet; without a place it is another's by now, since
+            # another address of the same server was quicker.
+            if place is None or place[1]:
+                self._unplaced.discard(descriptor)
+            if place is not None and place[1]:
+                poll = select.poll()
+                poll.register(descriptor, _NEWS)
+                self._at[place] = KeptSocket(place, descriptor, poll)
+        return self._at.get((address, port))
+
+    def takes_request(self, kept: KeptSocket, *, is_tls: bool) -> bool:
+        """Return whether a request may go out on a connection, and count it: the other end has not
+        closed it and has sent nothing."""
+        news = kept.poll.poll(0)
+        if kept.n_requests:
+            takes = not (kept.is_distrusted or news)
+        else:
+            # A new one may bring TLS's tickets, and its close is for libcurl to name.
+            takes = is_tls or not (news and kept.peek())
+        if takes:
+            kept.n_requests += 1
+            return True
+        kept.unasked = (kept.peek() or b"") if news else b""
+        if kept.n_requests and not is_tls:
+            self._report(kept.unasked)
+        del self._at[kept.place]
+        return False
+
+    def unread(self, kept: KeptSocket, n: int) -> bytes | None:
+        """Return the beginning of what came behind the answer to a connection's n-th request; None
+        where libcurl has closed it."""
+        if kept.n_requests != n:
+            # Nothing waited there when the next one went out.
+            return b""
+        if kept.unasked is not None:
+            return kept.unasked
+        news = kept.poll.poll(0)
+        if self._at.get(kept.place) is not kept or (news and news[0][1] & select.POLLNVAL):
+            return None
+        return kept.peek() if news else b""
+
+    def traffic(self, kept: KeptSocket) -> Traffic | None:
+        """Return what went over a connection so far; None where the system does not say."""
+        if _TCP_INFO is None or self._at.get(kept.place) is not kept:
+            return None
+        return _asked(kept.descriptor, _traffic_of)
+
+    def distrust(self, kept: KeptSocket | None = None) -> None:
+        """Send nothing more on a connection, or on any that is there now: a stray answer came on
+        it."""
+        self.has_strays = True
+        for each in self._at.values() if kept is None else (kept,):
+            each.is_distrusted = True
+
+    def look_for_strays(self) -> None:
+        """Warn of an answer that waits on a connection which is about to be closed: a server that
+        answered once too often may have answered with another's before."""
+        for kept in self._at.values():
+            if kept.n_requests and kept.poll.poll(0):
+                self._report(kept.peek())
+
+    def _report(self, unread: bytes | None) -> None:
+        """Warn, once, of an answer that came while nobody waited for any."""
+        if is_stray(unread) and not self.has_strays:
+            self.has_strays = True
+            warn_of_strays()
+
+
+def is_answer(unread: bytes, *, is_tls: bool) -> bool:
+    """Return whether what waits after an answer may be another: not a line break too many, and by
+    TLS, which hides what it is, no alert."""
+    if is_tls:
+        length = int.from_bytes(unread[3:5])
+        return unread[:1] == bytes([_TLS_DATA]) and length > _LONGEST_TLS_ALERT
+    return bool(unread.strip())
+
+
+def no_descriptor() -> OSError | None:
+    """Return what keeps this process from opening a connection, if anything does."""
+    try:
+        for end in socketpair():
+            end.close()
+    except OSError as error:
+        return error
+    return None
+
+
+def _asked(descriptor: int, question: Callable[[socket], T]) -> T | None:
+    """Return what a question to a socket of libcurl's brings; None where it is none any more."""
+    try:
+        # Its family is not asked for: a question about the name brings that.
+        near = socket(sockets.AF_INET, sockets.SOCK_STREAM, 0, descriptor)
+        try:
+            return question(near)
+        finally:
+            # libcurl's to close.
+            near.detach()
+    except OSError:
+        return None
+
+
+def _place_of(near: socket) -> tuple[str, int] | None:
+    name: Any = near.getsockname()
+    # That of another kind of socket is a path.
+    return name[:2] if isinstance(name, tuple) else None
+
+
+def _traffic_of(near: socket) -> Traffic | None:
+    counts = near.getsockopt(sockets.IPPROTO_TCP, sockets.TCP_INFO, _TCP_INFO_BYTES)
+    if len(counts) < _TCP_INFO_BYTES:
+        return None
+    sent, again = struct.unpack_from("QQ", counts, _SENT)
+    return Traffic(struct.unpack_from("Q", counts, _RECEIVED)[0], sent - again)
+
+
+def _most_in_file(headers: Headers) -> int:
+    """Return how many bytes the file of an answer may have."""
     length = headers.get("Content-Length", "")
     if not (headers.times_packed and length.isdecimal()):
         return _MOST_FILE_BYTES
     return min(most_unpacked(int(length)), _MOST_FILE_BYTES)
 
 
-def _last_head(heads: bytes | bytearray) -> bytes | bytearray:
-    """The status line and the headers that count: others may come before, such as 100 Continue."""
-    return heads[heads.rfind(b"\nHTTP/") + 1 :]
-
-
 def _fault(curl: pycurl.Curl, code: int, said: str) -> Exception:
-    """Why a transfer brought no answer, from libcurl's number and words for it."""
+    """Return why a transfer brought no answer, from libcurl's number and words for it."""
     if code == pycurl.E_OPERATION_TIMEDOUT:
         if curl.getinfo(pycurl.REQUEST_SIZE):
             return TimeoutError(said)
@@ -444,13 +574,3 @@ def _fault(curl: pycurl.Curl, code: int, said: str) -> Exception:
     unsent = code in _UNSENT or curl.getinfo(pycurl.HTTP_CONNECTCODE) >= 300
     reason = f"{said or 'no answer came'} (libcurl: {code})"
     return NoHttpResponse(reason, is_unsent=unsent, is_final=code in _FINAL)
-
-
-def no_descriptor() -> OSError | None:
-    """What keeps this process from opening a connection, if anything does."""
-    try:
-        for end in socketpair():
-            end.close()
-    except OSError as error:
-        return error
-    return None

@@ -7,21 +7,21 @@ field too many costs a call, a field too few brings another model's answers from
 
 from __future__ import annotations
 
+import datetime
 import math
 import re
 from collections.abc import Iterator, Mapping, Set
 from dataclasses import fields, is_dataclass
-from datetime import date, time, timedelta
 from decimal import Decimal
 from enum import Enum
 from functools import lru_cache, partial
 from pathlib import PurePath
 from typing import Any
+from urllib.parse import unquote_plus, urlsplit
 from uuid import UUID
 
 from langchain_core.language_models import BaseChatModel
 from pydantic import BaseModel, SecretBytes, SecretStr
-from yarl import URL
 
 from persona_panel.files.secrets import CREDENTIAL_NAME, credentials_in
 from persona_panel.models.options import digest
@@ -41,7 +41,17 @@ _SECRET = re.compile(
     re.IGNORECASE,
 )
 _HEADERS = re.compile(r"header", re.IGNORECASE)
-_SURELY_THE_SAME = (date, time, timedelta, Decimal, PurePath, UUID, re.Pattern, range, complex)
+_SURELY_THE_SAME = (
+    datetime.date,
+    datetime.time,
+    datetime.timedelta,
+    Decimal,
+    PurePath,
+    UUID,
+    re.Pattern,
+    range,
+    complex,
+)
 """Types whose text says all of them, and says it alike in every process."""
 _DEEPEST = 12
 _WHERE_CLIENTS_ARE = ("base_url", "meta.endpoint_url", "_client.base_url", "_api_client.location")
@@ -163,11 +173,12 @@ def _text(text: str) -> str:
     if not text.startswith(("http://", "https://")):
         return text
     try:
-        url = URL(text)
-        bare = str(url.with_user(None).with_query(None))
+        url = urlsplit(text)
+        netloc = url.netloc.rpartition("@")[2].lower()
     except ValueError:
         return digest(text)
-    return f"{bare}?{digest(url.query_string)}" if url.query_string else bare
+    bare = url._replace(netloc=netloc, query="").geturl()
+    return f"{bare}?{digest(unquote_plus(url.query))}" if url.query else bare
 
 
 def _clients(chat: BaseChatModel) -> Iterator[tuple[str, Any]]:

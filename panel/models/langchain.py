@@ -23,7 +23,6 @@ from persona_panel.models.client import CallError, Capabilities, not_too_long
 from persona_panel.models.completions import several, short
 from persona_panel.models.error_responses import BROKEN
 from persona_panel.models.event_loops import close_later, in_lasting_loop, is_passing
-from persona_panel.models.http_clients import refuse_stray_answers
 from persona_panel.models.identity import identity_of, secrets_of
 from persona_panel.models.langchain_errors import answer_in, call_error_of
 from persona_panel.models.langchain_logprobs import (
@@ -34,7 +33,7 @@ from persona_panel.models.langchain_logprobs import (
 )
 from persona_panel.models.langchain_sending import Sending, sending
 from persona_panel.models.options import options_document
-from persona_panel.models.stray_answers import StrayAnswers
+from persona_panel.models.stray_answers import StrayAnswers, look_for_strays, refuse_stray_answers
 from persona_panel.models.usage import completion_usage, odd_usage, usage_from
 from persona_panel.rubrics import ModelRequest, ModelResponse, Usage
 from persona_panel.rubrics.unicode import well_formed
@@ -152,6 +151,7 @@ class LangChainClient:
 
     async def aclose(self) -> None:
         """The chat model's connections stay for the next run."""
+        look_for_strays()
 
     async def _answer(self, request: ModelRequest, call: Sending) -> BaseMessage:
         call.watch(self._chat)

@@ -25,8 +25,8 @@ from persona_panel.models.error_responses import (
     retry_after,
     retry_delay,
 )
-from persona_panel.models.http_clients import UNASKED
-from persona_panel.models.response_bodies import content_of
+from persona_panel.models.http_responses import content_of
+from persona_panel.models.stray_answers import UNASKED
 from persona_panel.rubrics import ModelResponse
 from persona_panel.rubrics.unicode import well_formed
 

@@ -13,10 +13,10 @@ import time
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from typing import Any, Protocol
+from urllib.parse import urlsplit
 from uuid import uuid4
 
 import orjson
-from yarl import URL
 
 from persona_panel.models.batches import (
     CLOCKS_S,
@@ -35,7 +35,6 @@ from persona_panel.models.client import NOTHING, CallError
 from persona_panel.models.error_responses import (
     BROKEN,
     Complaint,
-    HttpResponse,
     completion_in,
     error_of,
     is_filtered,
@@ -43,6 +42,7 @@ from persona_panel.models.error_responses import (
     refused_by_filter,
     retry_after,
 )
+from persona_panel.models.http_responses import HttpResponse
 from persona_panel.rubrics import ModelRequest, ModelResponse
 
 PATH = "/v1/chat/completions"
@@ -98,7 +98,7 @@ class OpenAIBatches:
 
     def __init__(self, model: BatchServer) -> None:
         self._model = model
-        host = URL(model.address).host or ""
+        host = urlsplit(model.address).hostname or ""
         self._path = _AZURES_PATH if host.endswith(_AZURES_HOST) else PATH
 
     def line(self, custom_id: str, request: ModelRequest) -> bytes:

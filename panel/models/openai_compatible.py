@@ -18,6 +18,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 import orjson
 from langchain_core.callbacks import AsyncCallbackManagerForLLMRun, CallbackManagerForLLMRun
@@ -25,7 +26,6 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import BaseMessage, convert_to_openai_messages
 from langchain_core.outputs import ChatGeneration, ChatResult
 from pydantic import ConfigDict, Field, SecretStr, field_validator
-from yarl import URL
 
 from persona_panel.files.descriptors import is_lack_of_descriptors
 from persona_panel.files.secrets import scrub
@@ -34,9 +34,7 @@ from persona_panel.models.client import NOTHING, CallError, Capabilities, not_to
 from persona_panel.models.completions import SeveralChoices, as_message, body_of, read_completion
 from persona_panel.models.error_responses import (
     BROKEN,
-    MOST_BYTES,
     Complaint,
-    HttpResponse,
     blamed_option,
     completion_in,
     declined_parameter,
@@ -50,6 +48,7 @@ from persona_panel.models.error_responses import (
     retry_delay,
     without,
 )
+from persona_panel.models.http_responses import MOST_BYTES, HttpResponse
 from persona_panel.models.options import (
     HEADER_OPTIONS,
     header_faults,
@@ -98,12 +97,13 @@ class OpenAICompatible(BaseChatModel):
     @classmethod
     def _is_a_bare_address(cls, value: str) -> str:
         try:
-            url = URL(value)
+            url = urlsplit(value)
+            _ = url.port
         except ValueError:
             raise ValueError("base_url is not a web address") from None
-        if url.scheme not in ("http", "https") or not url.host:
+        if url.scheme not in ("http", "https") or not url.hostname:
             raise ValueError("base_url must start with http:// or https:// and a host")
-        if url.user or url.password or url.query_string or url.fragment:
+        if url.username or url.password or url.query or url.fragment:
             raise ValueError(
                 "base_url must not have anything after its path; a key goes into api_key"
             )
@@ -127,15 +127,12 @@ class OpenAICompatible(BaseChatModel):
 
     # Cached properties, since pydantic looks a private attribute up slowly.
     @cached_property
-    def _endpoint(self) -> URL:
-        return URL(self.base_url + "/chat/completions")
-
-    @cached_property
     def _wire(self) -> HttpConnection:
         # When first called: libcurl is nothing that a run from the cache needs.
         from persona_panel.models.http_connection import HttpConnection
 
-        return HttpConnection(self._endpoint, self.api_key, self.timeout_s, self.headers)
+        endpoint = self.base_url + "/chat/completions"
+        return HttpConnection(endpoint, self.api_key, self.timeout_s, self.headers)
 
     @cached_property
     def _strays(self) -> StrayAnswers:
@@ -143,9 +140,8 @@ class OpenAICompatible(BaseChatModel):
 
     @cached_property
     def _declined(self) -> set[str]:
-        newer = (
-            self._endpoint.host == "api.openai.com" or "max_completion_tokens" in self.extra_body
-        )
+        is_openai = urlsplit(self.base_url).hostname == "api.openai.com"
+        newer = is_openai or "max_completion_tokens" in self.extra_body
         return {"max_tokens"} if newer else set()
 
     @property
@@ -241,13 +237,13 @@ class OpenAICompatible(BaseChatModel):
         Raises:
             CallError, TimeoutError: there was no answer.
         """
-        url = URL(self.base_url + path)
+        url = self.base_url + path
         return await self._reached(self._wire.exchange_at(method, url, data, kind, timeout_s))
 
     async def download(self, path: str, to: Path, timeout_s: float) -> HttpResponse:
         """What is below `base_url`, into a file; see `HttpConnection.download`. Raises as
         `exchange_at`."""
-        return await self._reached(self._wire.download(URL(self.base_url + path), to, timeout_s))
+        return await self._reached(self._wire.download(self.base_url + path, to, timeout_s))
 
     def fault_of(self, answer: HttpResponse) -> CallError:
         """What an answer complains of that brought nothing."""

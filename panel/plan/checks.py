@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 
 from persona_panel.files.errors import ConfigurationError
 from persona_panel.graphs import Judge
-from persona_panel.graphs.deliberation import Deliberation
+from persona_panel.graphs.deliberation import Deliberation, load_stopping_rule
 from persona_panel.graphs.records import controls_among
-from persona_panel.graphs.stopping_rules import load_stopping_rule
 from persona_panel.plan.bound_models import BoundModel, can_serve
 from persona_panel.rubrics import (
     CategoryScale,

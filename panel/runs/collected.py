@@ -17,7 +17,7 @@ from persona_panel.runs.comparisons import CollectedComparisons
 from persona_panel.statistics.core.coverage import Coverage
 
 _STATUSES: tuple[Status, ...] = get_args(Status)
-_CODE = {status: code for code, status in enumerate(_STATUSES)}
+_STATUS_CODE = {status: code for code, status in enumerate(_STATUSES)}
 _NOT_YET = 255
 
 
@@ -51,7 +51,7 @@ class CollectedRatings:
         """Take a judgment in; one of a later round takes the place of the one before."""
         i = self._row[judgment.prompt_id, judgment.id]
         j = self._column[judgment.judge]
-        self._codes[i, j] = _CODE[judgment.status]
+        self._codes[i, j] = _STATUS_CODE[judgment.status]
         self._comparisons.add(judgment, j)
         if judgment.status == "scored":
             self.ratings[i, j] = self._ratings_in(judgment)
@@ -122,8 +122,10 @@ class CollectedRatings:
         """Shape (rows, 2): how many of these judges found that a response declines to answer, and
         how many did or rated it."""
         codes = self._codes[np.ix_(rows, judges)]
-        abstained = (codes == _CODE["abstained"]).sum(axis=1)
-        return np.stack([abstained, abstained + (codes == _CODE["scored"]).sum(axis=1)], axis=1)
+        abstained = (codes == _STATUS_CODE["abstained"]).sum(axis=1)
+        return np.stack(
+            [abstained, abstained + (codes == _STATUS_CODE["scored"]).sum(axis=1)], axis=1
+        )
 
     @property
     def coverage(self) -> Coverage:

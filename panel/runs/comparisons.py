@@ -24,7 +24,7 @@ if TYPE_CHECKING:
         SystemStrength,
     )
 
-_CODE: dict[str, int] = {name: code for code, name in enumerate(get_args(Outcome), start=1)}
+_OUTCOME_CODE: dict[str, int] = {name: code for code, name in enumerate(get_args(Outcome), start=1)}
 
 
 class CollectedComparisons:
@@ -54,7 +54,7 @@ class CollectedComparisons:
         # What was skipped has no ratings either: which answers a stopped run has is no accident.
         if judgment.status == "scored":
             for other, outcome in judgment.comparisons.items():
-                line[self._place[prompt, other]] = _CODE[outcome]
+                line[self._place[prompt, other]] = _OUTCOME_CODE[outcome]
 
     def _number(self) -> None:
         """Number the responses of each prompt, which most runs need not."""
@@ -120,7 +120,7 @@ def _counted(outcomes: NDArray[np.uint8]) -> tuple[NDArray[np.float64], NDArray[
     there = outcomes > 0
     both = there & there.swapaxes(1, 2)
     counts = np.where(both.any(axis=(1, 2), keepdims=True), both, there)
-    first, second, tie = (counts & (outcomes == code) for code in _CODE.values())
+    first, second, tie = (counts & (outcomes == code) for code in _OUTCOME_CODE.values())
     wins = first.astype(np.float64) + second.swapaxes(1, 2)
     ties = tie.astype(np.float64) + tie.swapaxes(1, 2)
     return wins, ties

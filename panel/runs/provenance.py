@@ -40,7 +40,7 @@ def start_of(output: RunOutput, models: Iterable[BoundModel]) -> dict[str, Any]:
         "at": datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
         # Two machines may start the same in one second.
         "id": uuid4().hex,
-        "command": command_line(sys.argv),
+        "command": masked_command(sys.argv),
         "inputs": [
             _described(name, output.mappings.get(name, {}))
             for name in dict.fromkeys(map(str, output.inputs))
@@ -51,7 +51,7 @@ def start_of(output: RunOutput, models: Iterable[BoundModel]) -> dict[str, Any]:
     }
 
 
-def command_line(arguments: Sequence[str]) -> str:
+def masked_command(arguments: Sequence[str]) -> str:
     """A command as a shell takes it, with the program's name alone and without secrets.
 
     A secret is what a variable holds that is called a key, token, secret or password, what

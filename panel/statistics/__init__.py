@@ -5,14 +5,14 @@ where there is no rating; nothing is imputed. A statistic that is undefined has 
 NaN and a `reason`. Most have a `resampled_…` form, of which `jackknife` makes an interval.
 
 `agree`, `correlate` and `panel_quality` compute what is registered: to add a statistic to one of
-them, register a function in a file of its own, in a folder of `persona_panel.statistics.registered`
-or in a module of another package that is an entry point of `persona_panel.statistics`:
+them, register a function in a file of its own in `persona_panel.statistics.registered`, or in a
+module of another package that is an entry point of `persona_panel.statistics`:
 
-    from persona_panel.statistics import AgreementBlock, Result, agreement_statistics
+    from persona_panel.statistics import AgreementBlock, BlockResult, agreement_statistics
 
     @agreement_statistics.register("range_agreement", "range\\nagreement")
-    def range_agreement(block: AgreementBlock) -> Iterator[Result]:
-        yield Result(statistic_of(block.ratings))
+    def range_agreement(block: AgreementBlock) -> Iterator[BlockResult]:
+        yield BlockResult(statistic_of(block.ratings))
 """
 
 from persona_panel._names import lazy_names

@@ -20,7 +20,7 @@ from persona_panel.study.design import SetRole
 from persona_panel.study.settings import Task
 
 KEY_SCHEMA: Literal["persona-panel/study-key/1"] = "persona-panel/study-key/1"
-FOLDER, NAME = "key", "key.json"
+KEY_FOLDER, KEY_NAME = "key", "key.json"
 
 
 class _Kept(BaseModel):
@@ -111,11 +111,13 @@ def read_key(study: Path) -> StudyKey:
     Raises:
         InputError: there is none, or it is no key of this version.
     """
-    path = study / FOLDER / NAME
+    path = study / KEY_FOLDER / KEY_NAME
     try:
         content = content_of(path)
     except OSError:
-        expected = f"the folder of a study, with {FOLDER}/{NAME} in it, as `study make` writes it"
+        expected = (
+            f"the folder of a study, with {KEY_FOLDER}/{KEY_NAME} in it, as `study make` writes it"
+        )
         found = unreadable(path) if study.is_dir() else unreadable(study)
         raise InputError([Fault(str(study), found, expected)]) from None
     try:

@@ -16,11 +16,18 @@ from persona_panel.files.response_batch import Batch, line_of
 from persona_panel.graphs import Response
 from persona_panel.graphs.records import prompt_of
 from persona_panel.rubrics import Rubric
-from persona_panel.study import key as keys
 from persona_panel.study.attention import PROMPT, attention_texts
 from persona_panel.study.blinding import NamingText, naming_texts, new_secret, opaque_id
 from persona_panel.study.design import StudyDesign, TextSet, design_study
-from persona_panel.study.key import KeyedPacket, KeyedPrompt, KeyedSet, KeyedText, StudyKey
+from persona_panel.study.key import (
+    KEY_FOLDER,
+    KEY_NAME,
+    KeyedPacket,
+    KeyedPrompt,
+    KeyedSet,
+    KeyedText,
+    StudyKey,
+)
 from persona_panel.study.packet import (
     Packet,
     ShownDimension,
@@ -237,20 +244,20 @@ def write_key(study: Study, folder: Path) -> Path:
     Raises:
         RunFolderError: it cannot be written.
     """
-    below = folder / keys.FOLDER
+    below = folder / KEY_FOLDER
     kept = study.key.model_dump(mode="json")
     kept = {"schema": kept.pop("schema_"), **kept}
     lines = json_lines(line_of(one) for one in study.responses)
     readme = (
         "These files say which text is whose. Whoever rates must not see them: send the files\n"
-        f"of the folder {PACKETS} alone. Without {keys.NAME} no answer can be unblinded: keep a\n"
+        f"of the folder {PACKETS} alone. Without {KEY_NAME} no answer can be unblinded: keep a\n"
         "copy.\n"
     )
     with writing(below):
         make_private_folder(below)
         # A link or an earlier folder may have other permissions.
         below.chmod(0o700)
-        replace_file(below / keys.NAME, json.dumps(kept, ensure_ascii=False, indent=1).encode())
+        replace_file(below / KEY_NAME, json.dumps(kept, ensure_ascii=False, indent=1).encode())
         replace_file(below / "responses.jsonl", lines)
         replace_file(below / "README.txt", readme.encode())
     return below

@@ -21,7 +21,7 @@ from persona_panel.files.wording import unreadable
 from persona_panel.study.packet import Packet
 
 _PACKAGE = "persona_panel.study"
-_DATA = "packet"
+_SCRIPT_ID = "packet"
 # So that no text can end the element that it is in, nor begin another.
 _UNSAFE = re.compile("[<>&\u2028\u2029\x7f\ud800-\udfff]")
 
@@ -84,7 +84,7 @@ class _DataReader(HTMLParser):
         self._inside = False
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self._inside = tag == "script" and ("id", _DATA) in attrs
+        self._inside = tag == "script" and ("id", _SCRIPT_ID) in attrs
 
     def handle_endtag(self, tag: str) -> None:
         self._inside = False

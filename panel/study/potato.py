@@ -26,7 +26,7 @@ from persona_panel.study.packet import (
     ShownText,
 )
 
-_CONFIG, _DATA = "config.yaml", "items.jsonl"
+_CONFIG, _ITEMS = "config.yaml", "items.jsonl"
 
 
 def write_potato(study: Study, folder: Path) -> list[Path]:
@@ -45,7 +45,7 @@ def write_potato(study: Study, folder: Path) -> list[Path]:
                 text = yaml.safe_dump(config, sort_keys=False, allow_unicode=True)
                 lines = "".join(json.dumps(item, ensure_ascii=False) + "\n" for item in items)
                 replace_file(own / _CONFIG, text.encode())
-                replace_file(own / _DATA, lines.encode())
+                replace_file(own / _ITEMS, lines.encode())
                 written.append(own / _CONFIG)
     return written
 
@@ -140,7 +140,7 @@ def _config(packet: Packet, name: str, schemes: list[dict[str, Any]]) -> dict[st
         "task_dir": ".",
         "output_annotation_dir": "annotation_output",
         "export_annotation_format": "jsonl",
-        "data_files": [_DATA],
+        "data_files": [_ITEMS],
         "item_properties": {"id_key": "id", "text_key": "text"},
         "user_config": {"allow_all_users": True, "users": []},
         "assignment_strategy": "fixed_order",

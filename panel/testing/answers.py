@@ -6,9 +6,11 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
-from typing import Any, Literal
+from typing import Any
 
 import orjson
+
+from persona_panel.testing.wire import Ending
 
 MODEL = "stub"
 _ITEMS = 3
@@ -37,7 +39,7 @@ class Answer:
     status: int = 200
     headers: Mapping[str, str] = field(default_factory=dict)
     wait_s: float = 0.0
-    ending: Literal["whole", "half", "reset"] = "whole"
+    ending: Ending = "whole"
     kind: str = "well"
 
 

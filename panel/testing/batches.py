@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import orjson
-from aiohttp import web
+
+from persona_panel.testing.wire import Reply, Request
 
 AnswerRow = Callable[[Mapping[str, Any]], tuple[int, bytes]]
 """From a row's body to the status and the body of its answer."""
@@ -58,60 +59,59 @@ class ScriptedBatches:
     uploads: dict[str, dict[str, Any]] = field(default_factory=dict)
     _looks: dict[str, int] = field(default_factory=dict)
 
-    async def handle(self, request: web.BaseRequest, answer: AnswerRow) -> web.StreamResponse:
-        """The answer to a call below /v1/files or /v1/batches."""
-        done = await self._carried_out(request, answer)
+    def handle(self, request: Request, answer: AnswerRow) -> Reply:
+        """Answer a call below /v1/files or /v1/batches."""
+        done = self._carried_out(request, answer)
         self.script.told(request.method, request.path)
         return done
 
-    async def _carried_out(self, request: web.BaseRequest, answer: AnswerRow) -> web.Response:
+    def _carried_out(self, request: Request, answer: AnswerRow) -> Reply:
         place = [part for part in request.path.removeprefix("/v1/").split("/") if part]
         match (request.method, *place):
             case "POST", "files":
-                # `request.read` would stop at a megabyte.
-                return self._upload(await request.content.read())
+                return self._upload(request.body)
             case "GET", "files":
-                return web.json_response({"object": "list", "data": [*self.uploads.values()]})
+                return Reply.json({"object": "list", "data": [*self.uploads.values()]})
             case "GET", "files", str(name) if about := self.uploads.get(name):
                 self.script.unprocessed = max(0, self.script.unprocessed - 1)
-                return web.json_response(about | {"status": self._file_status()})
+                return Reply.json(about | {"status": self._file_status()})
             case "DELETE", "files", str(name) if self.uploads.pop(name, None):
-                return web.json_response({"id": name, "object": "file", "deleted": True})
+                return Reply.json({"id": name, "object": "file", "deleted": True})
             case "GET", "files", str(name), "content" if name in self.files:
-                return web.Response(body=self.files[name])
+                return Reply(self.files[name])
             case "POST", "batches":
-                return self._make(request, orjson.loads(await request.content.read()))
+                return self._make(orjson.loads(request.body))
             case "GET", "batches":
                 return self._listed(request.query)
             case "GET", "batches", str(name) if batch := self._batch(name):
                 self._look(batch, answer)
-                return web.json_response(batch)
+                return Reply.json(batch)
             case "POST", "batches", str(name), "cancel" if batch := self._batch(name):
                 if batch["status"] == "in_progress":
                     self._end(batch, answer, "cancelled", 0)
-                return web.json_response(batch)
-        return web.json_response({"error": {"message": "no such path"}}, status=404)
+                return Reply.json(batch)
+        return Reply.error("no such path", 404)
 
-    def _upload(self, form: bytes) -> web.Response:
+    def _upload(self, form: bytes) -> Reply:
         found = re.search(rb'name="file"; filename="([^"]*)".*?\r\n\r\n(.*)\r\n--', form, re.S)
         if found is None or b'name="purpose"\r\n\r\nbatch\r\n' not in form:
-            return web.json_response({"error": {"message": "no file for a batch"}}, status=400)
+            return Reply.error("no file for a batch", 400)
         name = f"file-{len(self.files) + 1}"
         self.files[name] = found[2]
         about = {"id": name, "object": "file", "bytes": len(found[2]), "created_at": _now()}
         about |= {"filename": found[1].decode(), "purpose": "batch", "status": self._file_status()}
         self.uploads[name] = about
-        return web.json_response(about)
+        return Reply.json(about)
 
     def _file_status(self) -> str:
         return "pending" if self.script.unprocessed else "processed"
 
-    def _make(self, request: web.BaseRequest, order: Mapping[str, Any]) -> web.Response:
+    def _make(self, order: Mapping[str, Any]) -> Reply:
         if self.script.busy:
             self.script.busy -= 1
-            return web.json_response({"error": {"message": "too many batches"}}, status=429)
+            return Reply.error("too many batches", 429)
         if order.get("input_file_id") not in self.files or self.script.unprocessed:
-            return web.json_response({"error": {"message": "no such file"}}, status=400)
+            return Reply.error("no such file", 400)
         total = len(self.files[order["input_file_id"]].splitlines())
         batch = {
             "id": f"batch_{len(self.made) + 1}",
@@ -125,11 +125,11 @@ class ScriptedBatches:
             "metadata": order.get("metadata"),
         }
         self.made.append(batch)
-        if len(self.made) <= self.script.lost and request.transport is not None:
-            request.transport.abort()
-        return web.json_response(batch)
+        if len(self.made) <= self.script.lost:
+            return Reply(ending="reset")
+        return Reply.json(batch)
 
-    def _listed(self, query: Mapping[str, str]) -> web.Response:
+    def _listed(self, query: Mapping[str, str]) -> Reply:
         newest_first = self.made[::-1]
         if self.script.unlisted:
             self.script.unlisted -= 1
@@ -138,9 +138,7 @@ class ScriptedBatches:
         first = names.index(query["after"]) + 1 if query.get("after") in names else 0
         end = first + int(query.get("limit", 20))
         more = end < len(newest_first)
-        return web.json_response(
-            {"object": "list", "data": newest_first[first:end], "has_more": more}
-        )
+        return Reply.json({"object": "list", "data": newest_first[first:end], "has_more": more})
 
     def _batch(self, name: str) -> dict[str, Any] | None:
         return next((batch for batch in self.made if batch["id"] == name), None)

@@ -23,8 +23,8 @@ from persona_panel.files.definitions import load_definition, resolve
 from persona_panel.files.errors import ConfigurationError, InputError, PanelError
 from persona_panel.files.secrets import credentials_in
 from persona_panel.graphs import Judge, Judgment
+from persona_panel.graphs.deliberation import StoppingRule
 from persona_panel.graphs.framing import Framings
-from persona_panel.graphs.stopping_rules import StoppingRule
 from persona_panel.models.client import Capabilities, ModelClient
 from persona_panel.models.completions import body_of
 from persona_panel.models.config import ModelConfig

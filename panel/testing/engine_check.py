@@ -43,7 +43,7 @@ def check_engine(
             in a thread.
         timeout_s: how long a run may take from then on.
     """
-    responses = _responses("Question", 24)
+    responses = _responses_to("Question", 24)
     with serving(latency_s=0.02) as server:
         panel = _panel_at(server.base_url)
 
@@ -73,7 +73,7 @@ def check_engine(
         _check_a_loss(opened, kill, timeout_s)
 
 
-def _responses(prompt: str, n: int) -> list[Response]:
+def _responses_to(prompt: str, n: int) -> list[Response]:
     """So many, two to a prompt that begins so, each of another system."""
     return [
         Response(id=f"r{i}", prompt=f"{prompt} {i // 2}?", text=f"Answer {i}.", system=f"s{i % 2}")
@@ -93,7 +93,7 @@ def _check_a_loss(
     kill: Callable[[], object],
     timeout_s: float,
 ) -> None:
-    responses = _responses("Again", 12)
+    responses = _responses_to("Again", 12)
     # Slow, so that a worker is killed before it has done its part.
     with serving(latency_s=0.2) as server:
         panel = _panel_at(server.base_url)

@@ -12,11 +12,8 @@ from typing import Any
 import numpy as np
 
 from persona_panel.analyses.breakdown.strata import systems_by
-from persona_panel.experiments.audit.attacks import AttackSet, shipped_attacks
 from persona_panel.experiments.audit.audited import load_audited_run
 from persona_panel.experiments.audit.bias import biases
-from persona_panel.experiments.audit.injection import audit_injection
-from persona_panel.experiments.audit.plan import plan_injection
 from persona_panel.experiments.generation.plan import generation_plan
 from persona_panel.experiments.generation.report import GeneratedTexts
 from persona_panel.experiments.keypoints.asking import Point
@@ -29,9 +26,6 @@ from persona_panel.experiments.prompt_sets.plan import prompt_set_plan
 from persona_panel.experiments.questions.match_report import match_report
 from persona_panel.experiments.questions.matching import Match
 from persona_panel.experiments.questions.references import Reference
-from persona_panel.experiments.sweep.detectable import detectable_delta
-from persona_panel.experiments.sweep.plan import sweep_plan_of
-from persona_panel.files.definitions import load_definition
 from persona_panel.files.generation_prompts import GenerationPrompt
 from persona_panel.graphs import Response
 from persona_panel.graphs.framing import BASELINE, FramedResponse
@@ -39,7 +33,7 @@ from persona_panel.panel import Panel
 from persona_panel.reports.formats import Renderer
 from persona_panel.runs.design import design_report
 from persona_panel.runs.executor import predicted_calls
-from persona_panel.statistics import AnalysisOptions, agree, align, calibrate, correlate
+from persona_panel.statistics import AnalysisOptions, agree, align, correlate
 from persona_panel.statistics.core.arrays import Array
 from persona_panel.testing.model import ScriptedModel
 from persona_panel.testing.requirement import require
@@ -84,8 +78,6 @@ def _results(folder: Path) -> tuple[Mapping[str, Callable[[], tuple[Any, ...]]],
         for condition in (BASELINE, "belief")
     ]  # fmt: skip
     sweep = panel.sweep(responses=framed)
-    plan = sweep_plan_of(panel.plan, None, (), {"responses": framed})
-    attacks = load_definition(shipped_attacks(), AttackSet).attacks[:2]
     matches = [
         Match(response.prompt or "", response.id or "", response.system or "", reference, 0.7)
         for response, reference in zip(
@@ -96,16 +88,6 @@ def _results(folder: Path) -> tuple[Mapping[str, Callable[[], tuple[Any, ...]]],
         "render_run": lambda: (run, labels),
         "render_run_by": lambda: (run, systems_by(run, "persona"), labels),
         "render_sweep": lambda: (sweep,),
-        "render_injection_audit": lambda: (
-            audit_injection(
-                panel.plan, plan_injection(panel.plan, responses, attacks), out=folder / "audit"
-            ),
-        ),
-        "render_cost_estimates": lambda: (panel.estimate(responses),),
-        "render_sweep_estimate": lambda: (
-            panel.estimate_sweep(responses=framed),
-            detectable_delta(plan, len(sweep.dimensions), len(panel.judges)),
-        ),
         "render_agreement": lambda: (agree(ratings, _OPTIONS), ratings, "dimension", False),
         "render_design": lambda: (design_report(str(folder / "run")),),
         "render_comparison": lambda: (
@@ -116,7 +98,6 @@ def _results(folder: Path) -> tuple[Mapping[str, Callable[[], tuple[Any, ...]]],
         ),
         "render_biases": lambda: (biases(ratings, found.scales, found.lengths), ratings),
         "render_matches": lambda: (match_report(responses, matches),),
-        "render_calibration": lambda: (calibrate(ratings, ratings), True),
         "render_alignment": lambda: (align(ratings, ratings), True),
         "render_key_points": lambda: (_key_points(),),
         "render_generated_texts": lambda: (

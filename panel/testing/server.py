@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-import socket
-import struct
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from typing import Any
 
 import orjson
-from aiohttp import web
 
 from persona_panel.testing.answers import MODEL, Call, Script, always, ok
 from persona_panel.testing.batches import ScriptedBatches
+from persona_panel.testing.wire import Reply, Request, listening
 
 _OWN_HOSTS = ("127.0.0.1", "localhost")
 """The names under which the server is reached; its port is never the usual one, and named, too."""
@@ -39,33 +37,26 @@ class ScriptedServer:
         self.kinds: Counter[str] = Counter()
         self.batches = ScriptedBatches()
 
-    async def start(self, port: int = 0) -> web.ServerRunner:
-        """Listen on 127.0.0.1; the runner's `cleanup` ends it. Port 0 is any free one."""
-        # The low-level server: a router and its middlewares would cost a benchmark CPU.
-        server = web.Server(self._handle, access_log=None)
-        runner = web.ServerRunner(server, handle_signals=False, shutdown_timeout=0.1)
-        await runner.setup()
-        await web.TCPSite(runner, "127.0.0.1", port, backlog=4096).start()
-        self.port = runner.addresses[0][1]
-        self.base_url = f"http://127.0.0.1:{self.port}/v1"
-        return runner
+    @asynccontextmanager
+    async def listening(self, port: int = 0) -> AsyncIterator[None]:
+        """Listen on 127.0.0.1 for as long as the block lasts. Port 0 is any free one."""
+        async with listening(self._handle, port) as self.port:
+            self.base_url = f"http://127.0.0.1:{self.port}/v1"
+            yield
 
-    async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
-        if _host_of(request) not in _OWN_HOSTS:
+    async def _handle(self, request: Request) -> Reply:
+        if request.headers.get("Host", "").rpartition(":")[0].lower() not in _OWN_HOSTS:
             # A page in a browser, whose own name was made to lead here (DNS rebinding).
-            said = {"message": "this server answers to 127.0.0.1 and localhost"}
-            return web.json_response({"error": said}, status=421)
+            return Reply.error("this server answers to 127.0.0.1 and localhost", 421)
         if request.path == "/v1/models":
-            return web.json_response({"object": "list", "data": [{"id": MODEL, "object": "model"}]})
+            return Reply.json({"object": "list", "data": [{"id": MODEL, "object": "model"}]})
         if request.path == "/calls":
-            kinds = dict(self.kinds)
-            return web.json_response(
-                {"received": self._count, "in_flight": self._in_flight} | {"kinds": kinds}
-            )
+            counts = {"received": self._count, "in_flight": self._in_flight}
+            return Reply.json(counts | {"kinds": dict(self.kinds)})
         if request.path.startswith(("/v1/files", "/v1/batches")):
-            return await self.batches.handle(request, self._answer_row)
+            return self.batches.handle(request, self._answer_row)
         if request.path not in ("/v1/chat/completions", "/v1/messages"):
-            return web.json_response({"error": {"message": "no such path"}}, status=404)
+            return Reply.error("no such path", 404)
         self._in_flight += 1
         self.in_flight_max = max(self.in_flight_max, self._in_flight)
         try:
@@ -79,8 +70,8 @@ class ScriptedServer:
         self._count += 1
         return answer.status, answer.body(Call({}, payload, time.monotonic()))
 
-    async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
-        payload = orjson.loads(await request.content.read())
+    async def _answer(self, request: Request) -> Reply:
+        payload = orjson.loads(request.body)
         call = Call(request.headers, payload, time.monotonic())
         if self._keep_calls:
             self.calls.append(call)
@@ -89,35 +80,8 @@ class ScriptedServer:
         self.kinds[answer.kind] += 1
         if wait_s := self._latency_s + answer.wait_s:
             await asyncio.sleep(wait_s)
-        body = answer.body(call)
-        if answer.ending == "whole":
-            headers = {"Content-Type": "application/json", **answer.headers}
-            return web.Response(body=body, status=answer.status, headers=headers)
-        return await _broken_off(request, body if answer.ending == "half" else b"")
-
-
-def _host_of(request: web.BaseRequest) -> str:
-    """The host that a request names, without its port."""
-    return request.headers.get("Host", "").rpartition(":")[0].lower()
-
-
-async def _broken_off(request: web.BaseRequest, body: bytes) -> web.StreamResponse:
-    """Half of a body and the end of the connection, or without one a reset."""
-    response = web.StreamResponse()
-    transport = request.transport
-    if transport is None:
-        return response
-    if body:
-        response.content_length = len(body)
-        await response.prepare(request)
-        await response.write(body[: len(body) // 2])
-        transport.close()
-    else:
-        # Closed with a linger of zero seconds, a socket sends a reset.
-        linger = struct.pack("ii", 1, 0)
-        transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
-        transport.abort()
-    return response
+        headers = {"Content-Type": "application/json", **answer.headers}
+        return Reply(answer.body(call), answer.status, headers, answer.ending)
 
 
 @contextmanager
@@ -131,10 +95,9 @@ def serving(
     done = asyncio.Event()
 
     async def work() -> None:
-        runner = await server.start(port)
-        ready.set()
-        await done.wait()
-        await runner.cleanup()
+        async with server.listening(port):
+            ready.set()
+            await done.wait()
 
     def run() -> None:
         with asyncio.Runner(loop_factory=lambda: loop) as loop_runner:

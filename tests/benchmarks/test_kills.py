@@ -13,7 +13,7 @@ from benchmarks.kills import unparsed
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.mark.parametrize("words", [("score", "batch"), ("score", "--power-cut")])
+@pytest.mark.parametrize("words", [("score", "batch", "import"), ("score", "--power-cut")])
 def test_nothing_is_lost_by_kills(words: tuple[str, ...]) -> None:
     """Commands that are killed at random instants, or with the power, lose nothing and pay for
     nothing twice; their files can be read."""

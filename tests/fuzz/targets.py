@@ -36,10 +36,10 @@ from persona_panel.files.generation_prompts import load_generation_prompts
 from persona_panel.graphs.framing import Framings
 from persona_panel.models.client import CallError, not_too_long
 from persona_panel.models.config import ModelConfig
+from persona_panel.models.http_responses import content_of
 from persona_panel.models.langchain import as_reply
 from persona_panel.models.openai_compatible import OpenAICompatible
 from persona_panel.models.providers import client_for
-from persona_panel.models.response_bodies import content_of
 from persona_panel.plan.panel_file import PanelFile
 from persona_panel.results.requirements.requirement import WrongRequirement, parse_requirement
 from persona_panel.rubrics import (

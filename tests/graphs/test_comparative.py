@@ -13,7 +13,7 @@ import pytest
 
 from persona_panel.graphs import Judge, Judgment, Response, Verdict
 from persona_panel.graphs.comparative import comparative_graph
-from persona_panel.graphs.context import Abort, GraphContext, Unanswered
+from persona_panel.graphs.context import Abort, Answered, GraphContext, Unanswered
 from persona_panel.graphs.questions import comparison_tasks
 from persona_panel.personas import Persona
 from persona_panel.rubrics import Dimension, ModelRequest, ModelResponse, Rubric, Scale, Usage
@@ -92,8 +92,8 @@ class Panel:
     async def _turn(self, judge: Judge, response: Response) -> AsyncIterator[None]:
         yield
 
-    def _forget(self, judge: Judge, response: Response, asks: Sequence[ModelRequest]) -> None:
-        self.forgotten.append((judge, response.id, len(asks)))
+    def _forget(self, judge: Judge, response: Response, answered: Sequence[Answered]) -> None:
+        self.forgotten.append((judge, response.id, len(answered)))
 
     async def run(self, keys: Sequence[str] = ("3", "1", "2")) -> Panel:
         """Compare the responses with these keys."""

@@ -28,7 +28,7 @@ from tests.helpers.command import COMMAND
 from tests.helpers.fork_client import NUMBER, as_bytes
 
 IMPORTED = (
-    "aiohttp", "asyncio", "asyncio_throttle", "click", "diskcache", "jinja2", "json_repair",
+    "asyncio", "asyncio_throttle", "click", "diskcache", "jinja2", "json_repair",
     "langchain_core.language_models", "langchain_core.messages", "langgraph.graph",
     "langgraph.runtime", "langgraph.types", "langsmith", "numpy", "orjson", "platformdirs",
     "pycurl", "pydantic", "rich.console", "rich.live", "rich.progress", "rich.table", "rich.text",

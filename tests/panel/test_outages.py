@@ -20,7 +20,6 @@ import pytest
 
 from persona_panel import Dimension, Judgment, ModelConfig, Panel, Persona, Response, Rubric, Scale
 from persona_panel.calls import endpoint as lines
-from persona_panel.calls import retrying
 from persona_panel.graphs.framing import FramedResponse
 from persona_panel.testing import Answer, ok, serving, status
 from tests.helpers.command import COMMAND
@@ -184,7 +183,7 @@ def test_a_server_that_is_stopped_and_goes_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A server that hangs for longer than all attempts of a call take loses no judgment."""
-    monkeypatch.setattr(retrying, "ATTEMPTS", 2)
+    monkeypatch.setattr("persona_panel.calls.retrying.ATTEMPTS", 2)
     told: list[Judgment] = []
     with a_process_of_its_own() as (port, server):
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from persona_panel.graphs.stopping_rules import load_stopping_rule, stopping_rule_names
+from persona_panel.graphs.deliberation import load_stopping_rule, stopping_rule_names
 from persona_panel.rubrics import elicitation_names, load_elicitation
 from tests.helpers import forked
 from tests.helpers.distributions import installed
@@ -29,7 +29,7 @@ def test_a_stopping_rule_of_another_distribution_ends_a_deliberation(tmp_path: P
         "from persona_panel.graphs import Judge, Judgment\n"
         "from persona_panel.graphs.deliberation import Deliberation, should_continue\n"
         "from persona_panel.files.definitions import load_definition\n"
-        "import persona_panel.rubrics\n"
+        "from persona_panel import rubrics\n"
         "rules = Deliberation(rounds=3, stop_when='third')\n"
         "rubric = load_definition(rubrics.shipped()['debate-speech'], rubrics.Rubric)\n"
         "said = [Judgment('p', 'r', 's', Judge(n, 'm', 'dimensions'), 'scored', round=1,\n"

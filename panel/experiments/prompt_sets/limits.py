@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from persona_panel.experiments.prompt_sets.candidates import CandidatePrompt, DroppedPrompt
 from persona_panel.experiments.prompt_sets.spec import TextLimits
 
-STEP = "rules"
+RULES = "rules"
 _POINTS_ELSEWHERE = re.compile(
     r"\b(?:(?:the|this|that)\s+(?:above|given|following|previous|preceding|original)\s+(?:\w+\s+)?"
     r"(?:scenario|question|item|text|passage|statement|context|example|situation|options?)|"
@@ -29,7 +29,7 @@ def within_limits(
         if found is None:
             kept.append(one)
         else:
-            dropped.append(DroppedPrompt(STEP, "prompt", *found, one))
+            dropped.append(DroppedPrompt(RULES, "prompt", *found, one))
     return kept, dropped
 
 

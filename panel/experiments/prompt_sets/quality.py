@@ -21,7 +21,7 @@ from persona_panel.rubrics import (
 )
 from persona_panel.rubrics.replies import Unreadable
 
-STEP = "quality"
+QUALITY = "quality"
 PURPOSE = "A question on which people and models write an essay."
 _ELICITATION = "dimensions"
 
@@ -105,7 +105,7 @@ def filtered(
         told += [f"not met: {'; '.join(failed)}"] if failed else []
         told += [f"no usable answer: {', '.join(silent)}"] if silent else []
         kind = "not judged" if not given else "not enough models pass it"
-        dropped.append(DroppedPrompt(STEP, "prompt", kind, "; ".join(told), judged))
+        dropped.append(DroppedPrompt(QUALITY, "prompt", kind, "; ".join(told), judged))
     return kept, dropped
 
 

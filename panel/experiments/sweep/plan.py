@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict, get_args
+from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict, get_args
 
 from persona_panel.experiments.sweep.deltas import THRESHOLD
 from persona_panel.experiments.sweep.library import framings_of
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from persona_panel.models.client import ModelClient
     from persona_panel.runs.output import RunOutput
 
-    Model = str | ModelConfig | ModelClient | BaseChatModel
-    Models = Model | Sequence[Model]
+Model: TypeAlias = "str | ModelConfig | ModelClient | BaseChatModel"
+Models: TypeAlias = "Model | Sequence[Model]"
 
 DEFAULT_FRAMINGS = "scrub"
 _PARTS = {"target": "target", "rewriter": "rewriter", "checker": "rewriter"}

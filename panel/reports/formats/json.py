@@ -13,17 +13,14 @@ from persona_panel.files.secrets.visible import say_json
 
 if TYPE_CHECKING:
     from persona_panel.analyses.breakdown.strata import SystemsBy
-    from persona_panel.experiments.audit.injection import InjectionAudit
     from persona_panel.experiments.generation.report import GeneratedTexts
     from persona_panel.experiments.keypoints.report import KeyPointReport
     from persona_panel.experiments.prompt_sets.building import BuiltPrompts
     from persona_panel.experiments.questions.match_report import MatchReport
-    from persona_panel.experiments.sweep.detectable import DetectableDelta
     from persona_panel.experiments.sweep.result import Sweep
     from persona_panel.runs.design import DesignReport
-    from persona_panel.runs.judging.cost_estimate import CostEstimate
     from persona_panel.runs.run import Run
-    from persona_panel.statistics import Alignment, Calibration, CorrectedMean, Ratings, Row
+    from persona_panel.statistics import Alignment, Ratings, Row
 
 ANNOTATOR_TEST = "alt_test_"
 """What the names of its statistics begin with."""
@@ -60,24 +57,6 @@ def render_prompt_set(built: BuiltPrompts, to: TextIO) -> None:
     write_json(document_of(built), to)
 
 
-def render_injection_audit(audit: InjectionAudit, to: TextIO) -> None:
-    """What injection.json holds."""
-    write_json(audit.document(), to)
-
-
-def render_cost_estimates(estimates: Sequence[CostEstimate], to: TextIO) -> None:
-    """A list of objects, one for each model, with the fields of `CostEstimate`."""
-    write_json([asdict(one) for one in estimates], to)
-
-
-def render_sweep_estimate(
-    estimates: Sequence[CostEstimate], detectable: DetectableDelta, to: TextIO
-) -> None:
-    """An object: `models` as of `render_cost_estimates`, and `detectable`."""
-    models = [asdict(one) for one in estimates]
-    write_json({"models": models, "detectable": detectable.document()}, to)
-
-
 def render_agreement(
     rows: Sequence[Row], ratings: Ratings, by: str, full: bool, to: TextIO
 ) -> None:
@@ -100,28 +79,6 @@ def render_comparison(
     from persona_panel.results.conclusions.correlate import correlate_conclusion
 
     _write_rows(correlate_conclusion(rows, panel, humans), rows, to)
-
-
-def render_calibration(found: Calibration, full: bool, to: TextIO) -> None:
-    """`conclusion`, a list of sentences; `rows`, one for each system and dimension; `differences`,
-    one for each pair of systems; `labels_to_halve`, how many items people would have to rate for
-    half of a row's interval, null where more of those scored are not enough."""
-    from persona_panel.results.conclusions.calibrate import calibrate_conclusion
-
-    rows, to_halve = [], []
-    for one in found.systems:
-        names = {"system": one.system, "dimension": one.dimension}
-        rows.append(names | _corrected(one.found))
-        to_halve.append(names | {"n_human": one.found.n_human, "needed": one.found.to_halve})
-    differences = []
-    for pair in found.pairs:
-        figures = _corrected(pair.found)
-        del figures["lambda"]
-        names = {"a": pair.a, "b": pair.b, "dimension": pair.dimension}
-        differences.append(names | figures | {"p": pair.found.p, "p_adjusted": pair.p_adjusted})
-    conclusion = calibrate_conclusion(found)
-    parts = {"rows": rows, "differences": differences, "labels_to_halve": to_halve}
-    write_json({"conclusion": conclusion, **parts}, to)
 
 
 def render_alignment(found: Alignment, full: bool, to: TextIO) -> None:
@@ -175,22 +132,6 @@ def render_biases(rows: Sequence[Row], ratings: Ratings, to: TextIO) -> None:
 def render_matches(report: MatchReport, to: TextIO) -> None:
     """Figures for each system, Cohen's kappa with the labels in the file, and every match."""
     write_json(report.document(), to)
-
-
-def _corrected(found: CorrectedMean) -> dict[str, Any]:
-    return {
-        "panel": found.panel,
-        "human_only": found.human_only,
-        "human_ci_low": found.human_ci_low,
-        "human_ci_high": found.human_ci_high,
-        "corrected": found.corrected,
-        "ci_low": found.ci_low,
-        "ci_high": found.ci_high,
-        "lambda": found.tuning,
-        "n_human": found.n_human,
-        "n_items": found.n_items,
-        "notes": list(map(str, found.notes)),
-    }
 
 
 def render_key_points(report: KeyPointReport, to: TextIO) -> None:

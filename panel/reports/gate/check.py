@@ -8,7 +8,6 @@ from persona_panel.experiments.sweep.plan import SweepPlan
 from persona_panel.experiments.sweep.result import Sweep
 from persona_panel.files.response_batch import Batch
 from persona_panel.plan.panel_plan import PanelPlan
-from persona_panel.reports.gate.calibration_figures import calibration_figures
 from persona_panel.reports.gate.row_figures import row_figures
 from persona_panel.reports.gate.run_figures import run_figures
 from persona_panel.reports.gate.sweep_figures import sweep_figures
@@ -18,9 +17,8 @@ from persona_panel.results.requirements.of_result import result_figures
 from persona_panel.results.result import Result
 from persona_panel.runs.run import Run
 from persona_panel.statistics.core.table import Row
-from persona_panel.statistics.humans.calibration import Calibration
 
-Gated = Result | Run | Sweep | Calibration | Sequence[Row]
+Gated = Result | Run | Sweep | Sequence[Row]
 """Results whose figures may be required."""
 
 
@@ -32,8 +30,8 @@ def check(
     """Whether a result meets requirements such as `composite[my-model] >= 6`.
 
     Args:
-        result: of an analysis, `score`, `load_run`, `sweep` or `calibrate`, or the rows
-            of `agree` or `correlate`.
+        result: of an analysis, `score`, `load_run` or `sweep`, or the rows of `agree` or
+            `correlate`.
         requirements: each a figure's name, a comparison and a number, or of a verdict a word;
             docs/how-to/gate.md lists the figures.
         by_point: decide by estimates, not by the unfavourable ends of 95 % intervals.
@@ -50,8 +48,6 @@ def figures_of(result: Gated) -> list[Figure]:
         return result_figures(result)
     if isinstance(result, Run):
         return run_figures(result)
-    if isinstance(result, Calibration):
-        return calibration_figures(result)
     return sweep_figures(result) if isinstance(result, Sweep) else row_figures(result)
 
 

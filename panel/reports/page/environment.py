@@ -6,11 +6,14 @@ from functools import cache
 from importlib.resources import files
 
 from jinja2 import Environment
+from markupsafe import Markup
 
+from persona_panel.analyses.analysis import ANALYSES
 from persona_panel.files.pages import content_source, templates
 from persona_panel.results.conclusions.wording import counted
-from persona_panel.results.formats.html import TEMPLATES
+from persona_panel.results.formats.html import TEMPLATES, section
 from persona_panel.results.page_text import seconds, sentence, shown
+from persona_panel.results.result import Result
 from persona_panel.statistics.core.display import ends, number, p_value, signed
 
 
@@ -25,8 +28,13 @@ def environment() -> Environment:
         "seconds": seconds,
         "sentence": sentence,
     }
-    made.globals |= {"ends": ends, "counted": counted}
+    made.globals |= {"ends": ends, "counted": counted, "section_of": _section_of}
     return made
+
+
+def _section_of(result: Result) -> Markup:
+    """The section of an analysis' result within a part of the page."""
+    return section(result, ANALYSES[result.analysis].title, level=3)
 
 
 @cache

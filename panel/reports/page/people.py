@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from markupsafe import Markup
-
-from persona_panel.analyses.analysis import ANALYSES
+from persona_panel.analyses.calibrate import calibrate_result, established_leads, leads_conclusion
 from persona_panel.analyses.fidelity import fidelity_result
 from persona_panel.analyses.group_contrasts import GroupContrasts
 from persona_panel.analyses.votes import votes_result
@@ -19,19 +18,17 @@ from persona_panel.files.ratings import load_ratings
 from persona_panel.files.selections import inclusion_of
 from persona_panel.reports.page.names import dimension_names
 from persona_panel.results.axis import Axis
-from persona_panel.results.conclusions.calibrate import best_first, calibrate_conclusion
 from persona_panel.results.conclusions.correlate import correlate_conclusion, n_claimed
-from persona_panel.results.conclusions.labels import labelled_calibration
-from persona_panel.results.conclusions.leads import established_leads, leads_conclusion
+from persona_panel.results.conclusions.labels import called_by
 from persona_panel.results.conclusions.readings import origin_sentences
-from persona_panel.results.formats.html import section
+from persona_panel.results.result import Result
 from persona_panel.runs.run import Run, composite_name
 from persona_panel.runs.votes import votes_of
 from persona_panel.statistics.core.names import ALL, COMPOSITE
 from persona_panel.statistics.core.options import AnalysisOptions
 from persona_panel.statistics.core.origin import RatingsOrigin
 from persona_panel.statistics.core.table import Ratings, Row
-from persona_panel.statistics.humans.calibration import Calibration, calibrate
+from persona_panel.statistics.humans.calibration import calibrate
 from persona_panel.statistics.humans.ceiling import NOT_COMPARABLE
 from persona_panel.statistics.humans.correlate import correlate
 from persona_panel.statistics.humans.left_out import without_names
@@ -102,49 +99,31 @@ class AnnotatorTests:
 
 
 @dataclass(frozen=True, slots=True)
-class CorrectedMeans:
-    """Systems' means corrected by people's ratings.
-
-    Attributes:
-        on_leads: which of the run's established differences people do not show.
-    """
-
-    found: Calibration
-    conclusion: Sequence[str]
-    on_leads: Sequence[str]
-
-
-@dataclass(frozen=True, slots=True)
 class PeopleSection:
     """What the page shows of people beside the panel.
 
     Attributes:
         rows: all of the comparison.
-        corrected: None where means say nothing.
-        votes: None of a single judge.
-        fidelity: None where no groups are given.
+        results: of analyses of the same ratings, each with a part of its own: corrected means,
+            where means say something, votes, where there are several judges, and the contrasts of
+            groups, where these are given.
         dimensions: what dimensions are called, by their ids.
         origin: how people's ratings were read, and how many of their items the run has.
+        on_leads: which of the run's established differences people do not show.
     """
 
     beside: FiguresBeside
     rows: Sequence[Row]
     tests: AnnotatorTests
-    corrected: CorrectedMeans | None
-    votes: Markup | None
-    fidelity: Markup | None
+    results: Sequence[Result]
     dimensions: Mapping[str, str]
     origin: RatingsOrigin | None = None
+    on_leads: Sequence[str] = ()
 
     @property
     def reading(self) -> Sequence[str]:
         """How people's ratings were read, what of them matches nothing and what may be wrong."""
         return [] if self.origin is None else origin_sentences(self.origin)
-
-    @property
-    def on_leads(self) -> Sequence[str]:
-        """Which of the run's established differences people do not show."""
-        return () if self.corrected is None else self.corrected.on_leads
 
 
 def people_section(
@@ -179,7 +158,8 @@ def people_section(
     dimensions = dimension_names(run.rubric)
     *_, whole = panel.raters_by_group()
     tested = _tested([row for row in rows if row.group == whole], judges)
-    corrected = None
+    results: list[Result] = []
+    on_leads: list[str] = []
     if not people.lower_is_better:
         check_calibration(panel, people, *names)
         chances = None if inclusion is None else inclusion_of(inclusion, panel, people, names[1])
@@ -190,9 +170,13 @@ def people_section(
         )
         # The page has its own name for the composite.
         dimensions |= {id_: label for id_, label in found.labels.items() if label != COMPOSITE}
-        on_leads = leads_conclusion(labelled_calibration(found))
-        ordered = replace(found, systems=tuple(best_first(found.systems)))
-        corrected = CorrectedMeans(ordered, calibrate_conclusion(found), on_leads)
+        on_leads = leads_conclusion(found.labelled(called_by(found.labels)))
+        results.append(calibrate_result(found, labels=dimensions))
+    # Of a single judge, or of categories alone, there are no votes to count.
+    with suppress(InputError):
+        results.append(votes_result(votes_of(run, own, humans, names), labels=dimensions))
+    if fidelity is not None:
+        results.append(fidelity_result(fidelity, labels=dimensions))
     return PeopleSection(
         beside=_beside(rows, panel, people, whole, dimensions, judges),
         rows=rows,
@@ -203,11 +187,10 @@ def people_section(
             axis=Axis(0.0, 1.0),
             several=len({one.dimension for one in tested}) > 1,
         ),
-        corrected=corrected,
-        votes=_votes(run, own, humans, names, dimensions),
-        fidelity=_contrasts(fidelity, dimensions),
+        results=results,
         dimensions=dimensions,
         origin=people.origin,
+        on_leads=on_leads,
     )
 
 
@@ -240,28 +223,6 @@ def _beside(
         n_people=len(people.raters),
         n_items=len(people.items),
     )
-
-
-def _votes(
-    run: Run,
-    own: Ratings,
-    humans: Ratings,
-    names: tuple[str, str],
-    dimensions: Mapping[str, str],
-) -> Markup | None:
-    try:
-        found = votes_of(run, own, humans, names)
-    except InputError:
-        # A single judge, or categories alone: there are no votes to count.
-        return None
-    return section(votes_result(found, labels=dimensions), ANALYSES["votes"].title, level=3)
-
-
-def _contrasts(contrasts: GroupContrasts | None, dimensions: Mapping[str, str]) -> Markup | None:
-    if contrasts is None:
-        return None
-    result = fidelity_result(contrasts, labels=dimensions)
-    return section(result, ANALYSES["fidelity"].title, level=3)
 
 
 def _tested(rows: Sequence[Row], judges: Mapping[str, str]) -> list[TestedJudge]:

@@ -6,10 +6,11 @@ from collections.abc import Mapping, Sequence
 from math import isnan
 
 from persona_panel.results.conclusions.labels import labelled_alignment
-from persona_panel.results.conclusions.rows import dimension_called, on_dimensions
+from persona_panel.results.conclusions.rows import on_dimensions
 from persona_panel.results.conclusions.wording import (
     all_dimensions,
     counted,
+    dimension_called,
     in_brackets,
     interval,
     listed,

@@ -9,7 +9,6 @@ from persona_panel.statistics.breakdown.stratum_rows import LESS_OTHERS
 from persona_panel.statistics.core.names import ALL, COMPOSITE
 from persona_panel.statistics.core.table import Ratings, Row
 from persona_panel.statistics.humans.align import Alignment
-from persona_panel.statistics.humans.calibration import Calibration
 
 Called = Callable[[str], str]
 """What a dimension of an id is called."""
@@ -39,18 +38,6 @@ def labelled_alignment(found: Alignment) -> Alignment:
     called = _names([found.panel])
     dimensions = tuple(replace(one, dimension=called(one.dimension)) for one in found.dimensions)
     return replace(found, panel=_labelled(found.panel, called), dimensions=dimensions)
-
-
-def labelled_calibration(found: Calibration) -> Calibration:
-    """What `calibrate` found, under the labels of the panel's dimensions."""
-    called = called_by(found.labels)
-    return replace(
-        found,
-        systems=tuple(replace(one, dimension=called(one.dimension)) for one in found.systems),
-        pairs=tuple(replace(one, dimension=called(one.dimension)) for one in found.pairs),
-        leads_on=called(found.leads_on),
-        labels={},
-    )
 
 
 def whole_label(*sides: Ratings) -> str:

@@ -5,9 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from math import atanh, isnan, nan, tanh
 
-from persona_panel.results.conclusions.wording import in_brackets, interval, listed, p_adjusted
+from persona_panel.results.conclusions.wording import (
+    dimension_called,
+    in_brackets,
+    interval,
+    listed,
+    p_adjusted,
+)
 from persona_panel.statistics.core.display import number
-from persona_panel.statistics.core.names import ALL, COMPOSITE
+from persona_panel.statistics.core.names import ALL
 from persona_panel.statistics.core.student_t import spread_of_interval, widened
 from persona_panel.statistics.core.table import Ratings, Row
 
@@ -61,11 +67,6 @@ def on_dimensions(names: Sequence[str], of: Collection[str], every: str) -> str:
     if len(names) == len(of) > 1:
         return f" on {every}"
     return f" on {listed([dimension_called(name) for name in names], 'dimensions')}"
-
-
-def dimension_called(name: str) -> str:
-    """A dimension as sentences have it."""
-    return "the composite" if name == COMPOSITE else name
 
 
 def clusters_of(ratings: Ratings) -> str:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from persona_panel.results.conclusions.rows import dimension_called
 from persona_panel.results.conclusions.wording import (
     counted,
+    dimension_called,
     first_of,
     in_brackets,
     interval,

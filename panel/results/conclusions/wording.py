@@ -7,6 +7,7 @@ from math import ceil, floor, isnan, log10
 
 from persona_panel.statistics.core.display import counted as counted
 from persona_panel.statistics.core.display import ends, number
+from persona_panel.statistics.core.names import COMPOSITE
 from persona_panel.statistics.core.options import Random
 from persona_panel.statistics.core.tested import MOST, POWER
 
@@ -55,6 +56,11 @@ def first_of(told: Sequence[str], most: int) -> str:
     """
     more = [f"{len(told) - most:,} more"] if len(told) > most else []
     return "; ".join([*told[:most], *more])
+
+
+def dimension_called(name: str) -> str:
+    """Return a dimension as sentences have it."""
+    return "the composite" if name == COMPOSITE else name
 
 
 def all_dimensions(n: int) -> str:

@@ -10,7 +10,7 @@ from persona_panel.results.console import ReportTable, output, show_table
 from persona_panel.results.result import Result
 from persona_panel.results.shown import SmallPrint, parts_of
 
-WHERE_THE_REST_IS = "--full has every table, --json every figure."
+WHERE_THE_REST_IS = "--full has every table, --json every statistic."
 
 
 def render(result: Result, to: TextIO, *, full: bool) -> None:

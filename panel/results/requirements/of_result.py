@@ -7,10 +7,12 @@ from dataclasses import replace
 from math import isnan
 from typing import Any
 
+from persona_panel.results.conclusions.wording import counted
 from persona_panel.results.requirements.figures import Figure, FigureKey, exact
 from persona_panel.results.result import Result
 from persona_panel.results.table import Column, Table
 from persona_panel.statistics.core.estimate import Difference, Estimate
+from persona_panel.statistics.core.tested import LEVEL
 
 NO_INTERVAL = "no interval of it is computed"
 NOT_COMPUTED = "it is not computed"
@@ -87,7 +89,19 @@ def _of_estimate(about: Figure, column: Column, cell: Estimate) -> Figure:
         of_items=cell.over.startswith("items"),
         df=cell.df,
         sampled=cell.sampled,
-        detail=cell.detail,
+        detail=cell.detail or _not_established(cell),
+    )
+
+
+def _not_established(cell: Estimate) -> str:
+    """That a difference whose own interval leaves 0 out is none after adjustment: the interval is
+    of this pair alone."""
+    if not isinstance(cell, Difference) or not cell.sign or not cell.p_adjusted >= LEVEL:
+        return ""
+    n = "" if cell.n is None else f"{counted(cell.n, cell.over.split()[0].removesuffix('s'))}; "
+    return (
+        f"{n}after adjustment for the number of pairs a difference is not established, "
+        f"{cell.p_text()}"
     )
 
 

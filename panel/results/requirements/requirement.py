@@ -12,7 +12,6 @@ it do not count. Within quotes everything is the name's, a quote of the same kin
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from math import isfinite, nan
 from typing import Literal, cast, get_args
@@ -22,6 +21,8 @@ Comparator = Literal[">=", ">", "<=", "<", "==", "!="]
 
 _QUOTES = "\"'"
 _SIGNS = "[],<>=!"
+_QUOTED = re.compile(r"""(["'])(?:(?!\1).|\1\1)*+\1""", re.DOTALL)
+_PLAIN = re.compile(r"[^][,<>=!]*")
 _NUMBER = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?")
 
 
@@ -139,28 +140,15 @@ def same_name(text: str) -> str:
 def _name(text: str, expected: str) -> tuple[str, str]:
     """The name that a text begins with, and what follows it."""
     text = text.lstrip()
-    if text[:1] and text[0] in _QUOTES:
-        end = next(_ends_of_quote(text), None)
-        if end is None:
-            raise WrongRequirement(_found(text), f"another {text[0]} that ends the name")
-        name = text[1:end].replace(text[0] * 2, text[0])
-        rest = text[end + 1 :].lstrip()
-    else:
-        end = next((at for at, sign in enumerate(text) if sign in _SIGNS), len(text))
-        name, rest = text[:end].strip(), text[end:]
+    quote = text[:1] if text.startswith(tuple(_QUOTES)) else ""
+    match = (_QUOTED if quote else _PLAIN).match(text)
+    if match is None:
+        raise WrongRequirement(_found(text), f"another {quote} that ends the name")
+    name = match[0][1:-1].replace(quote * 2, quote) if quote else match[0].strip()
+    rest = text[match.end() :].lstrip()
     if not name:
         raise WrongRequirement(_found(rest), expected)
     return same_name(name), rest
-
-
-def _ends_of_quote(text: str) -> Iterator[int]:
-    """Where the name in quotes that a text begins with may end: at a quote that is not doubled."""
-    at = 1
-    while (at := text.find(text[0], at)) != -1:
-        if text[at : at + 2] != text[0] * 2:
-            yield at
-            return
-        at += 2
 
 
 def _found(rest: str) -> str:

@@ -145,7 +145,7 @@ def _refuse_too_long_together(plan: PanelPlan, batch: Batch) -> None:
             judge = longest_of[bound.id]
             longest = max(
                 bound.comparison_tasks(plan.rubric, persona, judge, responses, plan.seed),
-                key=_length,
+                key=_task_tokens,
             )
             needed = estimated_tokens(bound.request_for(longest))
             if needed > window:
@@ -193,7 +193,7 @@ def _estimates(plan: PanelPlan, batch: Batch, predicted: PredictedCalls) -> list
     return [part.estimate() for part in parts.values()]
 
 
-def _length(task: ComparisonTask) -> int:
+def _task_tokens(task: ComparisonTask) -> int:
     return sum(
         tokens_in(response.text) + tokens_in(response.context or "") for response in task.responses
     )

@@ -44,9 +44,9 @@ class Pointwise:
             for response in batch:
                 if around is None:
                     first = model.first_request(self.plan.first_rubric, persona, response)
-                    around = estimated_tokens(first) - _length(response)
+                    around = estimated_tokens(first) - _response_tokens(response)
                     around += peer_tokens(self.plan, response)
-                needed = around + _length(response)
+                needed = around + _response_tokens(response)
                 if needed > window:
                     faults.append(
                         Fault(
@@ -90,5 +90,5 @@ class Pointwise:
         return [(await judge_response(key, context))["verdict"]]
 
 
-def _length(response: Response) -> int:
+def _response_tokens(response: Response) -> int:
     return tokens_in(response.prompt) + tokens_in(response.text) + tokens_in(response.context or "")

@@ -135,7 +135,7 @@ class AgreementBlock:
 
 
 agreement_statistics: Registry[AgreementBlock] = Registry(
-    "persona_panel.statistics.registered.agreement", FURTHER_AGREEMENT
+    "persona_panel.statistics.registered", FURTHER_AGREEMENT
 )
 """What `agree` shows."""
 

@@ -70,13 +70,13 @@ def most_agreeing(ratings: ArrayLike, n: int = 3) -> ChosenRatings:
     chosen = [0] * len(choices)
     total = _sum((own[0] for own in choices), len(values))
     for _ in range(_SWEEPS):
-        before = _alpha(total)
+        before = _alpha_of_coincidences(total)
         for item, own in enumerate(choices):
             if len(own) > 1:
                 rest = total - own[chosen[item]]
-                chosen[item] = int(np.argmax([_alpha(rest + one) for one in own]))
+                chosen[item] = int(np.argmax([_alpha_of_coincidences(rest + one) for one in own]))
                 total = rest + own[chosen[item]]
-        if _alpha(total) <= before + _SAME:
+        if _alpha_of_coincidences(total) <= before + _SAME:
             break
     kept = np.full((len(array), n), np.nan)
     for item, own_values in enumerate(given):
@@ -126,7 +126,7 @@ def _sum(tables: Iterable[Array], n_values: int) -> Array:
     return sum(tables, np.zeros((n_values, n_values)))
 
 
-def _alpha(coincidences: Array) -> float:
+def _alpha_of_coincidences(coincidences: Array) -> float:
     """Ordinal α; below any where it is undefined."""
     marginals = coincidences.sum(axis=1)
     ranks = np.cumsum(marginals) - marginals / 2

@@ -131,7 +131,7 @@ def group_differences(
         for column in wanted:
             label = ALL_SYSTEMS if column is None else str(names[column])
             rows.append((pair.a, pair.b, dimension, label))
-            found.append(_weighted(table, moved, _weights(there, column, interaction)))
+            found.append(_weighted(table, moved, _prompt_weights(there, column, interaction)))
     adjusted = holm([one.p_value for one in found])
     return [
         GroupDifference(
@@ -163,7 +163,7 @@ class _Places:
         return means.reshape(self.n_prompts, self.n_systems, *values.shape[1:])
 
 
-def _weights(there: Array, system: int | None, interaction: bool) -> Array:
+def _prompt_weights(there: Array, system: int | None, interaction: bool) -> Array:
     """What each system counts in each prompt, both `(prompts, systems)`; NaN in a prompt that has
     no value. `system` None: all alike."""
     own = there if system is None else there * np.eye(there.shape[1])[system]

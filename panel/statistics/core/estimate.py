@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 from math import inf, isnan, nan
 from typing import TYPE_CHECKING, Any
 
-from persona_panel.statistics.core.display import ends, number, signed
+from persona_panel.statistics.core.display import ends as ends_text
+from persona_panel.statistics.core.display import number, signed
 from persona_panel.statistics.core.tested import LEVEL
 
 if TYPE_CHECKING:
@@ -61,6 +62,16 @@ class Estimate:
         return not isnan(self.low)
 
     @property
+    def ends(self) -> tuple[float, float]:
+        """The low and the high end of the interval, NaN where there is none."""
+        return self.low, self.high
+
+    @property
+    def width(self) -> float:
+        """How wide the interval is, NaN where there is none."""
+        return self.high - self.low
+
+    @property
     def lacks(self) -> str:
         """Why it has no value or no interval; empty where it has both, or its reason is unknown."""
         return (self.reason or "") if isnan(self.value) or not self.has_interval else ""
@@ -92,7 +103,7 @@ class Estimate:
         """
         if not self.has_interval:
             return ""
-        return f"{100 * self.level:g} % interval {ends(self.low, self.high, digits)}"
+        return f"{100 * self.level:g} % interval {ends_text(*self.ends, digits)}"
 
     def p_text(self) -> str:
         """Return the p-value that decides, in words; empty where there is none.

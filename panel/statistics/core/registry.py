@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from importlib.metadata import entry_points
-from pkgutil import iter_modules
+from pkgutil import walk_packages
 from typing import Generic, Literal, Protocol, Self, TypeVar, get_args
 from warnings import warn
 
@@ -309,7 +309,7 @@ class Registry(Generic[BlockT]):
 
 @cache
 def _import_modules(folder: str) -> None:
-    for module in iter_modules(import_module(folder).__path__, f"{folder}."):
+    for module in walk_packages(import_module(folder).__path__, f"{folder}."):
         import_module(module.name)
 
 

@@ -15,6 +15,7 @@ from persona_panel.statistics.figures.page import (
     COLOURS,
     GREY,
     LIGHT,
+    LINE,
     LOOK,
     MARKERS,
     PaperFigure,
@@ -27,8 +28,8 @@ from persona_panel.statistics.figures.page import (
 )
 
 _LABEL_WIDTHS: dict[PageColumns, int] = {1: 20, 2: 30}
-_ROW, _SERIES, _LINE = 0.2, 0.105, 0.125
-"""Heights in inches: of a row at least, of a series in it, of a line of its name."""
+_ROW, _SERIES = 0.2, 0.105
+"""Heights in inches: of a row at least, of a series in it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,8 +105,7 @@ def forest(
     names = [label(row, _LABEL_WIDTHS[columns]) for row in rows]
     n_series = max(len(panel.series) for panel in panels)
     heights = [
-        max(_ROW, 0.06 + _SERIES * n_series, 0.05 + _LINE * (name.count("\n") + 1))
-        for name in names
+        max(_ROW, 0.06 + _SERIES * n_series, 0.05 + LINE * (name.count("\n") + 1)) for name in names
     ]
     places = [sum(heights[:place]) + height / 2 for place, height in enumerate(heights)]
     down, across = panels_in_rows(len(panels), columns)

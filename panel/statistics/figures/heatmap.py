@@ -20,6 +20,7 @@ from matplotlib.patches import Patch, Rectangle
 from persona_panel.statistics.core.display import signed
 from persona_panel.statistics.figures.extra import PageColumns
 from persona_panel.statistics.figures.page import (
+    LINE,
     LOOK,
     WIDTHS,
     PaperFigure,
@@ -32,13 +33,13 @@ from persona_panel.statistics.figures.page import (
 _MAP = "PuOr_r"
 _PALE = 0.08
 """Up to this share of the colours' range a cell looks white."""
-_LETTER, _LINE = 0.058, 0.125
-"""Width and height of a letter in inches."""
+_LETTER = 0.058
+"""Width of a letter in inches."""
 _BAR = 0.55
-_ROW = 0.2
+_CELLS = 0.2
 _LARGEST, _SMALLEST, _SIGN = 7.0, 4.2, 6.0
 """Sizes of the numbers, in points; where even the smallest is too large, the sign stands alone."""
-_LABEL_WIDTHS: dict[PageColumns, int] = {1: 16, 2: 28}
+_HEAT_LABELS: dict[PageColumns, int] = {1: 16, 2: 28}
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +85,7 @@ def heatmap(
         least: how far the scale of colours goes at least.
     """
     n_across = max(len(columns_of_cells), 1)
-    names = [[label(row, _LABEL_WIDTHS[columns], 2) for row in panel.rows] for panel in panels]
+    names = [[label(row, _HEAT_LABELS[columns], 2) for row in panel.rows] for panel in panels]
     beside = _LETTER * max(longest(one) for one in names) + 0.15
     wide = (WIDTHS[columns] - beside - _BAR) / n_across
     upright = wide / _LETTER >= max(7, longest([part for name in columns_of_cells
@@ -92,11 +93,11 @@ def heatmap(
     heads = [label(name, max(7, int(wide / _LETTER)) if upright else 22, 3)
              for name in columns_of_cells]  # fmt: skip
     above = (
-        _LINE * max((head.count("\n") + 1 for head in heads), default=1)
+        LINE * max((head.count("\n") + 1 for head in heads), default=1)
         if upright
         else _LETTER * longest(heads)
     )
-    high = max(_ROW, 0.05 + _LINE * max(
+    high = max(_CELLS, 0.05 + LINE * max(
         (name.count("\n") + 1 for one in names for name in one), default=1
     ))  # fmt: skip
     titled = any(panel.title for panel in panels)
@@ -115,7 +116,7 @@ def heatmap(
         axes: list[Axes] = list(grid[:, 0])
         size = min(_LARGEST, wide * 72 / (6 * 0.62))
         for place, (axis, panel, rows) in enumerate(zip(axes, panels, names, strict=True)):
-            _draw(axis, panel, rows, scale, size)
+            _draw_cells(axis, panel, rows, scale, size)
             axis.set_xlim(0, n_across)
             axis.set_xticks(
                 [x + 0.5 for x in range(len(heads))], heads, rotation=0 if upright else 90,
@@ -136,7 +137,9 @@ def heatmap(
         return plain(figure)
 
 
-def _draw(axis: Axes, panel: HeatPanel, rows: Sequence[str], scale: Normalize, size: float) -> None:
+def _draw_cells(
+    axis: Axes, panel: HeatPanel, rows: Sequence[str], scale: Normalize, size: float
+) -> None:
     first_apart = len(rows) - panel.apart
     tops = [y + (0.4 if panel.apart and y >= first_apart else 0.0) for y in range(len(rows))]
     strong = []

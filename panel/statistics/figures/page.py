@@ -59,6 +59,8 @@ _WRITTEN: Any = {
     "svg.hashsalt": "persona-panel",
     "savefig.bbox": None,
 }
+LINE = 0.125
+"""The height of a line of text, in inches."""
 _SCREEN_DPI = 150
 _PRINT_DPI = 300
 _PIECE = re.compile(r"[^\s/|:_-]*[\s/|:_-]+|[^\s/|:_-]+")

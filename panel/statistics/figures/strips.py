@@ -17,6 +17,7 @@ from persona_panel.statistics.figures.page import (
     COLOURS,
     GREY,
     LIGHT,
+    LINE,
     LOOK,
     MARKERS,
     PaperFigure,
@@ -26,11 +27,11 @@ from persona_panel.statistics.figures.page import (
     plain,
 )
 
-_LABEL_WIDTHS: dict[PageColumns, int] = {1: 18, 2: 30}
+_STRIP_LABELS: dict[PageColumns, int] = {1: 18, 2: 30}
 _NAME_WIDTHS: dict[PageColumns, int] = {1: 19, 2: 40}
-_ROW, _LINE = 0.4, 0.125
+_STRIP = 0.4
 _APART, _BELOW = 0.06, 0.16
-"""Heights in inches: of a row at least, of a line of its label, between points that lie close, and
+"""Heights in inches: of a row at least, between points that lie close, and
 from points to the names below them."""
 
 
@@ -67,10 +68,10 @@ def strips(
         kinds: each has a marker and a colour; one alone is not in the legend.
         filled, empty: what filled and empty markers say.
     """
-    names = [label(row.name, _LABEL_WIDTHS[columns]) for row in rows]
-    heights = [max(_ROW, 0.06 + _LINE * (name.count("\n") + 1)) for name in names]
+    names = [label(row.name, _STRIP_LABELS[columns]) for row in rows]
+    heights = [max(_STRIP, 0.06 + LINE * (name.count("\n") + 1)) for name in names]
     places = [sum(heights[:place]) + height / 2 for place, height in enumerate(heights)]
-    total = max(sum(heights), _ROW)
+    total = max(sum(heights), _STRIP)
     handles = _handles(kinds, filled, empty)
     across = min(len(handles), 2 if columns == 1 else 4)
     with rc_context(LOOK):
@@ -78,7 +79,7 @@ def strips(
         axis = figure.add_subplot()
         for y, height, row in zip(places, heights, rows, strict=True):
             axis.axhspan(y - height / 2 + 0.02, y + height / 2 - 0.02, color="#f3f3f3", zorder=0)
-            _draw(axis, row, y, kinds, _NAME_WIDTHS[columns])
+            _draw_strip(axis, row, y, kinds, _NAME_WIDTHS[columns])
         axis.axvline(0, color=GREY, linewidth=0.7, zorder=1)
         values = [point.value for row in rows for point in row.points if not isnan(point.value)]
         furthest = max(map(abs, values), default=0.0) or 1.0
@@ -96,7 +97,7 @@ def strips(
         return plain(figure)
 
 
-def _draw(axis: Axes, row: StripRow, y: float, kinds: Sequence[str], width: int) -> None:
+def _draw_strip(axis: Axes, row: StripRow, y: float, kinds: Sequence[str], width: int) -> None:
     points = sorted(
         (point for point in row.points if not isnan(point.value)), key=lambda point: point.value
     )

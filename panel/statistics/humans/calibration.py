@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import combinations
-from math import inf, isnan
+from math import inf, nan
+from typing import cast
 
 import numpy as np
 
 from persona_panel.statistics.core.arrays import Array, Mask, row_means, rows_of
 from persona_panel.statistics.core.composite import on_composite
+from persona_panel.statistics.core.estimate import Difference, Estimate
 from persona_panel.statistics.core.frames import FrameColumn, FrameMethod, field_columns
 from persona_panel.statistics.core.holm import holm_of_two
 from persona_panel.statistics.core.names import ALL, COMPOSITE
@@ -34,16 +36,18 @@ class CorrectedSystem:
 
 @dataclass(frozen=True, slots=True)
 class CorrectedPair:
-    """The mean of system a less that of b on a dimension; `p_adjusted` by Holm, of the composite
-    over its pairs alone, else over all pairs and dimensions. Where it `is_share`, means are shares
-    of a label, of which more is not better."""
+    """The mean of system a less that of b on a dimension; its p is adjusted by Holm, of the
+    composite over its pairs alone, else over all pairs and dimensions. Where it `is_share`, means
+    are shares of a label, of which more is not better."""
 
-    a: str
-    b: str
     dimension: str
     found: CorrectedMean
-    p_adjusted: float
     is_share: bool = False
+
+    @property
+    def corrected(self) -> Difference:
+        """The corrected difference, with the names of its sides."""
+        return cast(Difference, self.found.corrected)
 
 
 def system_columns(found: Calibration) -> list[FrameColumn]:
@@ -53,10 +57,18 @@ def system_columns(found: Calibration) -> list[FrameColumn]:
     `corrected`, `ci_low`, `ci_high`, `lambda`, `n_human`, `n_items`, `notes`.
     """
     means = [one.found for one in found.systems]
-    numbers = ("panel", "human_only", "human_ci_low", "human_ci_high", "corrected", "ci_low")
+
+    def estimates(name: str, ends: str) -> Iterator[FrameColumn]:
+        those: list[Estimate] = [getattr(one, name) for one in means]
+        yield FrameColumn(name, "number", [one.value for one in those])
+        yield FrameColumn(f"{ends}_low", "number", [one.low for one in those])
+        yield FrameColumn(f"{ends}_high", "number", [one.high for one in those])
+
     return [
         *field_columns(found.systems, "text", "system", "dimension"),
-        *field_columns(means, "number", *numbers, "ci_high"),
+        *field_columns(means, "number", "panel"),
+        *estimates("human_only", "human_ci"),
+        *estimates("corrected", "ci"),
         FrameColumn("lambda", "number", [one.tuning for one in means]),
         *field_columns(means, "whole", "n_human", "n_items"),
         FrameColumn("notes", "text", ["; ".join(one.notes) for one in means]),
@@ -87,8 +99,23 @@ class Calibration:
     leads_on: str = COMPOSITE
     labels: Mapping[str, str] = field(default_factory=dict)
 
+    @property
+    def complete(self) -> bool:
+        """Whether people rated everything that the panel scored: there is nothing to correct."""
+        return all(one.found.n_human == one.found.n_items for one in self.systems)
+
     to_frame = FrameMethod(system_columns)
     """See `persona_panel.statistics.humans.calibration.system_columns`."""
+
+    def labelled(self, called: Callable[[str], str]) -> Calibration:
+        """Return the same with what dimensions are called in place of their names."""
+        return replace(
+            self,
+            systems=tuple(replace(one, dimension=called(one.dimension)) for one in self.systems),
+            pairs=tuple(replace(one, dimension=called(one.dimension)) for one in self.pairs),
+            leads_on=called(self.leads_on),
+            labels={},
+        )
 
 
 def calibrate(
@@ -128,8 +155,9 @@ def calibrate(
     >>> said = np.array([2.0, 4, 4, 5, 1, 3, 3, 3, 4])[:, None, None]
     >>> people = Ratings(said, names[:9], ("ada",), ("all",), ("all",))
     >>> [one] = calibrate(panel, people).systems
-    >>> round(one.found.panel, 2), round(one.found.human_only, 2), round(one.found.corrected, 2)
-    (4.08, 3.22, 3.2)
+    >>> means = one.found.panel, one.found.human_only.value, one.found.corrected.value
+    >>> [round(mean, 2) for mean in means]
+    [4.08, 3.22, 3.2]
     """
     if panel.lower_is_better or humans.lower_is_better:
         raise ValueError("means of ranks say nothing of a system; scores or labels are needed")
@@ -174,16 +202,30 @@ def calibrate(
                 confidence=confidence,
             )
             is_share = dimension not in (COMPOSITE, *panel.dimensions)
-            pairs.append(CorrectedPair(a, b, dimension, found, found.p, is_share))
+            corrected = replace(cast(Difference, found.corrected), a=a, b=b)
+            pairs.append(CorrectedPair(dimension, replace(found, corrected=corrected), is_share))
     n_primary = sum(one.dimension == COMPOSITE for one in pairs)
-    p_values = [one.found.p for one in pairs]
+    p_values = [one.corrected.p for one in pairs]
     adjusted = np.concatenate(holm_of_two(p_values[:n_primary], p_values[n_primary:])).tolist()
+    over = "items" if panel.prompts is None else "prompts"
     return Calibration(
-        tuple(systems),
-        tuple(replace(one, p_adjusted=p) for one, p in zip(pairs, adjusted, strict=True)),
+        tuple(replace(one, found=_over(one.found, over)) for one in systems),
+        tuple(
+            replace(one, found=_over(one.found, over, p))
+            for one, p in zip(pairs, adjusted, strict=True)
+        ),
         weighted=inclusion is not None,
         n_people=humans.n_raters_of(panel),
         labels=_labels(panel),
+    )
+
+
+def _over(found: CorrectedMean, over: str, p_adjusted: float = nan) -> CorrectedMean:
+    """The same with what its intervals take as a sample, and the adjusted p-value."""
+    return replace(
+        found,
+        human_only=replace(found.human_only, over=over),
+        corrected=replace(found.corrected, over=over, p_adjusted=p_adjusted),
     )
 
 
@@ -233,19 +275,3 @@ def _limits(panel: Ratings, humans: Ratings, dimension: str) -> tuple[float, flo
 
 def _kept(labels: tuple[str, ...], of: Mask) -> list[str]:
     return [label for label, one in zip(labels, of, strict=True) if one]
-
-
-def complete(found: Calibration) -> bool:
-    """Whether people rated everything that the panel scored: there is nothing to correct."""
-    return all(one.found.n_human == one.found.n_items for one in found.systems)
-
-
-def width_ratio(found: CorrectedMean) -> float:
-    """How wide the corrected interval is, of the width of people's own, both as if no end of the
-    scale cut them, unless both do; NaN without either."""
-    if isnan(found.ci_low) or isnan(found.human_ci_low):
-        return float("nan")
-    # An end that is not cut is as far from the mean as both would be.
-    corrected, human = found.corrected, found.human_only
-    reach = max(found.ci_high - corrected, corrected - found.ci_low)
-    return reach / max(found.human_ci_high - human, human - found.human_ci_low)

@@ -117,7 +117,7 @@ class ComparisonBlock:
 
 
 comparison_statistics: Registry[ComparisonBlock] = Registry(
-    "persona_panel.statistics.registered.comparison", FURTHER_COMPARISONS
+    "persona_panel.statistics.registered", FURTHER_COMPARISONS
 )
 """What `correlate` shows."""
 

@@ -42,7 +42,7 @@ def correlations(x: Array, y: Array, kind: CorrelationKind) -> Array:
     several = np.minimum(_n_values(x), _n_values(y)) > 1
     if kind == "spearman":
         x, y = ranks_within(x).ranks, ranks_within(y).ranks
-    return np.where(several, _pearson(x, y), np.nan)
+    return np.where(several, _pearson_by_column(x, y), np.nan)
 
 
 def _n_values(x: Array) -> Array:
@@ -52,7 +52,7 @@ def _n_values(x: Array) -> Array:
     return values
 
 
-def _pearson(x: Array, y: Array) -> Array:
+def _pearson_by_column(x: Array, y: Array) -> Array:
     n = np.sum(~np.isnan(x), axis=0).astype(np.float64)
     x, y = (np.nan_to_num(side - divide(np.nansum(side, axis=0), n)) for side in (x, y))
     scale = np.sqrt((x * x).sum(axis=0)) * np.sqrt((y * y).sum(axis=0))

@@ -27,13 +27,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf, nan
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from persona_panel.statistics.core.arrays import Array, Labels, Mask
+from persona_panel.statistics.core.estimate import Difference, Estimate
 from persona_panel.statistics.core.options import check_confidence
 from persona_panel.statistics.core.statistic import Reason
 from persona_panel.statistics.core.student_t import critical_t, two_sided_p
@@ -52,37 +53,38 @@ class CorrectedMean:
 
     Attributes:
         panel: the panel's mean of everything that it scored.
-        human_only: people's mean of what they rated, with its interval.
-        corrected: with its interval; NaN where `reason` says why.
+        human_only: people's mean of what they rated; its n are the prompts that they rated.
+        corrected: a difference where it is of two sides; p is of a corrected value of 0.
         tuning: λ, the weight that the panel has; 0 or more, above 1 where the panel uses less of
             its scale than people do. Of a difference NaN: each side has its own.
-        p: two-sided, of a corrected value of 0.
         n_items, n_human: items that the panel scored, and those of them that people rated.
-        n_prompts, n_human_prompts: of these the prompts.
+        n_prompts: of these the prompts that the panel scored.
         to_halve: how many items people would have to rate, in prompts of the same kind, for half
             of the corrected interval; None where it is more than the panel scored, or not known.
-        human_reason, reason: why there is no interval of people's mean, and no corrected mean.
         notes: what to know of a corrected mean: `FEW_EXCEPTIONS` where it is that of people alone,
             `SHARES_DIFFER` where probabilities may be lacking.
     """
 
     panel: float
-    human_only: float
-    human_ci_low: float
-    human_ci_high: float
-    corrected: float
-    ci_low: float
-    ci_high: float
+    human_only: Estimate
+    corrected: Estimate
     tuning: float
-    p: float
     n_items: int
     n_human: int
     n_prompts: int
-    n_human_prompts: int
     to_halve: int | None
-    human_reason: Reason | None
-    reason: Reason | None
     notes: tuple[Reason, ...] = ()
+
+    @property
+    def width_ratio(self) -> float:
+        """How wide the corrected interval is, of the width of people's own, both as if no end of
+        the scale cut them, unless both do; NaN without either."""
+        corrected, human = self.corrected, self.human_only
+        if not corrected.has_interval or not human.has_interval:
+            return nan
+        # An end that is not cut is as far from the mean as both would be.
+        reach = max(corrected.high - corrected.value, corrected.value - corrected.low)
+        return reach / max(human.high - human.value, human.value - human.low)
 
 
 def corrected_mean(
@@ -121,13 +123,14 @@ def corrected_mean(
     >>> panel = [3, 5, 4, 6, 2, 5, 4, 3, 5, 6, 2, 4]
     >>> human = [2, 5, 3, 6, 2, 4, 4, 3] + [float("nan")] * 4
     >>> found = corrected_mean(panel, human)
-    >>> round(found.human_only, 3), round(found.corrected, 3), round(found.tuning, 3)
-    (3.625, 3.706, 0.325)
+    >>> [round(x, 3) for x in (found.human_only.value, found.corrected.value, found.tuning)]
+    [3.625, 3.706, 0.325]
     """
     check_confidence(confidence)
     sample = RatedPart.of(panel, human, prompts, inclusion)
     _check_limits(sample, limits)
-    return _found([sample], sample.names, limits, confidence)
+    over = "items" if prompts is None else "prompts"
+    return _found([sample], sample.names, limits, confidence, over)
 
 
 def corrected_difference(
@@ -153,9 +156,9 @@ def corrected_difference(
     >>> panel, human = [3, 5, 4, 6, 2, 5, 4, 3], [2, 5, 3, 6, 2, 4, 4, 3]
     >>> higher = [one + 1 for one in human]
     >>> found = corrected_difference((panel, higher, range(8)), (panel, human, range(8)))
-    >>> found.corrected, found.reason is Reason.NO_SPREAD
+    >>> found.corrected.value, found.corrected.reason is Reason.NO_SPREAD
     (nan, True)
-    >>> found.human_only
+    >>> found.human_only.value
     1.0
     """
     check_confidence(confidence)
@@ -179,6 +182,7 @@ def _found(
     names: Sequence[Hashable],
     limits: tuple[float, float],
     confidence: float,
+    over: str = "prompts",
 ) -> CorrectedMean:
     """The first side's mean, or its difference from the second's."""
     n_items, n_human = sum(one.n_items for one in sides), sum(one.n_human for one in sides)
@@ -235,10 +239,19 @@ def _found(
             p = two_sided_p(corrected / result.error, result.df)
             tuning = tuning if len(sides) == 1 else nan
             to_halve = _to_halve(result, n, n_human, len(names), confidence)
+    kind = Estimate if len(sides) == 1 else Difference
+    about = kind(nan, level=confidence, over=over, n=n, limits=limits)
     return CorrectedMean(
-        float(panel), human, low, high, corrected, ci_low, ci_high, tuning, p, n_items, n_human,
-        len(names), n, to_halve, human_reason, reason, notes,
-    )  # fmt: skip
+        float(panel),
+        replace(about, value=human, low=low, high=high, reason=human_reason),
+        replace(about, value=corrected, low=ci_low, high=ci_high, p=p, reason=reason),
+        tuning,
+        n_items,
+        n_human,
+        len(names),
+        to_halve,
+        notes,
+    )
 
 
 def _within(value: float, reach: float, limits: tuple[float, float]) -> tuple[float, float, float]:

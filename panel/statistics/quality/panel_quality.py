@@ -84,7 +84,7 @@ class PanelBlock:
 
 
 panel_quality_statistics: Registry[PanelBlock] = Registry(
-    "persona_panel.statistics.registered.panel_quality", FURTHER_QUALITY
+    "persona_panel.statistics.registered", FURTHER_QUALITY
 )
 """What `panel_quality` shows, and `agree` below its own."""
 

@@ -14,14 +14,15 @@ from pathlib import Path
 
 import pytest
 
-from persona_panel.calls import claims
 from persona_panel.calls.claims import place_of
+from persona_panel.calls.stored_replies import encoded
 from persona_panel.calls.stores.disk import DiskReplyStore
 from persona_panel.rubrics import ModelResponse
 
 PAGE, KEY = "a" * 64, b"k" * 32
 REPLY = ModelResponse("7")
 KEPT = replace(REPLY, cached=True)
+UNSCORED = ModelResponse("well", latency_s=0.5)
 
 ASKING = """
 import asyncio, sys
@@ -104,7 +105,76 @@ async def test_what_another_has_dropped_is_asked_for(tmp_path: Path) -> None:
         one.put(PAGE, KEY, REPLY)
         async with two.claimed(PAGE, KEY) as kept:
             assert kept == KEPT
-        one.forget(PAGE, [KEY])
+        one.forget(PAGE, KEY, REPLY)
+        async with two.claimed(PAGE, KEY) as kept:
+            assert kept is None
+
+
+@pytest.mark.parametrize("first_closed", ["one", "two"])
+@pytest.mark.parametrize("batch_s", [0.0, 60.0])
+async def test_a_late_drop_leaves_what_came_in_its_place(
+    batch_s: float, first_closed: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two were served an answer that is no result; the first has dropped it and put a better one
+    when the second drops it: the better one is served, to all and for good, whichever of their
+    changes reaches the database first."""
+    monkeypatch.setattr(DiskReplyStore, "batch_s", batch_s)
+    with closing(DiskReplyStore(tmp_path)) as third:
+        one, two = DiskReplyStore(tmp_path), DiskReplyStore(tmp_path)
+        one.put(PAGE, KEY, UNSCORED)
+        async with two.claimed(PAGE, KEY) as served:
+            assert served is not None
+        one.forget(PAGE, KEY, UNSCORED)
+        async with one.claimed(PAGE, KEY) as kept:
+            assert kept is None
+            one.put(PAGE, KEY, REPLY)
+        two.forget(PAGE, KEY, served)
+        async with two.claimed(PAGE, KEY) as kept:
+            assert kept == KEPT
+        for store in (one, two) if first_closed == "one" else (two, one):
+            store.close()
+        async with third.claimed(PAGE, KEY) as kept:
+            assert kept == KEPT
+    with closing(DiskReplyStore(tmp_path)) as last:
+        assert last.get(PAGE, KEY) == KEPT
+
+
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+async def test_the_drop_of_who_put_it_comes_late(
+    order: tuple[int, int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The process that put an answer drops it after another has dropped and replaced it; its
+    journal is read before or after the other's."""
+    monkeypatch.setattr(DiskReplyStore, "batch_s", 60.0)
+    stores = DiskReplyStore(tmp_path), DiskReplyStore(tmp_path)
+    one, two = (stores[n] for n in order)
+    # Journals are read in the order in which they were begun.
+    for store in stores:
+        store.put("b" * 64, KEY, REPLY)
+    one.put(PAGE, KEY, UNSCORED)
+    async with two.claimed(PAGE, KEY) as served:
+        assert served is not None
+    two.forget(PAGE, KEY, served)
+    async with two.claimed(PAGE, KEY) as kept:
+        assert kept is None
+        two.put(PAGE, KEY, REPLY)
+    with closing(DiskReplyStore(tmp_path)) as third:
+        one.forget(PAGE, KEY, UNSCORED)
+        async with third.claimed(PAGE, KEY) as kept:
+            assert kept == KEPT
+        two.close()
+        one.close()
+        async with third.claimed(PAGE, KEY) as kept:
+            assert kept == KEPT
+    with closing(DiskReplyStore(tmp_path)) as last:
+        assert last.get(PAGE, KEY) == KEPT
+
+
+async def test_a_reply_under_another_requests_key_is_asked_for(tmp_path: Path) -> None:
+    """What stands where it was not kept for is no reply to who claims it, as to who reads it."""
+    with closing(DiskReplyStore(tmp_path)) as one, closing(DiskReplyStore(tmp_path)) as two:
+        one.put_stored(PAGE, KEY, encoded(REPLY, PAGE, b"l" * 32))
+        assert two.get(PAGE, KEY) is None
         async with two.claimed(PAGE, KEY) as kept:
             assert kept is None
 
@@ -166,7 +236,7 @@ async def test_a_long_wait_is_explained_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Where another process holds a reply for long, maybe stopped, it is said what helps."""
-    monkeypatch.setattr(claims, "_LONG_WAIT_S", 0.05)
+    monkeypatch.setattr("persona_panel.calls.claims._LONG_WAIT_S", 0.05)
     with closing(DiskReplyStore(tmp_path)) as one, closing(DiskReplyStore(tmp_path)) as two:
         async with one.claimed(PAGE, KEY), one.claimed(PAGE, b"l" * 32):
             both = [two.claimed(PAGE, key).__aenter__() for key in (KEY, b"l" * 32)]

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
+import persona_panel.calls.retrying as module
 from persona_panel.calls import endpoint as lines
-from persona_panel.calls import retrying as module
 from persona_panel.calls.budget import NO_CAPS, Budget
 from persona_panel.calls.caller import Caller
 from persona_panel.calls.endpoint import Endpoint

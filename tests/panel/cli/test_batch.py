@@ -13,7 +13,6 @@ from typing import Any
 
 import orjson
 import pytest
-from aiohttp import web
 
 from persona_panel import ModelConfig, Panel, Persona, Response
 from persona_panel.calls.batch_journal import BatchJournal, batches_of
@@ -26,6 +25,7 @@ from persona_panel.runs.provider_batches import ByBatches
 from persona_panel.runs.request_files import RequestFiles
 from persona_panel.testing import ScriptedServer, serving
 from persona_panel.testing.batches import BatchScript, ScriptedBatches
+from persona_panel.testing.wire import Reply, Request
 from tests.helpers.answers import answered
 from tests.helpers.invoked import invoked
 
@@ -302,7 +302,7 @@ def test_a_dry_run_says_what_batches_would_cost(texts: str, server: ScriptedServ
     model), and that by batches (half of all), which is the lowest."""
     code, out, err = scored(texts, server, "--dry-run", "--batch", "--json")
     assert code == 0
-    (row,) = json.loads(out)
+    (row,) = json.loads(out)["tables"]["models"]
     live = (row["input_tokens"] * 0.15 + row["output_tokens"] * 0.6) / 1e6
     least = (row["input_tokens"] * 0.075 + row["output_tokens"] * 0.6) / 1e6
     assert f"By calls: about ${live:,.4f}, or no less than ${least:,.4f}" in err
@@ -354,12 +354,10 @@ def test_a_batch_is_looked_at_as_it_was_sent(
     folder = tmp_path / "run"
     handle = ScriptedBatches.handle
 
-    async def seen(
-        self: ScriptedBatches, request: web.BaseRequest, answer: Any
-    ) -> web.StreamResponse:
+    def seen(self: ScriptedBatches, request: Request, answer: Any) -> Reply:
         names = ("OpenAI-Organization", "OpenAI-Project", "X-Team")
         sent.append(tuple(request.headers.get(name) for name in names))
-        return await handle(self, request, answer)
+        return handle(self, request, answer)
 
     monkeypatch.setattr(ScriptedBatches, "handle", seen)
     server.batches.script = BatchScript(looks=10_000)

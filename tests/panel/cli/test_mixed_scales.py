@@ -135,7 +135,7 @@ def test_other_commands_take_the_same_composite(folder: Path, tmp_path: Path) ->
     )
     human = "--human", tmp_path / "people.csv"
     votes = json.loads(run("votes", folder, *human, "--json").stdout)
-    assert votes["people"][0]["ensemble"] == pytest.approx(0.02, abs=1e-3)
+    assert votes["tables"]["people"][0]["ensemble"] == pytest.approx(0.02, abs=1e-3)
     for name in ("correlate", "calibrate", "align"):
         assert "share of its scale's width" in run(name, folder, *human).stderr
     done = CliRunner().invoke(

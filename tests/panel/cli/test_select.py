@@ -71,13 +71,17 @@ def test_the_file_is_taken_by_calibrate(panel: Path, tmp_path: Path) -> None:
     given = run("calibrate", panel, "--human", people, "--selected", out, "--json")
     column = run("calibrate", panel, "--human", joined, "--json")
     assert given.exit_code == column.exit_code == 0, given.output
-    assert given.stdout == column.stdout != run("calibrate", panel, "--human", people).stdout
-    [row, _] = json.loads(given.stdout)["rows"]
+    without = run("calibrate", panel, "--human", people, "--json")
+    of_file, of_column, of_none = (
+        json.loads(each.stdout)["tables"] for each in (given, column, without)
+    )
+    assert of_file == of_column != of_none
+    [row] = [row for row in of_file["rows"] if row["system"] == "x"]
     names = [item for item in ratings if item.endswith("x")]
     chances = [float(chosen[item]["inclusion_probability"]) for item in names]
     expected = np.average([ratings[item] for item in names], weights=1 / np.array(chances))
-    assert row["human_only"] == pytest.approx(expected)
-    assert row["human_only"] != pytest.approx(np.mean([ratings[item] for item in names]))
+    assert row["human_only"]["value"] == pytest.approx(expected)
+    assert row["human_only"]["value"] != pytest.approx(np.mean([ratings[item] for item in names]))
 
 
 def texts(path: Path) -> Path:

@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from persona_panel.files import file_limits
 from persona_panel.files.errors import InputError
-from persona_panel.files.file_limits import content_of, json_in, lines_of
+from persona_panel.files.file_limits import content_of, json_in, lines_in, lines_of
 
 
 def test_a_file_that_grows_has_an_end(tmp_path: Path) -> None:
@@ -40,9 +39,9 @@ def test_sizes_at_the_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     assert content_of(path, 12) == b"1\n123456789\n"
     with pytest.raises(InputError, match="a file of 12 bytes; expected at most 11 bytes"):
         content_of(path, 11)
-    monkeypatch.setattr(file_limits.lines_in, "__defaults__", (10,))
+    monkeypatch.setattr(lines_in, "__defaults__", (10,))
     assert list(lines_of(path)) == [b"1\n", b"123456789\n"]
-    monkeypatch.setattr(file_limits.lines_in, "__defaults__", (9,))
+    monkeypatch.setattr(lines_in, "__defaults__", (9,))
     with pytest.raises(InputError, match="file:2: found a line of more than 9 bytes"):
         list(lines_of(path))
 

@@ -19,11 +19,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from yarl import URL
+from pydantic import SecretStr
 
 from persona_panel.models import http_connection, http_transfer
-from persona_panel.models.error_responses import MOST_BYTES, HttpResponse
 from persona_panel.models.http_connection import HttpConnection
+from persona_panel.models.http_responses import MOST_BYTES, HttpResponse
 from persona_panel.models.http_transfer import NoHttpResponse
 from persona_panel.testing import serving
 
@@ -38,7 +38,8 @@ class Wire:
         self.answers = answers
         self.connections = 0
         self.requests: list[bytes] = []
-        self.url = URL()
+        self.port = 0
+        self.url = ""
         self.tasks: set[asyncio.Task[None] | None] = set()
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -64,8 +65,8 @@ async def wire(*answers: Answer) -> AsyncIterator[tuple[Wire, HttpConnection]]:
     """A server and a connection to it."""
     seen = Wire(list(answers))
     server = await asyncio.start_server(seen.serve, "127.0.0.1", 0)
-    port = server.sockets[0].getsockname()[1]
-    seen.url = URL(f"http://127.0.0.1:{port}/v1/chat/completions")
+    seen.port = server.sockets[0].getsockname()[1]
+    seen.url = f"http://127.0.0.1:{seen.port}/v1/chat/completions"
     connection = HttpConnection(seen.url, None, timeout_s=5)
     try:
         yield seen, connection
@@ -358,7 +359,7 @@ async def test_an_answer_that_came_before_the_request_was_read_is_one() -> None:
 
     server = await asyncio.start_server(serve, "127.0.0.1", 0)
     port = server.sockets[0].getsockname()[1]
-    connection = HttpConnection(URL(f"http://127.0.0.1:{port}/"), None, timeout_s=5)
+    connection = HttpConnection(f"http://127.0.0.1:{port}/", None, timeout_s=5)
     heard = 0
     for _ in range(5):
         with suppress(NoHttpResponse):
@@ -445,7 +446,7 @@ async def test_any_length_of_time_may_be_given(timeout_s: float) -> None:
 def test_the_connections_of_a_loop_that_closed_none_are_closed_by_the_next() -> None:
     """A loop that is not run by `asyncio.run` may leave its asynchronous generators open."""
     with serving() as server:
-        connection = HttpConnection(URL(server.base_url + "/models"), None, timeout_s=5)
+        connection = HttpConnection(server.base_url + "/models", None, timeout_s=5)
         numbers: list[int] = []
         for _ in range(4):
             loop = asyncio.new_event_loop()
@@ -459,7 +460,7 @@ async def test_a_silent_connection_is_kept_alive() -> None:
     """A router on the way may forget one on which nothing goes by."""
     async with wire(sends(OK)) as (seen, connection):
         await connection.exchange(b"{}")
-        assert kept_alive(seen.url.port) == [True]
+        assert kept_alive(seen.port) == [True]
 
 
 async def test_connections_that_are_closed_cancel_nobody() -> None:
@@ -597,7 +598,7 @@ async def test_a_server_that_refuses_connections_is_not_taken_for_a_lack_of_desc
     monkeypatch.setattr(http_transfer, "no_descriptor", lambda: lack)
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
-    connection = HttpConnection(URL(f"http://127.0.0.1:{port}/v1"), None, timeout_s=5)
+    connection = HttpConnection(f"http://127.0.0.1:{port}/v1", None, timeout_s=5)
     with pytest.raises(NoHttpResponse) as caught:
         await connection.exchange(b"{}")
     await connection.aclose()
@@ -611,8 +612,8 @@ async def test_a_proxy_that_opens_no_tunnel_has_sent_no_request(
     """Nothing can have been paid for."""
     refuses = b"HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\n\r\n"
     async with wire(sends(refuses)) as (seen, _):
-        monkeypatch.setenv("HTTPS_PROXY", f"http://127.0.0.1:{seen.url.port}")
-        connection = HttpConnection(URL("https://model.invalid/v1"), None, timeout_s=5)
+        monkeypatch.setenv("HTTPS_PROXY", f"http://127.0.0.1:{seen.port}")
+        connection = HttpConnection("https://model.invalid/v1", None, timeout_s=5)
         with pytest.raises(NoHttpResponse, match="502") as caught:
             await connection.exchange(b"{}")
         await connection.aclose()
@@ -640,9 +641,38 @@ async def test_in_a_run_that_is_never_idle_a_connection_that_is_goes_unused(
 async def test_other_addresses_are_asked_by_other_methods(method: str) -> None:
     """With the media type that is given, and without a body where none is."""
     async with wire(sends(OK)) as (seen, connection):
-        url = seen.url.with_path("/v1/batches/7/cancel")
+        url = f"http://127.0.0.1:{seen.port}/v1/batches/7/cancel"
         await connection.exchange_at(method, url, None, "text/plain")
     (request,) = seen.requests
     assert request.startswith(f"{method} /v1/batches/7/cancel HTTP/1.1\r\n".encode())
     assert b"Content-Type: text/plain\r\n" in request
     assert request.endswith(b"\r\n\r\n")
+
+
+async def test_the_key_takes_the_place_of_a_header_in_any_case() -> None:
+    """Other headers go as they are, one without a value, too."""
+    async with wire(sends(OK)) as (seen, _):
+        headers = {"authorization": "Bearer other", "X-Team": "a", "X-Empty": ""}
+        key = SecretStr("sk-key-0123456789")
+        connection = HttpConnection(seen.url, key, timeout_s=5, headers=headers)
+        await connection.exchange(b"{}")
+        await connection.aclose()
+    lines = seen.requests[0].split(b"\r\n")
+    named = [line for line in lines if line.lower().startswith(b"authorization:")]
+    assert named == [b"Authorization: Bearer sk-key-0123456789"]
+    assert {b"X-Team: a", b"X-Empty:", b"Content-Type: application/json"} < set(lines)
+
+
+@pytest.mark.parametrize(
+    ("url", "sent"),
+    [
+        (
+            "http://münchen.example:8000/v1/ü %2F",
+            "http://xn--mnchen-3ya.example:8000/v1/%C3%BC%20%2F",
+        ),
+        ("http://[::1]:8000/v1?after=a&limit=2", "http://[::1]:8000/v1?after=a&limit=2"),
+    ],
+)
+def test_an_address_goes_out_in_ascii(url: str, sent: str) -> None:
+    """libcurl sends it as it is, and looks up no name in other letters."""
+    assert http_connection._in_ascii(url).geturl() == sent

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from persona_panel.models.client import MOST_CHARACTERS, CallError
-from persona_panel.models.error_responses import MOST_BYTES
+from persona_panel.models.http_responses import MOST_BYTES
 from persona_panel.models.openai_compatible import OpenAICompatible
 from persona_panel.rubrics import ModelRequest, ModelResponse, Usage
 from persona_panel.testing import MODEL, Answer, always, raw, serving, status
@@ -130,6 +130,19 @@ async def test_a_body_that_is_json_but_for_its_form_is_read(answer: Answer) -> N
     """A byte order mark, another encoding, something behind the JSON, NaN, a number of five
     thousand digits and half a surrogate pair cost no second try."""
     assert (await reply_to(answer)).text == "7, très net"
+
+
+@pytest.mark.parametrize("said", ["NaN", "Infinity"])
+async def test_a_log_probability_that_is_no_number_is_not_a_missing_one(said: str) -> None:
+    """It is handed on as text, which no elicitation weighs: null says too small to be told."""
+    top = [{"token": "7", "logprob": "@"}, {"token": "8", "logprob": None}]
+    position = {"token": "7", "logprob": "@", "top_logprobs": top}
+    whole = completion("7")
+    whole["choices"][0]["logprobs"] = {"content": [position]}
+    reply = await reply_to(sent(json.dumps(whole).replace('"@"', said).encode()))
+    assert [(one.top, one.logprob) for one in reply.logprobs] == [
+        ((("7", said), ("8", None)), said)
+    ]
 
 
 async def test_bytes_in_no_encoding_cost_only_themselves() -> None:

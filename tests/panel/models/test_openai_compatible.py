@@ -22,7 +22,6 @@ import orjson
 import pytest
 from langchain_core.messages import HumanMessage, SystemMessage
 from pydantic import SecretStr, ValidationError
-from yarl import URL
 
 from persona_panel.models.client import CallError, ModelClient
 from persona_panel.models.http_transfer import NoHttpResponse
@@ -177,7 +176,7 @@ async def test_openai_itself_is_told_max_completion_tokens() -> None:
     """Its newer models decline the old name, so the first call already has the new one."""
     with serving() as server:
         model = OpenAICompatible(model="m")
-        model._wire._endpoint = URL(server.base_url + "/chat/completions")
+        model._wire._endpoint = server.base_url + "/chat/completions"
         await model.complete(ASK)
         await model.aclose()
     assert server.calls[0].payload["max_completion_tokens"] == ASK.max_tokens

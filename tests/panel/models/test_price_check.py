@@ -11,9 +11,15 @@ import pytest
 from click.testing import CliRunner
 
 from persona_panel.cli.models import models
-from persona_panel.models import price_check
 from persona_panel.models.catalogue import facts_of, prices_as_of
-from persona_panel.models.price_check import PriceDifference, differences, litellm_table, retired
+from persona_panel.models.price_check import (
+    OLD,
+    PriceDifference,
+    PublishedTable,
+    differences,
+    litellm_table,
+    retired,
+)
 
 FILE = "model_prices_and_context_window_backup.json"
 
@@ -38,7 +44,7 @@ def installed(folder: Path, content: str, monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def of_mini(published: dict[str, Any]) -> list[PriceDifference]:
-    table = price_check.PublishedTable("9.9.0", {"gpt-4o-mini": published})
+    table = PublishedTable("9.9.0", {"gpt-4o-mini": published})
     return [one for one in differences(table) if one.model == "openai:gpt-4o-mini"]
 
 
@@ -68,7 +74,7 @@ def test_each_figure_that_differs_is_told(
 
 def test_a_model_that_the_other_table_does_not_have() -> None:
     """It is one difference, and not one for each figure."""
-    found = differences(price_check.PublishedTable("9.9.0", {}))
+    found = differences(PublishedTable("9.9.0", {}))
     assert {one.what for one in found} == {"model"}
 
 
@@ -106,7 +112,7 @@ def test_models_that_are_taken_off() -> None:
 
 def test_an_old_table_is_said_to_be_old(monkeypatch: pytest.MonkeyPatch) -> None:
     """A table of half a year ago is no longer taken at its word."""
-    then = prices_as_of() + price_check.OLD
+    then = prices_as_of() + OLD
 
     class Clock(date):
         @classmethod
@@ -115,6 +121,6 @@ def test_an_old_table_is_said_to_be_old(monkeypatch: pytest.MonkeyPatch) -> None
 
     monkeypatch.setattr("persona_panel.cli.models.date", Clock)
     assert "181 days old" in " ".join(CliRunner().invoke(models).output.split())
-    monkeypatch.setattr(price_check, "OLD", timedelta(days=181))
+    monkeypatch.setattr("persona_panel.models.price_check.OLD", timedelta(days=181))
     monkeypatch.setattr("persona_panel.cli.models.OLD", timedelta(days=181))
     assert "days old" not in CliRunner().invoke(models).output

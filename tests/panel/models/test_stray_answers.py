@@ -175,6 +175,28 @@ async def test_providers_packages_take_no_stray_answer(place: str) -> None:
     assert None not in said.values()
 
 
+@needs_extra("contracts", "langchain_openai")
+@pytest.mark.parametrize("place", ["idle", "writing", "unread"])
+async def test_providers_packages_take_no_stray_answer_in_silence(
+    place: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """What comes while an answer is awaited may be taken for it; the answer that is left over is
+    said, and no connection to that server is used again."""
+    from langchain_openai import ChatOpenAI
+
+    with stray_server(place, n_strays=3) as server, caplog.at_level(logging.WARNING):
+        chat = ChatOpenAI(
+            model="m", base_url=server.base_url, api_key=SecretStr("canary"), max_retries=0
+        )
+        faults: list[CallError] = []
+        client = LangChainClient(chat, "m", timeout_s=20)
+        said = await answers(client, WORDS, 6, faults=faults)
+    assert None not in said.values()
+    # Four are asked at a time: as many connections may have a stray before the first is seen.
+    assert len(wrong(said)) <= 4
+    assert not wrong(said) or faults or "no request asked for" in caplog.text
+
+
 # The rule by itself.
 
 

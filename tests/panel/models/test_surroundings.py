@@ -18,7 +18,6 @@ import pycurl
 import pytest
 from aiohttp import web
 from pydantic import SecretStr
-from yarl import URL
 
 from persona_panel.models import http_connection
 from persona_panel.models.client import CallError
@@ -115,7 +114,7 @@ async def test_no_proxy_may_name_a_port(monkeypatch: pytest.MonkeyPatch) -> None
         # In lower case, as libcurl would read it by itself.
         monkeypatch.setenv("http_proxy", address)
         with serving(always(ok("direct"))) as server:
-            port = URL(server.base_url).port
+            port = server.port
             monkeypatch.setenv("NO_PROXY", f"localhost:9,127.0.0.1:{port}")
             assert await text_from(server.base_url) == "direct"
             monkeypatch.setenv("NO_PROXY", f"127.0.0.1:{port}0")
@@ -129,8 +128,8 @@ def test_no_proxy_may_name_an_address_of_ipv6(
     """With and without brackets and a port."""
     monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
     monkeypatch.setenv("NO_PROXY", written)
-    assert http_connection._proxy_options(URL("http://[::1]:8000/v1")) == {pycurl.PROXY: ""}
-    assert len(http_connection._proxy_options(URL("http://[::2]:8000/v1"))) == 2
+    assert http_connection._proxy_options("http://[::1]:8000/v1") == {pycurl.PROXY: ""}
+    assert len(http_connection._proxy_options("http://[::2]:8000/v1")) == 2
 
 
 async def test_a_proxy_for_everything_else_is_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:

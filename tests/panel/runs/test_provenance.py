@@ -9,7 +9,7 @@ import fsspec
 import pytest
 
 from persona_panel import RunOutput
-from persona_panel.runs.provenance import command_line, start_of
+from persona_panel.runs.provenance import masked_command, start_of
 
 
 @pytest.mark.parametrize(
@@ -41,7 +41,7 @@ def test_a_command_is_told_without_its_secrets(
     monkeypatch.setenv("SOME_API_KEY", "canary-4711")
     monkeypatch.setenv("SHORT_KEY", "x")
     monkeypatch.setenv("KEYBOARD", "a b.jsonl")
-    assert command_line(["/opt/bin/persona-panel", *arguments]) == f"persona-panel {told}"
+    assert masked_command(["/opt/bin/persona-panel", *arguments]) == f"persona-panel {told}"
 
 
 def test_each_file_of_several_has_its_digest(tmp_path: Path) -> None:

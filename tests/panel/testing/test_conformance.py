@@ -31,7 +31,7 @@ from persona_panel.calls.budget import NO_CAPS
 from persona_panel.calls.caller import Caller
 from persona_panel.calls.stores.disk import open_store
 from persona_panel.experiments.sweep.library import shipped_framings
-from persona_panel.graphs.stopping_rules import load_stopping_rule, stopping_rule_names
+from persona_panel.graphs.deliberation import load_stopping_rule, stopping_rule_names
 from persona_panel.models.client import Capabilities
 from persona_panel.models.options import refuse_options
 from persona_panel.models.providers import Availability, load_provider
@@ -162,8 +162,15 @@ class Unmarked(MemoryReplyStore):
 
 
 class Unforgetting(MemoryReplyStore):
-    def forget(self, page: str, keys: Any) -> None:
+    def forget(self, page: str, key: bytes, reply: ModelResponse) -> None:
         pass
+
+
+class Hasty(MemoryReplyStore):
+    """One that drops what is under the key, whatever that is by now."""
+
+    def forget(self, page: str, key: bytes, reply: ModelResponse) -> None:
+        self._replies.pop((page, key), None)
 
 
 class OnePage(MemoryReplyStore):
@@ -205,7 +212,7 @@ class Overwriting(MemoryReplyStore):
 
 
 @pytest.mark.parametrize(
-    "kind", [Unmarked, Unforgetting, OnePage, Nameless, Thoughtless, Uncritical, Overwriting]
+    "kind", [Unmarked, Unforgetting, Hasty, OnePage, Nameless, Thoughtless, Uncritical, Overwriting]
 )
 def test_a_store_that_serves_something_else_is_named(kind: type[MemoryReplyStore]) -> None:
     """What was found and expected is said."""

@@ -38,7 +38,7 @@ ANNOTATOR_TEST = StatisticTable(
 )
 
 
-def _register(name: str, heading: str, order: int, summary: str = "") -> None:
+def _register_test_figure(name: str, heading: str, order: int, summary: str = "") -> None:
     @comparison_statistics.register(
         name,
         heading,
@@ -122,6 +122,6 @@ def _note(block: ComparisonBlock, found: AnnotatorTest) -> str:
     return "; ".join(said)
 
 
-_register("alt_test_winning_rate", "winning\nrate ω", 190, "winning rate ω")
-_register("alt_test_advantage", "advantage\nρ", 191, "advantage ρ")
-_register("alt_test_items_needed", "items\nneeded", 192)
+_register_test_figure("alt_test_winning_rate", "winning\nrate ω", 190, "winning rate ω")
+_register_test_figure("alt_test_advantage", "advantage\nρ", 191, "advantage ρ")
+_register_test_figure("alt_test_items_needed", "items\nneeded", 192)

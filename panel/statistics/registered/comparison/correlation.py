@@ -35,7 +35,7 @@ WITHIN_PROMPTS = StatisticTable(
 )
 
 
-def _register(kind: CorrelationKind, heading: str, order: int) -> None:
+def _register_correlation(kind: CorrelationKind, heading: str, order: int) -> None:
     @comparison_statistics.register(
         kind,
         heading,
@@ -113,7 +113,7 @@ def _register(kind: CorrelationKind, heading: str, order: int) -> None:
         yield mean_over_prompts(human_ceiling_by_prompt(block.compared, prompts, kind), prompts)
 
 
-_register("tau_b", "τ_b", 10)
-_register("tau_c", "τ_c", 20)
-_register("spearman", "Spearman ρ", 30)
-_register("pearson", "Pearson r", 40)
+_register_correlation("tau_b", "τ_b", 10)
+_register_correlation("tau_c", "τ_c", 20)
+_register_correlation("spearman", "Spearman ρ", 30)
+_register_correlation("pearson", "Pearson r", 40)

@@ -40,7 +40,7 @@ OVER_ALL_ITEMS = StatisticTable(
 WITHIN_PROMPTS = StatisticTable(_TITLE + "within prompts", all_raters_only=True)
 
 
-def _register(kind: CorrelationKind, heading: str, order: int) -> None:
+def _register_difference(kind: CorrelationKind, heading: str, order: int) -> None:
     @comparison_statistics.register(
         f"human_difference_{kind}",
         heading,
@@ -89,6 +89,6 @@ def _n_rows(block: ComparisonBlock) -> int:
     return len(NAMES) if n_judges > 1 else 1
 
 
-_register("tau_b", "τ_b", 181)
-_register("spearman", "Spearman ρ", 182)
-_register("pearson", "Pearson r", 183)
+_register_difference("tau_b", "τ_b", 181)
+_register_difference("spearman", "Spearman ρ", 182)
+_register_difference("pearson", "Pearson r", 183)

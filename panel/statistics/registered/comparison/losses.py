@@ -23,7 +23,7 @@ from persona_panel.statistics.humans.losses import (
 LOSSES = StatisticTable("Losses against the mean human rating, averaged over prompts")
 
 
-def _register(name: str, heading: str, order: int, *, weighted: bool) -> None:
+def _register_loss(name: str, heading: str, order: int, *, weighted: bool) -> None:
     @comparison_statistics.register(
         name, heading, table=LOSSES, needs=("prompts",), show_note=True, order=order
     )
@@ -70,5 +70,5 @@ def _loss(found: Loss, prompts: list[Hashable]) -> BlockResult:
     return BlockResult(found.by_position.mean, resampled, note, "mean", (0, inf))
 
 
-_register("pairwise_error", "pairwise\nranking error", 310, weighted=False)
-_register("weighted_pairwise_error", "weighted pairwise\nranking error", 320, weighted=True)
+_register_loss("pairwise_error", "pairwise\nranking error", 310, weighted=False)
+_register_loss("weighted_pairwise_error", "weighted pairwise\nranking error", 320, weighted=True)

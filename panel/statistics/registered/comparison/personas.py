@@ -45,7 +45,7 @@ GAIN_WITHIN = StatisticTable(
 )
 
 
-def _register(kind: CorrelationKind, heading: str, order: int) -> None:
+def _register_gain(kind: CorrelationKind, heading: str, order: int) -> None:
     @comparison_statistics.register(
         f"persona_gain_{kind}", heading, table=GAIN, of=OF_SCORES, needs=("controls",),
         show_note=kind == "tau_b",
@@ -132,6 +132,6 @@ def _of_all(block: ComparisonBlock, result: BlockResult) -> BlockResult:
     )
 
 
-_register("tau_b", "τ_b", 201)
-_register("spearman", "Spearman ρ", 202)
-_register("pearson", "Pearson r", 203)
+_register_gain("tau_b", "τ_b", 201)
+_register_gain("spearman", "Spearman ρ", 202)
+_register_gain("pearson", "Pearson r", 203)

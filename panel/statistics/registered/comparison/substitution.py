@@ -25,7 +25,7 @@ SUBSTITUTION = StatisticTable(
 )
 
 
-def _register(suffix: str, heading: str, order: int, *, zeros: bool) -> None:
+def _register_kappa(suffix: str, heading: str, order: int, *, zeros: bool) -> None:
     @comparison_statistics.register(
         f"substituted_kappa{suffix}", heading, table=SUBSTITUTION, needs=("same_scale",),
         show_note=zeros, order=order,
@@ -74,5 +74,5 @@ def _stand_in(block: ComparisonBlock) -> Array:
     return block.panel_mean if block.side == "panel" else block.target
 
 
-_register("", "pairs with a constant\nrater counted as 0", 210, zeros=True)
-_register("_without_constant", "pairs with a constant\nrater left out", 220, zeros=False)
+_register_kappa("", "pairs with a constant\nrater counted as 0", 210, zeros=True)
+_register_kappa("_without_constant", "pairs with a constant\nrater left out", 220, zeros=False)

@@ -203,7 +203,7 @@ def test_why_a_figure_is_undefined_stands_below_its_table() -> None:
     shown: dict[str, str] = {}
     for name in FORMATS:
         to = io.StringIO()
-        load_renderer(name)._write(recorder.parts, to)  # type: ignore[attr-defined]
+        load_renderer(name).write(recorder.parts, to)  # type: ignore[attr-defined]
         shown[name] = to.getvalue()
     (rows,) = latex_tables(shown["latex"])
     assert rows == [

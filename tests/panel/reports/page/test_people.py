@@ -131,12 +131,12 @@ def test_the_page_has_what_the_commands_say(files: dict[str, str], tmp_path: Pat
         assert told in line
     corrected = json.loads(run("calibrate", *both, "--json").stdout)
     assert corrected["conclusion"][0] in html
-    for row, line in zip(
-        corrected["rows"], cells(html, "Means corrected by people’s ratings"), strict=True
-    ):
-        assert line.startswith(f"{row['system']} Good opening speech {row['panel']:.2f}")
-        assert f"{row['corrected']:.2f} [{row['ci_low']:.2f}, {row['ci_high']:.2f}]" in line
-        assert line.endswith(f"{row['n_human']} of {row['n_items']}")
+    lines = cells(html, "Means corrected by people’s ratings")
+    for row, line in zip(corrected["tables"]["rows"], lines, strict=True):
+        assert line.startswith(f"{row['system']} {row['panel']:.2f}")
+        of = row["corrected"]
+        assert f"{of['value']:.2f} [{of['low']:.2f}, {of['high']:.2f}]" in line
+        assert line.endswith(f"{row['n_human']}/{row['n_items']}")
     votes = json.loads(run("votes", *both, "--json").stdout)
     [source] = votes["tables"]["sources"]
     [line] = cells(html, "Effective number of votes")

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from persona_panel.reports.gate.calibration_figures import calibration_figures
 from persona_panel.results.requirements.figures import Figure, FigureKey, find
 from persona_panel.results.requirements.requirement import WrongRequirement, parse_requirement
-from persona_panel.statistics import Calibration, CorrectedMean, CorrectedPair
 
 ALL = FigureKey("all", may_be_left_out=True)
 FIGURES = [
@@ -94,26 +92,3 @@ def test_who_asks_by_a_label_is_answered_by_it() -> None:
     names = caught.value.expected.removeprefix("one of ").split("; ")
     assert sorted(names) == ["Clear argument[José]", "Clear argument[my-model]"]
     assert {found(name).keys[0].name for name in names} == {"José", "my-model"}
-
-
-@pytest.mark.parametrize(
-    ("p_adjusted", "low", "is_said"), [(0.08, 0.1, True), (0.04, 0.1, False), (0.08, -0.1, False)]
-)
-def test_a_difference_that_the_other_pairs_leave_open_says_so(
-    p_adjusted: float, low: float, is_said: bool
-) -> None:
-    """Where the interval of one pair leaves 0 out and its p, adjusted for all of them, is not below
-    0.05, the figure says that the difference is not established, from either side."""
-    found = CorrectedMean(
-        panel=1.0, human_only=0.5, human_ci_low=-0.5, human_ci_high=1.5, corrected=0.5, ci_low=low,
-        ci_high=0.9, tuning=0.6, p=0.03, n_items=60, n_human=15, n_prompts=60, n_human_prompts=15,
-        to_halve=50, human_reason=None, reason=None,
-    )  # fmt: skip
-    pairs = (CorrectedPair("a", "b", "all", found, p_adjusted),)
-    figures = calibration_figures(Calibration((), pairs))
-    told = [one.detail for one in figures if one.name == "corrected_difference"]
-    expected = (
-        "15 prompts; after adjustment for the number of pairs a difference is not established, "
-        "adjusted p 0.08"
-    )
-    assert told == [expected if is_said else ""] * 2

@@ -124,7 +124,7 @@ def test_a_statistic_is_one_file_in_a_folder(ratings: Path) -> None:
     folder = ratings / "more"
     folder.mkdir()
     (folder / "widest.py").write_text(SPAN)
-    package = "persona_panel.statistics.registered.agreement"
+    package = "persona_panel.statistics.registered"
     code = f"import {package} as folder; folder.__path__.append('more'); {RUN}"
     rows = json.loads(run(ratings, code, "agree", "in.csv", "--json"))["rows"]
     (row,) = (row for row in rows if row["statistic"] == "widest_difference")
@@ -220,7 +220,7 @@ def test_what_cannot_be_registered() -> None:
     """A name that is taken, a level or a need that there is not are refused, each named."""
     with pytest.raises(
         ValueError,
-        match=r"'icc2' of .* has the name of 'icc2' of panel\.statistics\.registered",
+        match=r"'icc2' of .* has the name of 'icc2' of persona_panel\.statistics\.registered",
     ):
         _ = [*agreement_statistics]
         agreement_statistics.register("icc2", "again")(lambda block: [])

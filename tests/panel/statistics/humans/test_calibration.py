@@ -10,7 +10,6 @@ import pytest
 
 from persona_panel.statistics import Ratings, calibrate, corrected_mean, row_means
 from persona_panel.statistics.core.holm import holm_of_two
-from persona_panel.statistics.humans.calibration import width_ratio
 
 
 def sides(n: int = 30, rated: int = 12) -> tuple[Ratings, Ratings]:
@@ -46,7 +45,8 @@ def test_the_composite_comes_first_and_shares_the_level_with_its_dimensions() ->
     pairs are one family, those of the two dimensions another."""
     panel, people = squared()
     found = calibrate(panel, people)
-    assert [(one.a, one.b) for one in found.pairs[:3]] == [("a", "b"), ("a", "c"), ("b", "c")]
+    primary = [one.corrected for one in found.pairs[:3]]
+    assert [(one.a, one.b) for one in primary] == [("a", "b"), ("a", "c"), ("b", "c")]
     names = ["composite", "given", "squared"]
     assert [one.dimension for one in found.systems] == [name for name in names for _ in "abc"]
     means = (
@@ -56,10 +56,10 @@ def test_the_composite_comes_first_and_shares_the_level_with_its_dimensions() ->
     alone = calibrate(*means)
     assert [one.found for one in found.systems[:3]] == [one.found for one in alone.systems]
     families = found.pairs[:3], found.pairs[3:]
-    adjusted = holm_of_two(*([one.found.p for one in family] for family in families))
+    adjusted = holm_of_two(*([one.found.corrected.p for one in family] for family in families))
     for family, expected in zip(families, adjusted, strict=True):
-        assert [one.p_adjusted for one in family] == pytest.approx(expected.tolist())
-        assert any(one.p_adjusted > one.found.p for one in family)
+        assert [one.corrected.p_adjusted for one in family] == pytest.approx(expected.tolist())
+        assert any(one.corrected.p_adjusted > one.found.corrected.p for one in family)
     # What people left out of one dimension has no composite, and counts on the other.
     gap = people.scores.copy()
     gap[:3, :, 1] = np.nan
@@ -125,8 +125,8 @@ def test_a_system_that_nobody_rated() -> None:
     )
     found = calibrate(panel, people)
     *_, last = found.systems
-    assert not isnan(last.found.panel) and isnan(last.found.human_only)
-    assert [isnan(one.p_adjusted) for one in found.pairs] == [False, True, True]
+    assert not isnan(last.found.panel) and isnan(last.found.human_only.value)
+    assert [isnan(one.corrected.p_adjusted) for one in found.pairs] == [False, True, True]
 
 
 def test_what_cannot_be_corrected() -> None:
@@ -180,15 +180,28 @@ def test_nothing_lies_beyond_a_known_scale(
         for each in (found.systems, found.pairs)
     )
     if limits == (-inf, inf):
-        assert a.ci_high > 5 and a.human_ci_high > 5 and b.ci_low < 1 and b.human_ci_low < 1
+        assert (
+            a.corrected.high > 5
+            and a.human_only.high > 5
+            and b.corrected.low < 1
+            and b.human_only.low < 1
+        )
         return
     for kinds, (low, high) in ((found.systems, limits), (found.pairs, (-4.0, 4.0))):
         for one in (each.found for each in kinds):
-            assert low <= one.ci_low <= one.corrected <= one.ci_high <= high
-            assert low <= one.human_ci_low <= one.human_only <= one.human_ci_high <= high
+            assert low <= one.corrected.low <= one.corrected.value <= one.corrected.high <= high
+            assert low <= one.human_only.low <= one.human_only.value <= one.human_only.high <= high
     free = calibrate(replace(panel, scales={}), replace(people, scales={}))
-    assert (a.ci_high, a.human_ci_high, b.ci_low, b.human_ci_low) == (5.0, 5.0, 1.0, 1.0)
-    assert pair.p == next(one for one in free.pairs if one.dimension == "given").found.p
+    assert (a.corrected.high, a.human_only.high, b.corrected.low, b.human_only.low) == (
+        5.0,
+        5.0,
+        1.0,
+        1.0,
+    )
+    assert (
+        pair.corrected.p
+        == next(one for one in free.pairs if one.dimension == "given").found.corrected.p
+    )
     # What is cut away narrows neither of the two.
     for one, other in zip(found.systems, free.systems, strict=True):
-        assert width_ratio(one.found) == pytest.approx(width_ratio(other.found))
+        assert one.found.width_ratio == pytest.approx(other.found.width_ratio)

@@ -29,8 +29,8 @@ def test_the_estimate_is_that_of_ppi_python(case: dict[str, Any]) -> None:
     """Its estimate is a straight line in λ: at ours it is the corrected mean, at 0 people's."""
     found, figures = corrected_mean(*sides(case)), case["figures"]
     at_0, at_1 = figures["0"][0], figures["1"][0]
-    assert found.human_only == pytest.approx(at_0, abs=1e-9)
-    assert found.corrected == pytest.approx(at_0 + found.tuning * (at_1 - at_0), abs=1e-9)
+    assert found.human_only.value == pytest.approx(at_0, abs=1e-9)
+    assert found.corrected.value == pytest.approx(at_0 + found.tuning * (at_1 - at_0), abs=1e-9)
 
 
 @pytest.mark.parametrize(("number", "margin"), [(1, 0.15), (2, 0.05)])
@@ -39,7 +39,7 @@ def test_the_width_approaches_that_of_ppi_python(number: int, margin: float) -> 
     the normal distribution and λ as known: ours is the wider one."""
     found, figures = corrected_mean(*sides(CASES[number])), CASES[number]["figures"]
     width = figures["chosen"][2] - figures["chosen"][1]
-    assert 1 < (found.ci_high - found.ci_low) / width < 1 + margin
+    assert 1 < found.corrected.width / width < 1 + margin
 
 
 def test_the_weight_approaches_that_of_ppi_python() -> None:
@@ -56,9 +56,9 @@ def test_people_alone_have_students_interval() -> None:
     found = corrected_mean(panel, human)
     rated = np.array(CASES[0]["human"])
     low, high = stats.t.interval(0.95, 11, rated.mean(), stats.sem(rated))
-    assert (found.human_ci_low, found.human_ci_high) == pytest.approx((low, high))
+    assert found.human_only.ends == pytest.approx((low, high))
     assert found.panel == pytest.approx(np.mean(panel))
-    assert (found.n_human, found.n_items, found.n_human_prompts) == (12, 72, 12)
+    assert (found.n_human, found.n_items, found.corrected.n) == (12, 72, 12)
 
 
 def plain_loop(panel: np.ndarray, human: np.ndarray, prompts: np.ndarray) -> tuple[float, float]:
@@ -110,8 +110,8 @@ def test_equals_a_loop_that_leaves_out_prompts() -> None:
     found = corrected_mean(panel, human, prompts.tolist())
     there = ~np.isnan(panel)
     value, reach = plain_loop(panel[there], human[there], prompts[there])
-    assert found.corrected == pytest.approx(value, abs=1e-9)
-    assert (found.ci_high - found.ci_low) / 2 == pytest.approx(reach, rel=1e-9)
+    assert found.corrected.value == pytest.approx(value, abs=1e-9)
+    assert found.corrected.width / 2 == pytest.approx(reach, rel=1e-9)
 
 
 def made(seed: int, agreement: float, n: int = 12) -> tuple[np.ndarray, np.ndarray]:
@@ -125,9 +125,9 @@ def test_a_panel_at_random_does_not_widen_much() -> None:
     """Where the panel says nothing the interval is at most 1.2 times as wide as that of people, in
     some tables just theirs."""
     found = [corrected_mean(*made(seed, 0.0, 8)) for seed in range(60)]
-    ratios = [(one.ci_high - one.ci_low) / (one.human_ci_high - one.human_ci_low) for one in found]
+    ratios = [one.corrected.width / one.human_only.width for one in found]
     assert max(ratios) <= 1.2
-    assert any(one.tuning == 0 and one.corrected == one.human_only for one in found)
+    assert any(one.tuning == 0 and one.corrected.value == one.human_only.value for one in found)
     assert 0.9 < float(np.mean(ratios)) < 1.1
 
 
@@ -136,18 +136,21 @@ def test_scale_and_shift_of_the_panel_do_not_matter() -> None:
     contrary to people gives people's own."""
     panel, human = made(1, 0.9, 20)
     one, other = corrected_mean(panel, human), corrected_mean(10 * panel + 1000, human)
-    assert other.corrected == pytest.approx(one.corrected, abs=1e-6)
+    assert other.corrected.value == pytest.approx(one.corrected.value, abs=1e-6)
     assert other.tuning == pytest.approx(one.tuning / 10)
     contrary = corrected_mean(-panel, human)
-    assert (contrary.tuning, contrary.corrected) == (0.0, contrary.human_only)
+    assert (contrary.tuning, contrary.corrected.value) == (0.0, contrary.human_only.value)
 
 
 def test_everything_rated_is_people_alone() -> None:
     """Where people rated everything the panel adds nothing: the interval is theirs."""
     panel, human = made(2, 0.9, 60)
     found = corrected_mean(panel, human)
-    assert (found.ci_low, found.ci_high) == (found.human_ci_low, found.human_ci_high)
-    assert found.corrected == pytest.approx(found.human_only, abs=1e-12)
+    assert found.corrected.ends == (
+        found.human_only.low,
+        found.human_only.high,
+    )
+    assert found.corrected.value == pytest.approx(found.human_only.value, abs=1e-12)
     assert found.tuning == pytest.approx(0.0)
 
 
@@ -165,10 +168,10 @@ def test_a_difference_leaves_out_what_prompts_share() -> None:
     one = corrected_mean(*systems[0])
     other = corrected_mean(*systems[1])
     found, back = corrected_difference(*systems), corrected_difference(*systems[::-1])
-    assert found.corrected == pytest.approx(one.corrected - other.corrected)
-    assert found.ci_high - found.ci_low < 0.5 * (one.ci_high - one.ci_low)
-    assert (back.ci_low, back.ci_high) == pytest.approx((-found.ci_high, -found.ci_low))
-    assert found.p == back.p < 0.001
+    assert found.corrected.value == pytest.approx(one.corrected.value - other.corrected.value)
+    assert found.corrected.width < 0.5 * (one.corrected.width)
+    assert back.corrected.ends == pytest.approx((-found.corrected.high, -found.corrected.low))
+    assert found.corrected.p == back.corrected.p < 0.001
     assert isnan(found.tuning)
 
 
@@ -180,10 +183,10 @@ def test_systems_of_other_prompts_are_independent() -> None:
         systems.append((panel, human, range(first, first + 60)))
     found = corrected_difference(*systems)
     errors = [
-        (one.ci_high - one.ci_low) / 2 / stats.t.ppf(0.975, 30)
+        one.corrected.width / 2 / stats.t.ppf(0.975, 30)
         for one in (corrected_mean(*side) for side in systems)
     ]
-    error = (found.ci_high - found.ci_low) / 2 / stats.t.ppf(0.975, 60)
+    error = found.corrected.width / 2 / stats.t.ppf(0.975, 60)
     assert error == pytest.approx(np.hypot(*errors), rel=0.04)
 
 
@@ -195,7 +198,9 @@ def test_inclusion_probabilities_weigh_ratings() -> None:
     human[1] = human[2] = 9.0
     found = corrected_mean(panel, human, inclusion=chance)
     rated = ~np.isnan(human)
-    assert found.human_only == pytest.approx(np.average(human[rated], weights=1 / chance[rated]))
+    assert found.human_only.value == pytest.approx(
+        np.average(human[rated], weights=1 / chance[rated])
+    )
 
 
 def test_how_many_ratings_halve_the_interval() -> None:
@@ -210,7 +215,7 @@ def test_how_many_ratings_halve_the_interval() -> None:
     now = found(60)
     assert now.to_halve is not None
     then = found(now.to_halve)
-    assert (then.ci_high - then.ci_low) / (now.ci_high - now.ci_low) == pytest.approx(0.5, abs=0.06)
+    assert then.corrected.width / (now.corrected.width) == pytest.approx(0.5, abs=0.06)
     assert found(3900).to_halve is None
 
 
@@ -225,15 +230,15 @@ def test_reasons_for_no_interval() -> None:
     ):
         human = np.where(np.arange(20) < n, np.arange(20.0), nan)
         found = corrected_mean(panel, human)
-        assert (found.human_reason, found.reason) == (human_reason, reason)
-        assert isnan(found.corrected) and isnan(found.ci_low) and isnan(found.tuning)
-        assert isnan(found.human_ci_low) == (n < 2)
+        assert (found.human_only.reason, found.corrected.reason) == (human_reason, reason)
+        assert isnan(found.corrected.value) and isnan(found.corrected.low) and isnan(found.tuning)
+        assert isnan(found.human_only.low) == (n < 2)
     same = corrected_mean(panel, np.where(panel < 10, 3.0, nan))
-    assert same.human_reason is same.reason is Reason.NO_SPREAD
-    assert corrected_mean([nan, nan], [1.0, 2.0]).reason is Reason.NO_RATINGS
+    assert same.human_only.reason is same.corrected.reason is Reason.NO_SPREAD
+    assert corrected_mean([nan, nan], [1.0, 2.0]).corrected.reason is Reason.NO_RATINGS
     # Of one prompt with twenty items there is one value.
     one = corrected_mean(panel, panel, ["p"] * 20)
-    assert one.human_reason is Reason.FEW_CLUSTERS
+    assert one.human_only.reason is Reason.FEW_CLUSTERS
 
 
 def test_what_is_refused_as_input() -> None:
@@ -264,8 +269,8 @@ def test_a_panel_that_hardly_errs_where_people_rated_does_not_count(exceptions: 
     low, high = stats.t.interval(0.95, 11, 5 / 12, stats.sem(rated))
     for found in (corrected_mean(panel, human), corrected_mean(3 - 7 * (1 - panel), human)):
         assert found.notes == (Reason.FEW_EXCEPTIONS,)
-        assert (found.corrected, found.tuning) == (pytest.approx(5 / 12), 0.0)
-        assert (found.ci_low, found.ci_high) == pytest.approx((low, high))
+        assert (found.corrected.value, found.tuning) == (pytest.approx(5 / 12), 0.0)
+        assert found.corrected.ends == pytest.approx((low, high))
 
 
 def test_three_exceptions_are_enough() -> None:
@@ -276,7 +281,7 @@ def test_three_exceptions_are_enough() -> None:
     left = (12 * 5 / 12 * 7 / 12 - (5 / 8) ** 2 * 12 * 2 / 9) / 10
     slope = 5 / 8 * (1 - left / ((5 / 8) ** 2 * 12 * 2 / 9))
     assert found.notes == ()
-    assert found.corrected == pytest.approx(5 / 12 + slope * (28 / 52 - 8 / 12))
+    assert found.corrected.value == pytest.approx(5 / 12 + slope * (28 / 52 - 8 / 12))
 
 
 def test_what_follows_the_panel_is_a_straight_line_of_it() -> None:
@@ -302,7 +307,10 @@ def test_both_sides_of_a_difference_need_exceptions() -> None:
     for sides in ((erring, agreeing), (agreeing, erring)):
         found = corrected_difference(*sides)
         assert found.notes == (Reason.FEW_EXCEPTIONS,)
-        assert (found.ci_low, found.ci_high) == (found.human_ci_low, found.human_ci_high)
+        assert found.corrected.ends == (
+            found.human_only.low,
+            found.human_only.high,
+        )
 
 
 def test_rated_shares_that_differ_are_told() -> None:
@@ -330,19 +338,32 @@ def shares(seed: int) -> tuple[np.ndarray, np.ndarray, range]:
     return panel, np.where(np.arange(60) < 20, has, nan), range(60)
 
 
+def cut_above(found: CorrectedMean, limits: tuple[float, float]) -> CorrectedMean:
+    """Both intervals of a mean with the upper limit as their end."""
+    ends = {"high": limits[1], "limits": limits}
+    return replace(
+        found,
+        human_only=replace(found.human_only, **ends),
+        corrected=replace(found.corrected, **ends),
+    )
+
+
 def test_intervals_end_at_the_limits() -> None:
     """The intervals of a share reach beyond 1: with limits they end there, and all else is as it
     was; so does that of a difference, from either side, at the most that the limits allow."""
     share, free = (corrected_mean(*shares(1), limits=limits) for limits in (SHARE, FREE))
-    assert 0 < free.corrected < 1 < min(free.ci_high, free.human_ci_high)
-    assert share == replace(free, ci_high=1.0, human_ci_high=1.0)
+    assert 0 < free.corrected.value < 1 < min(free.corrected.high, free.human_only.high)
+    assert share == cut_above(free, SHARE)
     high, low = shares(1), shares(2)
     sides = high, (1 - low[0], 1 - low[1], low[2])
     cut, free = (corrected_difference(*sides, limits=limits) for limits in (SHARE, FREE))
-    assert 0 < free.corrected < 1 < min(free.ci_high, free.human_ci_high)
-    assert cut == replace(free, ci_high=1.0, human_ci_high=1.0)
+    assert 0 < free.corrected.value < 1 < min(free.corrected.high, free.human_only.high)
+    assert cut == cut_above(free, (-1.0, 1.0))
     turned = corrected_difference(*sides[::-1], limits=SHARE)
-    assert (turned.ci_low, turned.ci_high) == (-1.0, pytest.approx(-cut.ci_low))
+    assert turned.corrected.ends == (
+        -1.0,
+        pytest.approx(-cut.corrected.low),
+    )
 
 
 def test_a_corrected_mean_beyond_a_limit_stands_at_it() -> None:
@@ -352,11 +373,11 @@ def test_a_corrected_mean_beyond_a_limit_stands_at_it() -> None:
     panel = np.concatenate([rng.uniform(1, 3, 12), np.full(28, 5.0)])
     human = np.where(np.arange(40) < 12, 2.7 + 0.7 * panel + rng.normal(0, 0.1, 40), nan)
     cut, free = (corrected_mean(panel, human, limits=limits) for limits in ((1, 5), FREE))
-    assert free.corrected > 5
-    reach = free.ci_high - free.corrected
-    assert (cut.corrected, cut.ci_high) == (5.0, 5.0)
-    assert cut.ci_low == pytest.approx(5 - reach)
-    assert free.p < cut.p < 0.001
+    assert free.corrected.value > 5
+    reach = free.corrected.high - free.corrected.value
+    assert (cut.corrected.value, cut.corrected.high) == (5.0, 5.0)
+    assert cut.corrected.low == pytest.approx(5 - reach)
+    assert free.corrected.p < cut.corrected.p < 0.001
     with pytest.raises(ValueError, match="people's ratings lie outside the limits 1 to 4"):
         corrected_mean(panel, human, limits=(1, 4))
     with pytest.raises(ValueError, match="outside the limits 1 to 4"):

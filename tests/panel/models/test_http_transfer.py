@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from persona_panel.models.kept_sockets import KeptSocket, KeptSockets, is_answer
+from persona_panel.models.http_transfer import KeptSocket, KeptSockets, is_answer
 
 ANSWER = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"
 

@@ -7,26 +7,31 @@ from math import nan
 
 import pytest
 
-from persona_panel.results.conclusions.calibrate import best_first, calibrate_conclusion
+from persona_panel.analyses.calibrate import best_first, calibrate_conclusion
 from persona_panel.results.conclusions.wording import ONE_PERSON
 from persona_panel.statistics import (
     Calibration,
     CorrectedMean,
     CorrectedPair,
     CorrectedSystem,
+    Difference,
+    Estimate,
     Reason,
 )
 
+PEOPLE = Estimate(5.0, 4.0, 6.0, over="prompts", n=15)
+CORRECTED = Estimate(5.2, 4.7, 5.7, over="prompts", n=15, p=0.0)
 MEAN = CorrectedMean(
-    panel=7.0, human_only=5.0, human_ci_low=4.0, human_ci_high=6.0, corrected=5.2, ci_low=4.7,
-    ci_high=5.7, tuning=0.6, p=0.0, n_items=60, n_human=15, n_prompts=60, n_human_prompts=15,
-    to_halve=50, human_reason=None, reason=None,
+    panel=7.0, human_only=PEOPLE, corrected=CORRECTED, tuning=0.6, n_items=60, n_human=15,
+    n_prompts=60, to_halve=50,
 )  # fmt: skip
 
 
 def pair(a: str, b: str, difference: float, p_adjusted: float) -> CorrectedPair:
-    ends = {"ci_low": difference - 0.5, "ci_high": difference + 0.5}
-    return CorrectedPair(a, b, "all", replace(MEAN, corrected=difference, **ends), p_adjusted)
+    found = Difference(
+        difference, difference - 0.5, difference + 0.5, p_adjusted=p_adjusted, a=a, b=b
+    )
+    return CorrectedPair("all", replace(MEAN, corrected=found))
 
 
 def test_only_adjusted_p_values_make_a_lead() -> None:
@@ -87,7 +92,8 @@ def test_many_leads_are_counted() -> None:
 def test_what_the_correction_gains(width: float, expected: str) -> None:
     """The width of the corrected interval is given in people's own; where it is no narrower, that
     is said."""
-    found = replace(MEAN, ci_low=5.2 - width / 2, ci_high=5.2 + width / 2)
+    ends = {"low": 5.2 - width / 2, "high": 5.2 + width / 2}
+    found = replace(MEAN, corrected=replace(CORRECTED, **ends))
     said = calibrate_conclusion(Calibration((CorrectedSystem("all", "all", found),), ()))
     assert said[0].endswith(expected)
 
@@ -95,7 +101,7 @@ def test_what_the_correction_gains(width: float, expected: str) -> None:
 def test_what_halves_the_widest_interval() -> None:
     """The number is that of the system with the widest interval; where rating more of what the
     panel scored is not enough, that it takes more prompts."""
-    wide = replace(MEAN, ci_low=4.0, ci_high=6.4, to_halve=58)
+    wide = replace(MEAN, corrected=Estimate(5.2, 4.0, 6.4), to_halve=58)
     systems = (CorrectedSystem("a", "depth", MEAN), CorrectedSystem("b", "depth", wide))
     assert calibrate_conclusion(Calibration(systems, ()))[-1] == (
         "About 58 items rated by people (now 15) would halve the widest interval, of b on depth, "
@@ -114,7 +120,7 @@ def test_what_halves_the_widest_interval() -> None:
 
 def test_a_reason_without_a_correction() -> None:
     """Systems without a correction are named with the reason, and nothing else is concluded."""
-    few = replace(MEAN, corrected=nan, ci_low=nan, ci_high=nan, reason=Reason.NO_SPREAD)
+    few = replace(MEAN, corrected=Estimate(nan, reason=Reason.NO_SPREAD))
     systems = tuple(CorrectedSystem(name, "all", few) for name in "ab")
     assert calibrate_conclusion(Calibration(systems, ())) == [
         f"No correction of a and b: {Reason.NO_SPREAD}."
@@ -123,7 +129,7 @@ def test_a_reason_without_a_correction() -> None:
 
 def test_people_who_rated_everything_leave_nothing_to_correct() -> None:
     """The means are people's own, and no widths are compared: there is one kind of interval."""
-    every = replace(MEAN, tuning=0.0, n_human=60, n_human_prompts=60, to_halve=None)
+    every = replace(MEAN, tuning=0.0, n_human=60, to_halve=None)
     systems = tuple(CorrectedSystem(name, "all", every) for name in "ab")
     said = calibrate_conclusion(Calibration(systems, (pair("a", "b", 0.9, 0.01),)))
     assert said == [
@@ -152,7 +158,7 @@ def test_systems_stand_best_first() -> None:
 
     def of(dimension: str, **means: float) -> list[CorrectedSystem]:
         return [
-            CorrectedSystem(name, dimension, replace(MEAN, corrected=mean))
+            CorrectedSystem(name, dimension, replace(MEAN, corrected=Estimate(mean)))
             for name, mean in means.items()
         ]
 

@@ -17,8 +17,8 @@ from persona_panel.cli.main import command
 from persona_panel.statistics import corrected_difference, corrected_mean
 
 FIELDS = [
-    "system", "dimension", "panel", "human_only", "human_ci_low", "human_ci_high", "corrected",
-    "ci_low", "ci_high", "lambda", "n_human", "n_items", "notes",
+    "system", "dimension", "panel", "human_only", "corrected", "lambda", "n_human", "n_items",
+    "notes",
 ]  # fmt: skip
 QUALITY = {"alder": 6.0, "birch": 5.0, "cedar": 4.8}
 N, RATED = 40, 16
@@ -74,24 +74,27 @@ def test_rows_have_the_promised_fields(
     done = run(files[0], "--human", files[1], "--json")
     assert done.exit_code == 0, done.output
     document = json.loads(done.stdout)
-    assert list(document) == ["conclusion", "rows", "differences", "labels_to_halve"]
+    document = document["tables"]
+    assert list(document) == ["rows", "differences", "labels_to_halve"]
     assert all(list(row) == FIELDS for row in document["rows"])
     assert [row["system"] for row in document["rows"]] == list(QUALITY)
     sides = {name: (of[0].mean(axis=1), of[1].mean(axis=1), range(N)) for name, of in table.items()}
     for row in document["rows"]:
         expected = corrected_mean(*sides[row["system"]])
-        assert row["corrected"] == pytest.approx(expected.corrected)
-        assert (row["ci_low"], row["ci_high"]) == pytest.approx((expected.ci_low, expected.ci_high))
+        corrected = expected.corrected.document()
+        del corrected["p"]
+        assert row["corrected"] == pytest.approx(corrected)
+        assert row["human_only"] == pytest.approx(expected.human_only.document())
         assert row["lambda"] == pytest.approx(expected.tuning)
         assert (row["dimension"], row["n_human"], row["n_items"]) == ("all", RATED, N)
         # The panel is two points too high, and its correction is not.
-        assert row["panel"] > row["ci_high"]
+        assert row["panel"] > row["corrected"]["high"]
     pairs = {(row["a"], row["b"]): row for row in document["differences"]}
     expected = corrected_difference(sides["alder"], sides["birch"])
     found = pairs["alder", "birch"]
-    assert found["corrected"] == pytest.approx(expected.corrected)
-    assert found["p"] == pytest.approx(expected.p)
-    assert found["p_adjusted"] >= found["p"]
+    assert found["corrected"]["value"] == pytest.approx(expected.corrected.value)
+    assert found["corrected"]["p"] == pytest.approx(expected.corrected.p)
+    assert found["corrected"]["p_adjusted"] >= found["corrected"]["p"]
     assert "lambda" not in found
 
 
@@ -114,8 +117,8 @@ def test_the_terminal_begins_with_what_follows(files: tuple[str, str]) -> None:
     assert "alder − birch" in text
     table = run(files[0], "--human", files[1], "--csv")
     cells = list(csv.DictReader(table.stdout.splitlines()))
-    [cell] = [c for c in cells if c["row"] == "alder" and c["column"] == "corrected"]
-    assert float(cell["ci_low"]) < float(cell["value"]) < float(cell["ci_high"])
+    [cell] = [c for c in cells if c["system"] == "alder" and c["column"] == "corrected"]
+    assert float(cell["low"]) < float(cell["value"]) < float(cell["high"])
 
 
 def test_the_terminal_says_how_what_people_rated_was_drawn(
@@ -155,11 +158,13 @@ def test_labels_are_corrected_as_shares(tmp_path: Path) -> None:
     sides = [written(tmp_path / f"{k}.csv", columns, s) for k, s in enumerate((panel, people))]
     done = run(sides[0], "--human", sides[1], "--json")
     assert done.exit_code == 0, done.output
-    rows = {row["dimension"]: row for row in json.loads(done.stdout)["rows"]}
+    rows = {row["dimension"]: row for row in json.loads(done.stdout)["tables"]["rows"]}
     assert set(rows) == {"all:useful", "all:other"}
     assert rows["all:useful"]["panel"] == pytest.approx(useful.mean())
-    assert rows["all:useful"]["human_only"] == np.mean([row[2] == "useful" for row in people])
-    shares = [rows[name]["corrected"] for name in rows]
+    assert rows["all:useful"]["human_only"]["value"] == np.mean(
+        [row[2] == "useful" for row in people]
+    )
+    shares = [rows[name]["corrected"]["value"] for name in rows]
     assert sum(shares) == pytest.approx(1)
 
 
@@ -176,14 +181,14 @@ def test_intervals_of_shares_end_at_0_and_1(tmp_path: Path) -> None:
                 rows["people"].append([f"{system}{n}", "h", "useful" if useful else "other", *of])
     columns = ["item", "rater", "label", "prompt", "source"]
     panel, people = (written(tmp_path / f"{name}.csv", columns, of) for name, of in rows.items())
-    document = json.loads(run(panel, "--human", people, "--json").stdout)
+    document = json.loads(run(panel, "--human", people, "--json").stdout)["tables"]
     ends = []
     for kind, low, high in (("rows", 0, 1), ("differences", -1, 1)):
         assert document[kind]
         for row in document[kind]:
-            assert low <= row["ci_low"] <= row["corrected"] <= row["ci_high"] <= high
-            assert low <= row["human_ci_low"] <= row["human_only"] <= row["human_ci_high"] <= high
-            ends += [row["ci_low"], row["ci_high"]]
+            for of in (row["corrected"], row["human_only"]):
+                assert low <= of["low"] <= of["value"] <= of["high"] <= high
+            ends += [row["corrected"]["low"], row["corrected"]["high"]]
     # Without limits some reach farther: these are cut.
     assert {-1, 0, 1} <= {*ends}
     text = run(panel, "--human", people, "--full").stdout
@@ -213,10 +218,12 @@ def test_people_who_name_no_dimension_rated_the_composite(
         for each in (done.stdout, run(*files[:1], "--human", files[1], "--json").stdout)
     )
     for kind in ("rows", "differences", "labels_to_halve"):
-        assert {row.pop("dimension") for row in found[kind]} == {"composite"}
-        assert {row.pop("dimension") for row in of_means[kind]} == {"all"}
-        for row, other in zip(found[kind], of_means[kind], strict=True):
-            assert {**row, "notes": 0} == pytest.approx({**other, "notes": 0})
+        rows, others = found["tables"][kind], of_means["tables"][kind]
+        assert {row.pop("dimension") for row in rows} == {"composite"}
+        assert {row.pop("dimension") for row in others} == {"all"}
+        for row, other in zip(rows, others, strict=True):
+            for name, cell in row.items():
+                assert cell == pytest.approx(other[name])
     assert "alder is ahead of birch on the composite: " in found["conclusion"][0]
 
 
@@ -230,8 +237,11 @@ def test_few_ratings_by_people_are_refused_with_the_reason(
     done = run(files[0], "--human", few, "--json")
     assert done.exit_code == 0, done.output
     document = json.loads(done.stdout)
-    assert all(row["corrected"] is row["lambda"] is None for row in document["rows"])
-    assert all(row["human_ci_low"] < row["human_only"] for row in document["rows"])
+    few = "people rated fewer than eight prompts, too few for a correction"
+    for row in document["tables"]["rows"]:
+        assert row["corrected"] == {"value": None, "n": 7, "reason": few}
+        assert row["lambda"] is None
+        assert row["human_only"]["low"] < row["human_only"]["value"]
     [said] = document["conclusion"]
     assert said == (
         "No correction of alder, birch and cedar: people rated fewer than eight prompts, too few "
@@ -270,26 +280,31 @@ def test_requirements_are_decided_by_the_corrected_interval(files: tuple[str, st
     """A bound just below the interval's low end is met and one just above it is not (exit status
     3, with what was found); a difference is the same from either side; unknown names are refused
     with those that there are."""
-    document = json.loads(run(files[0], "--human", files[1], "--json").stdout)
+    document = json.loads(run(files[0], "--human", files[1], "--json").stdout)["tables"]
     [alder] = [row for row in document["rows"] if row["system"] == "alder"]
-    [pair] = [row for row in document["differences"] if (row["a"], row["b"]) == ("alder", "birch")]
-    low = alder["ci_low"]
+    [pair] = [
+        row["corrected"]
+        for row in document["differences"]
+        if (row["a"], row["b"]) == ("alder", "birch")
+    ]
+    alder = alder["corrected"]
+    low = alder["low"]
 
     def required(*expressions: str) -> Result:
         return run(files[0], "--human", files[1], *(f"--require={one}" for one in expressions))
 
     met = required(
         f"corrected[alder] >= {low - 0.01:.6f}",
-        f"corrected_difference[birch, alder] < {0.01 - pair['ci_low']:.6f}",
+        f"corrected_difference[birch, alder] < {0.01 - pair['low']:.6f}",
         f"corrected_p[birch, alder] <= {pair['p_adjusted']:.9f}",
     )
     assert met.exit_code == 0, met.output
     unmet = required(f"corrected[alder] >= {low + 0.01:.6f}")
     assert unmet.exit_code == 3
     told = " ".join(unmet.stderr.split())
-    assert f"is not met: {alder['corrected']:.2f} (95 % interval over prompts {low:.2f} to" in told
+    assert f"is not met: {alder['value']:.2f} (95 % interval over prompts {low:.2f} to" in told
     turned = required("corrected_difference[birch, alder] > 0")
-    assert f"is not met: −{pair['corrected']:.2f} (" in " ".join(turned.stderr.split())
+    assert f"is not met: −{pair['value']:.2f} (" in " ".join(turned.stderr.split())
     # People's own interval is wider: what it leaves open is not decided by the corrected one.
     assert required(f"human_only[alder] >= {low - 0.01:.6f}").exit_code == 3
     wrong = required("corrected[oak] >= 6")
@@ -311,8 +326,8 @@ def test_the_composite_is_what_a_requirement_means(files: tuple[str, str], tmp_p
         ]
         several.append(written(tmp_path / f"{name}.csv", [*columns, "dimension"], both))
     [low] = [
-        row["ci_low"]
-        for row in json.loads(run(files[0], "--human", files[1], "--json").stdout)["rows"]
+        row["corrected"]["low"]
+        for row in json.loads(run(files[0], "--human", files[1], "--json").stdout)["tables"]["rows"]
         if row["system"] == "alder"
     ]
     done = run(

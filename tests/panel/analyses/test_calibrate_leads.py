@@ -8,23 +8,26 @@ from math import nan
 import numpy as np
 import pytest
 
-from persona_panel.results.conclusions.calibrate import calibrate_conclusion
-from persona_panel.results.conclusions.labels import labelled_calibration
-from persona_panel.results.conclusions.leads import established_leads, leads_conclusion
+from persona_panel.analyses.calibrate import (
+    calibrate_conclusion,
+    established_leads,
+    leads_conclusion,
+)
+from persona_panel.results.conclusions.labels import called_by
 from persona_panel.statistics import (
     Calibration,
     CorrectedMean,
     CorrectedPair,
     CorrectedSystem,
+    Difference,
     Reason,
 )
 from persona_panel.statistics.core.ranking import Leaderboard, SystemDifference
 from persona_panel.statistics.core.sampled_mean import sampled_mean
 
 DIFFERENCE = CorrectedMean(
-    panel=0.9, human_only=0.3, human_ci_low=-0.6, human_ci_high=1.2, corrected=0.3, ci_low=-0.2,
-    ci_high=0.8, tuning=nan, p=0.2, n_items=60, n_human=15, n_prompts=60, n_human_prompts=15,
-    to_halve=50, human_reason=None, reason=None,
+    panel=0.9, human_only=Difference(0.3, -0.6, 1.2), corrected=Difference(0.3, -0.2, 0.8, p=0.2),
+    tuning=nan, n_items=60, n_human=15, n_prompts=60, to_halve=50,
 )  # fmt: skip
 
 
@@ -37,8 +40,9 @@ def pair(
     *,
     is_share: bool = False,
 ) -> CorrectedPair:
-    found = replace(DIFFERENCE, corrected=value, ci_low=value - reach, ci_high=value + reach)
-    return CorrectedPair(names[0], names[1], dimension, found, p, is_share)
+    a, b = names
+    found = Difference(value, value - reach, value + reach, p_adjusted=p, a=a, b=b)
+    return CorrectedPair(dimension, replace(DIFFERENCE, corrected=found), is_share)
 
 
 def said(*pairs: CorrectedPair, leads: tuple[str, ...] = ("ab",)) -> list[str]:
@@ -85,8 +89,8 @@ def test_the_contrary_is_said() -> None:
 
 def test_an_undefined_difference_says_nothing_of_a_lead() -> None:
     """Without a p-value it cannot be said, with the reason."""
-    none = replace(DIFFERENCE, corrected=nan, p=nan, reason=Reason.FEW_FOR_A_CORRECTION)
-    assert said(CorrectedPair("a", "b", "all", none, nan)) == [
+    found = Difference(nan, reason=Reason.FEW_FOR_A_CORRECTION, a="a", b="b")
+    assert said(CorrectedPair("all", replace(DIFFERENCE, corrected=found))) == [
         "Whether people's ratings show the panel's lead of a over b cannot be said: "
         f"{Reason.FEW_FOR_A_CORRECTION}."
     ]
@@ -116,7 +120,7 @@ def test_a_share_that_is_the_composite_decides() -> None:
     found = Calibration(
         systems, pairs, leads=(("a", "b"),), leads_on="x:good", labels={"x:good": "X: good"}
     )
-    assert leads_conclusion(labelled_calibration(found)) == [
+    assert leads_conclusion(found.labelled(called_by(found.labels))) == [
         "The panel's lead of a over b is not shown by people's ratings on X: good: corrected "
         "difference 0.10 (95 % interval −0.20 to 0.40, adjusted p 0.4)."
     ]

@@ -1,0 +1,162 @@
+"""What a decorated function becomes: a command, a Python function, figures, a schema kept."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import click
+import jsonschema
+import pytest
+from click.testing import CliRunner
+
+import persona_panel
+from persona_panel.analyses import parameters
+from persona_panel.analyses.analysis import ANALYSES, Analysis, analysis
+from persona_panel.cli.analysis_command import analysis_command
+from persona_panel.cli.main import _ANALYSES, _COMMANDS
+from persona_panel.results.document import schema
+from persona_panel.results.result import Result
+from tests.helpers.results import SAMPLE
+
+MODULES = {name: of for name, (of, _) in _COMMANDS.items() if of.startswith(_ANALYSES)}
+
+
+def sample(run: str, human: str | None = None, *, human_mapping: object = None,
+           human_scale: object = None, allow_unmatched: bool = False) -> Result:  # fmt: skip
+    """Look at a sample of RUN.
+
+    Args:
+        run: unread.
+    """
+    if run == "nothing":
+        raise persona_panel.InputError([persona_panel.Fault(run, "nothing", "something")])
+    return SAMPLE
+
+
+MADE = Analysis(
+    "sample",
+    "A sample",
+    sample,
+    [*parameters.run(), *parameters.people("People's.")],
+    ("mean[alder] >= 5",),
+)
+
+
+def run(*arguments: str) -> click.testing.Result:
+    return CliRunner().invoke(analysis_command(MADE), arguments)
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_parameters_are_the_arguments_of_the_function(name: str) -> None:
+    """Every parameter of the command is an argument of the function, and every argument without a
+    value of its own a required parameter; the function has a public name."""
+    import_module(MODULES[name])
+    found = ANALYSES[name]
+    arguments = inspect.signature(found.function).parameters
+    declared = {str(one.name): one for one in found.parameters}
+    extra = {"progress"} if found.n_parts else set()
+    assert set(declared) == set(arguments) - extra
+    for argument in arguments.values():
+        if argument.default is inspect.Parameter.empty:
+            assert declared[argument.name].required
+    assert getattr(persona_panel, name) is found.function
+    assert "Args:" not in found.help
+    assert "Exit status: 0; 2" in found.help
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_the_help_of_an_analysis_needs_no_array(name: str) -> None:
+    """To make its command takes neither numpy nor scipy, nor what draws tables."""
+    code = (
+        "import sys\n"
+        "from persona_panel.cli.main import command\n"
+        f"command.get_command(None, {name!r})\n"
+        "print([one for one in ('numpy', 'scipy', 'rich', 'jinja2') if one in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.stdout.strip() == "[]", done.stderr
+
+
+def test_the_command_prints_any_result_in_any_format() -> None:
+    """Its reading and what is missing on standard error, the rest as asked for."""
+    done = run("runs/a")
+    assert done.exit_code == 0
+    assert done.stdout.startswith("Nothing is established.")
+    assert "people.csv: 3 items." in done.stderr
+    assert "2 of 40 judgments of runs/a are missing (2 failed)" in done.stderr
+    document = json.loads(run("runs/a", "--json").stdout)
+    jsonschema.Draft202012Validator(schema()).validate(document)
+    assert "Differences" in run("runs/a", "--full").stdout
+    assert run("runs/a", "--csv").stdout.startswith("table,system")
+    both = run("runs/a", "--csv", "--format", "terminal")
+    assert both.exit_code == 2
+    assert "--csv and --format terminal exclude each other" in both.stderr
+
+
+def test_the_command_decides_requirements(tmp_path: Path) -> None:
+    """Exit status 3 where one is not met, written as JUnit; an unknown name is refused before
+    anything is printed."""
+    junit = tmp_path / "junit.xml"
+    unmet = run("runs/a", "--require", "mean[alder] >= 5.6", "--junit", str(junit))
+    assert unmet.exit_code == 3
+    assert 'failures="1"' in junit.read_text()
+    unknown = run("runs/a", "--require", "mean[oak] >= 5")
+    assert (unknown.exit_code, unknown.stdout) == (2, "")
+    assert "one of mean[" in unknown.stderr
+
+
+def test_the_command_draws(tmp_path: Path) -> None:
+    """--plot writes the main estimates; other kinds of files, and folders that are not there, are
+    refused."""
+    file = tmp_path / "means.svg"
+    assert run("runs/a", "--plot", str(file)).exit_code == 0
+    assert "<svg" in file.read_text()
+    for wrong in ("means.xls", str(tmp_path / "no" / "means.svg")):
+        assert run("runs/a", "--plot", wrong).exit_code == 2
+
+
+def test_faults_and_what_needs_another_option_are_refused() -> None:
+    """A fault of the function is a line; an option of --human without it, too."""
+    done = run("nothing")
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert "nothing: found nothing; expected something" in done.stderr
+    alone = run("runs/a", "--human-scale", "1-5")
+    assert alone.exit_code == 2
+    assert "--human-scale works only with --human; leave it out." in alone.stderr
+
+
+def test_an_analysis_may_tell_its_progress() -> None:
+    """One of several parts is given what takes note of it."""
+    shares: list[float] = []
+
+    def slow(progress: object = None) -> Result:
+        """Take long."""
+        assert callable(progress)
+        for share in (0.5, 1.0):
+            progress(share)
+            shares.append(share)
+        return SAMPLE
+
+    made = Analysis("slow", "Slow", slow, [], ("mean[alder] >= 5",), n_parts=1)
+    assert CliRunner().invoke(analysis_command(made), []).exit_code == 0
+    assert shares == [0.5, 1.0]
+
+
+def test_the_decorator_leaves_the_function_as_it_is() -> None:
+    """It is called and documented as before, and registered by its name."""
+
+    def own() -> Result:
+        """Do something."""
+        return SAMPLE
+
+    try:
+        assert analysis("Own", requirements=("x > 1",))(own) is own
+        assert ANALYSES["own"].function is own
+        assert ANALYSES["own"].help.startswith("Do something.\n\nExit status")
+    finally:
+        ANALYSES.pop("own", None)
