@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import wraps
+from inspect import BoundArguments, signature
 from pathlib import Path
 from typing import Any
 
@@ -120,7 +122,9 @@ def analysis_command(found: Analysis) -> click.Command:
     @refusals_without_calls
     def command(output: ResultOutput, **inputs: Any) -> None:
         with _progress(found.n_parts) as progress:
-            result = found.function(**inputs, **progress)
+            # What a function takes as `*more` is an argument of that name.
+            bound = BoundArguments(signature(found.function), OrderedDict(inputs | progress))
+            result = found.function(*bound.args, **bound.kwargs)
         output.show(result)
 
     @wraps(command)

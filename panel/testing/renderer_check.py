@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from persona_panel.analyses.breakdown.strata import systems_by
-from persona_panel.analyses.comparison.compare import compare
 from persona_panel.experiments.audit.audited import load_audited_run
 from persona_panel.experiments.generation.plan import generation_plan
 from persona_panel.experiments.generation.report import GeneratedTexts
@@ -66,8 +65,6 @@ def _results(folder: Path) -> tuple[Mapping[str, Callable[[], tuple[Any, ...]]],
         for n in range(6)
     ]
     run = panel.score(responses, out=folder / "run")
-    other = Panel("disciplinary", ScriptedModel(model="other"), "debate-speech")
-    again = other.score(responses, out=folder / "again")
     labels = {dimension.id: dimension.label for dimension in panel.output_rubric.dimensions}
     found = load_audited_run(folder / "run")
     ratings = found.ratings
@@ -89,7 +86,6 @@ def _results(folder: Path) -> tuple[Mapping[str, Callable[[], tuple[Any, ...]]],
         "render_run": lambda: (run, labels),
         "render_run_by": lambda: (run, systems_by(run, "persona"), labels),
         "render_sweep": lambda: (sweep,),
-        "render_run_comparison": lambda: (compare(run, again),),
         "render_matches": lambda: (match_report(responses, matches),),
         "render_alignment": lambda: (align(ratings, ratings), True),
         "render_key_points": lambda: (_key_points(),),

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Protocol, TextIO, cast
 
 if TYPE_CHECKING:
     from persona_panel.analyses.breakdown.strata import SystemsBy
-    from persona_panel.analyses.comparison.result import RunComparison
     from persona_panel.experiments.generation.report import GeneratedTexts
     from persona_panel.experiments.keypoints.report import KeyPointReport
     from persona_panel.experiments.prompt_sets.building import BuiltPrompts
@@ -58,9 +57,6 @@ class Renderer(Protocol):
     def render_alignment(self, found: Alignment, full: bool, to: TextIO) -> None:
         """A panel's scores aligned with people's, with figures on held-out prompts; in short or in
         `full`."""
-
-    def render_run_comparison(self, comparison: RunComparison, to: TextIO) -> None:
-        """Runs compared with the first of them."""
 
     def render_matches(self, report: MatchReport, to: TextIO) -> None:
         """Critical questions matched with references."""

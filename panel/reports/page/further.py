@@ -21,8 +21,10 @@ if TYPE_CHECKING:
 
     from persona_panel.reports.page.deliberated import DeliberatedSection
     from persona_panel.reports.page.key_points import KeyPointsSection
-    from persona_panel.reports.page.strata import StrataSection
     from persona_panel.reports.page.swept import SweptSection
+
+_STRATA_LINES = 200
+"""How many systems within strata a page shows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +36,7 @@ class FurtherSections:
         coverage: of all judgments that a sweep planned.
     """
 
-    strata: StrataSection | None = None
+    strata: Markup | None = None
     deliberated: DeliberatedSection | None = None
     swept: SweptSection | None = None
     audit: Markup | None = None
@@ -55,9 +57,11 @@ def further_sections(
     and what people read in place of judges."""
     found: dict[str, Any] = {}
     if by is not None:
-        from persona_panel.reports.page.strata import strata_section
+        from persona_panel.analyses.breakdown.strata import systems_by
+        from persona_panel.analyses.systems_by import systems_by_result
 
-        found["strata"] = strata_section(run, by)
+        result = systems_by_result(systems_by(run, by), run, lines=_STRATA_LINES)
+        found["strata"] = section(result, f"By {by}", full=False)
     if run.before is not None:
         from persona_panel.reports.page.deliberated import deliberated_section
 

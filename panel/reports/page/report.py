@@ -154,6 +154,7 @@ def report_of(
                 run, personas, [one.system for one in board.systems], contest.order, titles
             ),
             contested=contest,
+            by=by,
             strata=further.strata,
             deliberated=further.deliberated,
             swept=further.swept,

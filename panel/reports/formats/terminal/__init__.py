@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from persona_panel.analyses.breakdown.strata import SystemsBy
-    from persona_panel.analyses.comparison.result import RunComparison
     from persona_panel.experiments.generation.report import GeneratedTexts
     from persona_panel.experiments.keypoints.report import KeyPointReport
     from persona_panel.experiments.prompt_sets.building import BuiltPrompts
@@ -38,11 +37,11 @@ def render_run(run: Run, labels: Mapping[str, str], to: TextIO) -> None:
 
 def render_run_by(run: Run, found: SystemsBy, labels: Mapping[str, str], to: TextIO) -> None:
     """As `render_run`, then the systems within strata."""
-    from persona_panel.reports.formats.terminal.systems_by import show_systems_by
-    from persona_panel.results.console import output
+    from persona_panel.analyses.systems_by import systems_by_result
+    from persona_panel.results.formats.terminal import render
 
     render_run(run, labels, to)
-    show_systems_by(found, output(to))
+    render(systems_by_result(found, run), to, full=False)
 
 
 def render_sweep(sweep: Sweep, to: TextIO) -> None:
@@ -77,15 +76,6 @@ def render_alignment(found: Alignment, full: bool, to: TextIO) -> None:
     from persona_panel.results.console import output
 
     show_alignment(found, output(to), full=full)
-
-
-def render_run_comparison(comparison: RunComparison, to: TextIO) -> None:
-    """For each run compared with the first: what was compared, differences, what changed most and,
-    of panels, how alike they are and which is nearer to people."""
-    from persona_panel.reports.formats.terminal.run_comparison import show_run_comparison
-    from persona_panel.results.console import output
-
-    show_run_comparison(comparison, output(to))
 
 
 def render_matches(report: MatchReport, to: TextIO) -> None:
