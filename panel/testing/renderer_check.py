@@ -32,7 +32,6 @@ from persona_panel.experiments.questions.matching import Match
 from persona_panel.experiments.questions.references import Reference
 from persona_panel.files.generation_prompts import GenerationPrompt
 from persona_panel.graphs import Response
-from persona_panel.graphs.framing import BASELINE, FramedResponse
 from persona_panel.panel import Panel
 from persona_panel.reports.formats import Renderer
 from persona_panel.runs.design import design_report
@@ -76,14 +75,6 @@ def _results(folder: Path) -> tuple[Mapping[str, Callable[[], tuple[Any, ...]]],
     labels = {dimension.id: dimension.label for dimension in panel.output_rubric.dimensions}
     found = load_audited_run(folder / "run")
     ratings = found.ratings
-    prompts = sorted({response.prompt for response in responses if response.prompt})
-    framed = [
-        FramedResponse(prompt_id=prompt, prompt=prompt, condition=condition, system="s0",
-                       text=f"{prompt} {condition}")
-        for prompt in prompts
-        for condition in (BASELINE, "belief")
-    ]  # fmt: skip
-    sweep = panel.sweep(responses=framed)
     matches = [
         Match(response.prompt or "", response.id or "", response.system or "", reference, 0.7)
         for response, reference in zip(
@@ -93,7 +84,6 @@ def _results(folder: Path) -> tuple[Mapping[str, Callable[[], tuple[Any, ...]]],
     results: dict[str, Callable[[], tuple[Any, ...]]] = {
         "render_run": lambda: (run, labels),
         "render_run_by": lambda: (run, systems_by(run, "persona"), labels),
-        "render_sweep": lambda: (sweep,),
         "render_agreement": lambda: (agree(ratings, _OPTIONS), ratings, "dimension", False),
         "render_design": lambda: (design_report(str(folder / "run")),),
         "render_comparison": lambda: (
@@ -115,7 +105,7 @@ def _results(folder: Path) -> tuple[Mapping[str, Callable[[], tuple[Any, ...]]],
         ),
         "render_prompt_set": lambda: (_prompt_set(folder),),
     }
-    return results, {"run": run.ratings, "ratings": ratings.scores, "sweep": sweep.delta}
+    return results, {"run": run.ratings, "ratings": ratings.scores}
 
 
 def _fidelity(folder: Path, ratings: Ratings) -> FidelityReport:

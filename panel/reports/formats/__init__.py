@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from persona_panel.experiments.keypoints.report import KeyPointReport
     from persona_panel.experiments.prompt_sets.building import BuiltPrompts
     from persona_panel.experiments.questions.match_report import MatchReport
-    from persona_panel.experiments.sweep.result import Sweep
     from persona_panel.results.result import ResultFormat
     from persona_panel.runs.design import DesignReport
     from persona_panel.runs.run import Run
@@ -48,9 +47,6 @@ class Renderer(Protocol):
         self, run: Run, found: SystemsBy, labels: Mapping[str, str], to: TextIO
     ) -> None:
         """A run as by `render_run`, and its systems within strata."""
-
-    def render_sweep(self, sweep: Sweep, to: TextIO) -> None:
-        """A robustness sweep."""
 
     def render_generated_texts(self, texts: GeneratedTexts, to: TextIO) -> None:
         """Texts that models were asked to write."""

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from persona_panel.experiments.keypoints.report import KeyPointReport
     from persona_panel.experiments.prompt_sets.building import BuiltPrompts
     from persona_panel.experiments.questions.match_report import MatchReport
-    from persona_panel.experiments.sweep.result import Sweep
     from persona_panel.runs.design import DesignReport
     from persona_panel.runs.run import Run
     from persona_panel.statistics import Alignment, Calibration, CorrectedMean, Ratings, Row
@@ -43,11 +42,6 @@ def render_run(run: Run, labels: Mapping[str, str], to: TextIO) -> None:
 def render_run_by(run: Run, found: SystemsBy, labels: Mapping[str, str], to: TextIO) -> None:
     """What summary.json holds, and under `breakdown` the fields of `SystemsBy`."""
     write_json({**run.summary(), "breakdown": asdict(found)}, to)
-
-
-def render_sweep(sweep: Sweep, to: TextIO) -> None:
-    """What summary.json holds."""
-    write_json(sweep.document(), to)
 
 
 def render_generated_texts(texts: GeneratedTexts, to: TextIO) -> None:

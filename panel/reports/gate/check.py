@@ -8,6 +8,7 @@ from persona_panel.analyses.comparison.result import RunComparison
 from persona_panel.analyses.fidelity.result import FidelityReport
 from persona_panel.experiments.sweep.plan import SweepPlan
 from persona_panel.experiments.sweep.result import Sweep
+from persona_panel.experiments.sweep.sweep_result import sweep_result
 from persona_panel.files.response_batch import Batch
 from persona_panel.plan.panel_plan import PanelPlan
 from persona_panel.reports.gate.calibration_figures import calibration_figures
@@ -15,7 +16,6 @@ from persona_panel.reports.gate.comparison_figures import comparison_figures
 from persona_panel.reports.gate.fidelity_figures import fidelity_figures
 from persona_panel.reports.gate.row_figures import row_figures
 from persona_panel.reports.gate.run_figures import run_figures
-from persona_panel.reports.gate.sweep_figures import sweep_figures
 from persona_panel.results.requirements.decided import GateResult, decide_all, parsed
 from persona_panel.results.requirements.figures import Figure
 from persona_panel.results.requirements.of_result import result_figures
@@ -60,7 +60,9 @@ def figures_of(result: Gated) -> list[Figure]:
         return fidelity_figures(result.rows)
     if isinstance(result, Calibration):
         return calibration_figures(result)
-    return sweep_figures(result) if isinstance(result, Sweep) else row_figures(result)
+    if isinstance(result, Sweep):
+        return result_figures(sweep_result(result))
+    return row_figures(result)
 
 
 def planned_run(plan: PanelPlan, batch: Batch) -> list[Figure]:
@@ -72,4 +74,5 @@ def planned_sweep(panel: PanelPlan, plan: SweepPlan) -> list[Figure]:
     """The figures that a sweep will have, all undefined: their names."""
     nothing = Batch([])
     run = Run.of(panel, nothing)
-    return sweep_figures(Sweep(plan, panel.output_rubric, run, nothing, [], [], []))
+    sweep = Sweep(plan, panel.output_rubric, run, nothing, [], [], [])
+    return result_figures(sweep_result(sweep))

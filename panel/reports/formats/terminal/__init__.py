@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from persona_panel.experiments.keypoints.report import KeyPointReport
     from persona_panel.experiments.prompt_sets.building import BuiltPrompts
     from persona_panel.experiments.questions.match_report import MatchReport
-    from persona_panel.experiments.sweep.result import Sweep
     from persona_panel.runs.design import DesignReport
     from persona_panel.runs.run import Run
     from persona_panel.statistics import Alignment, Calibration, Ratings, Row
@@ -46,16 +45,6 @@ def render_run_by(run: Run, found: SystemsBy, labels: Mapping[str, str], to: Tex
 
     render_run(run, labels, to)
     show_systems_by(found, output(to))
-
-
-def render_sweep(sweep: Sweep, to: TextIO) -> None:
-    """Scores and Δ by dimension and condition for each system, gaps, profiles, what is missing."""
-    from persona_panel.reports.formats.terminal.sweep import show_sweep
-    from persona_panel.results.console import output
-
-    console = output(to)
-    show_sweep(sweep, console)
-    _show_folder(sweep.run.folder, console)
 
 
 def render_generated_texts(texts: GeneratedTexts, to: TextIO) -> None:
