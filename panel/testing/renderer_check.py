@@ -27,9 +27,6 @@ from persona_panel.experiments.keypoints.steps import MadePoint, SummedUp
 from persona_panel.experiments.prompt_sets.asking import EstimatedAnswers
 from persona_panel.experiments.prompt_sets.building import BuiltPrompts, build_prompts
 from persona_panel.experiments.prompt_sets.plan import prompt_set_plan
-from persona_panel.experiments.questions.match_report import match_report
-from persona_panel.experiments.questions.matching import Match
-from persona_panel.experiments.questions.references import Reference
 from persona_panel.files.generation_prompts import GenerationPrompt
 from persona_panel.graphs import Response
 from persona_panel.panel import Panel
@@ -75,12 +72,6 @@ def _results(folder: Path) -> tuple[Mapping[str, Callable[[], tuple[Any, ...]]],
     labels = {dimension.id: dimension.label for dimension in panel.output_rubric.dimensions}
     found = load_audited_run(folder / "run")
     ratings = found.ratings
-    matches = [
-        Match(response.prompt or "", response.id or "", response.system or "", reference, 0.7)
-        for response, reference in zip(
-            responses, [Reference("q", "Why?", "Useful"), None] * 3, strict=True
-        )
-    ]
     results: dict[str, Callable[[], tuple[Any, ...]]] = {
         "render_run": lambda: (run, labels),
         "render_run_by": lambda: (run, systems_by(run, "persona"), labels),
@@ -95,7 +86,6 @@ def _results(folder: Path) -> tuple[Mapping[str, Callable[[], tuple[Any, ...]]],
         "render_run_comparison": lambda: (compare(run, again),),
         "render_biases": lambda: (biases(ratings, found.scales, found.lengths), ratings),
         "render_contested": lambda: (contested(run), 3),
-        "render_matches": lambda: (match_report(responses, matches),),
         "render_calibration": lambda: (calibrate(ratings, ratings), True),
         "render_alignment": lambda: (align(ratings, ratings), True),
         "render_fidelity": lambda: (_fidelity(folder, ratings),),

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from persona_panel.experiments.generation.report import GeneratedTexts
     from persona_panel.experiments.keypoints.report import KeyPointReport
     from persona_panel.experiments.prompt_sets.building import BuiltPrompts
-    from persona_panel.experiments.questions.match_report import MatchReport
     from persona_panel.results.result import ResultFormat
     from persona_panel.runs.design import DesignReport
     from persona_panel.runs.run import Run
@@ -88,9 +87,6 @@ class Renderer(Protocol):
 
     def render_contested(self, found: Sequence[Contested], top: int, to: TextIO) -> None:
         """The responses of a run, the most contested first; the first `top` are asked for."""
-
-    def render_matches(self, report: MatchReport, to: TextIO) -> None:
-        """Critical questions matched with references."""
 
     def render_key_points(self, report: KeyPointReport, to: TextIO) -> None:
         """The key points of judges' rationales."""

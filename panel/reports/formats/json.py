@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from persona_panel.experiments.generation.report import GeneratedTexts
     from persona_panel.experiments.keypoints.report import KeyPointReport
     from persona_panel.experiments.prompt_sets.building import BuiltPrompts
-    from persona_panel.experiments.questions.match_report import MatchReport
     from persona_panel.runs.design import DesignReport
     from persona_panel.runs.run import Run
     from persona_panel.statistics import Alignment, Calibration, CorrectedMean, Ratings, Row
@@ -221,11 +220,6 @@ def render_contested(found: Sequence[Contested], top: int, to: TextIO) -> None:
 
     responses = [asdict(one) for one in found[:top]]
     write_json({"conclusion": conclusion_on(found), "responses": responses}, to)
-
-
-def render_matches(report: MatchReport, to: TextIO) -> None:
-    """Figures for each system, Cohen's kappa with the labels in the file, and every match."""
-    write_json(report.document(), to)
 
 
 def _corrected(found: CorrectedMean) -> dict[str, Any]:

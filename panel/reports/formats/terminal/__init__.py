@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from persona_panel.experiments.generation.report import GeneratedTexts
     from persona_panel.experiments.keypoints.report import KeyPointReport
     from persona_panel.experiments.prompt_sets.building import BuiltPrompts
-    from persona_panel.experiments.questions.match_report import MatchReport
     from persona_panel.runs.design import DesignReport
     from persona_panel.runs.run import Run
     from persona_panel.statistics import Alignment, Calibration, Ratings, Row
@@ -139,14 +138,6 @@ def render_contested(found: Sequence[Contested], top: int, to: TextIO) -> None:
     from persona_panel.results.console import output
 
     show_contested(found, conclusion_on(found), top, output(to))
-
-
-def render_matches(report: MatchReport, to: TextIO) -> None:
-    """A table of the systems that asked the questions, and Cohen's kappa."""
-    from persona_panel.reports.formats.terminal.matches import show_matches
-    from persona_panel.results.console import output
-
-    show_matches(report, output(to))
 
 
 def render_key_points(report: KeyPointReport, to: TextIO) -> None:
