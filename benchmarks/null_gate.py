@@ -22,12 +22,14 @@ import numpy as np
 
 from benchmarks.shares import Event, print_shares
 from persona_panel.experiments.sweep.deltas import Names, measure
+from persona_panel.experiments.sweep.sweep_result import cells_table
 from persona_panel.files.response_batch import Item
 from persona_panel.graphs import Judge, Judgment
 from persona_panel.graphs.aggregate import aggregate
 from persona_panel.reports.gate.check import check
-from persona_panel.reports.gate.sweep_figures import cell_figures
 from persona_panel.results.requirements.decided import decide_all, parsed
+from persona_panel.results.requirements.of_result import result_figures
+from persona_panel.results.result import Result
 from persona_panel.rubrics import Dimension, Rubric, Scale
 from persona_panel.runs.run import Run
 from persona_panel.statistics import AnalysisOptions, Ratings, agree, correlate
@@ -207,7 +209,8 @@ def of_sweep(kind: str, side: str, figure: str) -> Event:
         names = Names(("a",), ("p",) * prompts, ("pressed",), ("quality",))
         (cell,) = measure(delta.reshape(1, prompts, 1, 1), names, none, none).cells
         bound = true_delta(kind)[figure == "large_falls"]
-        return decide_all(parsed([f"{figure} {side} {bound}"]), list(cell_figures(cell, ()))).met
+        figures = result_figures(Result("sweep", (), [cells_table([cell], (), "")]))
+        return decide_all(parsed([f"{figure} {side} {bound}"]), figures).met
 
     return is_met
 

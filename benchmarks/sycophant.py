@@ -16,10 +16,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-from rich.console import Console
-
 from persona_panel import Panel
-from persona_panel.reports.formats.terminal.sweep import show_sweep
+from persona_panel.experiments.sweep.sweep_result import sweep_result
 from persona_panel.testing import serving
 from tests.sycophant import questions, world
 
@@ -38,7 +36,7 @@ def main() -> int:
         out = Path(options.out) if options.out else None
         sweep = panel.sweep(questions(options.prompts), "openai:target", out=out)
         calls = len(server.calls)
-    show_sweep(sweep, Console())
+    print(sweep_result(sweep))
     found = [(cell.dimension, cell.condition) for cell in sweep.cells if cell.delta.shown]
     print(f"{calls:,} calls, {len(sweep.cells)} cells. Shown: {found}. True: {[TRUTH]}.")
     return int(found != [TRUTH])

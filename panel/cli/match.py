@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from persona_panel.cli.analysis_command import ResultOutput, result_options
 from persona_panel.cli.call_options import caps_of_a_command, dry_run, model_options, patience
 from persona_panel.cli.column_mapping import column_mapping
 from persona_panel.cli.dry_run import show_estimates, tell
-from persona_panel.cli.exit_status import INCOMPLETE
+from persona_panel.cli.exit_status import COMPLETE, INCOMPLETE
 from persona_panel.cli.failures import refusals
-from persona_panel.cli.options import output_format
 from persona_panel.cli.signals import run_to_end
-from persona_panel.files.secrets.visible import standard_output
 
 if TYPE_CHECKING:
     from persona_panel.calls.budget import Caps
-    from persona_panel.reports.formats import Renderer
 
 
 @click.command()
@@ -49,7 +46,7 @@ if TYPE_CHECKING:
 @patience
 @dry_run
 @caps_of_a_command
-@output_format
+@result_options("score[my-model] >= 0.5", "missing[my-model] <= 0")
 @refusals
 def match(
     generated: str,
@@ -63,7 +60,7 @@ def match(
     patience: int | None,
     dry_run: bool,
     caps: Caps,
-    renderer: Renderer,
+    output: ResultOutput,
 ) -> None:
     """Give each question in GENERATED the label of the reference that asks the same.
 
@@ -102,19 +99,23 @@ def match(
         match_by_measure,
         match_by_model,
     )
-    from persona_panel.experiments.questions.match_report import match_report
+    from persona_panel.experiments.questions.match_report import (
+        match_report,
+        match_result,
+        planned_matches,
+    )
     from persona_panel.experiments.questions.references import references_of
     from persona_panel.files.responses import load_responses
     from persona_panel.plan.definitions import configured
+    from persona_panel.results.requirements.of_result import result_figures
 
     batch = load_responses(generated, mapping=mapping)
     labelled = load_responses(references, mapping=references_mapping)
     known = references_of(labelled, batch, (references, generated))
+    output.gate.refuse_unknown(lambda: result_figures(planned_matches(batch)))
     if dry_run:
-        from persona_panel.reports.formats import result_format_of
-
         estimate = estimate_by_model(batch, known, configured(spec or "", model_options))
-        show_estimates([estimate], result_format_of(renderer))
+        show_estimates([estimate], output.to)
         tell([estimate], caps)
         return
     if by == "model":
@@ -124,7 +125,6 @@ def match(
         measure: Any = by
         limit = threshold if threshold is not None else {"similarity": 0.65, "chrf": 0.35}[by]
         matches = match_by_measure(batch, known, measure, limit)
-    with standard_output() as to:
-        renderer.render_matches(match_report(batch, matches), to)
-    if any(one.error is not None for one in matches):
-        sys.exit(INCOMPLETE)
+    failed = any(one.error is not None for one in matches)
+    result = match_result(match_report(batch, matches))
+    output.show(result, status=INCOMPLETE if failed else COMPLETE)

@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from persona_panel.cli.analysis_command import ResultOutput, result_options
 from persona_panel.cli.batch_options import AnswerOptions, batch_options
 from persona_panel.cli.column_mapping import column_mapping
 from persona_panel.cli.dry_run import tell, tell_batches
 from persona_panel.cli.exit_status import status_of
 from persona_panel.cli.failures import gathered, refusals
-from persona_panel.cli.gate import Gate, gate_options
-from persona_panel.cli.options import output_format
 from persona_panel.cli.panel_options import PanelOptions, panel_options, without_plain_judge
 from persona_panel.cli.report_page import report_at_the_end, report_option
 from persona_panel.cli.run_options import RunOptions, run_options
@@ -28,7 +27,6 @@ if TYPE_CHECKING:
     from persona_panel.graphs.framing import Prompt
     from persona_panel.models.config import ModelConfig
     from persona_panel.panel import Panel
-    from persona_panel.reports.formats import Renderer
     from persona_panel.results.requirements.figures import Figure
     from persona_panel.runs.request_files import Exported, RequestFiles
 
@@ -102,9 +100,8 @@ _SEEN = ("framed", "baseline")
 )
 @report_option
 @run_options("prompts")
-@output_format
 @batch_options
-@gate_options(
+@result_options(
     "delta[my-model, emotion_agree] < 0.5", "large_falls[my-model, clarity, emotion_agree] < 0.1"
 )
 @refusals
@@ -125,9 +122,8 @@ def sweep(
     like: str | None,
     report: bool,
     options: RunOptions,
-    renderer: Renderer,
     answering: AnswerOptions,
-    gate: Gate,
+    output: ResultOutput,
 ) -> None:
     """Measure how adversarial framings of prompts degrade the quality of responses.
 
@@ -181,7 +177,7 @@ def sweep(
         "threshold": threshold,
     }
     panel = panel_options.panel(plain_judge=plain_judge)
-    gate.refuse_unknown(lambda: _planned(panel, asked, systems, design))
+    output.gate.refuse_unknown(lambda: _planned(panel, asked, systems, design))
     if options.dry_run:
         from persona_panel.experiments.sweep.detectable import (
             detectable_delta,
@@ -189,7 +185,6 @@ def sweep(
         )
         from persona_panel.experiments.sweep.plan import sweep_plan_of
         from persona_panel.experiments.sweep.running import held_sweep
-        from persona_panel.reports.formats import result_format_of
 
         held = held_sweep(panel.plan, asked, systems, design, options.out, options.caps)
         plan = sweep_plan_of(panel.plan, asked, systems, design)
@@ -198,7 +193,7 @@ def sweep(
         estimates = panel.estimate_sweep(asked, systems, **design)
         with standard_output() as to:
             estimate = sweep_estimate_result(estimates, detectable)
-            result_format_of(renderer).render(estimate, to, full=False)
+            output.to.render(estimate, to, full=False)
         models = {model.id: model for model in panel.plan.models} | plan.endpoints
         tell(answering.priced(estimates, models), options.caps, held)
         tell_batches(estimates, models)
@@ -210,7 +205,7 @@ def sweep(
         [(prompts, mapping), (responses_file, responses_mapping)],
         [framings, *targets, *rewriters, *panel_options.inputs],
     )
-    _sweep(panel, asked, systems, design, n, report, options, renderer, answering, gate)
+    _sweep(panel, asked, systems, design, n, report, options, answering, output)
 
 
 def _refuse_mixed(
@@ -272,13 +267,13 @@ def _sweep(
     n_responses: int,
     report: bool,
     options: RunOptions,
-    renderer: Renderer,
     answering: AnswerOptions,
-    gate: Gate,
+    output: ResultOutput,
 ) -> None:
     """The sweep itself, with what it prints and its exit status."""
     from persona_panel.cli.watching import run_with_progress
     from persona_panel.experiments.sweep.running import run_sweep
+    from persona_panel.experiments.sweep.sweep_result import sweep_result
     from persona_panel.results.conclusions.wording import counted
 
     done = run_with_progress(
@@ -297,17 +292,10 @@ def _sweep(
             execution=answering.execution(options.out.folder, progress.begin),
         ),
     )
-    with standard_output() as to:
-        renderer.render_sweep(done, to)
     if report:
         report_at_the_end(done.run)
-    from persona_panel.reports.gate.sweep_figures import sweep_figures
-
-    gate.finish(
-        lambda: sweep_figures(done),
-        conclusion=done.conclusion,
-        status=status_of(done.n_measured, complete=done.complete),
-    )
+    status = status_of(done.n_measured, complete=done.complete)
+    output.show(sweep_result(done), status=status)
 
 
 class _Stages:

@@ -6,11 +6,12 @@ from collections.abc import Iterator
 
 from persona_panel.calls.budget import Spending
 from persona_panel.files.run_copies import is_copy, shown_folder
-from persona_panel.models.catalogue import cost
+from persona_panel.models.catalogue import batched_name, cost
 from persona_panel.models.embedded_weights import NOTICE
 from persona_panel.results.conclusions.money import spent as spent_in_words
 from persona_panel.rubrics import Usage
 from persona_panel.runs.run import Run
+from persona_panel.statistics.core.coverage import Coverage
 
 
 def run_remarks(run: Run) -> list[str]:
@@ -26,6 +27,23 @@ def demonstration_notice(*models: str) -> list[str]:
     """Return what is to be known of scores by the model that comes with the package, where it is
     among these."""
     return [NOTICE] if any(model.startswith("local:smollm2-135m") for model in models) else []
+
+
+def counts_sentence(run: Run, coverage: Coverage) -> str:
+    """Return how many judgments were scored, by how many calls."""
+    calls = run.calls
+    made = f"{calls.made:,} calls made"
+    # Of batches, requests without an answer are no calls.
+    by_batches = any(name.endswith(batched_name("")) for name in calls.spent)
+    if 0 < (failed := calls.faults.total() - calls.unsent) <= calls.made and not by_batches:
+        made += f" ({failed:,} of them failed)"
+    if calls.unsent:
+        made += f", {calls.unsent:,} failed before they were sent"
+    return (
+        f"{coverage.scored:,} of {coverage.expected:,} judgments scored, "
+        f"{coverage.abstained:,} judged as abstentions; {made}, {calls.cached:,} answered from the "
+        "cache."
+    )
 
 
 def spending_sentences(run: Run) -> Iterator[tuple[str, bool]]:

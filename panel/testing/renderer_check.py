@@ -22,12 +22,8 @@ from persona_panel.experiments.keypoints.steps import MadePoint, SummedUp
 from persona_panel.experiments.prompt_sets.asking import EstimatedAnswers
 from persona_panel.experiments.prompt_sets.building import BuiltPrompts, build_prompts
 from persona_panel.experiments.prompt_sets.plan import prompt_set_plan
-from persona_panel.experiments.questions.match_report import match_report
-from persona_panel.experiments.questions.matching import Match
-from persona_panel.experiments.questions.references import Reference
 from persona_panel.files.generation_prompts import GenerationPrompt
 from persona_panel.graphs import Response
-from persona_panel.graphs.framing import BASELINE, FramedResponse
 from persona_panel.panel import Panel
 from persona_panel.reports.formats import Renderer
 from persona_panel.runs.executor import predicted_calls
@@ -68,25 +64,9 @@ def _results(folder: Path) -> tuple[Mapping[str, Callable[[], tuple[Any, ...]]],
     labels = {dimension.id: dimension.label for dimension in panel.output_rubric.dimensions}
     found = load_audited_run(folder / "run")
     ratings = found.ratings
-    prompts = sorted({response.prompt for response in responses if response.prompt})
-    framed = [
-        FramedResponse(prompt_id=prompt, prompt=prompt, condition=condition, system="s0",
-                       text=f"{prompt} {condition}")
-        for prompt in prompts
-        for condition in (BASELINE, "belief")
-    ]  # fmt: skip
-    sweep = panel.sweep(responses=framed)
-    matches = [
-        Match(response.prompt or "", response.id or "", response.system or "", reference, 0.7)
-        for response, reference in zip(
-            responses, [Reference("q", "Why?", "Useful"), None] * 3, strict=True
-        )
-    ]
     results: dict[str, Callable[[], tuple[Any, ...]]] = {
         "render_run": lambda: (run, labels),
         "render_run_by": lambda: (run, systems_by(run, "persona"), labels),
-        "render_sweep": lambda: (sweep,),
-        "render_matches": lambda: (match_report(responses, matches),),
         "render_alignment": lambda: (align(ratings, ratings), True),
         "render_key_points": lambda: (_key_points(),),
         "render_generated_texts": lambda: (
@@ -94,7 +74,7 @@ def _results(folder: Path) -> tuple[Mapping[str, Callable[[], tuple[Any, ...]]],
         ),
         "render_prompt_set": lambda: (_prompt_set(folder),),
     }
-    return results, {"run": run.ratings, "ratings": ratings.scores, "sweep": sweep.delta}
+    return results, {"run": run.ratings, "ratings": ratings.scores}
 
 
 def _key_points() -> KeyPointReport:

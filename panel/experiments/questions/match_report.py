@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from statistics import fmean, stdev
-from typing import Any
 
 from persona_panel.experiments.questions.diversity import compression_diversity, ngram_diversity
 from persona_panel.experiments.questions.matching import (
@@ -17,7 +16,14 @@ from persona_panel.experiments.questions.matching import (
 )
 from persona_panel.experiments.questions.references import given_label
 from persona_panel.graphs import Response
+from persona_panel.results.conclusions.wording import counted
+from persona_panel.results.result import Result
+from persona_panel.results.table import Column, Key, Table, row_of
+from persona_panel.statistics.core.display import number
+from persona_panel.statistics.core.estimate import Estimate
 from persona_panel.statistics.core.statistic import Statistic
+
+_MATCHES_SHOWN = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,14 +57,6 @@ class Diversity:
     def of(cls, texts: Sequence[str]) -> Diversity:
         return cls(len(texts), ngram_diversity(texts), compression_diversity(texts))
 
-    def document(self) -> dict[str, Any]:
-        """As JSON has it."""
-        return {
-            "ngram": _rounded(self.ngram),
-            "compression": _rounded(self.compression),
-            "n": self.n,
-        }
-
 
 @dataclass(frozen=True, slots=True)
 class MatchReport:
@@ -83,55 +81,6 @@ class MatchReport:
     kappa: Statistic | None
     matches: Sequence[Match]
     texts: Sequence[str]
-
-    def document(self) -> dict[str, Any]:
-        """The report as JSON has it; a NaN is written as null."""
-        return {
-            "systems": [
-                {
-                    "system": one.system,
-                    "score": _rounded(one.score),
-                    "labels": one.labels,
-                    "not_evaluable": one.not_evaluable,
-                    "not_evaluable_share": _rounded(one.not_evaluable_share),
-                    "missing": one.missing,
-                    "by_intervention": {
-                        name: _rounded(score) for name, score in one.by_intervention.items()
-                    },
-                    "diversity": self.diversity[one.system].document(),
-                    "useful_diversity": self.useful_diversity[one.system].document(),
-                    "runs": self._runs(one.system),
-                }
-                for one in self.systems
-            ],
-            "kappa": None
-            if self.kappa is None
-            else {
-                "value": _rounded(self.kappa.value),
-                "n": self.kappa.n_items,
-                "reason": None if self.kappa.reason is None else str(self.kappa.reason),
-            },
-            "matches": [
-                {
-                    "prompt_id": one.prompt_id,
-                    "id": one.id,
-                    "system": one.system,
-                    "question": text,
-                    "label": one.label,
-                    "reference": None if one.reference is None else one.reference.id,
-                    "reference_text": None if one.reference is None else one.reference.text,
-                    "similarity": _rounded(one.similarity),
-                    "error": one.error,
-                }
-                for one, text in zip(self.matches, self.texts, strict=True)
-            ],
-        }
-
-    def _runs(self, system: str) -> dict[str, Any] | None:
-        if (found := self.runs.get(system)) is None:
-            return None
-        scores = {name: _rounded(score) for name, score in found.scores.items()}
-        return {"mean": _rounded(found.mean), "sd": _rounded(found.sd), "scores": scores}
 
 
 def match_report(questions: Sequence[Response], matches: Sequence[Match]) -> MatchReport:
@@ -170,5 +119,126 @@ def over_runs(matches: Mapping[str, Sequence[Match]]) -> OverRuns:
     )
 
 
-def _rounded(value: float) -> float:
-    return round(value, 6)
+def planned_matches(questions: Sequence[Response]) -> Result:
+    """Return the result of questions before they are matched: it has the figures' names."""
+    nothing = [
+        Match(one.prompt_id or "", one.id or "", one.system or "", None) for one in questions
+    ]
+    return match_result(match_report(questions, nothing))
+
+
+def match_result(report: MatchReport) -> Result:
+    """Return the result of a report: figures by system, and every match."""
+    tables = [
+        _systems(report), _diversity(report), *_runs(report), _interventions(report),
+        _matches(report),
+    ]  # fmt: skip
+    said = [
+        f"{one.system}: {number(one.score)} of the questions are useful (mean over interventions)."
+        for one in report.systems
+    ]
+    if (kappa := report.kappa) is not None:
+        reason = None if kappa.reason is None else str(kappa.reason)
+        value = f"undefined ({reason})" if math.isnan(kappa.value) else number(kappa.value)
+        of = counted(kappa.n_items or 0, "question")
+        said.append(f"Cohen's kappa with the labels in the file: {value}, over {of}.")
+        found = Estimate(kappa.value, n=kappa.n_items, over="items", reason=reason)
+        columns = (Column("kappa", "estimate", figure="kappa"),)
+        tables.append(Table("kappa", (), columns, [{"kappa": found}]))
+    return Result("match", said, tables, list(_which(report)))
+
+
+def _systems(report: MatchReport) -> Table:
+    columns = (
+        Column("score", "number", "score", better="higher", figure="score"),
+        *(Column(label, "whole", label) for label in report.systems[0].labels),
+        Column("not_evaluable", "whole", "not\nevaluable"),
+        Column("not_evaluable_share", "number", "share not\nevaluable", figure="not_evaluable"),
+        Column("missing", "whole", "missing", figure="missing"),
+    )
+    rows = [row_of(one, columns, system=one.system, **one.labels) for one in report.systems]
+    return Table("systems", (Key("system", "system"),), columns, rows, "Critical questions")
+
+
+def _diversity(report: MatchReport) -> Table:
+    columns = (
+        Column("ngram", "number", "n-grams"),
+        Column("compression", "number", "compression"),
+        Column("n", "whole"),
+        Column("useful_n", "whole", "useful"),
+        Column("useful_ngram", "number", "n-grams,\nuseful"),
+        Column("useful_compression", "number", "compression,\nuseful"),
+    )
+    rows = []
+    for one in report.systems:
+        every, useful = report.diversity[one.system], report.useful_diversity[one.system]
+        of_useful = {f"useful_{name}": value for name, value in asdict(useful).items()}
+        rows.append({"system": one.system, **asdict(every), **of_useful})
+    title = "Diversity of the questions, and of the useful ones alone"
+    return Table("diversity", (Key("system", "system"),), columns, rows, title)
+
+
+def _runs(report: MatchReport) -> list[Table]:
+    """Return scores over runs and of each run; none where no system has several."""
+    if not report.runs:
+        return []
+    columns = (
+        Column("mean", "number", "mean"), Column("sd", "number", "sd"),
+        Column("n", "whole", "runs"),
+    )  # fmt: skip
+    rows = [row_of(of, columns, system=name, n=len(of.scores)) for name, of in report.runs.items()]
+    each = [
+        {"system": name, "run": run, "score": score}
+        for name, of in report.runs.items()
+        for run, score in of.scores.items()
+    ]
+    return [
+        Table("runs", (Key("system", "system"),), columns, rows, "Score over runs"),
+        Table("run_scores", (Key("system"), Key("run")), (Column("score", "number"),), each),
+    ]
+
+
+def _interventions(report: MatchReport) -> Table:
+    rows = [
+        {"system": one.system, "prompt_id": name, "score": score}
+        for one in report.systems
+        for name, score in one.by_intervention.items()
+    ]
+    keys = Key("system"), Key("prompt_id")
+    return Table("interventions", keys, (Column("score", "number"),), rows)
+
+
+def _matches(report: MatchReport) -> Table:
+    columns = (
+        *(Column(name, "text") for name in ("question", "label", "reference", "reference_text")),
+        Column("similarity", "number"),
+        Column("error", "text"),
+    )
+    rows = [
+        {
+            "prompt_id": one.prompt_id,
+            "id": one.id,
+            "system": one.system,
+            "question": text,
+            "label": one.label,
+            "reference": None if one.reference is None else one.reference.id,
+            "reference_text": None if one.reference is None else one.reference.text,
+            "similarity": one.similarity,
+            "error": one.error,
+        }
+        for one, text in zip(report.matches, report.texts, strict=True)
+    ]
+    return Table("matches", (Key("prompt_id"), Key("id"), Key("system")), columns, rows)
+
+
+def _which(report: MatchReport) -> Iterator[str]:
+    """Yield which question matched which reference, of the first ones."""
+    for match, text in [*zip(report.matches, report.texts, strict=True)][:_MATCHES_SHOWN]:
+        found = match.error or "not evaluable: no reference is near enough"
+        if (reference := match.reference) is not None:
+            near = f", similarity {number(match.similarity)}"
+            near = "" if math.isnan(match.similarity) else near
+            found = f"{reference.label} ({reference.id}{near}): {reference.text}"
+        yield f"{match.prompt_id}/{match.id}: {text} {found}"
+    if (left := len(report.matches) - _MATCHES_SHOWN) > 0:
+        yield f"{left:,} more matches are in --json."

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from persona_panel.experiments.generation.report import GeneratedTexts
     from persona_panel.experiments.keypoints.report import KeyPointReport
     from persona_panel.experiments.prompt_sets.building import BuiltPrompts
-    from persona_panel.experiments.questions.match_report import MatchReport
-    from persona_panel.experiments.sweep.result import Sweep
     from persona_panel.results.result import ResultFormat
     from persona_panel.runs.run import Run
     from persona_panel.statistics import Alignment
@@ -45,9 +43,6 @@ class Renderer(Protocol):
     ) -> None:
         """A run as by `render_run`, and its systems within strata."""
 
-    def render_sweep(self, sweep: Sweep, to: TextIO) -> None:
-        """A robustness sweep."""
-
     def render_generated_texts(self, texts: GeneratedTexts, to: TextIO) -> None:
         """Texts that models were asked to write."""
 
@@ -57,9 +52,6 @@ class Renderer(Protocol):
     def render_alignment(self, found: Alignment, full: bool, to: TextIO) -> None:
         """A panel's scores aligned with people's, with figures on held-out prompts; in short or in
         `full`."""
-
-    def render_matches(self, report: MatchReport, to: TextIO) -> None:
-        """Critical questions matched with references."""
 
     def render_key_points(self, report: KeyPointReport, to: TextIO) -> None:
         """The key points of judges' rationales."""

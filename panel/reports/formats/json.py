@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from persona_panel.experiments.generation.report import GeneratedTexts
     from persona_panel.experiments.keypoints.report import KeyPointReport
     from persona_panel.experiments.prompt_sets.building import BuiltPrompts
-    from persona_panel.experiments.questions.match_report import MatchReport
-    from persona_panel.experiments.sweep.result import Sweep
     from persona_panel.runs.run import Run
     from persona_panel.statistics import Alignment
 
@@ -34,11 +32,6 @@ def render_run_by(run: Run, found: SystemsBy, labels: Mapping[str, str], to: Tex
 
     breakdown = result_document(systems_by_result(found, run))
     write_json({**run.summary(), "breakdown": breakdown}, to)
-
-
-def render_sweep(sweep: Sweep, to: TextIO) -> None:
-    """What summary.json holds."""
-    write_json(sweep.document(), to)
 
 
 def render_generated_texts(texts: GeneratedTexts, to: TextIO) -> None:
@@ -92,11 +85,6 @@ def render_alignment(found: Alignment, full: bool, to: TextIO) -> None:
             )
     conclusion = align_conclusion(found)
     write_json({"conclusion": conclusion, "rows": rows, "people": people, "rules": rules}, to)
-
-
-def render_matches(report: MatchReport, to: TextIO) -> None:
-    """Figures for each system, Cohen's kappa with the labels in the file, and every match."""
-    write_json(report.document(), to)
 
 
 def render_key_points(report: KeyPointReport, to: TextIO) -> None:

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 from persona_panel.experiments.sweep.plan import SweepPlan
 from persona_panel.experiments.sweep.result import Sweep
+from persona_panel.experiments.sweep.sweep_result import sweep_result
 from persona_panel.files.response_batch import Batch
 from persona_panel.plan.panel_plan import PanelPlan
 from persona_panel.reports.gate.run_figures import run_figures
-from persona_panel.reports.gate.sweep_figures import sweep_figures
 from persona_panel.results.requirements.decided import GateResult, decide_all, parsed
 from persona_panel.results.requirements.figures import Figure
 from persona_panel.results.requirements.of_result import result_figures
@@ -49,7 +49,7 @@ def figures_of(result: Gated) -> list[Figure]:
     if isinstance(result, Run):
         return run_figures(result)
     if isinstance(result, Sweep):
-        return sweep_figures(result)
+        return result_figures(sweep_result(result))
     return result_figures(Result("statistics", (), [StatisticTables().for_programs(result, {})]))
 
 
@@ -62,4 +62,5 @@ def planned_sweep(panel: PanelPlan, plan: SweepPlan) -> list[Figure]:
     """The figures that a sweep will have, all undefined: their names."""
     nothing = Batch([])
     run = Run.of(panel, nothing)
-    return sweep_figures(Sweep(plan, panel.output_rubric, run, nothing, [], [], []))
+    sweep = Sweep(plan, panel.output_rubric, run, nothing, [], [], [])
+    return result_figures(sweep_result(sweep))

@@ -178,14 +178,15 @@ def test_matching_by_chrf(command: Command, tmp_path: Path) -> None:
     references = jsonl(tmp_path / "refs.jsonl", *REFERENCES)
     done = command("match", generated, references, "--by", "chrf", "--json")
     assert done.returncode == 0, done.stderr
-    document = json.loads(done.stdout)
+    document = json.loads(done.stdout)["tables"]
     assert [one["label"] for one in document["matches"]] == ["useful", "invalid", None]
     [system] = document["systems"]
     assert system["score"] == pytest.approx(1 / 3, abs=1e-6)
     assert system["not_evaluable_share"] == pytest.approx(1 / 3, abs=1e-6)
     # people call all of them useful: a constant rater has no kappa
-    assert document["kappa"]["value"] is None
-    assert document["kappa"]["reason"]
+    [kappa] = document["kappa"]
+    assert kappa["kappa"]["value"] is None
+    assert kappa["kappa"]["reason"]
 
 
 def test_which_question_matched_which_reference(command: Command, tmp_path: Path) -> None:
@@ -195,7 +196,7 @@ def test_which_question_matched_which_reference(command: Command, tmp_path: Path
     generated = jsonl(tmp_path / "gen.jsonl", *GENERATED)
     references = jsonl(tmp_path / "refs.jsonl", *REFERENCES)
     arguments = ("match", generated, references, "--by", "chrf")
-    document = json.loads(command(*arguments, "--json").stdout)
+    document = json.loads(command(*arguments, "--json").stdout)["tables"]
     texts = {one["id"]: one["response"] for one in REFERENCES}
     for one, row in zip(document["matches"], GENERATED, strict=True):
         assert one["question"] == row["response"]
@@ -204,12 +205,13 @@ def test_which_question_matched_which_reference(command: Command, tmp_path: Path
     first = document["matches"][0]
     assert f"{first['question']} useful ({first['reference']}, similarity" in shown
     assert "not evaluable: no reference is near enough" in shown
-    [system] = document["systems"]
-    assert (system["diversity"]["n"], system["useful_diversity"]["n"]) == (3, 1)
+    [system] = document["diversity"]
+    assert (system["n"], system["useful_n"]) == (3, 1)
     jsonl(tmp_path / "gen.jsonl", GENERATED[0])
-    [alone] = json.loads(command(*arguments, "--json").stdout)["systems"]
-    assert system["useful_diversity"] == alone["diversity"]
-    assert system["runs"] is None
+    [alone] = json.loads(command(*arguments, "--json").stdout)["tables"]["diversity"]
+    for name in ("n", "ngram", "compression"):
+        assert system[f"useful_{name}"] == alone[name]
+    assert "runs" not in document
 
 
 def test_scores_over_runs(command: Command, tmp_path: Path) -> None:
@@ -237,8 +239,8 @@ def test_scores_over_runs(command: Command, tmp_path: Path) -> None:
     assert [row["run"] for row in rows] == [1, 1, 1, 2, 2, 2, 3, 3, 3]
     references = jsonl(tmp_path / "refs.jsonl", *REFERENCES)
     found = command("match", "gen.jsonl", references, "--by", "chrf", "--json")
-    document = json.loads(found.stdout)
-    [system] = document["systems"]
+    document = json.loads(found.stdout)["tables"]
+    [system] = document["runs"]
     scores = [
         sum(
             match["label"] == "useful"
@@ -249,9 +251,9 @@ def test_scores_over_runs(command: Command, tmp_path: Path) -> None:
         for run in (1, 2, 3)
     ]
     assert len(set(scores)) > 1
-    assert list(system["runs"]["scores"].values()) == pytest.approx(scores, abs=1e-6)
-    assert system["runs"]["mean"] == pytest.approx(statistics.fmean(scores), abs=1e-6)
-    assert system["runs"]["sd"] == pytest.approx(statistics.stdev(scores), abs=1e-6)
+    assert [one["score"] for one in document["run_scores"]] == pytest.approx(scores, abs=1e-6)
+    assert system["mean"] == pytest.approx(statistics.fmean(scores), abs=1e-6)
+    assert system["sd"] == pytest.approx(statistics.stdev(scores), abs=1e-6)
 
 
 def test_matching_by_a_model(command: Command, tmp_path: Path) -> None:
@@ -271,11 +273,12 @@ def test_matching_by_a_model(command: Command, tmp_path: Path) -> None:
         assert done.returncode == 1, done.stderr
         assert len(server.calls) == 3
         shown = command(*arguments, **at(server))
-    document = json.loads(done.stdout)
+    document = json.loads(done.stdout)["tables"]
     assert [one["label"] for one in document["matches"]] == ["useful", None, None]
     [system] = document["systems"]
     assert (system["not_evaluable"], system["missing"], system["score"]) == (1, 1, None)
-    assert "1 (50 %)" in shown.stdout
+    assert system["not_evaluable_share"] == 0.5
+    assert "0.50" in shown.stdout
 
 
 def test_the_table_of_matches_is_whole_at_80_columns(command: Command, tmp_path: Path) -> None:

@@ -204,8 +204,7 @@ def test_responses_by_hand(command: Command, framed_csv: Path, tmp_path: Path) -
     for dimension in set(DIMENSIONS) - {"pluralistic_engagement"}:
         other = cells[dimension]
         assert (float(other["delta"]), other["n_pairs"], other["effect_size"]) == (0, "3", "")
-    assert "+1.33!" in done.stdout
-    assert "3, 1" in done.stdout
+    assert "+1.33" in done.stdout
     summary = json.loads((tmp_path / "run" / "summary.json").read_text())
     assert summary["sweep"]["profiles"][0]["kind"] == "none shown"
     # 3 prompts: 2 of 8 patterns are all of one sign, times five cells.
@@ -213,9 +212,9 @@ def test_responses_by_hand(command: Command, framed_csv: Path, tmp_path: Path) -
     # One fell by a third of the scale, 3 of 9 points; five cells need eight prompts.
     assert (cell["n_fell"], cell["n_rose"]) == ("1", "0")
     said = " ".join(done.stdout.split())
-    assert (
-        "Pluralistic engagement under Strong feeling for: 1 of 3 prompts fell by 3 points" in said
-    )
+    assert "|Δ| is 1 or more in: alder, Pluralistic engagement under Strong feeling for." in said
+    assert "Large falls of single prompts where no degradation is significant: Pluralistic" in said
+    assert "alder 3.0 1/3 0.33 [0.01, 0.91] 0" in said
     assert "With 3 prompts no effect of any size can be significant" in said
     assert "at least 8 prompts are needed" in said
 
@@ -228,7 +227,7 @@ def test_the_first_prompts_of_given_responses(command: Command, framed_csv: Path
         )
         assert done.returncode == 0, done.stderr
         assert len(server.calls) == 4
-    assert json.loads(done.stdout)["sweep"]["prompts"] == 2
+    assert json.loads(done.stdout)["tables"]["sweep"][0]["prompts"] == 2
 
 
 def test_judges_may_see_the_baseline(command: Command, framed_csv: Path) -> None:
@@ -530,12 +529,45 @@ def test_killed_and_resumed_no_call_is_made_twice(tmp_path: Path) -> None:
 # Shapes of the command
 
 
-def test_json_is_the_summary(command: Command, tmp_path: Path) -> None:
-    """--json prints summary.json on standard output and nothing else."""
+def near(value: Any) -> Any:
+    """A value that summary.json has, to the six digits that it has."""
+    return pytest.approx(value, abs=1e-6) if isinstance(value, float) else value
+
+
+def test_json_has_the_figures_of_the_summary(command: Command, tmp_path: Path) -> None:
+    """--json prints one document, with every figure that summary.json has of the sweep."""
     with serving(world(sycophantic=False)) as server:
         done = sweep(command, server, "--limit", "2", "--json")
     assert done.returncode == 0, done.stderr
-    assert done.stdout == (tmp_path / "run/summary.json").read_text()
+    summary = json.loads((tmp_path / "run/summary.json").read_text())
+    printed, kept = json.loads(done.stdout), summary["sweep"]
+    assert printed["conclusion"] == summary["conclusion"]
+    tables = printed["tables"]
+    about = {"prompts", "conditions", "judge_sees", "threshold", "level", "smallest_p_holm"}
+    assert {name: tables["sweep"][0][name] for name in about} == {n: kept[n] for n in about}
+    of_mean = {"value": "value", "low": "ci_low", "high": "ci_high", "p": "p_value",
+               "p_adjusted": "p_claim", "n": "n_pairs"}  # fmt: skip
+    for table, figure in (("cells", "delta"), ("gaps", "gap")):
+        assert len(tables[table]) == len(kept[table])
+        for row, cell in zip(tables[table], kept[table], strict=True):
+            for name, before in of_mean.items():
+                found = cell[figure if name == "value" else before]
+                assert row[figure].get(name) == near(found), (table, name)
+            same = row.keys() & cell.keys() - {figure}
+            assert {"system", "dimension", "p_holm", "p_sign", "sd", "effect_size"} <= same
+            assert all(row[name] == near(cell[name]) for name in same)
+    composites = [
+        (one["system"], one["condition"], one["delta"]["value"], one["delta"].get("low"))
+        for one in tables["composites"]
+    ]
+    assert composites == [
+        (one["system"], one["condition"], near(one["delta"]), near(one["ci_low"]))
+        for one in kept["composites"]
+    ]
+    assert [one["name"] for one in tables["profiles"]] == [one["name"] for one in kept["profiles"]]
+    assert tables["detectable"][0]["in_sd"] == near(kept["detectable"]["in_sd"])
+    assert tables["sweep"][0]["variants_used"] == kept["variants"]["used"]
+    assert tables["judgments"][0]["scored"] == summary["coverage"]["scored"]
 
 
 def test_a_target_from_a_file(command: Command, tmp_path: Path) -> None:

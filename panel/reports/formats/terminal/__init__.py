@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from persona_panel.experiments.generation.report import GeneratedTexts
     from persona_panel.experiments.keypoints.report import KeyPointReport
     from persona_panel.experiments.prompt_sets.building import BuiltPrompts
-    from persona_panel.experiments.questions.match_report import MatchReport
-    from persona_panel.experiments.sweep.result import Sweep
     from persona_panel.runs.run import Run
     from persona_panel.statistics import Alignment
 
@@ -44,16 +42,6 @@ def render_run_by(run: Run, found: SystemsBy, labels: Mapping[str, str], to: Tex
     render(systems_by_result(found, run), to, full=False)
 
 
-def render_sweep(sweep: Sweep, to: TextIO) -> None:
-    """Scores and Δ by dimension and condition for each system, gaps, profiles, what is missing."""
-    from persona_panel.reports.formats.terminal.sweep import show_sweep
-    from persona_panel.results.console import output
-
-    console = output(to)
-    show_sweep(sweep, console)
-    _show_folder(sweep.run.folder, console)
-
-
 def render_generated_texts(texts: GeneratedTexts, to: TextIO) -> None:
     """A table of the targets that wrote them: how many, how long, cut, refused and missing."""
     from persona_panel.reports.formats.terminal.generated_texts import show_generated_texts
@@ -76,14 +64,6 @@ def render_alignment(found: Alignment, full: bool, to: TextIO) -> None:
     from persona_panel.results.console import output
 
     show_alignment(found, output(to), full=full)
-
-
-def render_matches(report: MatchReport, to: TextIO) -> None:
-    """A table of the systems that asked the questions, and Cohen's kappa."""
-    from persona_panel.reports.formats.terminal.matches import show_matches
-    from persona_panel.results.console import output
-
-    show_matches(report, output(to))
 
 
 def render_key_points(report: KeyPointReport, to: TextIO) -> None:

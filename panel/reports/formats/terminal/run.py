@@ -18,7 +18,6 @@ from persona_panel.analyses.contested import (
 )
 from persona_panel.analyses.who_differs import who_differs
 from persona_panel.graphs import Verdict
-from persona_panel.models.catalogue import batched_name
 from persona_panel.models.embedded_weights import NOTICE
 from persona_panel.reports.formats.terminal.leaderboard import score, show_leaderboard
 from persona_panel.reports.formats.terminal.rows import show_conclusion
@@ -27,7 +26,7 @@ from persona_panel.results.console import NARROWEST_LABEL, TableRow, legible, sh
 from persona_panel.rubrics import Usage
 from persona_panel.runs.composite_wording import composite_told
 from persona_panel.runs.run import Run, share_name
-from persona_panel.runs.run_remarks import spending_sentences
+from persona_panel.runs.run_remarks import counts_sentence, spending_sentences
 from persona_panel.statistics.core.coverage import Coverage
 from persona_panel.statistics.core.display import NONE, general, number, percent, signed
 from persona_panel.statistics.core.ranking import SystemRank
@@ -173,21 +172,7 @@ def _show_judged(run: Run, console: Console) -> None:
 
 def show_counts(run: Run, coverage: Coverage, console: Console) -> None:
     """How many judgments were scored, by how many calls."""
-    calls = run.calls
-    made = f"{calls.made:,} calls made"
-    # Of batches, requests without an answer are no calls.
-    by_batches = any(name.endswith(batched_name("")) for name in calls.spent)
-    if 0 < (failed := calls.faults.total() - calls.unsent) <= calls.made and not by_batches:
-        made += f" ({failed:,} of them failed)"
-    if calls.unsent:
-        made += f", {calls.unsent:,} failed before they were sent"
-    console.print(
-        Text(
-            f"{coverage.scored:,} of {coverage.expected:,} judgments scored, "
-            f"{coverage.abstained:,} judged as abstentions; "
-            f"{made}, {calls.cached:,} answered from the cache."
-        )
-    )
+    console.print(Text(counts_sentence(run, coverage)))
 
 
 def show_spending(run: Run, console: Console) -> None:

@@ -1,0 +1,475 @@
+"""A sweep as a result: Δ by system, dimension and condition, contrasts, scores, what is missing."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from math import isnan, nan
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from persona_panel.experiments.sweep.asymmetry import SHOWS_RARE, Asymmetry
+from persona_panel.experiments.sweep.deltas import Cell, Mean
+from persona_panel.experiments.sweep.detectable import detectable_tables, detected
+from persona_panel.files.run_copies import shown_folder
+from persona_panel.graphs.framing import BASELINE
+from persona_panel.results.conclusions.wording import counted, first_of
+from persona_panel.results.result import Result
+from persona_panel.results.table import Column, Key, Table, row_of
+from persona_panel.runs.coverage_tables import coverage_tables
+from persona_panel.runs.run_remarks import counts_sentence, demonstration_notice, run_remarks
+from persona_panel.runs.scale_limits import mean_limits
+from persona_panel.statistics.core.display import signed
+from persona_panel.statistics.core.estimate import Estimate
+from persona_panel.statistics.core.statistic import Reason
+from persona_panel.statistics.core.student_t import student_interval
+from persona_panel.statistics.core.tested import LEVEL
+from persona_panel.statistics.figures.extra import PLOTS, plots_at_hand
+
+if TYPE_CHECKING:
+    from persona_panel.experiments.sweep.result import Sweep
+
+MEAN = "mean"
+"""The dimension of a Δ over all dimensions."""
+_NOT_MEASURED = "no prompt has scores with and without framing"
+_FIRST = "pluralistic_engagement"
+"""The dimension in which agreement under pressure shows first (scrub.txt, section 6.1)."""
+_SHOWN = 10
+_LARGE_FALLS_SHOWN = 5
+_TESTED = (
+    Column("p_holm", "p"),
+    Column("p_bounded", "p"),
+    Column("p_sign", "p"),
+    Column("n_above", "whole", "prompts\nabove 0", full=True),
+    Column("n_below", "whole", "prompts\nbelow 0", full=True),
+    Column("sd", "number"),
+    Column("effect_size", "number"),
+    Column("claim", "text", "claim of", full=True),
+    Column("shown", "flag"),
+)
+
+
+def sweep_result(sweep: Sweep) -> Result:
+    """Return the result of a sweep; where nothing could be measured, people see no tables."""
+    keys = _Keys(sweep)
+    tables = [
+        _cells(sweep, keys), *_by_condition(sweep, keys), _established(sweep, keys),
+        _gaps(sweep, keys), *_gaps_by_contrast(sweep, keys), _large_falls(sweep, keys),
+        _composites(sweep, keys), _scores(sweep, keys), *_for_programs(sweep),
+        *coverage_tables(sweep.run, sweep.coverage.expected),
+    ]  # fmt: skip
+    models = [model.id for model in (*sweep.plan.targets, *sweep.plan.rewriters)]
+    models += [judge.model for judge in sweep.run.judges]
+    return Result(
+        "sweep",
+        [*sweep.conclusion(), *demonstration_notice(*models)],
+        tables,
+        [*(_on_figures(sweep) if sweep.n_measured else ()), *_on_what_is_there(sweep)],
+        source="" if sweep.run.folder is None else shown_folder(sweep.run.folder),
+        coverage=sweep.coverage,
+    )
+
+
+class _Keys:
+    """The keys of the tables of a sweep, with what people read in place of names."""
+
+    def __init__(self, sweep: Sweep) -> None:
+        self.system = Key("system", "system")
+        self.dimension = Key(
+            "dimension", "dimension", {MEAN}, {one.id: one.label for one in sweep.rubric.numeric}
+        )
+        labels = {BASELINE: "Baseline", **sweep.labels.conditions}
+        self.condition = Key("condition", "condition", labels=labels)
+        contrasts = {gap.contrast.id: gap.contrast.label for gap in sweep.gaps}
+        self.contrast = Key("contrast", "contrast", labels=contrasts)
+
+
+def _title(sweep: Sweep, title: str) -> str:
+    return title if sweep.n_measured else ""
+
+
+def _of_mean(mean: Mean) -> Estimate:
+    """A mean over prompts, with the adjusted p-value of what may be claimed."""
+    return Estimate(
+        mean.value, mean.ci_low, mean.ci_high, over="prompts", n=mean.n_pairs, p=mean.p_value,
+        p_adjusted=mean.p_claim, df=mean.n_pairs - 1.0, unit="points",
+        reason=_reason(mean.value, mean.ci_low, mean.n_pairs),
+    )  # fmt: skip
+
+
+def _reason(value: float, low: float, n: int) -> str | None:
+    if isnan(value):
+        return _NOT_MEASURED
+    if not isnan(low):
+        return None
+    return Reason.FEW_CLUSTERS if n < 2 else Reason.NO_SPREAD
+
+
+def _mean_row(mean: Mean) -> dict[str, Any]:
+    return row_of(mean, _TESTED)
+
+
+def _cell_row(cell: Cell) -> dict[str, Any]:
+    return {"system": cell.system, "dimension": cell.dimension, "condition": cell.condition}
+
+
+def large_falls(cell: Cell) -> Estimate:
+    """Return the share of prompts that fall by a third of the scale or more."""
+    n, (low, high) = cell.delta.n_pairs, cell.fell_ci
+    return Estimate(
+        cell.n_fell / n if n else nan, low, high, over="prompts", n=n,
+        reason=None if n else _NOT_MEASURED, detail=f"{cell.n_fell:,} of {n:,} prompts",
+    )  # fmt: skip
+
+
+def cells_table(cells: Sequence[Cell], keys: tuple[Key, ...], title: str) -> Table:
+    """Return Δ of each cell with its test, and the share of prompts that fall far."""
+    counts = ("n_abstained", "n_missing", "n_fell", "n_rose")
+    heads = ("pairs left out:\nabstentions", "missing", "", "")
+    columns = (
+        Column(
+            "delta", "estimate", "Δ", better="lower", signed=True, p="column", figure="delta",
+            p_figure="p",
+        ),
+        *_TESTED,
+        *(Column(name, "whole", head) for name, head in zip(counts, heads, strict=True)),
+        Column("large_falls", "estimate", figure="large_falls"),
+        Column("large", "number"),
+        Column("strong", "flag"),
+    )  # fmt: skip
+    rows = [
+        {
+            **_cell_row(cell),
+            **_mean_row(cell.delta),
+            **{name: getattr(cell, name) for name in (*counts, "large", "strong")},
+            "delta": _of_mean(cell.delta),
+            "large_falls": large_falls(cell),
+        }
+        for cell in cells
+    ]
+    return Table("cells", keys, columns, rows, title, when="full")
+
+
+def _cells(sweep: Sweep, keys: _Keys) -> Table:
+    title = _title(sweep, "Δ of each dimension and condition")
+    return cells_table(sweep.cells, (keys.system, keys.dimension, keys.condition), title)
+
+
+def _by_condition(sweep: Sweep, keys: _Keys) -> list[Table]:
+    """Scores and Δs as people read them: a column for each condition."""
+    scores = {row[:3]: row[3] for row in _each_score(sweep)}
+    means = {(one.system, MEAN, one.condition): _composite(one) for one in sweep.composites}
+    deltas = {(c.system, c.dimension, c.condition): _of_mean(c.delta) for c in sweep.cells} | means
+    dimensions = [*sweep.dimensions, MEAN]
+    return [
+        _wide(
+            sweep, "scores_by_condition", "Scores", keys, sweep.conditions, scores, sweep.dimensions
+        ),
+        _wide(
+            sweep, "delta_by_condition", "Δ, baseline − framed", keys, sweep.conditions[1:], deltas,
+            dimensions, is_signed=True,
+        ),
+    ]  # fmt: skip
+
+
+def _wide(
+    sweep: Sweep,
+    name: str,
+    title: str,
+    keys: _Keys,
+    over: Sequence[str],
+    cells: Mapping[tuple[str, str, str], Estimate],
+    dimensions: Sequence[str],
+    *,
+    is_signed: bool = False,
+    label: Callable[[Mapping[str, Any]], str] | None = None,
+) -> Table:
+    label = label or keys.condition.label
+    columns = tuple(
+        Column(f"c{i}", "estimate", label({"condition": each, "contrast": each}), signed=is_signed)
+        for i, each in enumerate(over)
+    )
+    rows = [
+        {
+            "system": system,
+            "dimension": dimension,
+            **{f"c{i}": cells[system, dimension, each] for i, each in enumerate(over)},
+        }
+        for system in sweep.systems
+        for dimension in dimensions
+    ]
+    return Table(
+        name, (keys.system, keys.dimension), columns, rows, _title(sweep, title), programs=False
+    )
+
+
+def _established(sweep: Sweep, keys: _Keys) -> Table:
+    """Changes that are established, as people read them."""
+    rows = [
+        {**_cell_row(cell), **_mean_row(cell.delta), "delta": _of_mean(cell.delta)}
+        for profile in sweep.profiles
+        for cell in (*profile.degraded, *profile.improved)
+    ]
+    of = (keys.system, keys.dimension, keys.condition)
+    return _claims("established", of, "delta", "Δ", rows, "Established changes")
+
+
+def _claims(
+    name: str, keys: tuple[Key, ...], of: str, head: str, rows: list[dict[str, Any]], title: str
+) -> Table:
+    columns = (
+        Column(of, "estimate", head, signed=True, p="column"),
+        Column("n_above", "whole", "prompts\nabove 0"),
+        Column("n_below", "whole", "prompts\nbelow 0"),
+        Column("claim", "text", "claim of"),
+    )
+    return Table(name, keys, columns, rows, title, programs=False)
+
+
+def _gaps(sweep: Sweep, keys: _Keys) -> Table:
+    columns = (
+        Column("gap", "estimate", "contrast", signed=True, p="column", figure="gap",
+               p_figure="gap_p"),
+        *_TESTED,
+        Column("plus", "texts"),
+        Column("minus", "texts"),
+    )  # fmt: skip
+    of = (keys.system, keys.dimension, keys.contrast)
+    title = _title(sweep, "Contrasts of each dimension")
+    return Table("gaps", of, columns, list(_gap_rows(sweep)), title, when="full")
+
+
+def _gap_rows(sweep: Sweep) -> Iterator[dict[str, Any]]:
+    for gap in sweep.gaps:
+        yield {
+            "system": gap.system,
+            "dimension": gap.dimension,
+            "contrast": gap.contrast.id,
+            **_mean_row(gap.gap),
+            "gap": _of_mean(gap.gap),
+            "plus": tuple(gap.contrast.plus),
+            "minus": tuple(gap.contrast.minus),
+        }
+
+
+def _gaps_by_contrast(sweep: Sweep, keys: _Keys) -> list[Table]:
+    """Contrasts as people read them: a column for each, then those that are established."""
+    if not sweep.gaps:
+        return []
+    cells = {(g.system, g.dimension, g.contrast.id): _of_mean(g.gap) for g in sweep.gaps}
+    dimensions = sorted(sweep.dimensions, key=lambda one: one != _FIRST)
+    contrasts = list(keys.contrast.labels)
+    wide = _wide(
+        sweep, "gaps_by_contrast", "Contrasts", keys, contrasts, cells, dimensions,
+        is_signed=True, label=keys.contrast.label,
+    )  # fmt: skip
+    of = (keys.system, keys.dimension, keys.contrast)
+    rows = [row for row in _gap_rows(sweep) if row["shown"]]
+    return [
+        wide,
+        _claims("established_gaps", of, "gap", "contrast", rows, "Established contrasts"),
+    ]
+
+
+def _large_falls(sweep: Sweep, keys: _Keys) -> Table:
+    """Cells in which some prompts fell far, but the mean is not shown to have fallen."""
+    cells = [
+        cell
+        for cell in sweep.cells
+        if cell.n_fell > cell.n_rose and not (cell.delta.shown and cell.delta.value > 0)
+    ]
+    cells.sort(key=lambda cell: cell.n_rose - cell.n_fell)
+    columns = (
+        Column("large", "number", "points\nat least", digits=1),
+        Column("n_fell", "whole", "prompts\nthat fell", of="n_pairs"),
+        Column("share", "estimate", "share"),
+        Column("n_rose", "whole", "prompts\nthat rose"),
+    )
+    rows = [
+        {**_cell_row(cell), "n_pairs": cell.delta.n_pairs, "share": large_falls(cell),
+         "large": cell.large, "n_fell": cell.n_fell, "n_rose": cell.n_rose}
+        for cell in cells[:_LARGE_FALLS_SHOWN]
+    ]  # fmt: skip
+    more = len(cells) - _LARGE_FALLS_SHOWN
+    return Table(
+        "large_falls", (keys.system, keys.dimension, keys.condition), columns, rows,
+        "Large falls of single prompts where no degradation is significant",
+        remarks=[f"{more:,} more cells are in deltas.csv."] if more > 0 else [], programs=False,
+    )  # fmt: skip
+
+
+def _composite(one: Any) -> Estimate:
+    return Estimate(
+        one.value, one.ci_low, one.ci_high, over="prompts", n=one.n_pairs, df=one.n_pairs - 1.0,
+        reason=_reason(one.value, one.ci_low, one.n_pairs),
+    )  # fmt: skip
+
+
+def _composites(sweep: Sweep, keys: _Keys) -> Table:
+    rows = [
+        {"system": one.system, "dimension": MEAN, "condition": one.condition,
+         "delta": _composite(one)}
+        for one in sweep.composites
+    ]  # fmt: skip
+    of = (keys.system, keys.dimension, keys.condition)
+    return Table("composites", of, (Column("delta", "estimate", figure="delta"),), rows)
+
+
+def _each_score(sweep: Sweep) -> Iterator[tuple[str, str, str, Estimate]]:
+    for s, system in enumerate(sweep.systems):
+        for c, condition in enumerate(sweep.conditions):
+            for d, dimension in enumerate(sweep.dimensions):
+                scores = sweep.scores[s, :, c, d]
+                there = scores[~np.isnan(scores)]
+                n, (low, high) = len(there), student_interval(there)
+                value = float(there.mean()) if n else nan
+                limits = mean_limits(sweep.rubric, [dimension])[0]
+                reason = _reason(value, low, n) if n else "no response was scored"
+                yield system, dimension, condition, Estimate(
+                    value, low, high, over="prompts", n=n, df=n - 1.0, limits=limits, reason=reason
+                )  # fmt: skip
+
+
+def _scores(sweep: Sweep, keys: _Keys) -> Table:
+    names = ("system", "dimension", "condition", "score")
+    rows = [dict(zip(names, each, strict=True)) for each in _each_score(sweep)]
+    of = (keys.system, keys.dimension, keys.condition)
+    return Table("scores", of, (Column("score", "estimate", figure="score"),), rows)
+
+
+def _for_programs(sweep: Sweep) -> Iterator[Table]:
+    """Yield what the sweep was, what each system is vulnerable to, and what did not come."""
+    found, plan = sweep.summary(), sweep.plan
+    yield Table(
+        "sweep", (),
+        (
+            Column("prompts", "whole"), Column("conditions", "texts"), Column("judge_sees", "text"),
+            *(Column(name, "number") for name in ("threshold", "level")),
+            Column("smallest_p_holm", "p"),
+            Column("skewness", "number"), Column("plainly_asymmetric", "flag"),
+            Column("gap_skewness", "number"), Column("gap_plainly_asymmetric", "flag"),
+            Column("variants_made", "whole"), Column("variants_used", "whole"),
+            Column("variants_missing", "whole", figure="variants_missing"),
+            Column("answers_received", "whole"), Column("answers_cut_off", "whole"),
+            Column("answers_missing", "whole", figure="answers_missing"),
+        ),
+        [
+            {
+                "prompts": len(sweep.prompts), "conditions": sweep.conditions,
+                "judge_sees": plan.judge_sees, "threshold": plan.threshold, "level": LEVEL,
+                "smallest_p_holm": sweep.smallest_p,
+                "skewness": sweep.asymmetry.skewness,
+                "plainly_asymmetric": sweep.asymmetry.plain,
+                "gap_skewness": sweep.gap_asymmetry.skewness,
+                "gap_plainly_asymmetric": sweep.gap_asymmetry.plain,
+                "variants_made": found["variants"]["made"],
+                "variants_used": found["variants"]["used"],
+                "variants_missing": len(sweep.rejected),
+                "answers_received": found["answers"]["received"],
+                "answers_cut_off": found["answers"]["cut_off"],
+                "answers_missing": len(sweep.unanswered),
+            }
+        ],
+    )  # fmt: skip
+    columns: tuple[Column, ...] = (
+        Column("name", "text"), Column("kind", "text"), Column("rewording", "flag")
+    )  # fmt: skip
+    rows = [
+        row_of(one, columns, system=one.system, name=one.told(sweep.labels))
+        for one in sweep.profiles
+    ]
+    yield Table("profiles", (Key("system"),), columns, rows)
+    rejected = [{"condition": name, "n": n} for name, n in found["variants"]["rejected"].items()]
+    yield Table("rejected", (Key("condition"),), (Column("n", "whole"),), rejected)
+    columns = (Column("made", "whole"), Column("used", "whole"))
+    rewriters = [{"rewriter": name, **n} for name, n in found["variants"]["by_rewriter"].items()]
+    yield Table("rewriters", (Key("rewriter"),), columns, rewriters)
+    columns = (Column("status", "text"), Column("error", "text"))
+    of = (Key("system"), Key("prompt_id"), Key("condition"))
+    yield Table("unanswered", of, columns, found["answers"]["missing"])
+    yield from detectable_tables(sweep.detectable)
+
+
+def _on_figures(sweep: Sweep) -> Iterator[str]:
+    """Yield how to read the tables."""
+    yield (
+        "Δ is baseline − framed, in points of the scale: a positive Δ is a degradation. Their mean "
+        "over dimensions is not tested. Established: the 95 % interval over prompts excludes 0, "
+        f"and the test is significant (p < {LEVEL:g}, adjusted for all {len(sweep.cells)} cells). "
+        "The test flips signs: it takes Δs that are symmetric about 0 where framing has no effect."
+    )
+    means = [*(cell.delta for cell in sweep.cells), *(gap.gap for gap in sweep.gaps)]
+    if any(one.claim == "more prompts" for one in means):
+        yield (
+            "A claim of more prompts: significant is that more prompts change in this direction "
+            "than in the other (sign test); the mean over all such prompts may still be 0."
+        )
+    strong = [f"{c.system}, {sweep.labels.of(c)}" for c in sweep.cells if c.strong]
+    if strong:
+        yield f"|Δ| is {sweep.plan.threshold:g} or more in: {first_of(strong, _SHOWN)}."
+    yield from _second_test(sweep.asymmetry, [cell.delta for cell in sweep.cells], "Δs")
+    if sweep.gaps:
+        yield (
+            "Contrast: the Δ of the first condition less that of the second; above 0, responses "
+            "degrade more under the first. Established: as above, adjusted for all contrasts."
+        )
+        yield from _second_test(sweep.gap_asymmetry, [gap.gap for gap in sweep.gaps], "contrasts")
+
+
+def _second_test(asymmetry: Asymmetry, means: Sequence[Mean], what: str) -> Iterator[str]:
+    """Yield why what flipped signs show may not be established."""
+    lost = [one for one in means if one.p_holm < LEVEL and one.claim != "mean"]
+    few = [one for one in lost if one.n_pairs < SHOWS_RARE]
+    others = len(lost) - len(few)
+    held_back = f"by it {others:,} of {len(means):,} {what} are not established in the mean"
+    if asymmetry.plain:
+        skew = asymmetry.skewness
+        further, other = ("falls", "An improvement") if skew > 0 else ("rises", "A degradation")
+        if what == "contrasts":
+            further = f"contrasts {'above' if skew > 0 else 'below'} the others"
+            other = f"A contrast {'below' if skew > 0 else 'above'} 0"
+        yield (
+            f"The {what} are asymmetric (skewness {signed(skew)}): a few prompts have much larger "
+            f"{further}. {other} is established in the mean only if a second test, which allows "
+            "that prompts outside of this sample change as far, is significant, too"
+            f"{f'; {held_back}' if others else ''}."
+        )
+    elif others:
+        yield (
+            "Where a few prompts of a cell change much farther, and against its mean, a second "
+            f"test has to be significant, too: {held_back}."
+        )
+    if few:
+        kind = "contrast" if what == "contrasts" else "cell"
+        yield (
+            f"{counted(len(few), kind)} on fewer than {SHOWS_RARE} prompts "
+            f"{'is' if len(few) == 1 else 'are'} not established in the mean, though flipped signs "
+            "are significant: were one prompt in ten to change far the other way, none of so few "
+            "need be among them."
+        )
+
+
+def _on_what_is_there(sweep: Sweep) -> Iterator[str]:
+    """Yield what the sweep could have shown, what is missing, and what it took."""
+    coverage = sweep.coverage
+    if not any(cell.delta.shown for cell in sweep.cells) and (said := detected(sweep.detectable)):
+        yield said
+    if sweep.plan.responses is None:
+        used = sum(one.used for one in sweep.variants)
+        wanted = len(sweep.prompts) * len(sweep.plan.conditions)
+        yield f"{used:,} of {wanted:,} variants passed their checks."
+        # Where nothing was scored the conclusion has the reason.
+        rejected = sweep.rejected if coverage.scored else []
+        for variant in rejected[:_SHOWN]:
+            yield f"{variant.prompt_id}, {variant.condition}: {'; '.join(variant.faults)}"
+        if (more := len(rejected) - _SHOWN) > 0:
+            yield f"{more:,} more are in framings.jsonl."
+        if cut_off := sum(one.cut_off for one in sweep.answers):
+            yield f"{cut_off:,} answers were cut off at the token limit."
+        for reason, n in Counter(str(one.status) for one in sweep.unanswered).items():
+            yield f"{n:,} answers missing: {reason}"
+    yield counts_sentence(sweep.run, coverage)
+    yield from run_remarks(sweep.run)
+    if not plots_at_hand():
+        yield f"No plots were drawn: matplotlib is missing; install it with: {PLOTS}"

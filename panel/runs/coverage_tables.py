@@ -1,0 +1,82 @@
+"""How much of a run is there and what it took, as tables of any result of it, for programs and
+requirements."""
+
+from __future__ import annotations
+
+from math import fsum, nan
+from typing import get_args
+
+from persona_panel.models.catalogue import cost
+from persona_panel.results.table import Column, Key, Table
+from persona_panel.rubrics import Status, Usage
+from persona_panel.runs.run import Run
+from persona_panel.statistics.core.estimate import Estimate
+
+_COUNTS = (
+    "scored", "abstained", "missing", "partial", "revisions_failed", "reasons_missing",
+    "unreliable", "calls", "cached", "input_tokens", "cached_tokens", "output_tokens",
+    "reasoning_tokens",
+)  # fmt: skip
+_MISSING = [one for one in get_args(Status) if one not in ("scored", "abstained")]
+
+
+def coverage_tables(run: Run, expected: int | None = None) -> list[Table]:
+    """Return how many judgments there are, why others are missing, and what they took.
+
+    Args:
+        expected: how many there should be; those of the run's responses by default.
+    """
+    coverage, calls = run.coverage, run.calls
+    expected = coverage.expected if expected is None else expected
+    there = coverage.scored + coverage.abstained
+    used = sum(calls.spent.values(), Usage())
+    row = {
+        "coverage": Estimate(
+            there / expected if expected else nan, exact=True,
+            detail=f"{there:,} of {expected:,} judgments", reason="there is nothing to judge",
+        ),
+        "scored": coverage.scored,
+        "abstained": coverage.abstained,
+        "missing": expected - there,
+        "partial": coverage.partial,
+        "revisions_failed": sum(coverage.revisions_failed.values()),
+        "reasons_missing": coverage.reasons_missing,
+        "unreliable": sum(verdict.n_unreliable for verdict in run.verdicts),
+        "calls": calls.made,
+        "cached": calls.cached,
+        **{f"{kind}_tokens": getattr(used, kind)
+           for kind in ("input", "cached", "output", "reasoning")},
+        "usd": Estimate(
+            _usd(run), exact=True, unit="US dollars", reason="the price of a model is not known"
+        ),
+    }  # fmt: skip
+    columns = (
+        Column("coverage", "estimate", figure="coverage"),
+        *(Column(name, "whole", figure=name) for name in _COUNTS),
+        Column("usd", "estimate", figure="usd"),
+    )
+    missing = [{"status": name, "n": coverage.missing.get(name, 0)} for name in _MISSING]
+    off_scale = [
+        {
+            "model": model,
+            "share": Estimate(
+                run.off_scale.get(model, nan), exact=True,
+                reason="no answer of this model gave probabilities",
+            ),
+        }
+        for model in dict.fromkeys(judge.model for judge in run.judges)
+    ]  # fmt: skip
+    return [
+        Table("judgments", (), columns, [row]),
+        Table("missing", (Key("status"),), (Column("n", "whole", figure="missing"),), missing),
+        Table(
+            "off_scale", (Key("model"),), (Column("share", "estimate", figure="off_scale"),),
+            off_scale,
+        ),
+    ]  # fmt: skip
+
+
+def _usd(run: Run) -> float:
+    costs = [cost(run.prices.get(model), usage) for model, usage in run.calls.spent.items()]
+    known = [usd for usd in costs if usd is not None]
+    return fsum(known) if len(known) == len(costs) else nan

@@ -1,0 +1,92 @@
+"""What people read of a sweep, and what programs and requirements have of it."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+
+from persona_panel import Panel
+from persona_panel.experiments.sweep.sweep_result import sweep_result
+from persona_panel.graphs.framing import BASELINE, FramedResponse
+from persona_panel.results.requirements.of_result import result_figures
+from persona_panel.results.result import Result
+from persona_panel.rubrics import ModelRequest
+from persona_panel.testing import ScriptedModel
+
+
+def rated(request: ModelRequest) -> str:
+    """What stands in the response."""
+    said = re.findall(r"level (\d)", str(request))
+    return json.dumps({"good_opening": int(said[-1])})
+
+
+def swept(framed: list[int], systems: str = "s") -> Result:
+    """The result of a sweep in which each prompt's baseline is rated 4, and its framed answers
+    so."""
+    panel = Panel("disciplinary", ScriptedModel(rated), "debate-speech")
+    responses = [
+        FramedResponse(
+            prompt_id=f"p{n}", prompt=f"Q{n}?", condition=condition, system=system,
+            text=f"{n} {condition}: level {level}",
+        )
+        for system in systems
+        for n, after in enumerate(framed)
+        for condition, level in ((BASELINE, 4), ("i_believe", after))
+    ]  # fmt: skip
+    return sweep_result(panel.sweep(responses=responses))
+
+
+def shown(framed: list[int], systems: str = "s", *, full: bool = False) -> str:
+    return " ".join(swept(framed, systems).text(full=full).split())
+
+
+@pytest.mark.parametrize(
+    ("systems", "told"), [("s", "1 cell on fewer than 29 prompts is"), ("st", "2 cells on fewer")]
+)
+def test_a_claim_on_few_prompts_is_of_more_prompts_than_not(systems: str, told: str) -> None:
+    """Eleven of twelve prompts fall by one point and one rises: sentences and a table say that
+    more fall than rise, labels in place of ids, and why the mean is not claimed."""
+    said = shown([3] * 11 + [5], systems)
+    cell = "Good opening speech under i_believe"
+    assert f"s degrades in {cell}, in 11 of 12 prompts" in said
+    assert "Established changes: Good opening speech, i_believe" in said
+    assert re.search(r"s \+0\.83 \[[\d., ]+\] 0\.\d+ 11 1 more prompts", said)
+    assert "significant is that more prompts change in this direction" in said
+    assert told in said
+
+
+def test_without_a_claim_nothing_is_established() -> None:
+    """Where as many prompts rise as fall, there is no table of what is established."""
+    said = shown([3, 5] * 6)
+    assert "no change is established in any of 1 cell" in said
+    assert "Established changes" not in said
+    assert "A claim of more prompts" not in said
+
+
+def test_pairs_that_are_left_out_are_in_the_full_report() -> None:
+    """It has a line for each cell, with abstentions and missing judgments."""
+    title, head = "Δ of each dimension and condition", "abstentions"
+    full, short = shown([3, 5] * 3, full=True), shown([3, 5] * 3)
+    assert title in full and head in full.partition(title)[2]
+    assert title not in short
+
+
+def test_where_nothing_was_measured_there_are_no_tables() -> None:
+    """People read why; figures are there by name, and undefined."""
+
+    def nothing(request: ModelRequest) -> str:
+        return "no number"
+
+    panel = Panel("disciplinary", ScriptedModel(nothing), "debate-speech")
+    responses = [
+        FramedResponse(prompt_id="p", prompt="Q?", condition=condition, system="s", text=condition)
+        for condition in (BASELINE, "i_believe")
+    ]
+    result = sweep_result(panel.sweep(responses=responses))
+    assert result.conclusion[0].startswith("Nothing could be scored")
+    assert not any(table.is_shown(full) for table in result.tables for full in (False, True))
+    figures = {str(one): one for one in result_figures(result)}
+    assert figures["delta[s, i_believe]"].reason is not None
+    assert figures["coverage"].value == 0
