@@ -20,7 +20,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from persona_panel.results.conclusions.agree import agree_conclusion
+from persona_panel.analyses.agree_conclusion import agree_conclusion
 from persona_panel.results.conclusions.score import board_conclusion
 from persona_panel.statistics import AnalysisOptions, Ratings, agree
 from persona_panel.statistics.core.options import Random

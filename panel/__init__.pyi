@@ -1,8 +1,10 @@
 """The public names of persona-panel, each once: `panel` imports them from here when first used."""
 
+from persona_panel.analyses.agree import agree as agree
 from persona_panel.analyses.calibrate import calibrate as calibrate
 from persona_panel.analyses.compare import compare as compare
 from persona_panel.analyses.contested import contested as contested
+from persona_panel.analyses.correlate import correlate as correlate
 from persona_panel.analyses.fidelity import fidelity as fidelity
 from persona_panel.analyses.votes import votes as votes
 from persona_panel.calls.budget import Caps as Caps

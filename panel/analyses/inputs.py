@@ -62,15 +62,29 @@ def run_of(source: RatingsSource) -> Run | None:
     return load_run(source) if is_run else None  # type: ignore[arg-type]
 
 
-def opened_ratings(source: RatingsSource, mapping: ColumnMapping | None = None) -> Ratings:
-    """Return ratings.
+def opened_ratings(
+    source: RatingsSource,
+    mapping: ColumnMapping | None = None,
+    *,
+    scale: GivenScale | None = None,
+    scale_option: str = "scale",
+    min_raters: int = 1,
+) -> Ratings:
+    """Return ratings; those that were read stay as they are. Arguments are those of
+    `load_ratings`.
 
     Raises:
         InputError: as `load_ratings`.
     """
     if isinstance(source, Ratings):
         return source
-    return load_ratings(folder_of(source) if isinstance(source, Run) else source, mapping=mapping)
+    return load_ratings(
+        folder_of(source) if isinstance(source, Run) else source,
+        mapping=mapping,
+        scale=scale,
+        scale_option=scale_option,
+        min_raters=min_raters,
+    )
 
 
 def opened_people(

@@ -15,7 +15,6 @@ from persona_panel.cli.column_mapping import column_mapping
 from persona_panel.cli.dry_run import show_estimates, tell, tell_batches
 from persona_panel.cli.exit_status import status_of
 from persona_panel.cli.failures import refusals, refusals_without_calls
-from persona_panel.cli.options import output_format
 from persona_panel.cli.panel_options import (
     PanelOptions,
     deliberation_options,
@@ -23,13 +22,12 @@ from persona_panel.cli.panel_options import (
     without_plain_judge,
 )
 from persona_panel.cli.run_options import RunOptions, run_options
-from persona_panel.files.secrets.visible import say, standard_output, visible
+from persona_panel.files.secrets.visible import say, visible
 
 if TYPE_CHECKING:
     from persona_panel.experiments.audit.plan import AuditPlan
     from persona_panel.graphs.deliberation import Deliberation
     from persona_panel.panel import Panel
-    from persona_panel.reports.formats import Renderer
 
 
 @click.group()
@@ -137,9 +135,9 @@ def injection(
 
 @audit.command()
 @click.argument("run", metavar="RUN")
-@output_format
+@result_options("length_correlation < 0.3", "self_preference < 0.5")
 @refusals_without_calls
-def bias(run: str, renderer: Renderer) -> None:
+def bias(run: str, output: ResultOutput) -> None:
     """Measure the biases of a run's judges.
 
     RUN is a run's folder. Length: the partial correlation of score and number of words, within
@@ -156,17 +154,15 @@ def bias(run: str, renderer: Renderer) -> None:
     undefined. The figures are also written to bias.json in RUN, for which `report RUN` has a
     section.
 
-    Exit status: 0, or 2 for wrong input.
+    Exit status: 0; 2, wrong input; 3, a requirement is not met.
     """
     from persona_panel.experiments.audit.audited import load_audited_run
     from persona_panel.experiments.audit.bias import biases
-    from persona_panel.experiments.audit.bias_document import write_biases
+    from persona_panel.experiments.audit.bias_result import bias_result, write_biases
     from persona_panel.files.commands import command_line
 
     found = load_audited_run(run)
     rows = biases(found.ratings, found.scales, found.lengths, comparisons=found.comparisons)
-    with standard_output() as to:
-        renderer.render_biases(rows, found.ratings, to)
     try:
         path = write_biases(rows, Path(run))
     except OSError as error:
@@ -175,6 +171,7 @@ def bias(run: str, renderer: Renderer) -> None:
     else:
         shows = f"`{command_line('report', [run])}` shows it on the page"
         say(visible(f"Written to {path}; {shows}."), err=True)
+    output.show(bias_result(rows, found.ratings, source=run))
 
 
 def _audit(

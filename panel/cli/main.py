@@ -40,8 +40,8 @@ _COMMANDS = {
     ),
     "keypoints": ("persona_panel.cli.keypoints", "Sum up and count the reasons that judges give."),
     "compare": ("persona_panel.analyses.compare", "Compare runs: other texts, or another panel."),
-    "agree": ("persona_panel.cli.agree", "Measure inter-rater agreement and panel quality."),
-    "correlate": ("persona_panel.cli.correlate", "Compare panel scores with human ratings."),
+    "agree": ("persona_panel.analyses.agree", "Measure inter-rater agreement and panel quality."),
+    "correlate": ("persona_panel.analyses.correlate", "Compare panel scores with human ratings."),
     "votes": (
         "persona_panel.analyses.votes",
         "Estimate the effective number of votes of personas and models.",
@@ -51,7 +51,7 @@ _COMMANDS = {
         "Compare how personas differ with how the people they stand for differ.",
     ),
     "plan": (
-        "persona_panel.cli.plan",
+        "persona_panel.analyses.plan",
         "Plan a study: how many prompts, personas, models and raters it takes.",
     ),
     "select": ("persona_panel.cli.select", "Choose the items of a run that people should rate."),

@@ -117,7 +117,8 @@ class Result:
         return frame_of(table_columns(of), library)
 
     def plot(self, *, table: str = "", columns: PageColumns = 1) -> PaperFigure:
-        """Return a forest plot of the main estimates of a table, the first with any unless named.
+        """Return a forest plot of the main estimates of a table, unless named the first with any
+        that people see.
 
         Raises:
             ModuleNotFoundError: Matplotlib is not installed.
@@ -125,7 +126,8 @@ class Result:
         """
         from persona_panel.results.plot import forest_of
 
-        return forest_of([self[table]] if table else self.tables, columns=columns)
+        shown = [self[table]] if table else [each for each in self.tables if each.title]
+        return forest_of(shown, columns=columns)
 
 
 def format_names() -> tuple[str, ...]:

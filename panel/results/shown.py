@@ -14,13 +14,14 @@ from persona_panel.results.cells import FigureText
 from persona_panel.results.console import ReportTable, TableRow
 from persona_panel.results.result import Result
 from persona_panel.results.table import Column, Table, one_line
-from persona_panel.statistics.core.display import NONE, number, signed
+from persona_panel.statistics.core.display import NONE, number, signed, small_number
 from persona_panel.statistics.core.display import p_value as p_text
 from persona_panel.statistics.core.estimate import Estimate
 from persona_panel.statistics.core.names import ALL
 
 _MOST_BESIDE = 3
-"""Of more columns of estimates, intervals stand below the values."""
+"""Of more columns of estimates, intervals stand below the values, but in a table of the short
+report, where each row is a line."""
 
 
 class SmallPrint(str):
@@ -52,7 +53,8 @@ def parts_of(result: Result, full: bool) -> Iterator[ResultPart]:
 def shown_table(table: Table, full: bool) -> ReportTable:
     """Return a table as it is laid out: what lines in a row have in common heads them; what all
     have in common is behind the title."""
-    rows, columns = table.shown_rows(full), table.shown_columns(full)
+    rows = table.shown_rows(full)
+    columns = _with_values(table.shown_columns(full), rows)
     groups, common = _lines(table, rows)
     *outer, inner = groups
     # What changes less often from line to line stands above the lines.
@@ -75,6 +77,18 @@ def shown_table(table: Table, full: bool) -> ReportTable:
     )
 
 
+def _with_values(columns: list[Column], rows: Sequence[Mapping[str, Any]]) -> list[Column]:
+    """The columns but those of estimates without a value, of which `lacking` says why; all where
+    none has one."""
+    there = [
+        column
+        for column in columns
+        if column.kind != "estimate"
+        or not all(isnan(row[column.name].value) for row in rows if row.get(column.name))
+    ]
+    return there or columns
+
+
 def lacking(table: Table, full: bool) -> list[str]:
     """Return why values or intervals are not there: a sentence for each reason, with where it
     holds."""
@@ -86,7 +100,9 @@ def lacking(table: Table, full: bool) -> list[str]:
     for column in columns:
         for row in rows:
             estimate = row.get(column.name)
-            if isinstance(estimate, Estimate) and estimate.lacks and not estimate.exact:
+            if not isinstance(estimate, Estimate) or not estimate.lacks:
+                continue
+            if isnan(estimate.value) or not estimate.exact:
                 what = "Undefined" if isnan(estimate.value) else "No interval"
                 by_head = found.setdefault((what, str(estimate.lacks)), {})
                 by_head.setdefault(one_line(column.head), []).append(table.label(row, named))
@@ -162,7 +178,7 @@ def _cells(table: Table, column: Column, row: Mapping[str, Any], full: bool) -> 
     cell = row.get(column.name)
     if column.kind == "estimate":
         n = sum(each.kind == "estimate" for each in table.shown_columns(full))
-        yield _estimate(column, cell, beside=n <= _MOST_BESIDE)
+        yield _estimate(column, cell, beside=table.when == "short" or n <= _MOST_BESIDE)
         if column.p == "column":
             p = float("nan") if cell is None else cell.least_p
             yield FigureText(p_text(p), p_value=p)
@@ -177,8 +193,8 @@ def _estimate(column: Column, cell: Estimate | None, *, beside: bool) -> FigureT
         cell.number(column.digits, with_sign=column.signed),
         value=cell.value, low=cell.low, high=cell.high, p_value=cell.least_p,
     )  # fmt: skip
-    if column.p == "cell" and cell.p_text():
-        text.append(f" {cell.p_text()}", "dim")
+    if column.p == "cell" and not isnan(cell.least_p):
+        text.append(f" p {p_text(cell.least_p)}", "dim")
     if cell.has_interval:
         # Of a value to three digits, two of an interval's ends are as many as can be told apart.
         digits = min(column.digits, 2)
@@ -192,7 +208,8 @@ def _plain(column: Column, cell: Any, row: Mapping[str, Any]) -> FigureText:
         return FigureText("")
     match column.kind:
         case "number":
-            text = (signed if column.signed else number)(cell, column.digits)
+            write = signed if column.signed else small_number if column.small else number
+            text = write(cell, column.digits)
             return FigureText(text, value=cell)
         case "p":
             return FigureText(p_text(cell), p_value=cell)

@@ -60,6 +60,7 @@ class Column:
         p_figure: the same of the p-value of an estimate.
         words: of texts that a requirement may name: which there are.
         digits: after the decimal point; with 0 an estimate is a whole number, such as a rank.
+        small: whether a number that would be rounded to nothing has two significant digits.
         signed: whether values above 0 have a sign.
         p: whether people see the p-value of an estimate: in a column of its own, or in the cell.
         full: whether people see the column in the full report alone.
@@ -75,6 +76,7 @@ class Column:
     p_figure: str = ""
     words: tuple[str, ...] = ()
     digits: int = 2
+    small: bool = False
     signed: bool = False
     p: Literal["", "column", "cell"] = ""
     full: bool = False

@@ -5,14 +5,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from math import inf, nan, prod
+from math import inf, prod
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
 from persona_panel.files.aligned_ratings import align_ratings, load_human_ratings
-from persona_panel.files.documents import json_number
 from persona_panel.files.errors import Fault, InputError
 from persona_panel.files.people_scales import GivenScale
 from persona_panel.files.ratings import load_ratings
@@ -32,7 +31,6 @@ from persona_panel.statistics.humans.prediction_powered import LEAST_PROMPTS
 from persona_panel.statistics.quality.d_study import Goal
 from persona_panel.statistics.quality.design_study import (
     ITEM,
-    LEAST_SAMPLED,
     SYSTEM,
     DesignResult,
     DesignStudy,
@@ -101,11 +99,6 @@ class DesignReport:
     rescaled: bool = False
     origin: RatingsOrigin | None = None
 
-    @property
-    def composite(self) -> bool:
-        """Whether there is a composite beside the dimensions."""
-        return len({study.dimension for study in self.studies}) > 1
-
     def few(self) -> dict[str, int]:
         """How many levels each facet has that has several and fewer than five."""
         levels = {
@@ -162,78 +155,6 @@ class DesignReport:
             return None
         n = self.n_systems if measured == SYSTEM else 1
         return n * result.n_ratings * self.cost.usd
-
-    def document(self) -> dict[str, Any]:
-        """The report for programs, what is undefined null."""
-        systems = self.main(SYSTEM)
-        return {
-            "components": [row for study in self.studies for row in _components(study)],
-            "designs": [
-                self._design(study, result) | {"present": place == 0}
-                for study in self.studies
-                for place, result in enumerate(study.designs)
-            ],
-            "errors_as_rated": [
-                {
-                    "measured": study.measured,
-                    "dimension": study.dimension,
-                    "absolute_error": json_number(study.error_as_rated),
-                }
-                for study in self.studies
-                if study.in_turn is not None
-            ],
-            "target": None
-            if self.target is None or systems is None
-            else {
-                "kind": self.target.kind,
-                "wanted": self.target.points,
-                **{
-                    name: None if result is None else self._design(systems, result)
-                    for name, result in (
-                        ("with_these_judges", self.with_these_judges),
-                        ("cheapest", self.cheapest),
-                    )
-                },
-                "fewest_sampled": LEAST_SAMPLED,
-            },
-            "warnings": self.warnings(),
-            "n_systems": self.n_systems,
-            "deliberated": self.deliberated,
-            "people": None if self.people is None else self.people.document(),
-        }
-
-    def _design(self, study: DesignStudy, result: DesignResult) -> dict[str, Any]:
-        figures = result.figures
-        return {
-            "measured": study.measured,
-            "dimension": study.dimension,
-            "levels": dict(figures.levels),
-            "n_ratings": result.n_ratings,
-            "calls": self.calls(study.measured, result),
-            "usd": self.usd(study.measured, result),
-            "absolute_error": json_number(figures.absolute_error),
-            "relative_error": json_number(figures.relative_error),
-            "dependability": json_number(figures.dependability),
-            "generalizability": json_number(figures.generalizability),
-            "half_width": json_number(result.width / 2),
-            "detectable_difference": json_number(result.detectable),
-        }
-
-
-def _components(study: DesignStudy) -> list[dict[str, Any]]:
-    found = study.components
-    return [
-        {
-            "measured": study.measured,
-            "dimension": study.dimension,
-            "component": name,
-            "variance": json_number(variance),
-            "share": json_number(found.shares[name]),
-            "error_share": json_number((study.error_shares or {}).get(name, nan)),
-            "reason": study.reason or found.unidentified.get(name),
-        }
-        for name, variance in found.variances.items()
-    ]
 
 
 def design_report(

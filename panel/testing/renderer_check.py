@@ -13,7 +13,6 @@ import numpy as np
 
 from persona_panel.analyses.breakdown.strata import systems_by
 from persona_panel.experiments.audit.audited import load_audited_run
-from persona_panel.experiments.audit.bias import biases
 from persona_panel.experiments.generation.plan import generation_plan
 from persona_panel.experiments.generation.report import GeneratedTexts
 from persona_panel.experiments.keypoints.asking import Point
@@ -31,9 +30,8 @@ from persona_panel.graphs import Response
 from persona_panel.graphs.framing import BASELINE, FramedResponse
 from persona_panel.panel import Panel
 from persona_panel.reports.formats import Renderer
-from persona_panel.runs.design import design_report
 from persona_panel.runs.executor import predicted_calls
-from persona_panel.statistics import AnalysisOptions, agree, align, correlate
+from persona_panel.statistics import AnalysisOptions, align
 from persona_panel.statistics.core.arrays import Array
 from persona_panel.testing.model import ScriptedModel
 from persona_panel.testing.requirement import require
@@ -88,15 +86,6 @@ def _results(folder: Path) -> tuple[Mapping[str, Callable[[], tuple[Any, ...]]],
         "render_run": lambda: (run, labels),
         "render_run_by": lambda: (run, systems_by(run, "persona"), labels),
         "render_sweep": lambda: (sweep,),
-        "render_agreement": lambda: (agree(ratings, _OPTIONS), ratings, "dimension", False),
-        "render_design": lambda: (design_report(str(folder / "run")),),
-        "render_comparison": lambda: (
-            correlate(ratings, ratings, _OPTIONS),
-            ratings,
-            ratings,
-            False,
-        ),
-        "render_biases": lambda: (biases(ratings, found.scales, found.lengths), ratings),
         "render_matches": lambda: (match_report(responses, matches),),
         "render_alignment": lambda: (align(ratings, ratings), True),
         "render_key_points": lambda: (_key_points(),),

@@ -7,12 +7,6 @@ from pathlib import Path
 
 import numpy as np
 
-FIELDS = [
-    "statistic", "group", "dimension", "by", "by_value", "value", "ci_low", "ci_high",
-    "ci_reason", "ci_over", "ci_df", "n_clusters", "p_value", "p_raw", "n_tests", "adjusted_over",
-    "n_items", "n_raters", "reason", "note",
-]  # fmt: skip
-
 
 def made_up(path: Path, *, n_raters: int = 4, seed: int = 0) -> np.ndarray:
     """Ratings 1-5 of 24 items of 6 prompts by one group, a few missing; as they were written."""

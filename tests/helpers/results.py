@@ -1,8 +1,10 @@
-"""A result with a cell of each kind, by hand."""
+"""A result with a cell of each kind, by hand; rows of statistics in JSON."""
 
 from __future__ import annotations
 
+import json
 from math import nan
+from typing import Any
 
 from persona_panel.results.result import Result
 from persona_panel.results.table import Column, Key, Table
@@ -75,3 +77,12 @@ SAMPLE = Result(
     coverage=Coverage(40, 38, 0, {"failed": 2}),
     next_step="Score 20 more prompts.",
 )
+
+_ESTIMATE = ("value", "low", "high", "level", "over", "n", "p", "p_adjusted", "df", "reason")
+
+
+def statistics_of(document: str) -> list[dict[str, Any]]:
+    """The rows of the table `statistics` in a JSON document, with the fields of their estimates
+    beside the others, None where there is none."""
+    rows = json.loads(document)["tables"]["statistics"]
+    return [dict.fromkeys(_ESTIMATE) | row | row["estimate"] for row in rows]

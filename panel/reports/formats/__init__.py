@@ -12,7 +12,7 @@ Every command that prints a result then takes `--format asciidoc`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Protocol, TextIO, cast
 
 if TYPE_CHECKING:
@@ -23,9 +23,8 @@ if TYPE_CHECKING:
     from persona_panel.experiments.questions.match_report import MatchReport
     from persona_panel.experiments.sweep.result import Sweep
     from persona_panel.results.result import ResultFormat
-    from persona_panel.runs.design import DesignReport
     from persona_panel.runs.run import Run
-    from persona_panel.statistics import Alignment, Ratings, Row
+    from persona_panel.statistics import Alignment
 
 _GROUP = "persona_panel.renderers"
 
@@ -55,27 +54,9 @@ class Renderer(Protocol):
     def render_prompt_set(self, built: BuiltPrompts, to: TextIO) -> None:
         """A set of prompts that was built, with its funnel."""
 
-    def render_agreement(
-        self, rows: Sequence[Row], ratings: Ratings, by: str, full: bool, to: TextIO
-    ) -> None:
-        """Inter-rater agreement and panel quality of these ratings, broken down in this way; what
-        is for people to read in short, or in `full`."""
-
-    def render_design(self, report: DesignReport, to: TextIO) -> None:
-        """How precise the means of this design and of others are, and the cheapest design."""
-
-    def render_comparison(
-        self, rows: Sequence[Row], panel: Ratings, humans: Ratings, full: bool, to: TextIO
-    ) -> None:
-        """A panel's ratings compared with human ratings; in short or in `full`, as
-        `render_agreement`."""
-
     def render_alignment(self, found: Alignment, full: bool, to: TextIO) -> None:
         """A panel's scores aligned with people's, with figures on held-out prompts; in short or in
-        `full`, as `render_agreement`."""
-
-    def render_biases(self, rows: Sequence[Row], ratings: Ratings, to: TextIO) -> None:
-        """Biases of the judges who gave these ratings."""
+        `full`."""
 
     def render_matches(self, report: MatchReport, to: TextIO) -> None:
         """Critical questions matched with references."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -18,12 +18,8 @@ if TYPE_CHECKING:
     from persona_panel.experiments.prompt_sets.building import BuiltPrompts
     from persona_panel.experiments.questions.match_report import MatchReport
     from persona_panel.experiments.sweep.result import Sweep
-    from persona_panel.runs.design import DesignReport
     from persona_panel.runs.run import Run
-    from persona_panel.statistics import Alignment, Ratings, Row
-
-ANNOTATOR_TEST = "alt_test_"
-"""What the names of its statistics begin with."""
+    from persona_panel.statistics import Alignment
 
 
 def render_run(run: Run, labels: Mapping[str, str], to: TextIO) -> None:
@@ -55,30 +51,6 @@ def render_prompt_set(built: BuiltPrompts, to: TextIO) -> None:
     from persona_panel.experiments.prompt_sets.summary import document_of
 
     write_json(document_of(built), to)
-
-
-def render_agreement(
-    rows: Sequence[Row], ratings: Ratings, by: str, full: bool, to: TextIO
-) -> None:
-    """`conclusion`, a list of sentences, and `rows`, objects with the fields of `Row`."""
-    from persona_panel.results.conclusions.agree import agree_conclusion
-
-    _write_rows(agree_conclusion(rows, ratings, by), rows, to)
-
-
-def render_design(report: DesignReport, to: TextIO) -> None:
-    """Variance components and designs as lists of objects, and the cheapest design."""
-    write_json(report.document(), to)
-
-
-def render_comparison(
-    rows: Sequence[Row], panel: Ratings, humans: Ratings, full: bool, to: TextIO
-) -> None:
-    """As `render_agreement`. Rows of the alternative annotator test have `rater`, too: the judge's
-    name, null for the panel."""
-    from persona_panel.results.conclusions.correlate import correlate_conclusion
-
-    _write_rows(correlate_conclusion(rows, panel, humans), rows, to)
 
 
 def render_alignment(found: Alignment, full: bool, to: TextIO) -> None:
@@ -122,13 +94,6 @@ def render_alignment(found: Alignment, full: bool, to: TextIO) -> None:
     write_json({"conclusion": conclusion, "rows": rows, "people": people, "rules": rules}, to)
 
 
-def render_biases(rows: Sequence[Row], ratings: Ratings, to: TextIO) -> None:
-    """As `render_agreement`."""
-    from persona_panel.results.conclusions.bias import bias_conclusion
-
-    _write_rows(bias_conclusion(rows), rows, to)
-
-
 def render_matches(report: MatchReport, to: TextIO) -> None:
     """Figures for each system, Cohen's kappa with the labels in the file, and every match."""
     write_json(report.document(), to)
@@ -139,15 +104,6 @@ def render_key_points(report: KeyPointReport, to: TextIO) -> None:
     from persona_panel.experiments.keypoints.document import key_points_document
 
     write_json(key_points_document(report), to)
-
-
-def _write_rows(conclusion: Sequence[str], rows: Sequence[Row], to: TextIO) -> None:
-    write_json({"conclusion": conclusion, "rows": list(map(_row, rows))}, to)
-
-
-def _row(row: Row) -> dict[str, Any]:
-    found = asdict(row)
-    return {**found, "rater": row.by_value} if row.statistic.startswith(ANNOTATOR_TEST) else found
 
 
 def write_json(document: Any, to: TextIO | None = None) -> None:

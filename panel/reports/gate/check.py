@@ -8,13 +8,13 @@ from persona_panel.experiments.sweep.plan import SweepPlan
 from persona_panel.experiments.sweep.result import Sweep
 from persona_panel.files.response_batch import Batch
 from persona_panel.plan.panel_plan import PanelPlan
-from persona_panel.reports.gate.row_figures import row_figures
 from persona_panel.reports.gate.run_figures import run_figures
 from persona_panel.reports.gate.sweep_figures import sweep_figures
 from persona_panel.results.requirements.decided import GateResult, decide_all, parsed
 from persona_panel.results.requirements.figures import Figure
 from persona_panel.results.requirements.of_result import result_figures
 from persona_panel.results.result import Result
+from persona_panel.results.statistic_tables import StatisticTables
 from persona_panel.runs.run import Run
 from persona_panel.statistics.core.table import Row
 
@@ -48,7 +48,9 @@ def figures_of(result: Gated) -> list[Figure]:
         return result_figures(result)
     if isinstance(result, Run):
         return run_figures(result)
-    return sweep_figures(result) if isinstance(result, Sweep) else row_figures(result)
+    if isinstance(result, Sweep):
+        return sweep_figures(result)
+    return result_figures(Result("statistics", (), [StatisticTables().for_programs(result, {})]))
 
 
 def planned_run(plan: PanelPlan, batch: Batch) -> list[Figure]:

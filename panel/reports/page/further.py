@@ -17,7 +17,8 @@ from persona_panel.runs.run import Run
 from persona_panel.statistics.core.coverage import Coverage
 
 if TYPE_CHECKING:
-    from persona_panel.reports.page.biased import BiasSection
+    from markupsafe import Markup
+
     from persona_panel.reports.page.deliberated import DeliberatedSection
     from persona_panel.reports.page.key_points import KeyPointsSection
     from persona_panel.reports.page.swept import SweptSection
@@ -39,7 +40,7 @@ class FurtherSections:
     deliberated: DeliberatedSection | None = None
     swept: SweptSection | None = None
     audit: Markup | None = None
-    bias: BiasSection | None = None
+    bias: Markup | None = None
     key_points: KeyPointsSection | None = None
     conclusion: Sequence[str] = ()
     coverage: Coverage | None = None

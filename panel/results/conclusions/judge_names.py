@@ -1,10 +1,12 @@
-"""What judges of a run are called in sentences: by what they differ in, not by their ids."""
+"""What judges of a run are called in sentences and tables: by what they differ in, as ids are too
+long beside figures."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 
-from persona_panel.statistics.core.table import Ratings
+from persona_panel.statistics.core.table import Ratings, Row
 
 BETWEEN = "|"
 PARTS = ("persona", "model", "elicitation", "replicate")
@@ -39,3 +41,59 @@ def differing_parts(judges: Sequence[str], between: str) -> dict[str, str]:
 def called_judges(ratings: Ratings) -> dict[str, str]:
     """What sentences call the judges of a run, by their ids; nothing of other raters."""
     return {} if ratings.personas is None else differing_parts(ratings.raters, " · ")
+
+
+def short_names(ratings: Ratings, taken: Collection[str] = ()) -> dict[str, str]:
+    """Each judge of a run without the parts of its id that all judges have alike; nothing of
+    ratings that are of no run or whose ids have other parts, and where one of these names is
+    `taken`.
+
+    >>> import numpy as np
+    >>> judges = ("historian|m|dimensions|1", "lawyer|m|dimensions|1")
+    >>> ratings = Ratings(np.ones((1, 2, 1)), ("a",), judges, ("d",), ("m", "m"),
+    ...                   personas=("historian", "lawyer"))
+    >>> list(short_names(ratings).values())
+    ['historian', 'lawyer']
+    """
+    names = {} if ratings.personas is None else short_ids(ratings.raters)
+    return {} if set(names.values()) & set(taken) else names
+
+
+def short_ids(judges: Sequence[str]) -> dict[str, str]:
+    """The ids of a run's judges without the parts that all of them have alike; none where ids have
+    other parts.
+
+    >>> short_ids(("historian|m|dimensions|1", "historian|n|dimensions|1"))
+    {'historian|m|dimensions|1': 'm', 'historian|n|dimensions|1': 'n'}
+    """
+    return differing_parts(judges, BETWEEN)
+
+
+def in_short(rows: Sequence[Row], names: Mapping[str, str]) -> list[Row]:
+    """The rows, with judges by these names."""
+    return [
+        replace(
+            row,
+            group=names.get(row.group, row.group),
+            by=names.get(row.by or "", row.by),
+            by_value=names.get(row.by_value or "", row.by_value),
+        )
+        for row in rows
+    ]
+
+
+def what_all_have(ratings: Ratings) -> list[str]:
+    """Say what short names leave out; nothing where they leave out nothing."""
+    said = "" if ratings.personas is None else left_out_of(ratings.raters)
+    return [said] if said else []
+
+
+def left_out_of(judges: Sequence[str]) -> str:
+    """What `short_ids` leave out, as `what_all_have` says it."""
+    parts = parts_of(judges)
+    alike = [
+        f"{name} {part[0]}" for name, part in zip(PARTS, parts, strict=False) if len(set(part)) < 2
+    ]
+    if not alike or len(alike) == len(parts):
+        return ""
+    return f"Judges are named by what they differ in; all have {', '.join(alike)}."

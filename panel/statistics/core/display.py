@@ -9,12 +9,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
-from math import ceil, isnan
+from math import ceil, floor, isnan, log10
 
 _LONGEST_NAME = 60
 _MOST_ROWS = 20
 NONE = "–"
 """What stands for a number that there is none of."""
+_ROUNDING = 1e-9
+"""What is nearer to 0 is rounding."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +99,18 @@ def number(value: float | None, digits: int = 2) -> str:
     if value is None or isnan(value):
         return NONE
     return _with_minus(f"{round(float(value), digits) + 0:.{digits}f}")
+
+
+def small_number(value: float | None, digits: int = 2) -> str:
+    """A number as `number` writes it; what is small has so many digits that two of them say
+    something: on a scale from 0 to 1 an error of 0.004 is not 0.00.
+
+    >>> small_number(0.00123), small_number(1.5), small_number(1e-12)
+    ('0.0012', '1.50', '0.00')
+    """
+    if value is not None and _ROUNDING < abs(value) < 10.0 ** (1 - digits):
+        digits = 1 - floor(log10(abs(value)))
+    return number(value, digits)
 
 
 def clock(seconds: float) -> str:

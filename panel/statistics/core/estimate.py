@@ -143,7 +143,8 @@ class Estimate:
         found |= {name: value for name, value in numbers.items() if not isnan(value)}
         found |= {"unit": self.unit} if self.unit else {}
         # What is exact needs no interval.
-        return found | ({"reason": str(self.lacks)} if self.lacks and not self.exact else {})
+        lacks = self.lacks if isnan(self.value) or not self.exact else ""
+        return found | ({"reason": str(lacks)} if lacks else {})
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ import pytest
 from persona_panel import ModelConfig, Panel, Persona, Response
 from persona_panel.testing import Answer, always, ok, serving
 from tests.helpers.command import Command
+from tests.helpers.results import statistics_of
 
 READERS = [
     Persona(id=name, label=name.title(), axis="own", description=f"You are a {name}.")
@@ -53,7 +54,7 @@ def test_every_bias_as_json(run: Path, command: Command) -> None:
     """All figures come as one list of rows, those that are undefined with their reason."""
     done = command("audit", "bias", run, "--json")
     assert done.returncode == 0, done.stderr
-    rows = {(row["statistic"], row["group"]): row for row in json.loads(done.stdout)["rows"]}
+    rows = {(row["statistic"], row["group"]): row for row in statistics_of(done.stdout)}
     # gpt-5 gives 1, 2, 3, 4, 5 to 10, 20, … words, within either system.
     assert rows["length_correlation", "librarian|openai:gpt-5|dimensions|1"]["value"] == (
         pytest.approx(1)
@@ -61,7 +62,7 @@ def test_every_bias_as_json(run: Path, command: Command) -> None:
     # gpt-5: 1, 2, 3, 4, 5, claude-4: 1, 1, 2, 3, 4: half of 0, 1, 1, 1, 1 above the mean.
     lenient = rows["leniency", "critic|openai:gpt-5|dimensions|1"]
     assert lenient["value"] == pytest.approx(0.4)
-    assert lenient["ci_low"] < 0.4 < lenient["ci_high"]
+    assert lenient["low"] < 0.4 < lenient["high"]
     # The difference is the same for its own responses and the human's.
     assert rows["self_preference", "openai"]["value"] == pytest.approx(0)
     assert "own family" in rows["self_preference", "anthropic"]["reason"]
@@ -97,7 +98,7 @@ def test_position(tmp_path: Path, command: Command) -> None:
         assert f"{group} " in table
     assert table.count("1.000") == 3
     done = command("audit", "bias", "run", "--json")
-    rows = {(row["statistic"], row["group"]): row for row in json.loads(done.stdout)["rows"]}
+    rows = {(row["statistic"], row["group"]): row for row in statistics_of(done.stdout)}
     # Five prompts of two responses, for each judge.
     assert rows["position_bias", "all"]["n_items"] == 10
     assert rows["position_bias", "critic|openai:gpt-5|pairwise|1"]["n_items"] == 5
@@ -122,7 +123,7 @@ def test_shares_are_no_points(run: Path, tmp_path: Path, command: Command) -> No
     assert "points" not in done.stdout
     assert command("report", "compared").returncode == 0
     page = (tmp_path / "compared" / "report.html").read_text("utf-8")
-    assert "Own-family bonus, shares of the other responses" in page
+    assert "own-family bonus, shares of the other responses" in page
     assert "bonus, points" not in page and "leniency, points" not in page
 
 
@@ -146,7 +147,7 @@ def test_a_run_without_lengths(run: Path, command: Command) -> None:
     (run / "verdicts.csv").unlink()
     done = command("audit", "bias", run, "--json")
     assert done.returncode == 0, done.stderr
-    rows = {(row["statistic"], row["group"]): row for row in json.loads(done.stdout)["rows"]}
+    rows = {(row["statistic"], row["group"]): row for row in statistics_of(done.stdout)}
     assert rows["length_correlation", "all"]["value"] is None
     assert "lengths of the responses are not known" in rows["length_correlation", "all"]["reason"]
     assert rows["score_entropy", "all"]["value"] > 0
@@ -167,7 +168,7 @@ def test_lengths_of_items_whose_names_look_like_formulas(tmp_path: Path, command
         )  # fmt: skip
     assert "'@q0,'=r0" in (tmp_path / "formulas" / "verdicts.csv").read_text()
     done = command("audit", "bias", "formulas", "--json")
-    rows = {(row["statistic"], row["group"]): row for row in json.loads(done.stdout)["rows"]}
+    rows = {(row["statistic"], row["group"]): row for row in statistics_of(done.stdout)}
     assert rows["length_correlation", "all"]["n_items"] == 8
 
 

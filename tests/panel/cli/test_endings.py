@@ -18,6 +18,7 @@ import pytest
 from persona_panel.testing import Answer, ScriptedServer, ok, serving
 from tests.helpers import forked
 from tests.helpers.command import COMMAND
+from tests.helpers.results import statistics_of
 
 FULL = Path("/dev/full")
 DIMENSIONS = (
@@ -172,7 +173,7 @@ def test_what_is_for_programs_is_utf_8(desk: Desk, encoding: str) -> None:
     asked = desk.run(*QUESTIONS, PYTHONIOENCODING=encoding)
     assert "“so”" in asked.stdout.decode("utf-8")
     rows = desk.run("agree", "run", "--json", PYTHONIOENCODING=encoding)
-    assert json.loads(rows.stdout)["rows"]
+    assert statistics_of(rows.stdout)
 
 
 # Streams that take nothing more

@@ -15,6 +15,7 @@ from sklearn.metrics import cohen_kappa_score, confusion_matrix
 from persona_panel import load_ratings
 from persona_panel.testing import ok, serving
 from tests.helpers.command import Command
+from tests.helpers.results import statistics_of
 
 NAMES = ["useful", "unhelpful", "invalid"]
 PEOPLE = ("ann", "bob", "cid")
@@ -79,7 +80,7 @@ def run(tmp_path: Path, command: Command, people: Labels) -> Labels:
 
 
 def rows_of(text: str) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = json.loads(text)["rows"]
+    found: list[dict[str, Any]] = statistics_of(text)
     return found
 
 

@@ -15,6 +15,7 @@ from click.testing import CliRunner, Result
 from persona_panel import load_ratings, load_run
 from persona_panel.cli.main import command
 from persona_panel.testing import ok, serving
+from tests.helpers.results import statistics_of
 
 RUBRIC = """
 id: mixed
@@ -103,15 +104,16 @@ def test_agree_says_how_and_counts_the_panel(folder: Path) -> None:
     done = run("agree", folder, "--no-intervals", "--resamples", 0)
     assert SAID in done.stderr
     assert "20 items, 5 judges, and 5 without a persona." in done.stdout
-    rows = json.loads(run("agree", folder, "--no-intervals", "--resamples", 0, "--json").stdout)
-    assert any(row["dimension"] == "composite" for row in rows["rows"])
+    quick = "--no-intervals", "--resamples", 0
+    rows = statistics_of(run("agree", folder, *quick, "--json").stdout)
+    assert any(row["dimension"] == "composite" for row in rows)
     together = run(
         "agree", folder, "--by", "group", "--level", "interval", "--no-intervals",
         "--resamples", 0, "--json",
     )  # fmt: skip
     [alpha] = [
         row["value"]
-        for row in json.loads(together.stdout)["rows"]
+        for row in statistics_of(together.stdout)
         if row["statistic"] == "krippendorff_alpha" and row["group"] == "openai:stub"
     ]
     stacked = _shares(folder)[:, _panel(folder)].transpose(2, 0, 1).reshape(-1, 5)

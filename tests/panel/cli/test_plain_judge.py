@@ -14,6 +14,7 @@ from scipy import stats
 
 from persona_panel.testing import ok, serving
 from tests.helpers.command import Command
+from tests.helpers.results import statistics_of
 
 SCORE = (
     "score", "in.jsonl", "--rubric", "debate-speech", "--personas", "disciplinary",
@@ -69,7 +70,7 @@ def scored(tmp_path: Path, command: Command) -> Path:
 
 
 def rows_of(text: str, group: str) -> dict[str, dict[str, Any]]:
-    return {row["statistic"]: row for row in json.loads(text)["rows"] if row["group"] == group}
+    return {row["statistic"]: row for row in statistics_of(text) if row["group"] == group}
 
 
 def test_agree_compares_variances(scored: Path, command: Command) -> None:
@@ -83,7 +84,7 @@ def test_agree_compares_variances(scored: Path, command: Command) -> None:
     assert found["replicate_disagreement"]["value"] == pytest.approx(theirs)
     added = found["disagreement_added"]
     assert added["value"] == pytest.approx(ours - theirs)
-    assert 0 < added["ci_low"] < added["value"] < added["ci_high"]
+    assert 0 < added["low"] < added["value"] < added["high"]
     assert added["note"] == "5 judges with a persona, 5 replicates without"
     alphas = [found, rows_of(done.stdout, "openai:stub, no persona")]
     first, second = (rows["krippendorff_alpha"]["value"] for rows in alphas)
@@ -110,7 +111,7 @@ def test_correlate_gives_the_difference(scored: Path, command: Command) -> None:
         gain = function(means[True], target).statistic - function(means[False], target).statistic
         row = found[f"persona_gain_{kind}"]
         assert row["value"] == pytest.approx(gain)
-        assert row["ci_low"] < row["value"] < row["ci_high"]
+        assert row["low"] < row["value"] < row["high"]
         assert f"persona_gain_{kind}_within_prompts" in found
     printed = " ".join(command("correlate", "run", "--human", "people.csv").stdout.split())
     assert "shows neither that personas add nor that they take away" in printed
@@ -120,7 +121,7 @@ def test_an_audit_is_of_the_panel_alone(scored: Path, command: Command) -> None:
     """`audit bias` has rows of the five judges with a persona, and of no replicate without."""
     done = command("audit", "bias", "run", "--json")
     assert done.returncode == 0, done.stderr
-    judges = {row["group"] for row in json.loads(done.stdout)["rows"] if "|" in row["group"]}
+    judges = {row["group"] for row in statistics_of(done.stdout) if "|" in row["group"]}
     assert len(judges) == 5
     assert not any(judge.startswith("none|") for judge in judges)
 

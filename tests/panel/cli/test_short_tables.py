@@ -15,6 +15,7 @@ from scipy import stats
 from persona_panel import Panel, Response
 from persona_panel.testing import ScriptedModel
 from tests.helpers.invoked import invoked
+from tests.helpers.results import statistics_of
 
 DIMENSIONS = ("clarity", "depth", "rigour")
 QUICK = ("--resamples", "0")
@@ -45,7 +46,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path, np.ndar
 
 
 def rows_of(text: str, statistic: str) -> list[dict[str, Any]]:
-    return [row for row in json.loads(text)["rows"] if row["statistic"] == statistic]
+    return [row for row in statistics_of(text) if row["statistic"] == statistic]
 
 
 def lines_of(text: str, names: tuple[str, ...]) -> list[str]:
@@ -60,12 +61,12 @@ def test_agree_shows_one_line_a_dimension(files: Any, width: int) -> None:
     width; a screen and a half at most, with where the rest is."""
     done = invoked("agree", files[0], *QUICK, COLUMNS=str(width))
     lines = done.stdout.splitlines()
-    assert len(lines) <= 36
+    assert len(lines) <= 37
     assert max(map(len, lines)) <= width
     names = ("composite", *DIMENSIONS)
     found = lines_of(done.stdout, names)
     assert found == [*names] * (len(found) // 4)
-    assert " ".join(done.stdout.split()).endswith("--full has every table, --json every statistic.")
+    assert " ".join(done.stdout.split()).endswith("--full has every table, --json every figure.")
     (alpha,) = (
         row
         for row in rows_of(
@@ -73,7 +74,7 @@ def test_agree_shows_one_line_a_dimension(files: Any, width: int) -> None:
         )
         if row["dimension"] == "depth"
     )
-    shown = f"{alpha['value']:.2f} [{alpha['ci_low']:.2f}, {alpha['ci_high']:.2f}]"
+    shown = f"{alpha['value']:.2f} [{alpha['low']:.2f}, {alpha['high']:.2f}]"
     assert shown in done.stdout
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import io
 import json
 import math
 import re
@@ -13,10 +12,11 @@ from subprocess import CompletedProcess
 
 import pytest
 
-from persona_panel.reports.formats.terminal.rows import cells_of, show
-from persona_panel.results.console import output
+from persona_panel.results.shown import lacking
+from persona_panel.results.statistic_tables import StatisticTables
 from persona_panel.statistics import Reason, Row
 from persona_panel.testing import serving
+from tests.helpers.results import statistics_of
 
 Command = Callable[..., CompletedProcess[str]]
 
@@ -107,9 +107,7 @@ def test_a_pipe_has_no_width(command: Command, run: str) -> None:
     text = command("agree", run, "--full", COLUMNS="").stdout
     assert text.count("Krippendorff α without a judge\n") == 1
     assert text.count("left out") == 1
-    assert re.search(
-        re.escape(f"  county-librarian|{MODELS[0]}|dimensions|1  ") + r" +-?\d\.\d{3}", text
-    )
+    assert re.search(re.escape(f"  county-librarian|{MODELS[0]}  ") + r" +-?\d\.\d{3}", text)
 
 
 def test_a_name_of_one_word_wider_than_the_terminal(command: Command, tmp_path: Path) -> None:
@@ -129,19 +127,18 @@ def test_a_name_of_one_word_wider_than_the_terminal(command: Command, tmp_path: 
 def test_what_is_undefined_everywhere_is_said_once(command: Command, run: str) -> None:
     """A bias that no row has a value of is a line with its reason, not a column of it."""
     text = " ".join(command("audit", "bias", run, COLUMNS="80").stdout.split())
-    assert "Undefined: position bias (no comparison in both orders)." in text
+    assert "Undefined: position bias: no comparison in both orders." in text
     assert text.count("both orders") == 1
 
 
 def test_names_of_what_is_undefined_are_told_apart() -> None:
     """Headings hold commas: two that have no value, for one reason, are parted by a semicolon."""
-    to = io.StringIO()
-    rows = [
-        Row(name, "all", "all", value=math.nan, reason=Reason.NO_PAIRS) for name in ("one", "two")
+    cells = [
+        (head, ("all",), Row("some", "all", "all", value=math.nan, reason=Reason.NO_PAIRS))
+        for head in ("W, corrected", "ICC(2,1)")
     ]
-    headings = {"one": "W, corrected", "two": "ICC(2,1)"}
-    show(output(to), "Some", cells_of(rows, headings), headings.values())
-    assert f"Undefined: W, corrected; ICC(2,1) ({Reason.NO_PAIRS})." in to.getvalue()
+    table = StatisticTables().table("Some", cells, ("group",))
+    assert lacking(table, full=True) == [f"Undefined: W, corrected; ICC(2,1): {Reason.NO_PAIRS}."]
 
 
 @pytest.mark.parametrize("by", ["prompt", "source"])
@@ -151,7 +148,7 @@ def test_prompts_and_sources_have_the_main_figures(command: Command, run: str, b
     assert "Krippendorff" in text
     assert "Further agreement statistics" not in text
     assert "Fleiss" not in text
-    rows = json.loads(command("agree", run, "--by", by, "--json").stdout)["rows"]
+    rows = statistics_of(command("agree", run, "--by", by, "--json").stdout)
     assert "fleiss_kappa" in {row["statistic"] for row in rows}
 
 

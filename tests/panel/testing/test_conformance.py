@@ -470,11 +470,11 @@ def test_a_renderer_that_fails_is_named() -> None:
     silent = SimpleNamespace(**parts | {"render_run": lambda run, labels, to: None})
     closing = SimpleNamespace(**parts | {"render_run": lambda run, labels, to: to.close()})
 
-    def rounding(rows: Any, ratings: Any, by: Any, full: Any, to: Any) -> None:
-        ratings.scores[:] = 0
+    def rounding(found: Any, full: Any, to: Any) -> None:
+        found.panel.scores[:] = 0
         print("rounded", file=to)
 
-    changing = SimpleNamespace(**parts | {"render_agreement": rounding})
+    changing = SimpleNamespace(**parts | {"render_alignment": rounding})
     assert "changes ratings" in refusal(check_renderer, changing)
     del parts["render_sweep"]
     assert "no render_sweep()" in refusal(check_renderer, SimpleNamespace(**parts))

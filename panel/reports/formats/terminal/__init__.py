@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
@@ -16,9 +16,8 @@ if TYPE_CHECKING:
     from persona_panel.experiments.prompt_sets.building import BuiltPrompts
     from persona_panel.experiments.questions.match_report import MatchReport
     from persona_panel.experiments.sweep.result import Sweep
-    from persona_panel.runs.design import DesignReport
     from persona_panel.runs.run import Run
-    from persona_panel.statistics import Alignment, Ratings, Row
+    from persona_panel.statistics import Alignment
 
 
 def render_run(run: Run, labels: Mapping[str, str], to: TextIO) -> None:
@@ -71,48 +70,12 @@ def render_prompt_set(built: BuiltPrompts, to: TextIO) -> None:
     show_prompt_set(built, output(to))
 
 
-def render_agreement(
-    rows: Sequence[Row], ratings: Ratings, by: str, full: bool, to: TextIO
-) -> None:
-    """The conclusion and the main statistics of all raters, a line a dimension, or all tables."""
-    from persona_panel.reports.formats.terminal.agreement import show_agreement
-    from persona_panel.results.console import output
-
-    show_agreement(rows, ratings, by, output(to), full=full)
-
-
-def render_design(report: DesignReport, to: TextIO) -> None:
-    """What the present design gives and what would narrow it, variance components, designs."""
-    from persona_panel.reports.formats.terminal.design import show_design
-    from persona_panel.results.console import output
-
-    show_design(report, output(to))
-
-
-def render_comparison(
-    rows: Sequence[Row], panel: Ratings, humans: Ratings, full: bool, to: TextIO
-) -> None:
-    """The conclusion and the main statistics, a line a dimension, or all tables."""
-    from persona_panel.reports.formats.terminal.comparison import show_comparison
-    from persona_panel.results.console import output
-
-    show_comparison(rows, panel, humans, output(to), full=full)
-
-
 def render_alignment(found: Alignment, full: bool, to: TextIO) -> None:
     """The conclusion and the change of the error, a line a dimension, or all tables."""
     from persona_panel.reports.formats.terminal.alignment import show_alignment
     from persona_panel.results.console import output
 
     show_alignment(found, output(to), full=full)
-
-
-def render_biases(rows: Sequence[Row], ratings: Ratings, to: TextIO) -> None:
-    """A table for each bias."""
-    from persona_panel.reports.formats.terminal.bias import show_biases
-    from persona_panel.results.console import output
-
-    show_biases(rows, ratings, output(to))
 
 
 def render_matches(report: MatchReport, to: TextIO) -> None:

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping
 from rich.console import Console
 from rich.text import Text
 
-from persona_panel.reports.formats.terminal.judge_names import left_out_of, short_ids
 from persona_panel.reports.formats.terminal.rows import remark
+from persona_panel.results.conclusions.judge_names import left_out_of, short_ids
 from persona_panel.results.console import TableRow, is_narrow, show_table
 from persona_panel.runs.deliberation import DeliberationReport
 from persona_panel.statistics.core.display import NONE, number, percent, signed

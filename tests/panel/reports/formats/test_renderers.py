@@ -11,8 +11,9 @@ import pytest
 
 from persona_panel import Panel, Response
 from persona_panel.reports.formats import Renderer, load_renderer, renderer_names
+from persona_panel.results.result import Result, load_format
+from persona_panel.results.table import Column, Key, Table
 from persona_panel.rubrics import ModelResponse, Usage
-from persona_panel.statistics import Row
 from persona_panel.testing import ScriptedModel
 
 KINDS = [name for name in vars(Renderer) if name.startswith("render_")]
@@ -41,10 +42,14 @@ def test_a_name_that_nobody_has_is_a_key_error() -> None:
 
 def test_json_is_written_to_the_stream_with_null_for_what_is_undefined() -> None:
     """A NaN is null; the document is whole, and nothing else is in the stream."""
-    renderer = load_renderer("json")
-    rows = io.StringIO()
-    renderer.render_biases([Row("leniency", "all", "all", value=math.nan)], None, rows)  # type: ignore[arg-type]
-    assert json.loads(rows.getvalue())["rows"][0]["value"] is None
+    to = io.StringIO()
+    load_format("json").render(_named("fern"), to, full=True)
+    assert json.loads(to.getvalue())["tables"]["rows"] == [{"name": "fern", "value": None}]
+
+
+def _named(name: str) -> Result:
+    rows = [{"name": name, "value": math.nan}]
+    return Result("sample", (), [Table("rows", (Key("name"),), (Column("value", "number"),), rows)])
 
 
 def test_json_is_utf_8_whatever_the_stream_is_for_people() -> None:
@@ -53,8 +58,7 @@ def test_json_is_utf_8_whatever_the_stream_is_for_people() -> None:
     for encoding in ("ascii", "utf-8"):
         binary = io.BytesIO()
         stream = io.TextIOWrapper(binary, encoding=encoding)
-        row = Row("leniency", "juge é", "all", value=1.0)
-        load_renderer("json").render_biases([row], None, stream)  # type: ignore[arg-type]
+        load_format("json").render(_named("juge é"), stream, full=True)
         written.append(binary.getvalue())
     assert written[0] == written[1]
     assert "juge é".encode() in written[0]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import math
 import re
 from collections.abc import Callable
 from types import SimpleNamespace
@@ -24,9 +23,7 @@ from persona_panel.reports.formats import Renderer, load_renderer
 from persona_panel.reports.formats.terminal.recording import tables_written_by
 from persona_panel.results.cells import FigureText, interval_cell
 from persona_panel.results.console import TableRecorder, TableRow, show_table
-from persona_panel.statistics import AnalysisOptions, agree
 from persona_panel.testing import check_renderer
-from tests.helpers.rating_tables import PANEL
 
 FORMATS = ("csv", "latex", "markdown")
 CLARITY = Dimension(
@@ -243,20 +240,6 @@ def test_what_the_terminal_has_no_function_for_it_has_not_either(name: str) -> N
     """An attribute that is no kind of result is none."""
     with pytest.raises(AttributeError):
         load_renderer(name).render_nothing  # type: ignore[attr-defined]  # noqa: B018
-
-
-def test_statistics_have_their_intervals_as_numbers() -> None:
-    """Of `agree`, each cell of the CSV has the row's value, interval and p-value."""
-    rows = agree(PANEL, AnalysisOptions(n_permutations=19), only=["kendall_w"])
-    to = io.StringIO()
-    load_renderer("csv").render_agreement(rows, PANEL, "dimension", True, to)
-    found = {(one["heading"], one["row"]): one for one in csv_rows(to.getvalue())}
-    for row in (row for row in rows if row.reason is None):
-        cell = found[row.group, row.dimension]
-        numbers = [cell[name] for name in ("value", "ci_low", "ci_high", "p_value")]
-        known = (row.value, row.ci_low, row.ci_high, row.p_value)
-        assert numbers == ["" if math.isnan(one) else str(one) for one in known]
-        assert numbers[0] and numbers[3]
 
 
 def test_what_writes_tables_gets_what_the_terminal_shows() -> None:

@@ -19,6 +19,7 @@ from persona_panel.rubrics import ModelRequest
 from persona_panel.statistics.humans.ceiling import NOT_COMPARABLE
 from persona_panel.statistics.humans.correlate import correlate
 from persona_panel.testing import ScriptedModel
+from tests.helpers.results import statistics_of
 
 N_PROMPTS = 24
 SYSTEMS = ("able", "fair")
@@ -26,6 +27,8 @@ PERSONAS = [
     Persona(id=name, label=name.title(), axis="side", description=f"You are of the {name}.")
     for name in ("left", "right")
 ]
+_TITLE = "The panel's scores compared with people's"
+_DIFFERENCE = "Panel and one person compared with the same other people: difference of correlations"
 GROUPS = """
 groups:
   left: {condition: side = left, personas: left}
@@ -98,9 +101,11 @@ def run(*args: str) -> Result:
     return CliRunner().invoke(command, args)
 
 
-def cells(html: str, heading: str) -> list[str]:
-    """The rows of the first table below a heading, without markup."""
-    table = html.partition(f">{heading}<")[2].partition("<tbody>")[2].partition("</tbody>")[0]
+def cells(html: str, heading: str, caption: str = "") -> list[str]:
+    """The rows of the first table below a heading, or of that whose caption begins so, without
+    markup."""
+    below = html.partition(f">{heading}<")[2].partition(f"<caption>{caption}")[2]
+    table = below.partition("<tbody>")[2].partition("</tbody>")[0]
     rows = [re.sub(r"<svg.*?</svg>", " ", row, flags=re.S) for row in table.split("</tr>")]
     return [" ".join(re.sub("<[^>]*>", " ", row).split()) for row in rows if row.strip()]
 
@@ -116,19 +121,20 @@ def test_the_page_has_what_the_commands_say(files: dict[str, str], tmp_path: Pat
     assert done.exit_code == 0, done.output
     html = unescape(out.read_text("utf-8")).replace("\u00a0", " ")
     quick = "--resamples", "0"
-    rows = json.loads(run("correlate", *both, "--epsilon", "0.2", "--json", *quick).stdout)["rows"]
-    found = {(row.get("rater"), row["statistic"]): row for row in rows}
-    shown: dict[str | None, str] = {None: cells(html, "May it take the place of a person?")[0]}
-    for line in cells(html, "Each judge alone"):
-        persona, _, rest = line.partition(" · ")
-        shown[f"{persona.lower()}|{rest.split()[0]}|dimensions|1"] = line
-    assert len(shown) == 3
-    for rater, line in shown.items():
-        rate, advantage = found[rater, "alt_test_winning_rate"], found[rater, "alt_test_advantage"]
-        wins = round(10 * rate["value"])
-        ends = f"{advantage['ci_low']:.2f} to {advantage['ci_high']:.2f}"
-        told = f"{rate['value']:.2f} {advantage['value']:.2f} {ends} epsilon 0.2; wins over {wins}"
-        assert told in line
+    rows = statistics_of(run("correlate", *both, "--epsilon", "0.2", "--json", *quick).stdout)
+    lines = cells(html, _TITLE, "Alternative annotator test")
+    for rater, name in {
+        None: "all", "left|scriptedmodel:scripted|dimensions|1": "Left",
+        "right|scriptedmodel:scripted|dimensions|1": "Right",
+    }.items():  # fmt: skip
+        rate, advantage = (
+            next(r for r in rows if (r["by_value"], r["statistic"]) == (rater, f"alt_test_{what}"))
+            for what in ("winning_rate", "advantage")
+        )
+        [line] = [line for line in lines if line.startswith(name)]
+        ends = f"[{advantage['low']:.2f}, {advantage['high']:.2f}]"
+        assert f" {rate['value']:.3f} " in line
+        assert f" {advantage['value']:.3f} {ends}" in line
     corrected = json.loads(run("calibrate", *both, "--json").stdout)
     assert corrected["conclusion"][0] in html
     lines = cells(html, "Means corrected by people’s ratings")
@@ -207,35 +213,28 @@ def test_a_panel_of_two_models_is_tested_once(tmp_path: Path) -> None:
     out = tmp_path / "page.html"
     assert run("report", str(tmp_path / "run"), "--human", human, "--out", str(out)).exit_code == 0
     html = unescape(out.read_text("utf-8")).replace("\u00a0", " ")
-    [panel] = cells(html, "May it take the place of a person?")
-    assert panel.startswith("the panel")
-    judges = [line.split()[:3] for line in cells(html, "Each judge alone")]
-    assert judges == [["Left", "·", f"scriptedmodel:{name}"] for name in ("m1", "m2")]
+    panel, *judges = cells(html, _TITLE, "Alternative annotator test")
+    assert panel.startswith("all")
+    names = [f"scriptedmodel:{name}" for name in ("m1", "m2")]
+    assert [line.split()[:3] for line in judges] == [["Left", "·", name] for name in names]
     assert NOT_COMPARABLE in html
-    lines = cells(html, "People beside the panel")
-    # The whole panel and people first, by the order of the figures; then each model, likewise.
-    panels = ["τ_b with the mean of people, within", "τ_b with the mean of people, over"]
-    person, less = (
-        [f"τ_b with the mean of the {others}, {where}" for where in ("within", "over")]
-        for others in ("others", "same others")
-    )
-    expected = [("Panel", one) for one in panels] + [("One person", one) for one in person]
-    expected += [("Panel − one person", one) for one in less]
-    expected += [(f"scriptedmodel:{name}", one) for one in panels for name in ("m1", "m2")]
-    assert len(lines) == len(expected)
-    for line, (who, what) in zip(lines, expected, strict=True):
-        assert line.startswith(f"{who}: {what}")
+    for where in ("over all items", "within prompts"):
+        # People first, then each model, then the whole panel.
+        lines = cells(html, _TITLE, f"Correlation with the mean human rating, {where}")
+        assert [line.split()[0] for line in lines] == ["people", *names, "all"]
     sides = load_aligned_ratings(tmp_path / "run", human)
-    for basis, where in (("", "over all items"), ("_within_prompts", "within prompts")):
-        statistic = f"human_difference_tau_b{basis}"
-        name = f"Panel − one person: τ_b with the mean of the same others, {where}"
-        [line] = [line for line in lines if line.startswith(name)]
+    for basis, where, line_of in (
+        ("", "over all items: panel − human", "all"),
+        ("_within_prompts", "within prompts", "panel − human"),
+    ):
         [found] = [
             row
-            for row in correlate(*sides, only={statistic})
+            for row in correlate(*sides, only={f"human_difference_tau_b{basis}"})
             if (row.group, row.by_value) == ("all", "panel − human")
         ]
-        assert line.startswith(f"{name} {found.value:.2f}")
+        lines = cells(html, _TITLE, f"{_DIFFERENCE}, {where}")
+        [line] = [one for one in lines if one.startswith(line_of)]
+        assert line.startswith(f"{line_of} {found.value:.3f}")
 
 
 def test_every_figure_of_people_can_be_required(files: dict[str, str], tmp_path: Path) -> None:
@@ -263,8 +262,8 @@ def test_a_required_statistic_of_correlate_is_computed(
     """One that the page does not show has the figure of `correlate`; a name that there is not ends
     with status 2 before a page is written."""
     both, out = (files["run"], "--human", files["human"]), tmp_path / "page.html"
-    rows = json.loads(run("correlate", *both, "--json", "--resamples", "0").stdout)["rows"]
-    [low] = [row["ci_low"] for row in rows if row["statistic"] == "tau_c" and not row["by"]]
+    rows = statistics_of(run("correlate", *both, "--json", "--resamples", "0").stdout)
+    [low] = [row["low"] for row in rows if row["statistic"] == "tau_c" and not row["by"]]
     for bound, status in ((low - 1e-6, 0), (low + 1e-6, 3)):
         done = run("report", *both, "--out", str(out), "--require", f"tau_c >= {bound:.9f}")
         assert done.exit_code == status, done.output

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
@@ -17,11 +16,11 @@ import pytest
 from persona_panel.statistics import (
     AgreementBlock,
     AnalysisOptions,
+    BlockResult,
     PanelBlock,
     Reason,
-    Result,
     Statistic,
-    Table,
+    StatisticTable,
     agree,
     agreement_statistics,
     comparison_statistics,
@@ -32,6 +31,7 @@ from persona_panel.statistics import (
 from persona_panel.statistics.core.registry import LAST, Registry
 from tests.helpers import forked
 from tests.helpers.rating_tables import HUMANS, PANEL, QUICK
+from tests.helpers.results import statistics_of
 
 SPAN = '''
 """The widest difference between two raters' ratings of an item."""
@@ -41,32 +41,33 @@ from collections.abc import Iterator
 import numpy as np
 
 from persona_panel.statistics import (
-    AgreementBlock, ComparisonBlock, PanelBlock, Result, Statistic, agreement_statistics,
+    AgreementBlock, ComparisonBlock, PanelBlock, BlockResult, Statistic, agreement_statistics,
     comparison_statistics, panel_quality_statistics,
 )
 
 
 @agreement_statistics.register("widest_difference", "widest\\ndifference")
-def widest(block: AgreementBlock) -> Iterator[Result]:
-    yield Result(Statistic(float(np.nanmax(np.ptp(block.ratings, axis=1))), *block.ratings.shape))
+def widest(block: AgreementBlock) -> Iterator[BlockResult]:
+    widest = float(np.nanmax(np.ptp(block.ratings, axis=1)))
+    yield BlockResult(Statistic(widest, *block.ratings.shape))
 
 
 @agreement_statistics.register("raters_mean", "rater's mean")
-def of_raters(block: AgreementBlock) -> Iterator[Result]:
+def of_raters(block: AgreementBlock) -> Iterator[BlockResult]:
     for place, ratings in enumerate(block.ratings.T):
         mean = Statistic(float(np.nanmean(ratings)), len(ratings), 1)
-        yield Result(mean, by="rater", by_value=f"number {place}")
+        yield BlockResult(mean, by="rater", by_value=f"number {place}")
 
 
 @comparison_statistics.register("mean_difference", "mean\\ndifference", side="both")
-def difference(block: ComparisonBlock) -> Iterator[Result]:
+def difference(block: ComparisonBlock) -> Iterator[BlockResult]:
     mean = block.panel_mean if block.side == "panel" else block.target
-    yield Result(Statistic(float(np.nanmean(mean - block.target)), len(mean), 2))
+    yield BlockResult(Statistic(float(np.nanmean(mean - block.target)), len(mean), 2))
 
 
 @panel_quality_statistics.register("highest_score", "highest\\nscore")
-def highest(block: PanelBlock) -> Iterator[Result]:
-    yield Result(block.counted(float(np.nanmax(block.ratings))))
+def highest(block: PanelBlock) -> Iterator[BlockResult]:
+    yield BlockResult(block.counted(float(np.nanmax(block.ratings))))
 '''
 SHIPPED = {
     one.name
@@ -126,7 +127,7 @@ def test_a_statistic_is_one_file_in_a_folder(ratings: Path) -> None:
     (folder / "widest.py").write_text(SPAN)
     package = "persona_panel.statistics.registered"
     code = f"import {package} as folder; folder.__path__.append('more'); {RUN}"
-    rows = json.loads(run(ratings, code, "agree", "in.csv", "--json"))["rows"]
+    rows = statistics_of(run(ratings, code, "agree", "in.csv", "--json"))
     (row,) = (row for row in rows if row["statistic"] == "widest_difference")
     assert row["value"] >= 1
     table = run(ratings, code, "agree", "in.csv", "--full")
@@ -139,7 +140,7 @@ def test_a_statistic_of_another_package(ratings: Path) -> None:
     its tables; ours come first."""
     env = installed(ratings, "wide", SPAN)
     printed = run(ratings, RUN, "agree", "in.csv", "--json", **env)
-    rows = json.loads(printed)["rows"]
+    rows = statistics_of(printed)
     names = list(dict.fromkeys(row["statistic"] for row in rows))
     assert names.index("widest_difference") > names.index("top_ranking_agreement")
     assert names.index("highest_score") > names.index("alpha_without")
@@ -150,9 +151,9 @@ def test_a_statistic_of_another_package(ratings: Path) -> None:
         assert heading in table
     compared = run(ratings, RUN, "correlate", "in.csv", "--human", "human.csv", "--full", **env)
     assert "Further comparisons with people" in compared
-    rows = json.loads(
+    rows = statistics_of(
         run(ratings, RUN, "correlate", "in.csv", "--human", "human.csv", "--json", **env)
-    )["rows"]
+    )
     groups = [row["group"] for row in rows if row["statistic"] == "mean_difference"]
     assert groups == ["humans", "all"]
 
@@ -169,21 +170,21 @@ def test_a_package_that_cannot_be_loaded(ratings: Path) -> None:
 def test_a_statistic_that_fails_does_so_alone() -> None:
     """It is undefined, with its error in the note; what comes after it stands."""
     registry: Registry[AgreementBlock] = Registry(
-        "persona_panel.statistics.registered", Table("Some")
+        "persona_panel.statistics.registered", StatisticTable("Some")
     )
 
     @registry.register("faulty", "faulty", order=1)
-    def divides_by_zero(block: AgreementBlock) -> Iterator[Result]:
-        yield Result(Statistic(1.0, 1, 1))
-        yield Result(Statistic(1 / (block.sign - 1), 1, 1), by="half", by_value="second")
+    def divides_by_zero(block: AgreementBlock) -> Iterator[BlockResult]:
+        yield BlockResult(Statistic(1.0, 1, 1))
+        yield BlockResult(Statistic(1 / (block.sign - 1), 1, 1), by="half", by_value="second")
 
     @registry.register("faulty_interval", "faulty\ninterval", order=2)
-    def cannot_be_resampled(block: AgreementBlock) -> Iterator[Result]:
-        yield Result(Statistic(1.0, 1, 1), lambda weights: weights[:, 99])
+    def cannot_be_resampled(block: AgreementBlock) -> Iterator[BlockResult]:
+        yield BlockResult(Statistic(1.0, 1, 1), lambda weights: weights[:, 99])
 
     @registry.register("sound", "sound", order=3)
-    def sound(block: AgreementBlock) -> Iterator[Result]:
-        yield Result(Statistic(2.0, 3, 4))
+    def sound(block: AgreementBlock) -> Iterator[BlockResult]:
+        yield BlockResult(Statistic(2.0, 3, 4))
 
     block = AgreementBlock(
         np.ones((20, 2)), 1, None, [*range(20)], "ordinal", QUICK, np.empty((20, 0)), ("a", "b")
@@ -199,11 +200,13 @@ def test_a_statistic_that_fails_does_so_alone() -> None:
 @pytest.mark.parametrize("prompts", [None, ["p", "p", "q"]])
 def test_what_a_statistic_needs(prompts: list[Hashable] | None) -> None:
     """A statistic that needs prompts is computed where there are prompts, and nowhere else."""
-    registry: Registry[PanelBlock] = Registry("persona_panel.statistics.registered", Table("Some"))
+    registry: Registry[PanelBlock] = Registry(
+        "persona_panel.statistics.registered", StatisticTable("Some")
+    )
 
     @registry.register("of_prompts", "of prompts", needs=("prompts",))
-    def of_prompts(block: PanelBlock) -> Iterator[Result]:
-        yield Result(block.counted(float(len(set(block.prompts or ())))))
+    def of_prompts(block: PanelBlock) -> Iterator[BlockResult]:
+        yield BlockResult(block.counted(float(len(set(block.prompts or ())))))
 
     block = PanelBlock(np.ones((3, 2)), 1, ("a", "b"), {}, prompts, [0, 1, 2], QUICK)
     assert [row.value for row in registry.rows(block, "all", "all")] == ([2.0] if prompts else [])
@@ -212,7 +215,7 @@ def test_what_a_statistic_needs(prompts: list[Hashable] | None) -> None:
 def test_a_table_shows_every_group_unless_it_says_otherwise() -> None:
     """A table of which nothing but the heading is said has a column for each statistic, and
     figures of each group of raters."""
-    table = Table("Mine")
+    table = StatisticTable("Mine")
     assert (table.columns, table.all_raters_only) == ("statistic", False)
 
 
@@ -237,10 +240,10 @@ def test_no_statistic_hides_another() -> None:
     a table whose lines both have, is refused with the names of both; where only one is of the
     panel they have different lines."""
     registry: Registry[AgreementBlock] = Registry(
-        "persona_panel.statistics.registered", Table("Some")
+        "persona_panel.statistics.registered", StatisticTable("Some")
     )
 
-    def nothing(block: AgreementBlock) -> list[Result]:
+    def nothing(block: AgreementBlock) -> list[BlockResult]:
         return []
 
     registry.register("one", "points", summary="within one", side="humans")(nothing)
@@ -249,7 +252,7 @@ def test_no_statistic_hides_another() -> None:
     with pytest.raises(ValueError, match=r"'two' .* heading 'points' in the table 'Some' of 'one'"):
         registry.register("two", "points", side="both")(nothing)
     registry.register("two", "points")(nothing)
-    registry.register("three", "points", table=Table("Others"))(nothing)
+    registry.register("three", "points", table=StatisticTable("Others"))(nothing)
     assert [(one.name, one.summary) for one in registry] == [
         ("one", "within one"), ("three", ""), ("two", ""),
     ]  # fmt: skip
@@ -281,7 +284,7 @@ def test_every_statistic_can_be_shown() -> None:
         assert [one.order for one in found] == sorted(one.order for one in found)
         for one in found:
             assert one.heading.strip()
-            assert isinstance(one.table, Table)
+            assert isinstance(one.table, StatisticTable)
 
 
 @pytest.mark.parametrize(

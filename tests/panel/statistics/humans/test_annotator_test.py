@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import json
 import os
 from collections.abc import Callable
 from math import nan
@@ -25,6 +24,7 @@ from persona_panel.statistics import (
     resampled_advantage,
 )
 from persona_panel.statistics.core.options import AnalysisOptions
+from tests.helpers.results import statistics_of
 
 DATA = Path(os.environ.get("PERSONA_PANEL_DATA", Path(__file__).parents[5] / "shared" / "data"))
 EPSILON = {"lgbteen": 0.2, "mtbench": 0.2, "cebab_stars": 0.1, "lesion": 0.15}
@@ -91,9 +91,9 @@ def test_published_figures_by_the_command(name: str, tmp_path: Path) -> None:
     args += ["--epsilon", str(EPSILON[name]), "--resamples", "0", "--no-intervals"]
     done = CliRunner().invoke(command, args)
     assert done.exit_code == 0, done.output
-    rows = [row for row in json.loads(done.stdout)["rows"] if "rater" in row]
-    rates = {r["rater"]: r["value"] for r in rows if r["statistic"] == "alt_test_winning_rate"}
-    ahead = {r["rater"]: r["value"] for r in rows if r["statistic"] == "alt_test_advantage"}
+    rows = statistics_of(done.stdout)
+    rates = {r["by_value"]: r["value"] for r in rows if r["statistic"] == "alt_test_winning_rate"}
+    ahead = {r["by_value"]: r["value"] for r in rows if r["statistic"] == "alt_test_advantage"}
     assert set(rates) == set(ahead) == {None, *expected}
     of_judges = {name: (f"{rates[name]:.2f}", f"{ahead[name]:.2f}") for name in expected}
     assert of_judges == expected

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from math import atanh, isnan
 
-from persona_panel.results.conclusions.annotator_test import annotator_test_conclusion
+from persona_panel.analyses.annotator_test import annotator_test_conclusion
 from persona_panel.results.conclusions.judge_names import called_judges
 from persona_panel.results.conclusions.labels import labelled_rows
 from persona_panel.results.conclusions.rows import (

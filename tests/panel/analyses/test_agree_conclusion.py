@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy.stats import t
 
-from persona_panel.results.conclusions.agree import agree_conclusion
+from persona_panel.analyses.agree_conclusion import agree_conclusion
 from persona_panel.results.conclusions.wording import WITHOUT_PEOPLE
 from persona_panel.statistics import AnalysisOptions, agree
 from persona_panel.statistics.breakdown.stratum_rows import LESS_OTHERS

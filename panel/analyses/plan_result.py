@@ -1,20 +1,21 @@
-"""What `plan` prints: what the present design gives and what would narrow it, then the variance
-components and other designs."""
+"""What `plan` says: what the present design gives and what would narrow it, the variance components
+and other designs."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from math import floor, inf, isnan, log10, prod
+from collections.abc import Iterator, Mapping, Sequence
+from math import inf, isnan, nan, prod
+from typing import Any
 
-from rich.console import Console
-from rich.text import Text
-
-from persona_panel.reports.formats.terminal.rows import remark
 from persona_panel.results.conclusions.ratings_to_collect import prompts_for_people
+from persona_panel.results.conclusions.readings import origin_sentences
 from persona_panel.results.conclusions.wording import counted
-from persona_panel.results.console import TableRow, legible, show_table
+from persona_panel.results.result import Result
+from persona_panel.results.table import Column, Key, Table
 from persona_panel.runs.design import DesignReport, PrecisionTarget
-from persona_panel.statistics.core.display import NONE, number, percent
+from persona_panel.statistics.core.display import percent
+from persona_panel.statistics.core.display import small_number as _small
+from persona_panel.statistics.core.estimate import Estimate
 from persona_panel.statistics.core.names import ALL
 from persona_panel.statistics.core.statistic import Reason
 from persona_panel.statistics.quality.components import RESIDUAL
@@ -30,38 +31,252 @@ from persona_panel.statistics.quality.design_study import (
     design_name,
 )
 
-_LEAST = 1e-9
-"""What is nearer to 0 is rounding."""
 _WORDS = {ITEM: "response", SYSTEM: "system"}
+_PRESENT = "present design"
+_NO_FORECAST = "too few conditions or degrees of freedom for a forecast"
+_FIGURES = (
+    "absolute_error", "relative_error", "dependability", "generalizability", "half_width",
+    "detectable_difference",
+)  # fmt: skip
 
 
-def show_design(report: DesignReport, console: Console) -> None:
-    """Systems before responses; the composite, or the first dimension where there is none. Then
-    the same of people, where they rated."""
-    _show(report, console, "")
-    if report.people is not None:
-        console.print(Text("Human ratings", "bold"))
-        console.print()
-        _show(report.people, console, "People: ")
+def plan_result(report: DesignReport, *, source: str = "") -> Result:
+    """Return the result of a report: systems before responses; the composite, or the first
+    dimension where there is none; then the same of people, where they rated.
+
+    Args:
+        source: what the run is called.
+    """
+    people = report.people
+    conclusion, tables = _said(report), list(_tables(report, ""))
+    remarks = _remarks(report, _defined(report))
+    if people is not None:
+        conclusion += [f"People: {sentence}" for sentence in _said(people)]
+        tables += _tables(people, "people")
+        remarks += [
+            f"Human ratings: {each}"
+            for each in _remarks(people, _defined(people))
+            if each not in remarks
+        ]
+    return Result(
+        "plan",
+        conclusion,
+        tables,
+        remarks,
+        reading=origin_sentences(people.origin) if people and people.origin else [],
+        source=source,
+        coverage=report.coverage,
+    )
 
 
-def _show(report: DesignReport, console: Console, whose: str) -> None:
-    studies = [study for kind in (SYSTEM, ITEM) if (study := report.main(kind)) is not None]
-    for line in report.warnings():
-        console.print(Text(line))
-    for study in studies:
-        console.print(Text(f"{whose}{_conclusion(report, study)}"))
-    if report.target is not None:
-        for line in _reached(report, report.target):
-            console.print(Text(line))
-    console.print()
-    defined = [study for study in studies if study.reason is None]
-    for study in defined:
-        _show_components(report, study, console)
-    for study in defined:
-        _show_designs(report, study, console)
-    for line in _remarks(report, defined):
-        remark(console, line)
+def _shown(report: DesignReport) -> list[DesignStudy]:
+    return [study for kind in (SYSTEM, ITEM) if (study := report.main(kind)) is not None]
+
+
+def _defined(report: DesignReport) -> list[DesignStudy]:
+    return [study for study in _shown(report) if study.reason is None]
+
+
+def _said(report: DesignReport) -> list[str]:
+    said = [*report.warnings(), *(_conclusion(report, study) for study in _shown(report))]
+    return said if report.target is None else said + _reached(report, report.target)
+
+
+def _tables(report: DesignReport, whose: str) -> Iterator[Table]:
+    """Components and designs of systems, then of responses; then for programs the precision of the
+    present design, the designs that reach what was wanted, and what the ratings are.
+
+    Args:
+        whose: `people` where they are of people's ratings beside a panel's.
+    """
+    before, prefix = (f"{whose}_", "People: ") if whose else ("", "")
+    studies = {
+        kind: [study for study in report.studies if study.measured == kind]
+        for kind in (SYSTEM, ITEM)
+    }
+    for kind, those in studies.items():
+        if those:
+            yield from _components(before, prefix, kind, those)
+    for kind, those in studies.items():
+        if those:
+            yield _designs(before, prefix, kind, those, report)
+    columns = [Column(name, "estimate", figure=f"{before}{name}") for name in _FIGURES]
+    yield Table(
+        f"{before}precision",
+        (
+            Key("measured", optional={next(iter(report.studies)).measured}),
+            Key("dimension", optional={study.dimension for study in _shown(report)}),
+        ),
+        (*columns, Column("error_as_rated", "number")),
+        [
+            {
+                "measured": study.measured,
+                "dimension": study.dimension,
+                "error_as_rated": study.error_as_rated,
+            }
+            | {
+                name: Estimate(value, exact=True, reason=_why(study, name))
+                for name, value in _figures(study.designs[0] if study.designs else None).items()
+            }
+            for study in report.studies
+        ],
+    )
+    yield _target(before, report)
+    columns = [Column("n_systems", "whole"), Column("deliberated", "flag")]
+    facts = {"n_systems": report.n_systems, "deliberated": report.deliberated}
+    yield Table(
+        f"{before}ratings",
+        (),
+        (*columns, Column("warnings", "texts")),
+        [{**facts, "warnings": tuple(report.warnings())}],
+    )
+
+
+def _why(study: DesignStudy, figure: str) -> str:
+    """Why a figure of the present design is undefined, where it is."""
+    if study.measured == ITEM and figure in _FIGURES[-2:]:
+        return "it is of systems alone"
+    return str(study.reason or _NO_FORECAST)
+
+
+def _components(
+    before: str, prefix: str, kind: str, studies: Sequence[DesignStudy]
+) -> Iterator[Table]:
+    """All for programs; for people those that were identified."""
+    keys = (Key("dimension", "dimension"), Key("component", "component"))
+    columns = (
+        Column("variance", "number", "variance", digits=3, small=True),
+        Column("share", "number", "share of\nvariance", digits=3),
+        Column("error_share", "number", "share of the\nmean's error", digits=3),
+        Column("reason", "text"),
+    )
+    rows: list[dict[str, Any]] = [
+        {
+            "dimension": study.dimension,
+            "component": name,
+            "variance": variance,
+            "share": study.components.shares[name],
+            "error_share": (study.error_shares or {}).get(name),
+            "reason": str(study.reason or study.components.unidentified.get(name) or "") or None,
+        }
+        for study in studies
+        for name, variance in study.components.variances.items()
+    ]
+    yield Table(f"{before}{kind}_components", keys, columns, rows)
+    yield Table(
+        f"{before}{kind}_components_shown",
+        keys,
+        columns,
+        [row for row in rows if not isnan(row["variance"])],
+        f"{prefix}Variance components of {_WORDS[kind]}s' scores",
+        short={"dimension": {studies[0].dimension}},
+        programs=False,
+    )
+
+
+def _designs(
+    before: str, prefix: str, kind: str, studies: Sequence[DesignStudy], report: DesignReport
+) -> Table:
+    rows = [
+        {
+            "dimension": study.dimension,
+            "kind": _PRESENT if place == 0 else "half or twice as many",
+            "design": "×".join(f"{n:,}" for n in result.figures.levels.values()),
+        }
+        | _design(study, result, report)
+        for study in studies
+        for place, result in enumerate(study.designs)
+    ]
+    facets = list(
+        dict.fromkeys(
+            name for study in studies for result in study.designs for name in result.figures.levels
+        )
+    )
+    ratings = "ratings" if report.cost is None else "calls"
+    of = "all systems" if kind == SYSTEM else "one response"
+    return Table(
+        f"{before}{kind}_designs",
+        (
+            Key("dimension", "dimension"),
+            Key("kind", "designs"),
+            Key("design", " ×\n".join(f"{facet}s" for facet in facets)),
+        ),
+        _design_columns(facets, rows, ratings, forecast=kind == SYSTEM),
+        rows,
+        f"{prefix}Precision of a {_WORDS[kind]}'s mean, by design; {ratings} for {of}",
+        short={"dimension": {studies[0].dimension}},
+    )
+
+
+def _design_columns(
+    facets: Sequence[str], rows: Sequence[Mapping[str, Any]], ratings: str, *, forecast: bool
+) -> tuple[Column, ...]:
+    """Columns of designs; widths and what they detect are shown of systems alone, costs where a
+    price is known."""
+    priced = any(row["usd"] for row in rows)
+    return (
+        *(Column(facet, "whole") for facet in facets),
+        Column("n_ratings", "whole"),
+        Column("calls", "whole", ratings),
+        Column("usd", "number", "US\ndollars" if priced else ""),
+        Column("absolute_error", "number", "SE,\nabs.", small=True),
+        Column("relative_error", "number", "SE,\nrel.", small=True),
+        Column("dependability", "number", "Φ"),
+        Column("generalizability", "number", "Eρ²"),
+        Column("half_width", "number", "95 %\n±" if forecast else "", small=True),
+        Column("detectable_difference", "number", "detects" if forecast else "", small=True),
+    )
+
+
+def _design(study: DesignStudy, result: DesignResult, report: DesignReport) -> dict[str, Any]:
+    return {
+        **result.figures.levels,
+        "n_ratings": result.n_ratings,
+        "calls": report.calls(study.measured, result),
+        "usd": report.usd(study.measured, result),
+        **_figures(result),
+    }
+
+
+def _figures(result: DesignResult | None) -> dict[str, float]:
+    if result is None:
+        return dict.fromkeys(_FIGURES, nan)
+    figures = result.figures
+    values = (
+        figures.absolute_error, figures.relative_error, figures.dependability,
+        figures.generalizability, result.width / 2, result.detectable,
+    )  # fmt: skip
+    return dict(zip(_FIGURES, values, strict=True))
+
+
+def _target(before: str, report: DesignReport) -> Table:
+    """The designs that reach what was wanted, for programs; no rows where nothing was."""
+    systems, target = report.main(SYSTEM), report.target
+    rows = []
+    if target is not None and systems is not None:
+        wanted = {
+            "kind": target.kind, "wanted": target.points, "fewest_sampled": LEAST_SAMPLED,
+        }  # fmt: skip
+        rows = [
+            {"design": name, **wanted} | _design(systems, result, report)
+            for name, result in (
+                ("with_these_judges", report.with_these_judges), ("cheapest", report.cheapest)
+            )
+            if result is not None
+        ]  # fmt: skip
+    facets = [] if systems is None or not systems.designs else systems.designs[0].figures.levels
+    columns = _design_columns(list(facets), rows, "", forecast=False)
+    return Table(
+        f"{before}target",
+        (Key("design"),),
+        (
+            Column("kind", "text"),
+            Column("wanted", "number"),
+            Column("fewest_sampled", "whole"),
+            *columns,
+        ),
+        rows,
+    )
 
 
 def _conclusion(report: DesignReport, study: DesignStudy) -> str:
@@ -138,7 +353,7 @@ def _listed(result: DesignResult) -> str:
 
 
 def _of(study: DesignStudy) -> str:
-    return "" if study.dimension == ALL else f" ({legible(study.dimension)})"
+    return "" if study.dimension == ALL else f" ({study.dimension})"
 
 
 def _reached(report: DesignReport, target: PrecisionTarget) -> list[str]:
@@ -213,84 +428,6 @@ def _counted(report: DesignReport, n: int) -> str:
     return f"{n:,} {'ratings' if report.cost is None else 'calls'}"
 
 
-def _show_components(report: DesignReport, study: DesignStudy, console: Console) -> None:
-    found = study.components
-    shares = study.error_shares or {}
-    show_table(
-        console,
-        f"Variance components of {_WORDS[study.measured]}s' scores{_of(study)}",
-        ["component"],
-        ["variance", "share of\nvariance", "share of the\nmean's error"],
-        [
-            TableRow(
-                name,
-                [
-                    Text(_small(variance, 3)),
-                    Text(_share(found.shares[name])),
-                    Text(_share(shares[name]) if name in shares else ""),
-                ],
-            )
-            for name, variance in found.variances.items()
-            if not isnan(variance)
-        ],
-    )
-
-
-def _small(value: float, digits: int = 2) -> str:
-    """Points, or their squares, to so many digits after the point; of what is small so many that
-    two of them say something: on a scale from 0 to 1 an error of 0.004 is not 0.00."""
-    if isnan(value):
-        return NONE
-    if _LEAST < abs(value) < 10.0 ** (1 - digits):
-        digits = 1 - floor(log10(abs(value)))
-    return number(value, digits)
-
-
-def _share(value: float) -> str:
-    return NONE if isnan(value) else f"{number(100 * value, 1)} %"
-
-
-def _show_designs(report: DesignReport, study: DesignStudy, console: Console) -> None:
-    widths = study.measured == SYSTEM
-    costs = [report.usd(study.measured, result) for result in study.designs]
-    known = any(costs)
-    facets = list(study.designs[0].figures.levels)
-    columns = [
-        "ratings" if report.cost is None else "calls",
-        *(["US\ndollars"] if known else []),
-        "SE,\nabs.",
-        "SE,\nrel.",
-        "Φ",
-        "Eρ²",
-        *(["95 %\n±", "detects"] if widths else []),
-    ]
-    lines = []
-    for place, (result, usd) in enumerate(zip(study.designs, costs, strict=True)):
-        figures = result.figures
-        points = [figures.absolute_error, figures.relative_error]
-        shares = [figures.dependability, figures.generalizability]
-        reached = [result.width / 2, result.detectable] if widths else []
-        cells = [
-            f"{report.calls(study.measured, result):,}",
-            *([f"{usd or 0:,.2f}"] if known else []),
-            *map(_small, points),
-            *map(number, shares),
-            *map(_small, reached),
-        ]
-        label = "×".join(f"{n:,}" for n in figures.levels.values())
-        heading = "present design" if place == 0 else "half or twice as many"
-        lines.append(TableRow(label, [Text(cell) for cell in cells], heading))
-    of = "all systems" if widths else "one response"
-    show_table(
-        console,
-        f"Precision of a {_WORDS[study.measured]}'s mean{_of(study)}, by design; "
-        f"{columns[0]} for {of}",
-        ["", " ×\n".join(f"{facet}s" for facet in facets)],
-        columns,
-        lines,
-    )
-
-
 def _remarks(report: DesignReport, studies: list[DesignStudy]) -> list[str]:
     """How to read it, and what cannot be concluded."""
     in_points = f" in{unit}" if (unit := _unit(report)) else ""
@@ -342,6 +479,4 @@ def _remarks(report: DesignReport, studies: list[DesignStudy]) -> list[str]:
             "Judges saw each other's ratings, which are therefore not independent: the errors are "
             "too small."
         )
-    if report.composite:
-        lines.append("--json has every dimension.")
     return lines

@@ -11,7 +11,7 @@ import pytest
 from scipy.stats import t
 from statsmodels.stats.power import TTestPower
 
-from persona_panel.results.conclusions.correlate import correlate_conclusion
+from persona_panel.analyses.correlate_conclusion import correlate_conclusion
 from persona_panel.results.conclusions.wording import ONE_PERSON
 from persona_panel.statistics import AnalysisOptions, correlate
 from persona_panel.statistics.core.statistic import Reason

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import io
 from dataclasses import replace
 
 import numpy as np
-import pytest
 
-from persona_panel.reports.formats.terminal.agreement import show_agreement
-from persona_panel.reports.formats.terminal.judge_names import (
+from persona_panel.analyses.agree import agree_result
+from persona_panel.results.conclusions.judge_names import (
     in_short,
     short_names,
-    what_is_left_out,
+    what_all_have,
 )
-from persona_panel.results.console import output
 from persona_panel.statistics import Ratings, Row
 
 PERSONAS, MODELS = ("historian", "lawyer"), ("openai:small", "local:tiny")
@@ -36,11 +33,11 @@ def test_judges_are_named_by_what_they_differ_in() -> None:
         "historian|openai:small", "historian|local:tiny", "lawyer|openai:small",
         "lawyer|local:tiny",
     ]  # fmt: skip
-    left_out = what_is_left_out(RATINGS)
+    (left_out,) = what_all_have(RATINGS)
     assert left_out.endswith("all have elicitation dimensions, replicate 1.")
     one_model = RATINGS.by(JUDGES[::2])
     assert list(short_names(one_model).values()) == ["historian", "lawyer"]
-    assert "model openai:small, elicitation dimensions" in what_is_left_out(one_model)
+    assert "model openai:small, elicitation dimensions" in what_all_have(one_model)[0]
 
 
 def test_names_that_say_nothing_shorter_stay() -> None:
@@ -49,7 +46,7 @@ def test_names_that_say_nothing_shorter_stay() -> None:
     several_parts = replace(RATINGS, raters=tuple(f"x|{name}" for name in JUDGES))
     for ratings in (people, RATINGS.by(JUDGES[:1]), several_parts):
         assert short_names(ratings) == {}
-        assert what_is_left_out(ratings) == ""
+        assert what_all_have(ratings) == []
     assert short_names(RATINGS.by(JUDGES[::2]), taken=("lawyer",)) == {}
 
 
@@ -69,21 +66,15 @@ def test_tables_have_the_short_names() -> None:
     ]
 
 
-def test_a_terminal_has_short_names_and_a_pipe_whole_ones(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is left out is said below; ids that are printed whole can be searched for."""
+def test_people_read_short_names_and_programs_ids() -> None:
+    """What is left out of the names is said below the tables; CSV has ids, to search for."""
     rows = [
         Row("alpha_without", "all", "clarity", "judge left out", JUDGES[1], 0.5),
         Row("alpha_without", "all", "clarity", "judge left out", None, 0.4),
     ]
-    texts = []
-    for columns in ("80", ""):
-        monkeypatch.setenv("COLUMNS", columns)
-        printed = io.StringIO()
-        show_agreement(rows, RATINGS, "dimension", output(printed), full=True)
-        texts.append(printed.getvalue())
-    terminal, pipe = texts
-    assert "  historian|local:tiny " in terminal
-    assert "|dimensions|" not in terminal
-    assert what_is_left_out(RATINGS) in " ".join(terminal.split())
-    assert f"  {JUDGES[1]} " in pipe
-    assert what_is_left_out(RATINGS) not in pipe
+    result = agree_result(rows, RATINGS)
+    shown = result.text(full=True)
+    assert "  historian|local:tiny " in shown
+    assert "|dimensions|" not in shown
+    assert what_all_have(RATINGS)[0] in shown
+    assert f",{JUDGES[1]}," in result.text("csv")

@@ -13,7 +13,8 @@ import pytest
 from persona_panel.results.conclusions.wording import WITHOUT_PEOPLE
 from persona_panel.testing import serving
 from tests.helpers.command import told
-from tests.helpers.rating_files import FIELDS, made_up
+from tests.helpers.rating_files import made_up
+from tests.helpers.results import statistics_of
 
 Command = Callable[..., CompletedProcess[str]]
 
@@ -24,28 +25,27 @@ NAMES = {
 }  # fmt: skip
 
 
-def test_json_is_a_list_of_exactly_the_fields(command: Command, tmp_path: Path) -> None:
-    """Every promised statistic is there, what is undefined is null, and α is the krippendorff
-    package's on the same ratings."""
+def test_json_has_every_statistic(command: Command, tmp_path: Path) -> None:
+    """Every promised statistic is there, and α is the krippendorff package's on the same
+    ratings."""
     scores = made_up(tmp_path / "in.csv")
     done = command("agree", "in.csv", "--json")
     assert done.returncode == 0, done.stderr
-    rows = json.loads(done.stdout)["rows"]
-    assert all(list(row) == FIELDS for row in rows)
+    rows = statistics_of(done.stdout)
     assert {row["statistic"] for row in rows} >= NAMES
     (alpha,) = (row for row in rows if row["statistic"] == "krippendorff_alpha")
     expected = krippendorff.alpha(scores.T, level_of_measurement="ordinal")
     assert alpha["value"] == pytest.approx(expected, abs=1e-12)
-    assert alpha["ci_low"] < alpha["value"] < alpha["ci_high"]
+    assert alpha["low"] < alpha["value"] < alpha["high"]
     assert (alpha["group"], alpha["dimension"]) == ("all", "all")
-    assert alpha["p_value"] is None
+    assert alpha["p"] is None
 
 
 def test_the_level_of_measurement(command: Command, tmp_path: Path) -> None:
     """--level is that of α, and said in its note."""
     scores = made_up(tmp_path / "in.csv")
     for level in ("nominal", "interval"):
-        rows = json.loads(command("agree", "in.csv", "--json", "--level", level).stdout)["rows"]
+        rows = statistics_of(command("agree", "in.csv", "--json", "--level", level).stdout)
         (alpha,) = (row for row in rows if row["statistic"] == "krippendorff_alpha")
         expected = krippendorff.alpha(scores.T, level_of_measurement=level)
         assert alpha["value"] == pytest.approx(expected, abs=1e-12)
@@ -57,9 +57,9 @@ def test_what_is_not_asked_for_is_not_computed(command: Command, tmp_path: Path)
     --level nominal there is nothing that needs an order."""
     made_up(tmp_path / "in.csv")
     quick = "--no-intervals", "--resamples", "0", "--level", "nominal"
-    rows = json.loads(command("agree", "in.csv", "--json", *quick).stdout)["rows"]
+    rows = statistics_of(command("agree", "in.csv", "--json", *quick).stdout)
     assert rows
-    assert all(row["ci_low"] is row["ci_reason"] is row["p_value"] is None for row in rows)
+    assert all(row["low"] is row["p"] is None for row in rows)
     names = {row["statistic"] for row in rows}
     assert {"krippendorff_alpha", "fleiss_kappa", "cohen_kappa_none"} <= names
     ordered = ("icc", "tau", "linear", "quadratic", "spearman", "kendall", "reliability")
@@ -72,14 +72,14 @@ def test_what_intervals_are_over(command: Command, tmp_path: Path) -> None:
     made_up(tmp_path / "five.csv", n_raters=5)
     found = []
     for random in ("prompts", "prompts-and-judges"):
-        rows = json.loads(command("agree", "five.csv", "--json", "--random", random).stdout)["rows"]
+        rows = statistics_of(command("agree", "five.csv", "--json", "--random", random).stdout)
         (alpha,) = (row for row in rows if row["statistic"] == "krippendorff_alpha")
-        assert alpha["ci_over"] == random
-        found.append(alpha["ci_high"] - alpha["ci_low"])
+        assert alpha["over"] == ("prompts" if random == "prompts" else "prompts and raters")
+        found.append(alpha["high"] - alpha["low"])
     assert found[0] < found[1]
     made_up(tmp_path / "four.csv")
     told = command("agree", "four.csv", "--random", "prompts-and-judges").stdout
-    assert "(an interval over judges, too, needs at least five judges)" in " ".join(told.split())
+    assert ": an interval over judges, too, needs at least five judges." in " ".join(told.split())
     assert (
         "over prompts and raters"
         in command("agree", "five.csv", "--random", "prompts-and-judges").stdout
@@ -90,7 +90,7 @@ def test_by_source_and_prompt(command: Command, tmp_path: Path) -> None:
     """Each source or prompt has a row of its own, which names it."""
     made_up(tmp_path / "in.csv")
     for by, part in (("source", "s3"), ("prompt", "p2")):
-        rows = json.loads(command("agree", "in.csv", "--json", "--by", by).stdout)["rows"]
+        rows = statistics_of(command("agree", "in.csv", "--json", "--by", by).stdout)
         assert ("all", by, part) in {(row["group"], row["by"], row["by_value"]) for row in rows}
     done = command("agree", "in.csv", "--by", "group")
     assert done.returncode == 0
@@ -112,7 +112,7 @@ def test_by_any_column(command: Command, tmp_path: Path) -> None:
     assert "By topic: above the mean of the others" in told
     # Of twelve items α has no interval.
     assert "α differs by topic cannot be tested: an interval needs" in " ".join(told.split())
-    rows = json.loads(command("agree", "in.csv", "--by", "age", *quick, "--json").stdout)["rows"]
+    rows = statistics_of(command("agree", "in.csv", "--by", "age", *quick, "--json").stdout)
     assert {(row["by"], row["by_value"]) for row in rows} >= {
         ("age", "old"), ("age", "young"), ("age, less the mean of the others", "old")
     }  # fmt: skip
@@ -148,12 +148,12 @@ def test_tables_say_what_a_panel_is_worth(command: Command, tmp_path: Path) -> N
 def test_a_narrow_terminal_cuts_no_number(command: Command, tmp_path: Path) -> None:
     """At 60 columns tables are parted, and every interval of α is still whole."""
     made_up(tmp_path / "in.csv")
-    rows = json.loads(command("agree", "in.csv", "--json").stdout)["rows"]
+    rows = statistics_of(command("agree", "in.csv", "--json").stdout)
     narrow = command("agree", "in.csv", "--full", COLUMNS="60").stdout
     assert max(map(len, narrow.splitlines())) <= 60
     for row in rows:
-        if row["statistic"] in NAMES and row["ci_low"] is not None:
-            whole = f"[{row['ci_low']:.2f}, {row['ci_high']:.2f}]".replace("-0.00", "0.00")
+        if row["statistic"] in NAMES and row["low"] is not None:
+            whole = f"[{row['low']:.2f}, {row['high']:.2f}]".replace("-0.00", "0.00")
             assert whole.replace("-", "−") in narrow
 
 
@@ -174,7 +174,7 @@ def test_a_run_of_the_panel(command: Command, tmp_path: Path) -> None:
         assert scored.returncode == 0, scored.stderr
     done = command("agree", "run", "--json")
     assert done.returncode == 0, done.stderr
-    rows = json.loads(done.stdout)["rows"]
+    rows = statistics_of(done.stdout)
     assert {"openai:a", "openai:b", "all"} == {row["group"] for row in rows}
     components = {row["by_value"] for row in rows if row["by"] == "component"}
     pairs = {"item:persona", "item:model", "persona:model"}
@@ -230,7 +230,7 @@ def test_what_is_undefined_says_why(command: Command, tmp_path: Path) -> None:
     (tmp_path / "in.csv").write_text("\n".join(["item,rater,score", *lines]) + "\n")
     done = command("agree", "in.csv", "--json")
     assert (done.returncode, told(done.stderr)) == (0, [])
-    rows = {row["statistic"]: row for row in json.loads(done.stdout)["rows"]}
+    rows = {row["statistic"]: row for row in statistics_of(done.stdout)}
     assert rows["krippendorff_alpha"]["value"] is None
     assert rows["krippendorff_alpha"]["reason"] == "one-value domain"
     table = command("agree", "in.csv")

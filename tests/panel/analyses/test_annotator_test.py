@@ -8,8 +8,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from persona_panel.results.conclusions.annotator_test import annotator_test_conclusion
-from persona_panel.results.conclusions.correlate import correlate_conclusion
+from persona_panel.analyses.annotator_test import annotator_test_conclusion
+from persona_panel.analyses.correlate_conclusion import correlate_conclusion
 from persona_panel.statistics import AnalysisOptions, Ratings, Reason, Row, correlate
 
 RATE, ADVANTAGE, NEEDED = "alt_test_winning_rate", "alt_test_advantage", "alt_test_items_needed"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import json
 from collections.abc import Callable
-from io import StringIO
 from pathlib import Path
 from subprocess import CompletedProcess
 from typing import Any
@@ -13,11 +12,10 @@ from typing import Any
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from rich.console import Console
 
-from persona_panel.cli.plan import plan
+from persona_panel.analyses.plan_result import plan_result
+from persona_panel.cli.main import command as main
 from persona_panel.files.ratings import load_ratings
-from persona_panel.reports.formats.terminal.design import show_design
 from persona_panel.runs.design import DesignReport, PrecisionTarget
 from persona_panel.statistics import design_studies
 from persona_panel.statistics.quality.components import VarianceComponents
@@ -42,6 +40,16 @@ def rated(path: Path, *, sources: bool = True) -> None:
             writer.writerow([*row, *([f"s{s}"] if sources else [])])
 
 
+def tables(document: str) -> dict[str, list[dict[str, Any]]]:
+    found: dict[str, list[dict[str, Any]]] = json.loads(document)["tables"]
+    return found
+
+
+def present(found: dict[str, list[dict[str, Any]]], of: str) -> dict[str, Any]:
+    """The row of the present design of the first dimension, `of` systems or responses."""
+    return next(row for row in found[f"{of}_designs"] if row["kind"] == "present design")
+
+
 def test_a_file_of_ratings(command: Command, tmp_path: Path) -> None:
     """The precision of systems' and responses' means is said first; tables fit 80 columns; without
     a run costs are in ratings, and nothing is said of replicates."""
@@ -63,31 +71,36 @@ def test_a_file_of_ratings(command: Command, tmp_path: Path) -> None:
         "rest on 4 systems, 8 prompts, 6 raters",
     ):
         assert expected in said
-    for never in ("dollars", "composite", "--json has every dimension", "rough: they rest"):
+    for never in ("dollars", "composite", "--full has", "rough: they rest"):
         assert never not in said
 
 
 def test_json_has_components_designs_and_the_cheapest(command: Command, tmp_path: Path) -> None:
     """As lists of objects with levels as numbers; the width that was wanted is reached."""
     rated(tmp_path / "in.csv")
-    document = json.loads(
-        command("plan", "--from", "in.csv", "--json", "--half-width", "0.75").stdout
-    )
-    components = {
-        row["component"]: row for row in document["components"] if row["measured"] == "system"
-    }
+    found = tables(command("plan", "--from", "in.csv", "--json", "--half-width", "0.75").stdout)
+    components = {row["component"]: row for row in found["system_components"]}
     assert components["system:prompt:rater"]["variance"] is None
     assert "residual" in components["system:prompt:rater"]["reason"]
     assert components["system"]["error_share"] is None
-    present = [row for row in document["designs"] if row["present"]]
-    assert [row["levels"] for row in present] == [{"rater": 6}, {"prompt": 8, "rater": 6}]
-    assert [(row["n_ratings"], row["calls"]) for row in present] == [(6, 6), (48, 4 * 48)]
-    assert present[1]["usd"] is None
-    cheapest = document["target"]["cheapest"]
-    assert cheapest["half_width"] <= document["target"]["wanted"] == 0.75
-    assert cheapest["n_ratings"] == cheapest["levels"]["prompt"] * cheapest["levels"]["rater"]
-    assert document["n_systems"] == 4
-    assert document["warnings"] == []
+    response, system = present(found, "item"), present(found, "system")
+    assert (response["rater"], response["n_ratings"], response["calls"]) == (6, 6, 6)
+    assert (system["prompt"], system["rater"]) == (8, 6)
+    assert (system["n_ratings"], system["calls"], system["usd"]) == (48, 4 * 48, None)
+    [cheapest] = [row for row in found["target"] if row["design"] == "cheapest"]
+    assert cheapest["half_width"] <= cheapest["wanted"] == 0.75
+    assert cheapest["n_ratings"] == cheapest["prompt"] * cheapest["rater"]
+    assert found["ratings"] == [{"n_systems": 4, "deliberated": False, "warnings": []}]
+
+
+def test_the_precision_can_be_required(command: Command, tmp_path: Path) -> None:
+    """Of the present design, of the means that are named."""
+    rated(tmp_path / "in.csv")
+    given = "plan", "--from", "in.csv", "--require"
+    assert command(*given, "generalizability[item] >= 0.9").returncode == 0
+    assert command(*given, "half_width[system] <= 0.5").returncode == 3
+    done = command(*given, "half_width[item] <= 0.5")
+    assert "it is of systems alone" in done.stderr
 
 
 def test_raters_who_took_turns(command: Command, tmp_path: Path) -> None:
@@ -99,16 +112,15 @@ def test_raters_who_took_turns(command: Command, tmp_path: Path) -> None:
     (tmp_path / "in.csv").write_text("\n".join([heading, *kept]) + "\n")
     said = " ".join(command("plan", "--from", "in.csv").stdout.split())
     assert said.startswith("A response was rated by 2 of 6 raters.")
-    document = json.loads(command("plan", "--from", "in.csv", "--json").stdout)
-    _, of_systems = document["errors_as_rated"]
-    present = next(row for row in document["designs"] if row["present"]
-                   and row["measured"] == "system")  # fmt: skip
-    assert present["levels"] == {"prompt": 8, "rater": 2}
-    assert of_systems["absolute_error"] < present["absolute_error"]
+    found = tables(command("plan", "--from", "in.csv", "--json").stdout)
+    design = present(found, "system")
+    [as_rated] = [r["error_as_rated"] for r in found["precision"] if r["measured"] == "system"]
+    assert (design["prompt"], design["rater"]) == (8, 2)
+    assert as_rated < design["absolute_error"]
     assert (
-        f"{of_systems['absolute_error']:.2f} points as it was rated, by 6 raters in turn; with 8 "
+        f"{as_rated:.2f} points as it was rated, by 6 raters in turn; with 8 "
         f"prompts and 2 raters who rate every response it would have one of "
-        f"{present['absolute_error']:.2f}"
+        f"{design['absolute_error']:.2f}"
     ) in said
 
 
@@ -125,11 +137,11 @@ def test_raters_of_a_group_count_as_one(command: Command, tmp_path: Path) -> Non
     assert "8 prompts and 3 groups" in printed
     assert "interval over prompts and groups" in printed
     assert "(fewer than five groups; a difference that" in printed
-    document = json.loads(command("plan", "--from", "groups.csv", "--json").stdout)
-    assert "each group's mean counts as one rater" in document["warnings"][0]
-    present = [row for row in document["designs"] if row["present"]]
-    assert [row["levels"] for row in present] == [{"group": 3}, {"prompt": 8, "group": 3}]
-    assert [row["n_ratings"] for row in present] == [6, 48]
+    found = tables(command("plan", "--from", "groups.csv", "--json").stdout)
+    assert "each group's mean counts as one rater" in found["ratings"][0]["warnings"][0]
+    response, system = present(found, "item"), present(found, "system")
+    assert (response["group"], response["n_ratings"]) == (3, 6)
+    assert (system["prompt"], system["group"], system["n_ratings"]) == (8, 3, 48)
     alone = command("plan", "--from", "alone.csv").stdout
     assert alone.startswith("A system's mean")
     assert "8 prompts and 6 raters" in " ".join(alone.split())
@@ -152,29 +164,25 @@ def test_a_run_of_the_panel(command: Command, tmp_path: Path) -> None:
         )  # fmt: skip
     assert scored.returncode == 0, scored.stderr
     summary = json.loads((tmp_path / "run" / "summary.json").read_text())
-    document = json.loads(command("plan", "--from", "run", "--json").stdout)
-    (present,) = (
-        row
-        for row in document["designs"]
-        if row["present"] and (row["measured"], row["dimension"]) == ("system", "composite")
-    )
-    assert present["levels"] == {"prompt": 6, "persona": 5, "model": 2}
-    assert present["calls"] == summary["calls"]["made"] == 120
-    assert present["usd"] == pytest.approx(summary["calls"]["usd"], abs=1e-5)
+    found = tables(command("plan", "--from", "run", "--json").stdout)
+    design = present(found, "system")
+    assert design["dimension"] == "composite"
+    assert [design[name] for name in ("prompt", "persona", "model")] == [6, 5, 2]
+    assert design["calls"] == summary["calls"]["made"] == 120
+    assert design["usd"] == pytest.approx(summary["calls"]["usd"], abs=1e-5)
     # The composite of this rubric is the mean over its dimensions.
     studies = design_studies(load_ratings(tmp_path / "run"))
     study = next(one for one in studies if one.measured == "system")
     composite = {
         row["component"]: row["variance"]
-        for row in document["components"]
-        if (row["measured"], row["dimension"]) == ("system", "composite")
-        and row["variance"] is not None
+        for row in found["system_components"]
+        if row["dimension"] == "composite" and row["variance"] is not None
     }
     expected = {name: study.components.variances[name] for name in composite}
     assert composite == pytest.approx(expected, abs=1e-6)
-    names = {row["component"] for row in document["components"] if row["measured"] == "item"}
+    names = {row["component"] for row in found["item_components"]}
     assert {"item:persona", "item:model", "persona:model", "item:persona:model"} <= names
-    assert document["target"] is None
+    assert found["target"] == []
     printed = command("plan", "--from", "run", COLUMNS="80").stdout
     assert "(composite)" in printed
     # From 2 models.
@@ -191,9 +199,8 @@ def test_few_prompts_and_raters_are_said_first(command: Command, tmp_path: Path)
     (tmp_path / "few.csv").write_text("\n".join(few) + "\n")
     printed = command("plan", "--from", "few.csv").stdout
     assert printed.startswith("All figures are rough: they rest on 2 prompts.")
-    rows = json.loads(command("plan", "--from", "few.csv", "--json").stdout)["designs"]
-    present = next(row for row in rows if row["present"] and row["measured"] == "system")
-    assert present["half_width"] is None
+    found = tables(command("plan", "--from", "few.csv", "--json").stdout)
+    assert present(found, "system")["half_width"] is None
 
 
 def test_without_systems_there_are_responses(command: Command, tmp_path: Path) -> None:
@@ -215,19 +222,23 @@ def test_a_difference_to_detect_and_people_beside(command: Command, tmp_path: Pa
     people = [",".join(row.split(",")[:3]) for row in rows if row.split(",")[1] != "r5"]
     (tmp_path / "people.csv").write_text("\n".join(people) + "\n")
     given = ("plan", "--from", "in.csv", "--difference", "1.5", "--human", "people.csv")
-    document = json.loads(command(*given, "--json").stdout)
-    for found in (document, document["people"]):
-        assert found["target"]["kind"] == "difference"
-        assert found["target"]["cheapest"]["detectable_difference"] <= 1.5
-    present = [row["levels"] for row in document["people"]["designs"] if row["present"]]
-    assert present == [{"rater": 5}, {"prompt": 8, "rater": 5}]
+    found = tables(command(*given, "--json").stdout)
+    cheapest = {
+        before: next(row for row in found[f"{before}target"] if row["design"] == "cheapest")
+        for before in ("", "people_")
+    }
+    for row in cheapest.values():
+        assert row["kind"] == "difference"
+        assert row["detectable_difference"] <= 1.5
+    assert present(found, "people_item")["rater"] == 5
+    assert [present(found, "people_system")[name] for name in ("prompt", "rater")] == [8, 5]
     said = " ".join(command(*given).stdout.split())
     assert "Detecting a difference of 1.5 points between two systems (80 % power) takes" in said
     assert "People: A system's mean has a standard error" in said
     assert "takes about 8 prompts and 5 raters: 160 ratings" in said
     assert "it takes 8 prompts of each system that people rated (`calibrate`)" in said
     # What people are asked for is not refused by `calibrate`.
-    assert document["people"]["target"]["cheapest"]["levels"]["prompt"] >= 8
+    assert cheapest["people_"]["prompt"] >= 8
     assert "judge" not in said.partition("Human ratings")[2]
     refused = command(*given, "--half-width", "1")
     assert refused.returncode == 2
@@ -243,20 +254,21 @@ def test_the_composite_has_its_name(command: Command, tmp_path: Path) -> None:
         lines = [f"{row},{dimension}" for row in rows for dimension in dimensions]
         (tmp_path / f"{name}.csv").write_text("\n".join([f"{heading},dimension", *lines]) + "\n")
 
-    def names(document: dict[str, Any]) -> list[str]:
-        return list(dict.fromkeys(row["dimension"] for row in document["designs"]))
+    def names(document: str, before: str = "") -> list[str]:
+        rows = tables(document)[f"{before}system_designs"]
+        return list(dict.fromkeys(row["dimension"] for row in rows))
 
     given = "plan", "--from", "two.csv", "--human", "people.csv"
-    document = json.loads(command(*given, "--json").stdout)
+    document = command(*given, "--json").stdout
     assert names(document) == ["composite", "clarity", "depth"]
-    assert names(document["people"]) == ["composite"]
+    assert names(document, "people_") == ["composite"]
     printed = command(*given).stdout
     assert "People: A system's mean (composite) has" in printed
-    assert printed.count("--json has every dimension.") == 1
-    assert names(json.loads(command("plan", "--from", "people.csv", "--json").stdout)) == ["all"]
+    assert printed.count("--full has every table") == 1
+    assert names(command("plan", "--from", "people.csv", "--json").stdout) == ["all"]
     printed = command("plan", "--from", "one.csv").stdout
     assert printed.startswith("A system's mean (clarity) has")
-    assert "--json has every dimension." not in printed
+    assert "--full has" not in printed
 
 
 def test_a_present_design_with_two_models_may_cost_less_than_the_cheapest() -> None:
@@ -276,9 +288,7 @@ def test_a_present_design_with_two_models_may_cost_less_than_the_cheapest() -> N
     study = DesignStudy("system", "all", components, (of(9, 2),))
     target = PrecisionTarget("difference", 1.0)
     report = DesignReport((study,), 4, None, target, of(18, 2), of(16, 3))
-    printed = StringIO()
-    show_design(report, Console(file=printed, width=80))
-    said = " ".join(printed.getvalue().split())
+    said = " ".join(plan_result(report).text().split())
     assert (
         "takes about 16 prompts, 10 personas and 3 models: 1,920 ratings for 4 systems, the "
         "cheapest with at least 3 models, if these variance" in said
@@ -304,9 +314,8 @@ def test_what_lowers_the_error_most_may_not_narrow_the_interval_most() -> None:
 
     present, prompts, personas, models = of(8, 5, 2), of(16, 5, 2), of(8, 10, 2), of(8, 5, 4)
     study = DesignStudy("system", "all", components, (present, prompts, personas, models))
-    printed = StringIO()
-    show_design(DesignReport((study,), 4, None, in_points=False), Console(file=printed, width=80))
-    said = " ".join(printed.getvalue().split())
+    result = plan_result(DesignReport((study,), 4, None, in_points=False))
+    said = " ".join(result.text().split())
     error, half = present.figures.absolute_error, present.width / 2
     assert half > 2 * error
     assert (
@@ -353,13 +362,16 @@ def test_small_errors_keep_two_digits(tmp_path: Path) -> None:
         writer.writerows(row | {"score": f"{float(row['score']) / 1000:.4f}"} for row in rows)
 
     def printed(*options: str) -> str:
-        return CliRunner().invoke(plan, ["--from", str(tmp_path / "small.csv"), *options]).stdout
+        return (
+            CliRunner()
+            .invoke(main, ["plan", "--from", str(tmp_path / "small.csv"), *options])
+            .stdout
+        )
 
-    document = json.loads(printed("--json"))
-    present = {row["measured"]: row for row in document["designs"] if row["present"]}
+    found = tables(printed("--json"))
     said = " ".join(printed().split())
-    for error in (present["system"]["absolute_error"], present["item"]["absolute_error"]):
+    for error in (present(found, of)["absolute_error"] for of in ("system", "item")):
         assert 0.0001 < error < 0.001
         assert f"has a standard error of {error:.5f} points" in said
-    assert f"of about ±{present['system']['half_width']:.{4}f}" in said
+    assert f"of about ±{present(found, 'system')['half_width']:.4f}" in said
     assert "0.00 " not in said

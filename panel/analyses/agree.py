@@ -1,0 +1,195 @@
+"""How far raters agree, and how good they are as a panel."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Literal
+
+import click
+
+from persona_panel.analyses import parameters
+from persona_panel.analyses.analysis import analysis
+from persona_panel.analyses.parameters import Option
+from persona_panel.results.result import Result
+
+if TYPE_CHECKING:
+    from persona_panel.analyses.inputs import RatingsSource
+    from persona_panel.files.people_scales import GivenScale
+    from persona_panel.files.records import ColumnMapping
+    from persona_panel.results.statistic_tables import StatisticTables
+    from persona_panel.results.table import Table
+    from persona_panel.statistics import Breakdown, Random, Ratings, Row, Strata
+
+_PERSONAS_ADD = (
+    "Disagreement that personas add, beyond what the model varies by itself: this cannot show that "
+    "they change ratings for the better; only ratings by people can (correlate --human)."
+)
+
+
+@analysis(
+    "Agreement of raters",
+    parameters.ratings("ratings"),
+    parameters.by(
+        "Within each persona, axis (of personas), model, prompt, dimension or source, or each "
+        "value of another column of RATINGS (of a run: of its responses), and whether these "
+        "differ; group: all dimensions together."
+    ),
+    Option(
+        "--level",
+        type=click.Choice(["ordinal", "interval", "nominal"]),
+        default="ordinal",
+        show_default=True,
+        help="Level of measurement of the scores: Krippendorff's alpha is computed at it, and "
+        "statistics that need ordered scores are left out at nominal.",
+    ),
+    parameters.random("What intervals take as a sample"),
+    parameters.effort(),
+    parameters.scale("--scale", "RATINGS"),
+    requirements=("krippendorff_alpha >= 0.667", "icc2k[clarity] >= 0.8"),
+    n_parts=2,
+)
+def agree(
+    ratings: RatingsSource,
+    *,
+    mapping: ColumnMapping | None = None,
+    scale: GivenScale | None = None,
+    by: str | None = None,
+    level: Literal["ordinal", "interval", "nominal"] = "ordinal",
+    random: Random = "prompts",
+    resamples: int = 1999,
+    intervals: bool = True,
+    progress: Callable[[float], None] | None = None,
+) -> Result:
+    """Measure inter-rater agreement in RATINGS, and how good the raters are as a panel.
+
+    RATINGS is a run's folder, or a .jsonl, .json, .csv, .tsv (each also with .gz) or .parquet
+    file with a line for each rating: item, rater, score (or rank, 1 the best; or label, the name
+    of a category) and optionally dimension, group (of the rater: human, expert, a model), prompt
+    and source (of the item). --map says which columns they are, where they have other names.
+    Empty cells, ? and NA are gaps, and stay gaps. Of a run, judges are raters, and their
+    models groups. Labels have no order: of them there are the nominal statistics.
+
+    Every statistic has a 95 % confidence interval over prompts (over items, where there are
+    none), or the reason why there is none: Student's t over what it is without each prompt.
+    p-values are those of permutation
+    tests within prompts, adjusted by Holm's method over dimensions, and over strata with --by.
+    Strata are compared with each other by Student's t over prompts, with these raters as they are.
+
+    Where ratings have several dimensions on one scale there is their mean, too, the composite, as a
+    family of its own: it is tested at half of the level, the dimensions at the other half, and each
+    at the whole level once all of the other is shown. Printed are the conclusion and the main
+    statistics of all raters together, one line a dimension, or with --by one a stratum; with --full
+    all tables. --json always has all.
+
+    Args:
+        ratings: a run's folder, a file of ratings, a run that has a folder, or ratings.
+        mapping, scale: how the file is read; see `load_ratings`.
+        by: what the statistics are broken down by; dimensions if None.
+        level: of measurement.
+        random: what intervals take as a sample.
+        resamples: shuffles of a permutation test; with 0 there are no such p-values.
+        intervals: whether there are confidence intervals.
+        progress: called with the share of either of two parts that is done, up to 1.
+
+    Raises:
+        InputError: anything is wrong with the ratings, or there is no such column to go by.
+    """
+    from persona_panel.analyses.breakdown.rating_strata import strata_of
+    from persona_panel.analyses.inputs import input_name, opened_ratings
+    from persona_panel.files.rating_checks import check_groups
+    from persona_panel.statistics import AnalysisOptions, agreement_differences, panel_quality
+    from persona_panel.statistics import agree as agreement
+
+    found = opened_ratings(ratings, mapping, scale=scale, scale_option="--scale", min_raters=2)
+    name = ratings if isinstance(ratings, str) else input_name(ratings, "the ratings")
+    check_groups(name, found)
+    strata: Breakdown | Strata = "group"
+    if by != "group":
+        strata = strata_of(name, found, by or "dimension", mapping)
+    options = AnalysisOptions(
+        level=level, random=random, intervals=intervals, n_permutations=resamples
+    )
+    rows = agreement(found, options, strata, progress)
+    if by is not None and strata != "group":
+        rows += agreement_differences(found, strata, options)
+    if strata == "dimension":
+        rows += panel_quality(found, options, progress)
+    return agree_result(rows, found, by or "dimension", source=name)
+
+
+def agree_result(
+    rows: Sequence[Row], ratings: Ratings, by: str = "dimension", *, source: str = ""
+) -> Result:
+    """Return the result of rows of `persona_panel.statistics.agree`.
+
+    Args:
+        ratings: of which they are.
+        by: `dimension`, `group`, or what strata are.
+        source: what the ratings are called.
+    """
+    from persona_panel.analyses.agree_conclusion import agree_conclusion
+    from persona_panel.analyses.inputs import reading_of, rescaling_of
+    from persona_panel.results.conclusions.judge_names import rater_word
+    from persona_panel.results.statistic_tables import StatisticTables
+
+    word = rater_word(ratings)
+    made = StatisticTables(word, "prompts" if ratings.prompts else "items")
+    broken_down = by not in ("dimension", "group")
+    in_full = [
+        "p: permutation tests, adjusted by Holm's method over dimensions"
+        f"{' and strata' if broken_down else ''}."
+    ]
+    *_, all_raters = ratings.raters_by_group()
+    if not broken_down and all_raters != ratings.groups[0]:
+        in_full.insert(
+            0, f"The first table has each group of {word}s, the others all {word}s together."
+        )
+    tables, sentences = _for_people(made, rows, ratings, by)
+    return Result(
+        "agree",
+        agree_conclusion(rows, ratings, by),
+        (made.for_programs(rows, ratings.labels), *tables),
+        [f"{len(ratings.items):,} items, {ratings.counted_raters(word)}."],
+        [*sentences, *in_full],
+        reading=[*reading_of(ratings), *rescaling_of(ratings)],
+        source=source,
+        coverage=ratings.coverage,
+    )
+
+
+def _for_people(
+    made: StatisticTables, rows: Sequence[Row], ratings: Ratings, by: str
+) -> tuple[list[Table], list[str]]:
+    """The short table, then those of the full report: the main statistics of every group, all
+    others, and panel quality, of all raters together. Of each stratum there are the main statistics
+    of all raters only: the others would fill screens."""
+    from dataclasses import replace
+
+    from persona_panel.results.conclusions.judge_names import in_short, short_names, what_all_have
+    from persona_panel.results.conclusions.labels import labelled_rows
+    from persona_panel.results.conclusions.wording import WITHOUT_PEOPLE
+    from persona_panel.statistics import agreement_statistics, panel_quality_statistics
+    from persona_panel.statistics.core.names import ALL
+
+    rows, (ratings,) = labelled_rows(rows, ratings)
+    names = short_names(ratings)
+    rows, broken_down = in_short(rows, names), by not in ("dimension", "group")
+    *_, all_raters = ratings.raters_by_group()
+    of_all = [row for row in rows if row.group in (all_raters, ALL)]
+    summary = made.summary("Agreement", rows if by == "group" else of_all, agreement_statistics, by)
+    if any(row.statistic == "disagreement_added" and not row.reason for row in of_all):
+        summary = replace(summary, remarks=[_PERSONAS_ADD])
+    shown = of_all if broken_down else rows
+    tables, said = made.of_registry(shown, agreement_statistics, all_raters, main_only=broken_down)
+    tables += made.stratum_differences(shown, agreement_statistics, by)
+    if not broken_down:
+        if any(row.statistic == "effective_judges" and not row.reason for row in rows):
+            said.append(
+                f"Effective number of {made.word}s: {WITHOUT_PEOPLE.format(made.word)} `correlate "
+                f"--human` has the number of what {made.word}s say beyond people's mean."
+            )
+        quality, more = made.of_registry(
+            rows, panel_quality_statistics, all_raters, main_only=False
+        )
+        tables, said = [*tables, *quality], [*said, *more, *what_all_have(ratings)]
+    return [summary, *tables], said

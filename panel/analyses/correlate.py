@@ -1,0 +1,290 @@
+"""A panel's scores compared with human ratings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Literal
+
+from persona_panel.analyses import parameters
+from persona_panel.analyses.analysis import analysis
+from persona_panel.results.result import Result
+from persona_panel.results.table import Column, Key, Table
+
+if TYPE_CHECKING:
+    from persona_panel.analyses.inputs import RatingsSource
+    from persona_panel.files.people_scales import GivenScale
+    from persona_panel.files.records import ColumnMapping
+    from persona_panel.results.statistic_tables import StatisticTables
+    from persona_panel.statistics import Ratings, Row, Strata
+
+_PANEL, _PEOPLE = "panel", "people"
+_VALUES_SHOWN = 12
+_PERSONAS_ADD = (
+    "Personas add: τ_b with personas less that of replicates without. An interval that contains 0 "
+    "shows neither that personas add nor that they take away."
+)
+_ONE_HUMAN = (
+    "Panel − one person: each person is left out in turn, and that person and the panel are "
+    "correlated (τ_b) with the mean of the others. Above 0, the panel agrees with them more."
+)
+_WIDENED = (
+    " A difference is claimed where its interval, widened for {n} dimensions (over all items with "
+    "half of the degrees of freedom), leaves 0 out."
+)
+_NOT_WIDENED = " A difference is claimed where its interval leaves 0 out."
+
+
+@analysis(
+    "The panel's scores compared with people's",
+    parameters.ratings("panel"),
+    parameters.people("The human ratings.", parameters.COLUMNS_OF_RATINGS, required=True),
+    parameters.epsilon("Add the alternative annotator test,"),
+    parameters.by(
+        "Within each persona, axis (of personas), model, prompt, dimension or source, or each "
+        "value of another column of PANEL (of a run: of its responses), and whether these differ."
+    ),
+    parameters.effort(),
+    requirements=("tau_b >= 0.4", "tau_b_within_prompts[clarity] >= 0.3", "omega >= 0.5"),
+    n_parts=1,
+)
+def correlate(
+    panel: RatingsSource,
+    human: RatingsSource,
+    *,
+    mapping: ColumnMapping | None = None,
+    human_mapping: ColumnMapping | None = None,
+    human_scale: GivenScale | None = None,
+    allow_unmatched: bool = False,
+    epsilon: float | None = None,
+    by: str | None = None,
+    resamples: int = 1999,
+    intervals: bool = True,
+    progress: Callable[[float], None] | None = None,
+) -> Result:
+    """Compare panel scores with human ratings. PANEL is a run's folder, or ratings.
+
+    Ratings are a .jsonl, .json, .csv, .tsv (each also with .gz) or .parquet file with a line
+    for each rating: item, rater, score (or rank, 1 the best; or label, the name of a category)
+    and optionally dimension, group, prompt and source. --map and --map-human say which columns
+    they are, where they have other names. Items are matched by their names: those of a run are
+    prompt_id/id, or id alone where ids come once. Labels are compared by the majority of each side.
+    Ratings without a dimension are of the whole: they are compared with the mean of the other
+    side's dimensions.
+
+    The panel's score of an item is the mean over its judges, the human score the mean over
+    people, or their mean rank. For comparison, the same statistics of one person and the mean of
+    the others are printed, and the difference of panel and human where both are compared with the
+    same other people. Every statistic has a 95 % confidence interval over prompts (over
+    items, where there are none), or the reason why there is none: Student's t over what it is
+    without each prompt. p-values are those of permutation tests, within prompts where
+    there are any, adjusted by Holm's method over dimensions, and over strata with --by.
+    Strata are compared with each other by Student's t over prompts.
+
+    Where there are several dimensions on one scale there is their mean, too, the composite, as a
+    family of its own: it is tested at half of the level, the dimensions at the other half, and each
+    at the whole level once all of the other is shown. Printed are the conclusion and the main
+    statistics of all judges together, one line a dimension, or with --by one a stratum; with --full
+    all tables. --json always has all.
+
+    With --epsilon, whether the panel and each of its judges may take the place of a person, by the
+    alternative annotator test: the winning rate (`omega` in --require), and how often each is at
+    least as near to the other people as a person is (`rho`). People with fewer than 30 shared items
+    are left out. With several dimensions on one scale their mean, the composite, comes first, with
+    its correlations. In --json the rows of a single judge have its name in `by_value`.
+
+    Args:
+        panel: a run's folder, a file of ratings, a run that has a folder, or ratings.
+        human: people's ratings, likewise.
+        mapping, human_mapping, human_scale, allow_unmatched: see `load_aligned_ratings`.
+        epsilon: of the alternative annotator test; None: without it.
+        by: what the statistics are broken down by; dimensions if None.
+        resamples: shuffles of a permutation test; with 0 there are no such p-values.
+        intervals: whether there are confidence intervals.
+        progress: called with the share that is done, up to 1.
+
+    Raises:
+        InputError: anything is wrong with either, or there is no such column to go by.
+    """
+    from persona_panel.analyses.breakdown.rating_strata import strata_of
+    from persona_panel.analyses.inputs import input_name, opened_sides
+    from persona_panel.files.rating_checks import check_groups
+    from persona_panel.statistics import AnalysisOptions, correlation_differences
+    from persona_panel.statistics import correlate as correlation
+    from persona_panel.statistics.humans.correlate import HUMANS
+
+    ours, theirs = opened_sides(
+        panel, human, mapping=mapping, human_mapping=human_mapping, human_scale=human_scale,
+        allow_unmatched=allow_unmatched,
+    )  # fmt: skip
+    name = panel if isinstance(panel, str) else input_name(panel, "the panel's ratings")
+    check_groups(name, ours, HUMANS)
+    strata: Literal["dimension"] | Strata = "dimension"
+    if by is not None:
+        strata = strata_of(name, ours, by, mapping)
+    options = AnalysisOptions(intervals=intervals, n_permutations=resamples, epsilon=epsilon)
+    rows = correlation(ours, theirs, options, progress, by=strata)
+    if by is not None:
+        rows += correlation_differences(ours, theirs, strata, options)
+    return correlate_result(rows, ours, theirs, source=name)
+
+
+def correlate_result(
+    rows: Sequence[Row],
+    panel: Ratings,
+    humans: Ratings,
+    *,
+    source: str = "",
+    judges: Mapping[str, str] | None = None,
+) -> Result:
+    """Return the result of rows of `persona_panel.statistics.correlate`.
+
+    Args:
+        panel, humans: what was compared, under the same names.
+        source: what the panel's ratings are called.
+        judges: what people read in place of judges' names; else those of a run are named by what
+            they differ in.
+    """
+    from persona_panel.analyses.correlate_conclusion import correlate_conclusion
+    from persona_panel.analyses.inputs import reading_of, rescaling_of
+    from persona_panel.results.statistic_tables import StatisticTables
+    from persona_panel.statistics.breakdown.stratum_rows import broken_down_by
+
+    by = broken_down_by(rows) or "dimension"
+    made = StatisticTables(sampled="prompts" if humans.prompts or panel.prompts else "items")
+    tables, sentences = _for_people(made, rows, panel, humans, by, judges)
+    n_shared = len(set(panel.items) & set(humans.items))
+    strata = " and strata" if by != "dimension" else ""
+    return Result(
+        "correlate",
+        correlate_conclusion(rows, panel, humans, judges),
+        (made.for_programs(rows, panel.labels), *tables),
+        [
+            f"{n_shared:,} items of {len(panel.items):,} of the panel's and "
+            f"{len(humans.items):,} of people's; judges: {len(panel.raters):,}, people: "
+            f"{len(humans.raters):,}."
+        ],
+        [
+            *sentences,
+            f"p: permutation tests, adjusted by Holm's method over dimensions{strata}.",
+        ],
+        reading=[*reading_of(humans), *rescaling_of(panel)],
+        source=source,
+        coverage=panel.coverage,
+    )
+
+
+def _for_people(
+    made: StatisticTables,
+    rows: Sequence[Row],
+    panel: Ratings,
+    humans: Ratings,
+    by: str,
+    judges: Mapping[str, str] | None,
+) -> tuple[list[Table], list[str]]:
+    """The short table; those of the full report, with how often each side gives each score; what
+    judges' names leave out."""
+    from persona_panel.analyses.correlate_conclusion import n_claimed
+    from persona_panel.results.conclusions.judge_names import in_short, short_names, what_all_have
+    from persona_panel.results.conclusions.labels import labelled_rows, whole_label
+    from persona_panel.statistics import comparison_statistics
+    from persona_panel.statistics.core.names import ALL
+    from persona_panel.statistics.humans.correlate import HUMANS
+
+    *_, all_judges = panel.raters_by_group()
+    whole, n = whole_label(panel, humans), n_claimed(rows, all_judges)
+    rows, (ours, theirs) = labelled_rows(rows, panel, humans)
+    names = short_names(ours, taken=theirs.raters) if judges is None else judges
+    rows = in_short(rows, names)
+    of_all = [row for row in rows if row.group in (all_judges, ALL, HUMANS)]
+    summary = made.summary(
+        "Panel and people",
+        [replace(row, dimension=whole) if row.dimension == ALL else row for row in of_all],
+        comparison_statistics,
+        by,
+    )
+    there = {row.statistic for row in of_all if row.reason is None}
+    remarks = []
+    if any(name.startswith("human_difference") for name in there):
+        remarks.append(_ONE_HUMAN + (_WIDENED.format(n=n) if n > 1 else _NOT_WIDENED))
+    if "persona_gain_tau_b" in there:
+        remarks.append(_PERSONAS_ADD)
+    if set(ours.groups) == {ALL}:
+        # The group's name says more than `all` where there is no other group of judges.
+        rows = [replace(row, group=_PANEL) if row.group == ALL else row for row in rows]
+        all_judges = _PANEL
+    main_only = by != "dimension"
+    if main_only:
+        rows = [row for row in rows if row.group in (all_judges, ALL, HUMANS)]
+    if _PEOPLE not in ours.groups:
+        rows = [_as_people(row) for row in rows]
+    tables, said = made.of_registry(rows, comparison_statistics, all_judges, main_only=main_only)
+    tables += made.stratum_differences(rows, comparison_statistics, by)
+    if not main_only:
+        tables += _scores(panel, humans)
+    if judges is None and any(row.by_value in names.values() for row in rows):
+        said += what_all_have(panel)
+    return [replace(summary, remarks=remarks), *tables], said
+
+
+def _as_people(row: Row) -> Row:
+    """A row with people called so, where its names call them humans."""
+    from persona_panel.statistics.humans.correlate import HUMANS
+
+    group = _PEOPLE if row.group == HUMANS else row.group
+    by = row.by and row.by.replace(f"{HUMANS}: ", f"{_PEOPLE}: ", 1)
+    return replace(row, group=group, by=by)
+
+
+def _scores(panel: Ratings, humans: Ratings) -> list[Table]:
+    """How often each side gives each score to the items that both have, to the whole number where
+    there are many scores; nothing where none can be compared."""
+    import numpy as np
+
+    from persona_panel.statistics import score_distributions
+    from persona_panel.statistics.core.display import general
+
+    shared = set(panel.items) & set(humans.items)
+    sides = {_PEOPLE: humans, _PANEL: panel}
+    rows, values, remarks = list[dict[str, object]](), set[float](), list[str]()
+    for dimension in humans.dimensions:
+        if (
+            dimension in humans.categories
+            or dimension not in panel.dimensions
+            or panel.lower_is_better != humans.lower_is_better
+        ):
+            continue
+        scores = [
+            side.scores[[name in shared for name in side.items]][
+                :, :, side.dimensions.index(dimension)
+            ]
+            for side in sides.values()
+        ]
+        found = score_distributions(*scores)
+        means = found.means
+        if len(found.values) > _VALUES_SHOWN:
+            found = score_distributions(*map(np.round, scores))
+        if len(found.values) > _VALUES_SHOWN:
+            remarks.append(f"{dimension}: too many distinct scores for a distribution.")
+            continue
+        values |= {float(value) for value in found.values}
+        for side, mean, shares in zip(sides, means, found.shares, strict=True):
+            by_value = {
+                general(value): float(share)
+                for value, share in zip(found.values, shares, strict=True)
+            }
+            rows.append({"raters": side, "dimension": dimension, "mean": float(mean)} | by_value)
+    if not rows:
+        return []
+    heads = ["mean", *map(general, sorted(values))]
+    return [
+        Table(
+            "score_distributions",
+            (Key("raters", "raters"), Key("dimension", "dimension", labels=panel.labels)),
+            tuple(Column(head, "number", head, digits=3) for head in heads),
+            rows,
+            "Score distributions: mean, and the share of each score (rounded)",
+            when="full",
+            remarks=remarks,
+        )
+    ]

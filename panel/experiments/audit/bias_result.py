@@ -1,0 +1,276 @@
+"""What an audit shows about biases of a panel and its judges: as a result, and as bias.json in the
+run's folder has it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, replace
+from hashlib import file_digest
+from math import isnan, nan
+from pathlib import Path
+
+import orjson
+
+from persona_panel.experiments.audit.bias import REAL_BINS, unknown_families
+from persona_panel.files.documents import as_json
+from persona_panel.files.private_files import replace_file
+from persona_panel.results.conclusions.judge_names import in_short, short_names, what_all_have
+from persona_panel.results.conclusions.labels import labelled_rows
+from persona_panel.results.conclusions.rows import adjusted_ends, figure, sign_of
+from persona_panel.results.conclusions.wording import counted, listed
+from persona_panel.results.result import Result
+from persona_panel.results.statistic_tables import StatisticTables
+from persona_panel.results.table import Table
+from persona_panel.runs.units import POINTS, SHARES_OF_RESPONSES
+from persona_panel.statistics.core.display import number, signed
+from persona_panel.statistics.core.names import ALL
+from persona_panel.statistics.core.statistic import Reason
+from persona_panel.statistics.core.table import Ratings, Row
+
+NAME = "bias.json"
+_JUDGES_SHOWN = 40
+_OF_SCORES = {
+    "length_correlation": "correlation with length\n(within systems)",
+    "score_entropy": "entropy,\nbits",
+    "mode_share": "share of\nthe mode",
+}
+_OF_THE_PANEL = {
+    "length_correlation": ("longer responses score higher", "longer responses score lower"),
+    "self_preference": (
+        "judges prefer responses of their own model family",
+        "judges prefer responses of other model families",
+    ),
+    "position_bias": ("the response shown first wins more", "the response shown second wins more"),
+}
+_NAMES = {
+    "length_correlation": "correlation with length",
+    "self_preference": "own-family bonus",
+    "position_bias": "position bias",
+}
+
+
+def bias_result(rows: Sequence[Row], ratings: Ratings, *, source: str = "") -> Result:
+    """Return the result of rows of `persona_panel.experiments.audit.bias.biases`.
+
+    Args:
+        ratings: of which they are.
+        source: what the run is called.
+    """
+    made = StatisticTables()
+    unknown = unknown_families(ratings)
+    left_out = (
+        [f"Left out of self-preference, as their family is not known: {', '.join(unknown)}."]
+        if unknown
+        else []
+    )
+    return Result(
+        "bias",
+        bias_conclusion(rows),
+        (made.for_programs(rows, ratings.labels), *_for_people(made, rows, ratings)),
+        [
+            *left_out,
+            *what_all_have(ratings),
+            f"{len(ratings.items):,} responses, {len(ratings.raters):,} judges. Intervals are not "
+            "widened for the number of biases or judges: one may leave out 0 where nothing is "
+            "concluded. p: t-test of the partial correlation, responses taken as independent. "
+            "Entropy and share of the mode are of scores rounded to the scale's whole numbers, on "
+            f"a scale of real numbers to one of {REAL_BINS} equal parts of it. --json has every "
+            "statistic on every dimension.",
+        ],
+        source=source,
+        coverage=ratings.coverage,
+    )
+
+
+def _for_people(made: StatisticTables, rows: Sequence[Row], ratings: Ratings) -> list[Table]:
+    """Biases of the panel by dimension, of judges, models and families on all dimensions."""
+    rows, (ratings,) = labelled_rows(rows, ratings)
+    names = short_names(ratings)
+    rows = in_short(rows, names)
+    compared = are_of_comparisons((row.statistic, row.reason) for row in rows)
+    bonus = f"own-family bonus,\n{(SHARES_OF_RESPONSES if compared else POINTS).several}"
+    # A run on one dimension has no rows on all of them.
+    main = ALL if len({row.dimension for row in rows} - {ALL}) > 1 else rows[-1].dimension
+    ours = [replace(row, dimension=ALL) for row in rows if row.dimension == main]
+    judges = _by_leniency(ours, [names.get(one, one) for one in ratings.raters])
+    n_more = len(judges) - _JUDGES_SHOWN
+    places = [row for row in rows if row.statistic == "position_bias"]
+    found = []
+    for title, of, headings, head in (
+        (
+            "Panel",
+            [_of_several(row, main) for row in rows if row.group == ALL],
+            {**_OF_SCORES, "self_preference": bonus},
+            "",
+        ),
+        (
+            "Judges",
+            [row for judge in judges[:_JUDGES_SHOWN] for row in ours if row.group == judge],
+            {"leniency": "leniency" if compared else "leniency,\npoints", **_OF_SCORES},
+            "judge",
+        ),
+        (
+            "Variance components within a model, as shares of the variance of its scores",
+            ours,
+            {
+                "persona_share": "persona",
+                "residual_share": "persona × response\ninteraction, and error",
+            },
+            "model",
+        ),
+        (
+            "Self-preference by family",
+            [row for row in ours if row.group != ALL],
+            {"self_preference": bonus},
+            "family",
+        ),
+        (
+            "Position bias: wins of the response shown first less wins of the second, as a share",
+            sorted(places, key=_panel_first_then_furthest)[: 1 + _JUDGES_SHOWN],
+            {"position_bias": "position bias"},
+            "judge",
+        ),
+    ):
+        cells = [
+            (headings[row.statistic], (row.group, row.dimension), row)
+            for row in of
+            if row.statistic in headings
+        ]
+        cut = [f"{n_more} more judges are in --json."] if title == "Judges" and n_more > 0 else []
+        found.append(
+            made.table(
+                title, cells, (head, "dimension"), headings.values(), when="always", remarks=cut
+            )
+        )
+    return found
+
+
+def _of_several(row: Row, main: str) -> Row:
+    """A row of all dimensions, where there are several, with a name that says so."""
+    return replace(row, dimension="all dimensions") if row.dimension == main == ALL else row
+
+
+def _panel_first_then_furthest(row: Row) -> tuple[bool, float]:
+    return row.group != ALL, 0.0 if isnan(row.value) else -abs(row.value)
+
+
+def _by_leniency(rows: Sequence[Row], judges: Sequence[str]) -> list[str]:
+    """The judges, those furthest from the panel first."""
+    far = {
+        row.group: 0.0 if isnan(row.value) else abs(row.value)
+        for row in rows
+        if row.statistic == "leniency"
+    }
+    return sorted(judges, key=lambda judge: -far.get(judge, 0.0))
+
+
+def write_biases(rows: Sequence[Row], folder: Path) -> Path:
+    """Write `conclusion`, sentences, `rows`, and of which judgments.jsonl they are; return the
+    path.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    document = {
+        "conclusion": bias_conclusion(rows),
+        "judgments": judgments_digest(folder),
+        "rows": [asdict(row) for row in rows],
+    }
+    path = folder / NAME
+    replace_file(path, as_json(document, orjson.OPT_INDENT_2) + b"\n")
+    return path
+
+
+def judgments_digest(folder: Path) -> str:
+    """Return the SHA-256 of a run's judgments, by which figures of others are told.
+
+    Raises:
+        OSError: they cannot be read.
+    """
+    with (folder / "judgments.jsonl").open("rb") as file:
+        return file_digest(file, "sha256").hexdigest()
+
+
+def bias_conclusion(rows: Sequence[Row]) -> list[str]:
+    """Which biases of the panel are established, and which judges are lenient or severe.
+
+    A bias is established, and a judge lenient or severe, where the interval, widened for all biases
+    and judges together, leaves 0 out. They are of all dimensions together, or of the only one.
+    """
+    names = {row.dimension for row in rows if row.statistic == "length_correlation"}
+    main = ALL if ALL in names else min(names, default=ALL)
+    panel = {
+        row.statistic: row
+        for row in rows
+        if row.group == ALL and row.statistic in _OF_THE_PANEL and row.dimension in (main, ALL)
+    }
+    judges = {
+        row.group: row
+        for row in rows
+        if row.statistic == "leniency" and row.dimension == main and not row.reason
+    }
+    compared = are_of_comparisons((row.statistic, row.reason) for row in rows)
+    n_tests = len(judges) + sum(not row.reason for row in panel.values())
+    return [
+        *_of_the_panel(panel, n_tests, compared=compared),
+        *_of_judges(judges, n_tests, compared=compared),
+    ]
+
+
+def are_of_comparisons(rows: Iterable[tuple[str, str | None]]) -> bool:
+    """Whether judges compared responses, so that scores are shares of the other responses to which
+    one is preferred, and no points.
+
+    Args:
+        rows: the statistic of each row of biases, and why it is undefined.
+    """
+    return ("leniency", Reason.COMPARED) in rows
+
+
+def _of_the_panel(panel: Mapping[str, Row], n_tests: int, *, compared: bool) -> list[str]:
+    measured = {name: row for name, row in panel.items() if not row.reason}
+    signs = {name: _sign(row, n_tests) for name, row in measured.items()}
+    said = []
+    for name, sign in signs.items():
+        if sign:
+            told = _OF_THE_PANEL[name][sign < 0]
+            unit = " points" if name == "self_preference" and not compared else ""
+            said.append(
+                f"Established: {told} ({_NAMES[name]} {signed(measured[name].value)}{unit}, 95 % "
+                f"interval {number(measured[name].ci_low)} to {number(measured[name].ci_high)})."
+            )
+    if open_ := [name for name, sign in signs.items() if not sign]:
+        # The p-value of a row is not adjusted for these biases.
+        told = "; ".join(
+            f"{_NAMES[name]} {figure(replace(measured[name], p_value=nan))}" for name in open_
+        )
+        said.append(f"Not established, and not ruled out: {told}.")
+    # Why stands with the figures.
+    if without := [_NAMES[name] for name, row in panel.items() if row.reason]:
+        said.append(f"Not measured: {listed(without)}.")
+    return said
+
+
+def _of_judges(judges: Mapping[str, Row], n_tests: int, *, compared: bool) -> list[str]:
+    if compared:
+        return [
+            "Leniency cannot be measured: judges compared responses, and what a judge prefers does "
+            "not depend on how lenient it is."
+        ]
+    if not judges:
+        return ["Leniency cannot be measured: no two judges rated the same response."]
+    signs = {name: _sign(row, n_tests) for name, row in judges.items()}
+    parts = [
+        f"{listed(names, 'judges')} {'is' if len(names) == 1 else 'are'} more {how} than the panel"
+        for sign, how in ((1, "lenient"), (-1, "severe"))
+        if (names := [name for name, its in signs.items() if its == sign])
+    ]
+    n = counted(len(judges), "judge")
+    if not parts:
+        return [f"None of {n} is shown to be more lenient or more severe than the panel."]
+    return [f"Of {n}, {'; '.join(parts)}."]
+
+
+def _sign(row: Row, n_tests: int) -> int:
+    fisher = row.statistic == "length_correlation"
+    return sign_of(adjusted_ends(row, n_tests, fisher=fisher))
