@@ -104,7 +104,7 @@ def report(
     )
 
     def figures() -> list[Figure]:
-        return _figures(loaded, page, contrasts)
+        return _figures(loaded, page)
 
     gate.refuse_unknown(figures)
     say_reading(None if page.people is None else page.people.origin)
@@ -126,7 +126,7 @@ def _refuse_without_people(human: str | None, given: Mapping[str, object]) -> No
         raise click.UsageError("--raters and --groups are given together, or neither.")
 
 
-def _figures(run: Run, page: RunReport, contrasts: GroupContrasts | None) -> list[Figure]:
+def _figures(run: Run, page: RunReport) -> list[Figure]:
     """What --require may name: the run's figures, then those of people beside the panel."""
     from persona_panel.reports.gate.run_figures import run_figures
     from persona_panel.results.requirements.of_result import result_figures

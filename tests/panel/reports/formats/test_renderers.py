@@ -11,7 +11,7 @@ import pytest
 
 from persona_panel import Panel, Response
 from persona_panel.reports.formats import Renderer, load_renderer, renderer_names
-from persona_panel.results.result import Result
+from persona_panel.results.result import Result, load_format
 from persona_panel.results.table import Column, Key, Table
 from persona_panel.rubrics import ModelResponse, Usage
 from persona_panel.testing import ScriptedModel
@@ -43,7 +43,7 @@ def test_a_name_that_nobody_has_is_a_key_error() -> None:
 def test_json_is_written_to_the_stream_with_null_for_what_is_undefined() -> None:
     """A NaN is null; the document is whole, and nothing else is in the stream."""
     to = io.StringIO()
-    load_renderer("json").render(_named("fern"), to, full=True)  # type: ignore[attr-defined]
+    load_format("json").render(_named("fern"), to, full=True)
     assert json.loads(to.getvalue())["tables"]["rows"] == [{"name": "fern", "value": None}]
 
 
@@ -58,7 +58,7 @@ def test_json_is_utf_8_whatever_the_stream_is_for_people() -> None:
     for encoding in ("ascii", "utf-8"):
         binary = io.BytesIO()
         stream = io.TextIOWrapper(binary, encoding=encoding)
-        load_renderer("json").render(_named("juge é"), stream, full=True)  # type: ignore[attr-defined]
+        load_format("json").render(_named("juge é"), stream, full=True)
         written.append(binary.getvalue())
     assert written[0] == written[1]
     assert "juge é".encode() in written[0]
