@@ -143,7 +143,10 @@ def _integer_unless_said(value: Any) -> Any:
         "scale",
         "{found}, which is not a scale; a Scale, RealScale or CategoryScale, or in a file a "
         "mapping such as {example}",
-        {"found": repr(value), "example": "{min: 1, max: 5, low: what 1 means, high: what 5 means}"},
+        {
+            "found": repr(value),
+            "example": "{min: 1, max: 5, low: what 1 means, high: what 5 means}",
+        },
     )
 
 
