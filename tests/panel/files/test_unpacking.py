@@ -121,3 +121,12 @@ def test_a_kept_reply_of_another_request_is_asked_again() -> None:
     assert decoded(stored, page, key) is not None
     assert decoded(stored, page, b"\x01" * 32) is None
     assert decoded(stored, "b" * 64, key) is None
+
+
+def test_a_kept_reply_that_is_too_long_is_asked_again() -> None:
+    """One that is not packed has the same bound as what is unpacked, to the byte."""
+    begin, end = encoded(ModelResponse(""), "page", bytes(32)).split(b'""', 1)
+    room = 16_000_000 - len(begin) - len(end) - 2
+    for n, is_read in ((room, True), (room + 1, False)):
+        stored = begin + b'"' + b"x" * n + b'"' + end
+        assert (decoded(stored, "page", bytes(32)) is not None) is is_read

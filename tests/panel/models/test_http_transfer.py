@@ -7,10 +7,19 @@ import os
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any, cast
 
+import pycurl
 import pytest
 
-from persona_panel.models.http_transfer import KeptSocket, KeptSockets, is_answer
+from persona_panel.models.http_responses import Headers
+from persona_panel.models.http_transfer import (
+    KeptSocket,
+    KeptSockets,
+    NoHttpResponse,
+    Transfer,
+    is_answer,
+)
 
 ANSWER = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"
 
@@ -130,3 +139,17 @@ def test_a_descriptor_that_is_no_socket_any_more_is_passed_over() -> None:
 def test_what_may_be_an_answer(unread: bytes, is_tls: bool, is_one: bool) -> None:
     """A line break too many is none, nor is by TLS what only an alert is as short as."""
     assert is_answer(unread, is_tls=is_tls) is is_one
+
+
+def test_an_answer_behind_which_another_waits_is_refused_and_not_for_a_line_break() -> None:
+    """What is unread on the connection decides: a line break too many is no other answer."""
+    with asked() as (sockets, kept, far):
+        transfer = Transfer(pycurl.Curl(), cast(Any, None), sockets, is_tls=False)
+        transfer._kept, transfer._number = kept, kept.n_requests
+        headers = Headers(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+        far.sendall(b"\r\n")
+        assert kept.poll.poll(1_000)
+        transfer._require_own(headers, b"")
+        far.sendall(ANSWER)
+        with pytest.raises(NoHttpResponse, match="next to another"):
+            transfer._require_own(headers, b"")
