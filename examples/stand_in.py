@@ -218,10 +218,10 @@ for name in panels:
             figures = against_people(ours.by(raters), people, dimension)
             compared.append((name, str(n_texts[name]), dimension, side, *figures))
     found = effective_votes(out / name, people_csv, allow_unmatched=True)
-    for row in found["sources"].rows:
-        estimate, of = row["votes"], (row["source"], row["dimension"])
+    for each in found["sources"].rows:
+        estimate, of = each["votes"], (each["source"], each["dimension"])
         interval = told(estimate.value, estimate.low, estimate.high)
-        votes.append((name, of[1], f"{row['n_judges']} {of[0]}", interval))
+        votes.append((name, of[1], f"{each['n_judges']} {of[0]}", interval))
         if estimate.reason:
             notes.setdefault(f"Votes of {of[0]}, {name}, {of[1]}: {estimate.reason}.")
     notes.update(dict.fromkeys(f"{name}: {said}" for said in found.conclusion))

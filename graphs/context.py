@@ -36,6 +36,26 @@ class Abort(Exception):
     """The run cannot go on; unlike all else that befalls a judge, this is not caught."""
 
 
+Answered = tuple[ModelRequest, ModelResponse]
+"""A request and the reply to it."""
+
+
+def without_corrected(answered: Sequence[Answered]) -> list[Answered]:
+    """Return the replies of a dialogue that led to no result, but for those that the model was
+    asked to correct.
+
+    They stay kept: another process that was served one may have got its correction, which is found
+    by the reply that it corrects. What is asked anew is the correction.
+    """
+    corrected: set[str] = set()
+    others: list[Answered] = []
+    for request, reply in reversed(answered):
+        if reply.text not in corrected:
+            others.append((request, reply))
+        corrected.update(said for said, _ in request.exchange)
+    return others
+
+
 ShowPeers = Callable[[Response, Sequence[Peer]], Sequence[Peer]]
 """From a response and the readings of a judge's peers to what the judge is shown of them."""
 
@@ -53,8 +73,8 @@ class GraphContext:
     exclusive: Callable[[Judge, Response], AbstractAsyncContextManager[object]]
     """Held while a judge speaks: a model that keeps what it has read hears one judge of a
     response out before the next."""
-    forget: Callable[[Judge, Response, Sequence[ModelRequest]], None]
-    """Told which requests led to no result, so that their replies are not served again."""
+    forget: Callable[[Judge, Response, Sequence[Answered]], None]
+    """Told which replies led to no result, so that they are not served again."""
     on_judgment: Callable[[Judgment], None]
     """Told of each judgment as it is made, raw text and all. What it raises ends the run."""
     layout: Layout = "shared-prefix"

@@ -31,7 +31,13 @@ from langgraph.types import Send
 from typing_extensions import TypedDict
 
 from persona_panel.graphs.aggregate import aggregate
-from persona_panel.graphs.context import Abort, GraphContext, Unanswered
+from persona_panel.graphs.context import (
+    Abort,
+    Answered,
+    GraphContext,
+    Unanswered,
+    without_corrected,
+)
 from persona_panel.graphs.deliberation import (
     Deliberation,
     StoppingRuleError,
@@ -44,7 +50,6 @@ from persona_panel.graphs.records import Judge, Judgment, Response, Verdict, wit
 from persona_panel.graphs.revisions import has_changed, latest_judgments, may_revise
 from persona_panel.rubrics import (
     Dialogue,
-    ModelRequest,
     ModelResponse,
     ParsedJudgment,
     Question,
@@ -263,13 +268,13 @@ async def run_dialogue(
     Never raises but for cancellation and `Abort`.
     """
     usage, latency, cached = _NOTHING, 0.0, True
-    requests: list[ModelRequest] = []
+    answered: list[Answered] = []
     try:
         request = next(dialogue)
         while True:
             reply = await context.ask(judge, response, request)
-            usage = usage + reply.usage if requests else reply.usage
-            requests.append(request)
+            usage = usage + reply.usage if answered else reply.usage
+            answered.append((request, reply))
             latency += reply.latency_s
             cached = cached and reply.cached
             request = dialogue.send(reply)
@@ -278,7 +283,7 @@ async def run_dialogue(
     except Unanswered as error:
         # What was answered before is the beginning of an exchange that can still end well.
         unread = ParsedJudgment(error.status, error=str(error))
-        return DialogueResult(unread, usage, latency, cached and bool(requests))
+        return DialogueResult(unread, usage, latency, cached and bool(answered))
     except Abort:
         raise
     # A judge must not bring down its siblings, whatever a model or a rubric does.
@@ -286,9 +291,9 @@ async def run_dialogue(
         reading = ParsedJudgment("failed", error=f"{type(error).__name__}: {error}")
     finally:
         dialogue.close()
-    if requests and reading.status not in ("scored", "abstained"):
-        context.forget(judge, response, requests)
-    return DialogueResult(reading, usage, latency, cached and bool(requests))
+    if answered and reading.status not in ("scored", "abstained"):
+        context.forget(judge, response, without_corrected(answered))
+    return DialogueResult(reading, usage, latency, cached and bool(answered))
 
 
 async def conclude(state: JudgingState, runtime: Runtime[GraphContext]) -> dict[str, Any]:

@@ -26,7 +26,7 @@ from langgraph.runtime import Runtime
 from langgraph.types import Send
 from typing_extensions import TypedDict
 
-from persona_panel.graphs.context import Abort, GraphContext, Unanswered
+from persona_panel.graphs.context import Abort, Answered, GraphContext, Unanswered
 from persona_panel.graphs.degradation import Degradation, degradation
 from persona_panel.graphs.framing import BASELINE, Framings, Prompt, Variant
 from persona_panel.graphs.judging import judge_response
@@ -90,8 +90,8 @@ class SweepContext:
     say: Callable[[str, str, Prompt, ModelRequest], Awaitable[ModelResponse]]
     """Has a model, in a part (`rewriter`, `checker`, `target`), answer a request about a prompt.
     Raises Unanswered where there is no reply to be had."""
-    forget: Callable[[str, str, Prompt, Sequence[ModelRequest]], None]
-    """Told which requests led to no result, so that their replies are not served again."""
+    forget: Callable[[str, str, Prompt, Sequence[Answered]], None]
+    """Told which replies led to no result, so that they are not served again."""
     text_slot: AbstractAsyncContextManager[object]
     """Held while a response is judged."""
 
@@ -162,10 +162,15 @@ async def rewrite(state: SweepState, runtime: Runtime[SweepContext]) -> dict[str
     context = runtime.context
     prompt = context.prompts[state["prompt"]]
     models = context.rewriters[prompt.id]
-    work = await _rewritten(prompt, models, context)
+    work, answered = await _rewritten(prompt, models, context)
     for role in ("rewriter", "checker"):
-        if requests := [step.request for step in work.unusable if step.role == role]:
-            context.forget(role, models[role], prompt, requests)
+        unusable = [
+            (step.request, reply)
+            for step, reply in answered
+            if step.role == role and step in work.unusable
+        ]
+        if unusable:
+            context.forget(role, models[role], prompt, unusable)
     for variant in work.variants:
         runtime.stream_writer(variant)
         if variant.used and variant.text is not None:
@@ -176,30 +181,30 @@ async def rewrite(state: SweepState, runtime: Runtime[SweepContext]) -> dict[str
 
 async def _rewritten(
     prompt: Prompt, models: Mapping[Role, str], context: SweepContext
-) -> Rewriting:
-    """What came of the exchange about a prompt.
+) -> tuple[Rewriting, list[tuple[Step, ModelResponse]]]:
+    """What came of the exchange about a prompt, and the steps that were answered.
 
     Never raises but for cancellation and `Abort`: an odd answer leaves one prompt without
     variants.
     """
     dialogue = rewriting(prompt, context.framings, models["rewriter"], models["checker"])
-    answered: list[Step] = []
+    answered: list[tuple[Step, ModelResponse]] = []
     try:
         step = next(dialogue)
         while True:
             reply: ModelResponse | str
             try:
                 reply = await context.say(step.role, models[step.role], prompt, step.request)
-                answered.append(step)
+                answered.append((step, reply))
             except Unanswered as error:
                 if context.judging.collecting and error.status == "skipped":
                     # It will be answered later, and what follows from it is asked then.
-                    return Rewriting()
+                    return Rewriting(), []
                 reply = f"{error.status}: {error}"
             step = dialogue.send(reply)
     except StopIteration as done:
         work: Rewriting = done.value
-        return work
+        return work, answered
     except Abort:
         raise
     except Exception as error:
@@ -208,7 +213,7 @@ async def _rewritten(
             Variant(prompt.id, name, models["rewriter"], models["checker"], 1, None, {}, (why,))
             for name in context.framings.ids
         ]
-        return Rewriting(lost, answered)
+        return Rewriting(lost, [step for step, _ in answered]), answered
     finally:
         dialogue.close()
 
@@ -272,19 +277,21 @@ async def _answer(
     return await target_answer(
         TargetAnswer(prompt.id, system, condition, asked, None, "failed"),
         lambda: context.say("target", system, prompt, request),
-        lambda: context.forget("target", system, prompt, [request]),
+        lambda reply: context.forget("target", system, prompt, [(request, reply)]),
     )
 
 
 async def target_answer(
-    wanted: TargetAnswer, say: Callable[[], Awaitable[ModelResponse]], forget: Callable[[], None]
+    wanted: TargetAnswer,
+    say: Callable[[], Awaitable[ModelResponse]],
+    forget: Callable[[ModelResponse], None],
 ) -> TargetAnswer:
     """What a system says, or why there is nothing; raises nothing but `Abort`.
 
     Args:
         wanted: says which answer it is.
         say: has the system answer; raises Unanswered where it does not.
-        forget: called where there is no text in the answer, so that it is not served again.
+        forget: called with an answer without text, so that it is not served again.
     """
     try:
         reply = await say()
@@ -297,7 +304,7 @@ async def target_answer(
         return replace(wanted, status="failed", error=f"{type(error).__name__}: {error}")
     text = said_in(reply)
     if text is None:
-        forget()
+        forget(reply)
         status, why = _missing_text(reply)
         return replace(wanted, status=status, error=why, usage=reply.usage)
     return replace(

@@ -2,8 +2,7 @@
 
 from persona_panel.analyses.agree import agree as agree
 from persona_panel.analyses.calibrate import calibrate as calibrate
-from persona_panel.analyses.comparison.compare import compare as compare
-from persona_panel.analyses.comparison.result import RunComparison as RunComparison
+from persona_panel.analyses.compare import compare as compare
 from persona_panel.analyses.contested import contested as contested
 from persona_panel.analyses.correlate import correlate as correlate
 from persona_panel.analyses.fidelity import fidelity as fidelity

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
+from pydantic_core import PydanticCustomError
 
 
 class Scale(BaseModel):
@@ -137,9 +138,15 @@ def _integer_unless_said(value: Any) -> Any:
         return {"kind": "integer", **value}
     if isinstance(value, BaseModel):
         return value
-    raise ValueError(
-        f"{value!r}, which is not a scale; a Scale, RealScale or CategoryScale, or in a file a "
-        "mapping such as {min: 1, max: 5, low: what 1 means, high: what 5 means}"
+    # No address of pydantic's pages behind it: they say nothing of scales.
+    raise PydanticCustomError(
+        "scale",
+        "{found}, which is not a scale; a Scale, RealScale or CategoryScale, or in a file a "
+        "mapping such as {example}",
+        {
+            "found": repr(value),
+            "example": "{min: 1, max: 5, low: what 1 means, high: what 5 means}",
+        },
     )
 
 

@@ -199,15 +199,17 @@ def by(text: str) -> Option:
     return Option("--by", metavar="KIND", help=text)
 
 
-def epsilon(effect: str) -> Option:
+def epsilon(effect: str, needs: str = "") -> Option:
     """Return the option for the allowance of the alternative annotator test, None where it is not
     there.
 
     Args:
         effect: what it does in this command, the beginning of a sentence.
+        needs: as of `Option`.
     """
     return Option(
         "--epsilon",
+        needs=needs,
         type=_Epsilon(min=0, max=1, max_open=True),
         metavar="E",
         help=f"{effect} in which a person may be ahead of a judge by so much: 0.2 where people are "

@@ -172,10 +172,10 @@ class BatchCaller(Caller):
             raise Unanswered("failed", f"{fault}{often}")
         raise Unanswered("skipped", self.cap or _NOT_ASKED)
 
-    def forget(self, requests: Any, page: str, replicate: int = 1) -> None:
+    def forget(self, answered: Any, page: str, replicate: int = 1) -> None:
         """As `Caller.forget`, once the run itself is made: rounds leave the cache as it is."""
         if self._stage != "collecting":
-            super().forget(requests, page, replicate)
+            super().forget(answered, page, replicate)
 
     @contextmanager
     def collecting(

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager
 from functools import lru_cache
 from typing import Any, NamedTuple, Protocol, runtime_checkable
@@ -89,8 +89,10 @@ class ReplyStore(Protocol):
             Exception: any other: nothing more can be kept, and the run ends.
         """
 
-    def forget(self, page: str, keys: Iterable[bytes]) -> None:
-        """Drop replies that turned out to be no result; what is not there is no error."""
+    def forget(self, page: str, key: bytes, reply: ModelResponse) -> None:
+        """Drop a reply that turned out to be no result, if it is this one that is kept, but for
+        `cached`: another process that was served it, too, may have put a better one in its place.
+        """
 
     def close(self) -> None:
         """Give back files and connections; nothing is called afterwards."""

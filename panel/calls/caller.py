@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import random
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import replace
 from functools import lru_cache, partial
@@ -36,7 +36,7 @@ from persona_panel.calls.state import CallsState
 from persona_panel.calls.token_counts import counted_usage, estimated_tokens, most_usage
 from persona_panel.files.descriptors import is_lack_of_descriptors
 from persona_panel.graphs import Judge, Response
-from persona_panel.graphs.context import Abort, Unanswered
+from persona_panel.graphs.context import Abort, Answered, Unanswered
 from persona_panel.models.client import NOTHING, CallError
 from persona_panel.models.sent_parameters import noted_parameters
 from persona_panel.rubrics import ModelRequest, ModelResponse, Usage
@@ -245,10 +245,11 @@ class Caller:
         key = (judge.model, response.prompt_id, response.id)
         return self._turns.setdefault(key, asyncio.Lock())
 
-    def forget(self, requests: Sequence[ModelRequest], page: str, replicate: int = 1) -> None:
-        """Do not serve the replies to these requests again: they led to no result."""
+    def forget(self, answered: Iterable[Answered], page: str, replicate: int = 1) -> None:
+        """Do not serve these replies to these requests again: they led to no result."""
         try:
-            self._cache.forget(page, [key_of(request, replicate) for request in requests])
+            for request, reply in answered:
+                self._cache.forget(page, key_of(request, replicate), reply)
         except Exception as error:
             self.stop(unwritable(self._cache, error))
 

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import IO, NamedTuple
 from uuid import uuid4
 
+from persona_panel.calls.changes import Change, Changes, change_of
 from persona_panel.files.private_files import open_private, sync
 
 _HEADER = struct.Struct(">H32sI")  # how long the page's name is, the key, how long the reply is
@@ -27,7 +28,8 @@ _SPARE_BYTES = 1 << 21
 
 
 class JournalEntry(NamedTuple):
-    """A reply kept under `key` of `page`, or one that is dropped: `stored` is empty then."""
+    """A reply kept under `key` of `page`, or in a journal also one that is dropped: see
+    `change_of`."""
 
     page: str
     key: bytes
@@ -163,7 +165,7 @@ class JournalReader:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         # By the journal's name: how many bytes were read, and the changes in them by page.
-        self._read: dict[str, tuple[int, dict[str, dict[bytes, bytes]]]] = {}
+        self._read: dict[str, tuple[int, dict[str, Changes]]] = {}
 
     def read_on(self, own: Container[str]) -> None:
         """Read what was written since; `own` are the names of journals that are left out.
@@ -186,17 +188,15 @@ class JournalReader:
                     continue
                 file.seek(at)
                 end = at
-                for change, n in _changes_in(file.read()):
-                    changes.setdefault(change.page, {})[change.key] = change.stored
+                for (page, key, noted), n in _changes_in(file.read()):
+                    of_page = changes.setdefault(page, {})
+                    of_page[key] = of_page.get(key, Change()).then(change_of(noted))
                     end = at + n
                 self._read[name] = end, changes
 
-    def page(self, page: str) -> dict[bytes, bytes]:
-        """The changes of a page; a reply that was dropped is empty."""
-        merged: dict[bytes, bytes] = {}
-        for _, changes in self._read.values():
-            merged |= changes.get(page, {})
-        return merged
+    def page(self, page: str) -> list[Changes]:
+        """The changes of a page in each journal, in which others may go on to be read: copies."""
+        return [dict(changes[page]) for _, changes in self._read.values() if page in changes]
 
 
 def _changes_in(held: bytes) -> Iterator[tuple[JournalEntry, int]]:

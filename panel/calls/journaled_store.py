@@ -14,19 +14,18 @@ import logging
 import os
 import threading
 import time
-import zlib
 from abc import ABC, abstractmethod
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, ClassVar, TypeVar
+from typing import ClassVar, TypeVar
 
-import orjson
 import platformdirs
 
 from persona_panel.calls.cache import CannotBeKept
+from persona_panel.calls.changes import Change, Changes, change_of, dropping, merged
 from persona_panel.calls.journal import (
     Journal,
     JournalEntry,
@@ -36,12 +35,11 @@ from persona_panel.calls.journal import (
     one_at_a_time,
     taken_over,
 )
+from persona_panel.calls.stored_replies import decoded, encoded, is_among
 from persona_panel.files.descriptors import is_lack_of_descriptors, spare_descriptor
 from persona_panel.files.errors import ConfigurationError
 from persona_panel.files.private_files import is_lack_of_room, make_private_folder
-from persona_panel.files.unpacking import UnreadablePacking, unpacked
-from persona_panel.models.usage import sound
-from persona_panel.rubrics import ModelResponse, Position, Usage
+from persona_panel.rubrics import ModelResponse
 
 logger = logging.getLogger(__name__)
 
@@ -51,16 +49,11 @@ _SYNC_S = 0.05
 _AGAIN_S = 0.25
 _TRIES_WITHOUT_DESCRIPTORS = 240
 """How often something is tried while no file can be opened, four times a second."""
-_WORTH_COMPRESSING = 2_000
-_MOST_BYTES = 16_000_000
-"""How long the JSON of a reply may be: twice the longest answer that is read."""
-_NOTED = (8, 6)
-"""How many fields are noted of a reply, and of its usage."""
 
 T = TypeVar("T")
 
-Pages = dict[str, dict[bytes, bytes]]
-"""Stored replies by page and key; empty where one was dropped."""
+Pages = dict[str, Changes]
+"""Changes by page and key."""
 
 
 class JournaledStore(ABC):
@@ -99,8 +92,8 @@ class JournaledStore(ABC):
         between a transaction's end and the journal's."""
 
     @abstractmethod
-    def _read_page(self, page: str) -> dict[bytes, bytes]:
-        """The stored replies of a page."""
+    def _read_page(self, page: str) -> Iterable[tuple[bytes, bytes]]:
+        """The stored replies of a page by their keys; of several under one, the last counts."""
 
     @abstractmethod
     def _close_database(self) -> None:
@@ -126,8 +119,8 @@ class JournaledStore(ABC):
             for journal in journals_in(self._folder):
                 with taken_over(journal) as left:
                     changes: Pages = {}
-                    for change in left:
-                        changes.setdefault(change.page, {})[change.key] = change.stored
+                    for page, key, noted in left:
+                        _add(changes, page, key, change_of(noted))
                     if changes:
                         self._write(changes, again=True)
         self._has_spare_room = keep_spare_room(self._folder)
@@ -157,10 +150,19 @@ class JournaledStore(ABC):
         """Keep a reply that another store has encoded. Raises as `put` does."""
         self._change(page, key, stored)
 
-    def forget(self, page: str, keys: Iterable[bytes]) -> None:
-        """Drop replies that turned out to be no result. Raises as `put` does."""
-        for key in keys:
-            self._change(page, key, b"")
+    def forget(self, page: str, key: bytes, reply: ModelResponse) -> None:
+        """Drop a reply that turned out to be no result, if it is this one that is kept. Raises as
+        `put` does."""
+        try:
+            stored = encoded(reply, page, key)
+        except TypeError:
+            # What cannot be stored is not there.
+            return
+        self.forget_stored(page, key, stored)
+
+    def forget_stored(self, page: str, key: bytes, stored: bytes) -> None:
+        """Drop a reply as it is stored, if it is this one that is kept. Raises as `put` does."""
+        self._change(page, key, dropping(stored))
 
     def close(self) -> None:
         """Move all into the database and close the files. What `put` has returned from is safe
@@ -176,28 +178,32 @@ class JournaledStore(ABC):
         if self._fault is not None:
             logger.warning("%s", self._unmoved(self._fault))
 
-    def _change(self, page: str, key: bytes, stored: bytes) -> None:
+    def _change(self, page: str, key: bytes, noted: bytes) -> None:
+        change = change_of(noted)
         with self._lock:
             # After a fault too: what was paid for meanwhile goes to whoever comes next.
             fault = self._fault
             try:
-                fault = self._add(page, key, stored) or fault
+                fault = self._note(page, key, noted) or fault
             except OSError as error:
                 raise fault or error from None
-            self._waiting.setdefault(page, {})[key] = stored
+            _add(self._waiting, page, key, change)
         if (known := self._pages.get(page)) is not None:
-            known[key] = stored
+            if change.stored:
+                known[key] = change.stored
+            elif key in known and is_among(known[key], change.dropped):
+                del known[key]
         if fault is not None:
             raise fault
 
-    def _add(self, page: str, key: bytes, stored: bytes) -> OSError | None:
+    def _note(self, page: str, key: bytes, noted: bytes) -> OSError | None:
         """Write to the journal; if that took the spare room, why there is no other."""
         try:
-            self._open_journal().add(page, key, stored)
+            self._open_journal().add(page, key, noted)
         except OSError as error:
             if not is_lack_of_room(error) or not give_up_spare_room(self._folder):
                 raise
-            self._open_journal().add(page, key, stored)
+            self._open_journal().add(page, key, noted)
             return error
         return None
 
@@ -250,28 +256,37 @@ class JournaledStore(ABC):
             return Journal(self._folder)
 
     def _page(self, page: str) -> dict[bytes, bytes]:
-        """What a page holds, nothing under a key that was dropped; the pages used last stay
-        in memory."""
+        """What a page holds; the pages used last stay in memory."""
         if (known := self._pages.get(page)) is not None:
             self._pages.move_to_end(page)
             return known
         # Before the database: what the writer finishes in between is in the one or the other.
         newer = self._unwritten(page)
-        return self._remember(page, self._read_page(page) | newer)
+        return self._remember(page, self._read_page(page), newer)
 
-    def _unwritten(self, page: str) -> dict[bytes, bytes]:
+    def _unwritten(self, page: str) -> Changes:
         """What of a page is on its way into the database."""
         with self._lock:
-            return self._being_written.get(page, {}) | self._waiting.get(page, {})
+            changes = dict(self._being_written.get(page, {}))
+            for key, change in self._waiting.get(page, {}).items():
+                changes[key] = changes.get(key, Change()).then(change)
+        return changes
 
-    def _remember(self, page: str, stored: Mapping[bytes, bytes]) -> dict[bytes, bytes]:
+    def _remember(
+        self, page: str, kept: Iterable[tuple[bytes, bytes]], *changes: Mapping[bytes, Change]
+    ) -> dict[bytes, bytes]:
         """Hold a page in memory, with what was put meanwhile, where another thread has read it
         than the loop's."""
         with self._lock:
-            self._pages[page] = {**stored, **self._waiting.get(page, {})}
+            self._pages[page] = merged(kept, *changes, self._waiting.get(page, {}))
         if len(self._pages) > _PAGES_IN_MEMORY:
             self._pages.popitem(last=False)
         return self._pages[page]
+
+
+def _add(changes: Pages, page: str, key: bytes, change: Change) -> None:
+    of_page = changes.setdefault(page, {})
+    of_page[key] = of_page.get(key, Change()).then(change)
 
 
 def with_descriptors(work: Callable[[], T]) -> T:
@@ -302,115 +317,3 @@ def unsent_folder(location: str) -> Path:
             f"({error}); set XDG_CACHE_HOME to a folder that can be written"
         ) from None
     return folder
-
-
-def encoded(reply: ModelResponse, page: str, key: bytes) -> bytes:
-    """A reply as it is stored, when that was (Unix time), and under what.
-
-    Raises:
-        TypeError: JSON in UTF-8 cannot hold it.
-    """
-    usage = reply.usage
-    # A dictionary is written as JSON in half the time that a dataclass with slots takes.
-    document = {
-        "text": reply.text,
-        "finish_reason": reply.finish_reason,
-        "refusal": reply.refusal,
-        "logprobs": reply.logprobs,
-        "usage": {
-            "input": usage.input,
-            "cached": usage.cached,
-            "output": usage.output,
-            "written": usage.written,
-            "odd": usage.odd,
-            "reasoning": usage.reasoning,
-        },
-        "latency_s": reply.latency_s,
-        "cached": reply.cached,
-        "model": reply.model,
-        "at": int(time.time()),
-        "under": _place(page, key),
-    }
-    return as_stored(orjson.dumps(document))
-
-
-def as_stored(document: bytes) -> bytes:
-    """The JSON of a reply, compressed where it is long."""
-    # Log-probabilities shrink to a fifth; a reply of a few numbers is not worth the time.
-    return document if len(document) < _WORTH_COMPRESSING else zlib.compress(document, level=1)
-
-
-def document_of(stored: bytes) -> dict[str, Any]:
-    """What a stored reply says: the fields of a `ModelResponse`, `at` and `under`; replies that
-    were kept before `model`, `at` or `under` were noted lack them.
-
-    Raises:
-        ValueError: something else is stored, or more than a reply may have.
-    """
-    if not stored.startswith(b"{"):
-        try:
-            stored = unpacked(stored, _MOST_BYTES + 1)
-        except UnreadablePacking as error:
-            raise ValueError(f"it {error}") from None
-    if len(stored) > _MOST_BYTES:
-        raise ValueError(f"it is longer than {_MOST_BYTES:,} bytes")
-    document = orjson.loads(stored)
-    if not isinstance(document, dict):
-        raise ValueError("it is not a JSON object")
-    return document
-
-
-def decoded(stored: bytes, page: str = "", key: bytes = b"") -> ModelResponse | None:
-    """The reply, or None where something else stands, or one that was kept under another page or
-    key than these, if they are said: it is asked for again."""
-    try:
-        fields = document_of(stored)
-        fields.pop("at", None)
-        if (under := fields.pop("under", None)) and key and under != _place(page, key):
-            return None
-        fields["cached"] = True
-        # Replies that were kept long ago lack some.
-        refusal = fields.get("refusal")
-        if not (
-            type(fields["text"]) is type(fields.get("finish_reason", "")) is str
-            and (refusal is None or type(refusal) is str)
-        ):
-            return None
-        used, logprobs = fields["usage"], tuple(map(_position, fields["logprobs"]))
-        if (len(fields), len(used)) != _NOTED:
-            # Kept before some of them were noted.
-            fields |= {"usage": sound(Usage(**used)), "logprobs": logprobs}
-            return ModelResponse(**fields)
-        # By place, in half the time.
-        usage = sound(
-            Usage(
-                used["input"],
-                used["cached"],
-                used["output"],
-                used["written"],
-                used["odd"],
-                used["reasoning"],
-            )
-        )
-        return ModelResponse(
-            fields["text"],
-            fields["finish_reason"],
-            fields["refusal"],
-            logprobs,
-            usage,
-            fields["latency_s"],
-            True,
-            fields["model"],
-        )
-    except (AttributeError, LookupError, TypeError, ValueError):
-        return None
-
-
-def _place(page: str, key: bytes) -> str:
-    """Where a reply belongs, short."""
-    return page[:16] + key[:8].hex()
-
-
-def _position(stored: dict[str, Any]) -> Position:
-    top = tuple((token, p) for token, p in stored["top"])
-    return Position(stored["token"], top, stored.get("logprob"))

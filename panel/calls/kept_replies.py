@@ -18,7 +18,8 @@ from pydantic import TypeAdapter
 
 from persona_panel.calls.cache import open_reply_store
 from persona_panel.calls.journal import JournalEntry
-from persona_panel.calls.journaled_store import JournaledStore, as_stored, decoded, document_of
+from persona_panel.calls.journaled_store import JournaledStore
+from persona_panel.calls.stored_replies import as_stored, decoded, document_of
 from persona_panel.files.errors import ConfigurationError, Fault, InputError, RunStopped
 from persona_panel.files.file_formats import FileRow, file_rows
 from persona_panel.files.private_files import replacing
@@ -206,7 +207,7 @@ def drop_replies(store: JournaledStore, which: Prunable) -> int:
     n = 0
     for page, key, stored in store.entries():
         if which.matches(stored):
-            store.forget(page, [key])
+            store.forget_stored(page, key, stored)
             n += 1
     return n
 

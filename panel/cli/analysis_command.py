@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import wraps
+from inspect import BoundArguments, signature
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +20,7 @@ from persona_panel.cli.failures import refusals, refusals_without_calls
 from persona_panel.cli.gate import Gate, gate_options
 from persona_panel.cli.incomplete import say_what_is_missing
 from persona_panel.cli.options import Command, full_option, option
-from persona_panel.files.secrets.visible import say_sentences, standard_output
+from persona_panel.files.secrets.visible import say, say_sentences, standard_output, visible
 from persona_panel.results.result import Result, ResultFormat, format_names, load_format
 
 _SHORT_FORMATS = ("json", "csv", "latex")
@@ -35,13 +37,14 @@ class ResultOutput:
     plot: str | None
     gate: Gate
 
-    def show(self, result: Result, *, status: int = COMPLETE) -> None:
+    def show(self, result: Result, *, status: int = COMPLETE, why: Sequence[str] = ()) -> None:
         """Print the result in its format, with what is to be known of its inputs on standard error;
         draw it; decide the requirements, and end the command with its exit status where that is
         not 0.
 
         Args:
             status: of the command itself.
+            why: it is not 0, for the last line where no requirement decides.
 
         Raises:
             InputError: a requirement names no figure of it; nothing is printed then.
@@ -56,6 +59,8 @@ class ResultOutput:
         if self.plot is not None:
             result.plot().savefig(self.plot)
         say_what_is_missing(result.source, result.coverage)
+        if status and why and not self.gate.requirements:
+            say(visible(f"Exit status {status}: {'; '.join(why)}."), err=True)
         self.gate.finish(
             lambda: result_figures(result),
             conclusion=lambda: list(result.conclusion),
@@ -117,7 +122,9 @@ def analysis_command(found: Analysis) -> click.Command:
     @refusals_without_calls
     def command(output: ResultOutput, **inputs: Any) -> None:
         with _progress(found.n_parts) as progress:
-            result = found.function(**inputs, **progress)
+            # What a function takes as `*more` is an argument of that name.
+            bound = BoundArguments(signature(found.function), OrderedDict(inputs | progress))
+            result = found.function(*bound.args, **bound.kwargs)
         output.show(result)
 
     @wraps(command)

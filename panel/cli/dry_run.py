@@ -11,15 +11,24 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from persona_panel.calls.budget import NOTHING_SPENT, Caps, Spending
-from persona_panel.files.secrets.visible import say, visible
+from persona_panel.files.secrets.visible import say, standard_output, visible
 from persona_panel.models.keys import missing_keys
 from persona_panel.rubrics import Usage
 
 if TYPE_CHECKING:
     from persona_panel.models.catalogue import Price
     from persona_panel.plan.bound_models import BoundModel
+    from persona_panel.results.result import ResultFormat
     from persona_panel.runs.held import HeldRun
     from persona_panel.runs.judging.cost_estimate import CostEstimate
+
+
+def show_estimates(estimates: Sequence[CostEstimate], to: ResultFormat) -> None:
+    """Print what a run would take, in a format."""
+    from persona_panel.runs.judging.cost_result import cost_result
+
+    with standard_output() as stream:
+        to.render(cost_result(estimates), stream, full=False)
 
 
 def tell(

@@ -13,7 +13,7 @@ import click
 from persona_panel.cli.batch_options import AnswerOptions, batch_options
 from persona_panel.cli.call_options import caps_of_a_file, dry_run, model_options_of, patience
 from persona_panel.cli.column_mapping import column_mapping
-from persona_panel.cli.dry_run import tell, tell_batches
+from persona_panel.cli.dry_run import show_estimates, tell, tell_batches
 from persona_panel.cli.exit_status import status_of
 from persona_panel.cli.failures import gathered, refusals
 from persona_panel.cli.options import limit_option, output_format
@@ -159,10 +159,11 @@ def generate(
     files = [name for name in (prompts, instructions, *targets) if name and Path(name).is_file()]
     output = OutputFile(Path(out), overwrite, tuple(files), {prompts: mapping} if mapping else {})
     if dry_run:
+        from persona_panel.reports.formats import result_format_of
+
         held = held_texts(plan, output, caps)
         estimates = estimate_texts(plan)
-        with standard_output() as to:
-            renderer.render_cost_estimates(estimates, to)
+        show_estimates(estimates, result_format_of(renderer))
         priced = answering.priced(estimates, plan.endpoints)
         tell(priced, caps, held, len(plan.wanted), "responses")
         tell_batches(estimates, plan.endpoints)

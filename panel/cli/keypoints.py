@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from persona_panel.cli.call_options import caps_of_a_command, dry_run, model_options, patience
-from persona_panel.cli.dry_run import tell
+from persona_panel.cli.dry_run import show_estimates, tell
 from persona_panel.cli.exit_status import status_of
 from persona_panel.cli.failures import refusals
 from persona_panel.cli.options import limit_option, output_format
@@ -86,9 +86,10 @@ def keypoints(
     rationales = rationales_of(opened)[:limit]
     model = configured(spec or DEFAULT_MODEL, model_options, patience=patience)
     if dry_run:
+        from persona_panel.reports.formats import result_format_of
+
         estimate = estimate_key_points(rationales, model, most)
-        with standard_output() as to:
-            renderer.render_cost_estimates([estimate], to)
+        show_estimates([estimate], result_format_of(renderer))
         tell([estimate], caps)
         return
     report = run_to_end(key_points(rationales, model, most, caps))

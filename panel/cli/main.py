@@ -39,7 +39,7 @@ _COMMANDS = {
         "List the responses on which personas disagree.",
     ),
     "keypoints": ("persona_panel.cli.keypoints", "Sum up and count the reasons that judges give."),
-    "compare": ("persona_panel.cli.compare", "Compare runs: other texts, or another panel."),
+    "compare": ("persona_panel.analyses.compare", "Compare runs: other texts, or another panel."),
     "agree": ("persona_panel.analyses.agree", "Measure inter-rater agreement and panel quality."),
     "correlate": ("persona_panel.analyses.correlate", "Compare panel scores with human ratings."),
     "votes": (

@@ -10,7 +10,7 @@ import click
 
 from persona_panel.cli.call_options import caps_of_a_command, dry_run, model_options, patience
 from persona_panel.cli.column_mapping import column_mapping
-from persona_panel.cli.dry_run import tell
+from persona_panel.cli.dry_run import show_estimates, tell
 from persona_panel.cli.exit_status import INCOMPLETE
 from persona_panel.cli.failures import refusals
 from persona_panel.cli.options import output_format
@@ -111,9 +111,10 @@ def match(
     labelled = load_responses(references, mapping=references_mapping)
     known = references_of(labelled, batch, (references, generated))
     if dry_run:
+        from persona_panel.reports.formats import result_format_of
+
         estimate = estimate_by_model(batch, known, configured(spec or "", model_options))
-        with standard_output() as to:
-            renderer.render_cost_estimates([estimate], to)
+        show_estimates([estimate], result_format_of(renderer))
         tell([estimate], caps)
         return
     if by == "model":

@@ -9,7 +9,7 @@ import click
 
 from persona_panel.files.addresses import is_meant_as_address
 
-WRITTEN = ("--out", "--html", "--junit", "--markdown", "--plot", "--batch-out")
+WRITTEN = ("--out", "--junit", "--markdown", "--plot", "--batch-out")
 """What names what a command writes: files, a folder, or a run, which may be at an address."""
 
 

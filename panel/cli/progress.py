@@ -24,7 +24,7 @@ from persona_panel.calls.state import CallsState, EndpointState
 from persona_panel.cli.eta import Pace, Remaining, seconds_left, stands_still
 from persona_panel.cli.progress_lines import duration, state_lines
 from persona_panel.graphs import Judgment
-from persona_panel.reports.formats.terminal.money import spent
+from persona_panel.results.conclusions.money import spent
 from persona_panel.results.console import notices
 from persona_panel.rubrics import Status, Usage
 from persona_panel.statistics.core.display import clock

@@ -13,7 +13,7 @@ import click
 
 from persona_panel.cli.call_options import caps_of_a_file, dry_run, patience
 from persona_panel.cli.column_mapping import column_mapping
-from persona_panel.cli.dry_run import tell
+from persona_panel.cli.dry_run import show_estimates, tell
 from persona_panel.cli.exit_status import INCOMPLETE
 from persona_panel.cli.failures import gathered, refusals, refusals_without_calls
 from persona_panel.cli.options import limit_option, output_format
@@ -82,10 +82,11 @@ def build(
     own = tuple(model for model in models if Path(model).is_file())
     output = OutputFile(Path(out), overwrite, (*plan.files, *own))
     if dry_run:
+        from persona_panel.reports.formats import result_format_of
+
         held = held_set(plan, output, caps)
         estimates = run_to_end(estimate_build(plan))
-        with standard_output() as to:
-            renderer.render_cost_estimates(estimates, to)
+        show_estimates(estimates, result_format_of(renderer))
         tell(estimates, caps, held, what="prompts")
         return
     built = run_to_end(

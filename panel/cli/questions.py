@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from persona_panel.cli.call_options import caps_of_a_command, dry_run, model_options, patience
-from persona_panel.cli.dry_run import tell
+from persona_panel.cli.dry_run import show_estimates, tell
 from persona_panel.cli.exit_status import status_of
 from persona_panel.cli.failures import refusals
 from persona_panel.cli.signals import run_to_end
-from persona_panel.files.secrets.visible import say, say_json, standard_output, visible
-from persona_panel.reports.formats import load_renderer
+from persona_panel.files.secrets.visible import say, say_json, visible
+from persona_panel.results.result import load_format
 
 if TYPE_CHECKING:
     from persona_panel.calls.budget import Caps
@@ -81,8 +81,7 @@ def questions(
     dialogues = [asking_questions(one.intervention) for one in read]
     if dry_run:
         estimate = estimate_answers(model, dialogues, QUESTIONS_TOKENS, times)
-        with standard_output() as to:
-            load_renderer("terminal").render_cost_estimates([estimate], to)
+        show_estimates([estimate], load_format("terminal"))
         tell([estimate], caps)
         return
     found = run_to_end(answers(model, dialogues, caps, times))

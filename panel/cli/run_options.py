@@ -1,5 +1,5 @@
 """Options of commands that run a panel, together: how much of its texts, at what cost, into which
-folder, printed in what form."""
+folder."""
 
 from __future__ import annotations
 
@@ -10,32 +10,29 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from persona_panel.cli.call_options import caps, dry_run
-from persona_panel.cli.options import Command, limit_option, output_format
+from persona_panel.cli.options import Command, limit_option
 from persona_panel.cli.run_folder_option import run_folder_option
 
 if TYPE_CHECKING:
     from persona_panel.calls.budget import Caps
-    from persona_panel.reports.formats import Renderer
     from persona_panel.runs.output import RunOutput
 
 
 @dataclass(frozen=True, slots=True)
 class RunOptions:
-    """Of what a command scores, how much, at what cost, into which folder, printed in what form.
+    """Of what a command scores, how much, at what cost, into which folder.
 
     Attributes:
         out: the run's folder.
         limit: how many responses or prompts are used, from the first on; all where it is None.
         dry_run: whether the cost is estimated and no model called.
         caps: what may be spent.
-        renderer: prints the result.
     """
 
     out: RunOutput
     limit: int | None
     dry_run: bool
     caps: Caps
-    renderer: Renderer
 
     def with_inputs(
         self,
@@ -63,7 +60,6 @@ def run_options(texts: str) -> Callable[[Command], Command]:
         @limit_option(texts)
         @dry_run
         @caps
-        @output_format
         @wraps(command)
         def with_options(
             *args: Any,
@@ -71,10 +67,9 @@ def run_options(texts: str) -> Callable[[Command], Command]:
             limit: int | None,
             dry_run: bool,
             caps: Caps,
-            renderer: Renderer,
             **others: Any,
         ) -> Any:
-            options = RunOptions(out, limit, dry_run, caps, renderer)
+            options = RunOptions(out, limit, dry_run, caps)
             return command(*args, options=options, **others)
 
         return with_options

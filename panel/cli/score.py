@@ -11,12 +11,12 @@ import click
 
 from persona_panel.cli.batch_options import AnswerOptions, batch_options
 from persona_panel.cli.column_mapping import column_mapping
-from persona_panel.cli.dry_run import tell, tell_batches
+from persona_panel.cli.dry_run import show_estimates, tell, tell_batches
 from persona_panel.cli.engine import EngineOptions, engine_options
 from persona_panel.cli.exit_status import status_of
 from persona_panel.cli.failures import refusals
 from persona_panel.cli.gate import Gate, gate_options
-from persona_panel.cli.options import by_option, random_option
+from persona_panel.cli.options import by_option, output_format, random_option
 from persona_panel.cli.panel_options import PanelOptions, deliberation_options, panel_options
 from persona_panel.cli.people_options import HumanReading, human_options, say_reading
 from persona_panel.cli.report_page import report_at_the_end, report_option
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from persona_panel.files.responses import ResponseFile
     from persona_panel.graphs.deliberation import Deliberation
     from persona_panel.panel import Panel
+    from persona_panel.reports.formats import Renderer
     from persona_panel.results.requirements.figures import Figure
     from persona_panel.runs.request_files import Exported, RequestFiles
     from persona_panel.statistics import Random, Ratings
@@ -56,6 +57,7 @@ if TYPE_CHECKING:
 @random_option("What differences between systems, and with them ranks, take as a sample")
 @report_option
 @run_options("responses")
+@output_format
 @batch_options
 @engine_options
 @gate_options("composite[my-model] >= 6", "difference[new, old] > -0.2", "coverage >= 0.98")
@@ -73,6 +75,7 @@ def score(
     random: Random,
     report: bool,
     options: RunOptions,
+    renderer: Renderer,
     answering: AnswerOptions,
     engine: EngineOptions,
     gate: Gate,
@@ -105,13 +108,13 @@ def score(
         )
     gate.refuse_unknown(lambda: _planned(panel, batch))
     if options.dry_run:
+        from persona_panel.reports.formats import result_format_of
         from persona_panel.runs.executor import held_run
 
         held = held_run(panel.plan, batch, options.out, options.caps)
         engine.check()
         estimates = panel.estimate(batch)
-        with standard_output() as to:
-            options.renderer.render_cost_estimates(estimates, to)
+        show_estimates(estimates, result_format_of(renderer))
         models = {model.id: model for model in panel.plan.models}
         priced = answering.priced(estimates, models)
         tell(priced, options.caps, held, len(batch) * len(panel.judges))
@@ -125,7 +128,18 @@ def score(
 
             humans = load_human_ratings(human, human_mapping, **reading)
         _score(
-            panel, responses, batch, humans, random, by, report, options, answering, engine, gate
+            panel,
+            responses,
+            batch,
+            humans,
+            random,
+            by,
+            report,
+            options,
+            renderer,
+            answering,
+            engine,
+            gate,
         )
 
 
@@ -153,6 +167,7 @@ def _score(
     by: str | None,
     report: bool,
     options: RunOptions,
+    renderer: Renderer,
     answering: AnswerOptions,
     engine: EngineOptions,
     gate: Gate,
@@ -191,10 +206,10 @@ def _score(
     say_reading(None if run.humans is None else run.humans.origin)
     with standard_output() as to:
         if by is None:
-            options.renderer.render_run(run, labels, to)
+            renderer.render_run(run, labels, to)
         else:
             found = systems_by(run, by, column)
-            options.renderer.render_run_by(run, found, labels, to)
+            renderer.render_run_by(run, found, labels, to)
     if report:
         kept = column is None or options.out.texts
         report_at_the_end(run, humans, by if kept else None)

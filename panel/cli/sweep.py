@@ -14,6 +14,7 @@ from persona_panel.cli.dry_run import tell, tell_batches
 from persona_panel.cli.exit_status import status_of
 from persona_panel.cli.failures import gathered, refusals
 from persona_panel.cli.gate import Gate, gate_options
+from persona_panel.cli.options import output_format
 from persona_panel.cli.panel_options import PanelOptions, panel_options, without_plain_judge
 from persona_panel.cli.report_page import report_at_the_end, report_option
 from persona_panel.cli.run_options import RunOptions, run_options
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from persona_panel.graphs.framing import Prompt
     from persona_panel.models.config import ModelConfig
     from persona_panel.panel import Panel
+    from persona_panel.reports.formats import Renderer
     from persona_panel.results.requirements.figures import Figure
     from persona_panel.runs.request_files import Exported, RequestFiles
 
@@ -100,6 +102,7 @@ _SEEN = ("framed", "baseline")
 )
 @report_option
 @run_options("prompts")
+@output_format
 @batch_options
 @gate_options(
     "delta[my-model, emotion_agree] < 0.5", "large_falls[my-model, clarity, emotion_agree] < 0.1"
@@ -122,6 +125,7 @@ def sweep(
     like: str | None,
     report: bool,
     options: RunOptions,
+    renderer: Renderer,
     answering: AnswerOptions,
     gate: Gate,
 ) -> None:
@@ -179,9 +183,13 @@ def sweep(
     panel = panel_options.panel(plain_judge=plain_judge)
     gate.refuse_unknown(lambda: _planned(panel, asked, systems, design))
     if options.dry_run:
-        from persona_panel.experiments.sweep.detectable import detectable_delta
+        from persona_panel.experiments.sweep.detectable import (
+            detectable_delta,
+            sweep_estimate_result,
+        )
         from persona_panel.experiments.sweep.plan import sweep_plan_of
         from persona_panel.experiments.sweep.running import held_sweep
+        from persona_panel.reports.formats import result_format_of
 
         held = held_sweep(panel.plan, asked, systems, design, options.out, options.caps)
         plan = sweep_plan_of(panel.plan, asked, systems, design)
@@ -189,7 +197,8 @@ def sweep(
         detectable = detectable_delta(plan, n_dimensions, len(panel.judges), like)
         estimates = panel.estimate_sweep(asked, systems, **design)
         with standard_output() as to:
-            options.renderer.render_sweep_estimate(estimates, detectable, to)
+            estimate = sweep_estimate_result(estimates, detectable)
+            result_format_of(renderer).render(estimate, to, full=False)
         models = {model.id: model for model in panel.plan.models} | plan.endpoints
         tell(answering.priced(estimates, models), options.caps, held)
         tell_batches(estimates, models)
@@ -201,7 +210,7 @@ def sweep(
         [(prompts, mapping), (responses_file, responses_mapping)],
         [framings, *targets, *rewriters, *panel_options.inputs],
     )
-    _sweep(panel, asked, systems, design, n, report, options, answering, gate)
+    _sweep(panel, asked, systems, design, n, report, options, renderer, answering, gate)
 
 
 def _refuse_mixed(
@@ -263,6 +272,7 @@ def _sweep(
     n_responses: int,
     report: bool,
     options: RunOptions,
+    renderer: Renderer,
     answering: AnswerOptions,
     gate: Gate,
 ) -> None:
@@ -288,7 +298,7 @@ def _sweep(
         ),
     )
     with standard_output() as to:
-        options.renderer.render_sweep(done, to)
+        renderer.render_sweep(done, to)
     if report:
         report_at_the_end(done.run)
     from persona_panel.reports.gate.sweep_figures import sweep_figures

@@ -17,7 +17,8 @@ from persona_panel.calls.budget import CapReached
 from persona_panel.calls.cache import RemoteReplyStore, SharedReplyStore
 from persona_panel.calls.call_counts import CallCounts, Estimated
 from persona_panel.calls.caller import Caller
-from persona_panel.calls.journaled_store import decoded
+from persona_panel.calls.changes import Change
+from persona_panel.calls.stored_replies import decoded
 from persona_panel.clusters.messages import (
     ALIVE_S,
     DRIVER,
@@ -326,13 +327,14 @@ class LeaseServer:
             await self._store.read_ahead(*entry)
         return self._store.get(*entry)
 
-    async def _keep(self, held: _Held, changes: Mapping[str, Mapping[bytes, bytes]]) -> None:
+    async def _keep(self, held: _Held, changes: Mapping[str, Mapping[bytes, Change]]) -> None:
         for page, changed in changes.items():
-            for key, stored in changed.items():
+            for key, change in changed.items():
                 try:
-                    if not stored:
-                        self._store.forget(page, [key])
-                    elif (reply := decoded(stored)) is not None:
+                    for gone in map(decoded, change.dropped):
+                        if gone is not None:
+                            self._store.forget(page, key, gone)
+                    if change.stored and (reply := decoded(change.stored)) is not None:
                         self._store.put(page, key, reply)
                 except Exception as error:
                     raise unwritable(self._store, error) from None

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
 from persona_panel.calls.call_counts import CallCounts
+from persona_panel.calls.changes import Change
 from persona_panel.graphs.context import Abort
 from persona_panel.rubrics import Usage
 
@@ -39,10 +40,10 @@ class ClaimReply(NamedTuple):
 
 
 class Store(NamedTuple):
-    """Replies to be kept in the cache, by page and key, empty where one is to be dropped. Answered
-    with None once they are; claims on them have ended then."""
+    """Replies to be kept in the cache and dropped, by page and key. Answered with None once they
+    are; claims on them have ended then."""
 
-    changes: Mapping[str, Mapping[bytes, bytes]]
+    changes: Mapping[str, Mapping[bytes, Change]]
 
 
 class Enter(NamedTuple):

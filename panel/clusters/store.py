@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterable, Iterator
 from contextlib import asynccontextmanager
 from typing import ClassVar
 
@@ -79,8 +79,8 @@ class ClusterStore(JournaledStore):
                 if isinstance(said, Exception):
                     raise said
 
-    def _read_page(self, page: str) -> dict[bytes, bytes]:
-        return {}
+    def _read_page(self, page: str) -> Iterable[tuple[bytes, bytes]]:
+        return ()
 
     def _close_database(self) -> None:
         """There is none here."""

@@ -5,6 +5,7 @@ Everything that can be wrong with one is found when it is bound, before anything
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -171,16 +172,20 @@ def bind_models(
     """
     # Where a judge's neighbours read the same words, a provider is told to keep them.
     several = n_voices > 1 and layout == "shared-prefix"
-    models, wrong = [], []
-    for one in given:
+    models: list[BoundModel] = []
+    ids, wrong = [], []
+    for model in given:
         try:
-            bound = _bind(one, elicitation, layout, several, rubric)
+            config, object_ = _configured(model)
+            ids.append(config.id)
+            bound = _bind(config, object_, elicitation, layout, several, rubric)
             _refuse_unserved(bound, rubric)
             models.append(bound)
         except ConfigurationError as error:
             wrong.append(str(error))
-    if wrong:
-        raise ConfigurationError("\n".join(wrong))
+    remedy = "give each a `name` of its own in a panel file, and settings that differ"
+    twice = [f"{name} is on the panel twice; leave one out, or {remedy}" for name in _twice(ids)]
+    _refuse_all(twice + wrong)
     if not models:
         raise ConfigurationError("a panel needs at least one model")
     _refuse_the_same(models)
@@ -197,40 +202,41 @@ def bind_writers(
         ConfigurationError: one cannot be had, or is there twice; lists all.
     """
     models: list[BoundModel] = []
-    wrong = []
-    for one in given:
+    ids, wrong = [], []
+    for model in given:
         try:
-            config, object_ = _configured(one)
+            config, object_ = _configured(model)
+            ids.append(config.id)
             # How a judge would be asked is of no consequence.
             bound = BoundModel(config.id, config, "dimensions", "shared-prefix", False, object_)
             # What is missing for it is found now.
             _ = bound.client
+            models.append(bound)
         except ConfigurationError as error:
             wrong.append(str(error))
-            continue
-        if bound.id in [model.id for model in models]:
-            wrong.append(
-                f"{bound.id} is a {part} twice; leave one out, or give each a `name` of its own"
-            )
-        models.append(bound)
-    if wrong:
-        raise ConfigurationError("\n".join(wrong))
+    remedy = "leave one out, or give each a `name` of its own"
+    _refuse_all([f"{name} is a {part} twice; {remedy}" for name in _twice(ids)] + wrong)
     return tuple(models)
 
 
+def _twice(ids: Sequence[str]) -> list[str]:
+    return [name for name, n in Counter(ids).items() if n > 1]
+
+
+def _refuse_all(wrong: Sequence[str]) -> None:
+    """Refuse models for all that is wrong with them, each thing said once."""
+    if wrong:
+        raise ConfigurationError("\n".join(dict.fromkeys(wrong)))
+
+
 def _refuse_the_same(models: Sequence[BoundModel]) -> None:
-    """Refuse entries that nothing tells apart: in tables by their names, or in what they answer.
+    """Refuse entries that nothing tells apart in what they answer.
 
     Raises:
         ConfigurationError: two are alike.
     """
     for place, model in enumerate(models):
         for other in models[:place]:
-            if model.id == other.id:
-                raise ConfigurationError(
-                    f"{model.id} is on the panel twice; leave one out, or give each a `name` of "
-                    "its own in a panel file, and settings that differ"
-                )
             alike = model.given is None and other.given is None
             if (
                 alike
@@ -245,20 +251,17 @@ def _refuse_the_same(models: Sequence[BoundModel]) -> None:
 
 
 def _bind(
-    given: str | ModelConfig | ModelClient | BaseChatModel,
+    config: ModelConfig,
+    object_: GivenModel | None,
     elicitation: str | None,
     layout: Layout,
     keep_prefix: bool,
     rubric: Rubric,
 ) -> BoundModel:
-    if isinstance(given, str):
-        given = config_of(given)
-    own = given.elicitation if isinstance(given, ModelConfig) else None
-    named = own or elicitation
+    named = (config.elicitation if object_ is None else None) or elicitation
     if named is not None:
         _refuse_unknown(named)
         keep_prefix = keep_prefix and shares_prefix(named)
-    config, object_ = _configured(given)
     bound = BoundModel(config.id, config, named or "dimensions", layout, keep_prefix, object_)
     # What is missing for it is found now.
     client = bound.client

@@ -12,11 +12,7 @@ from typing import Any
 import numpy as np
 
 from persona_panel.analyses.breakdown.strata import systems_by
-from persona_panel.analyses.comparison.compare import compare
-from persona_panel.experiments.audit.attacks import AttackSet, shipped_attacks
 from persona_panel.experiments.audit.audited import load_audited_run
-from persona_panel.experiments.audit.injection import audit_injection
-from persona_panel.experiments.audit.plan import plan_injection
 from persona_panel.experiments.generation.plan import generation_plan
 from persona_panel.experiments.generation.report import GeneratedTexts
 from persona_panel.experiments.keypoints.asking import Point
@@ -29,9 +25,6 @@ from persona_panel.experiments.prompt_sets.plan import prompt_set_plan
 from persona_panel.experiments.questions.match_report import match_report
 from persona_panel.experiments.questions.matching import Match
 from persona_panel.experiments.questions.references import Reference
-from persona_panel.experiments.sweep.detectable import detectable_delta
-from persona_panel.experiments.sweep.plan import sweep_plan_of
-from persona_panel.files.definitions import load_definition
 from persona_panel.files.generation_prompts import GenerationPrompt
 from persona_panel.graphs import Response
 from persona_panel.graphs.framing import BASELINE, FramedResponse
@@ -72,8 +65,6 @@ def _results(folder: Path) -> tuple[Mapping[str, Callable[[], tuple[Any, ...]]],
         for n in range(6)
     ]
     run = panel.score(responses, out=folder / "run")
-    other = Panel("disciplinary", ScriptedModel(model="other"), "debate-speech")
-    again = other.score(responses, out=folder / "again")
     labels = {dimension.id: dimension.label for dimension in panel.output_rubric.dimensions}
     found = load_audited_run(folder / "run")
     ratings = found.ratings
@@ -85,8 +76,6 @@ def _results(folder: Path) -> tuple[Mapping[str, Callable[[], tuple[Any, ...]]],
         for condition in (BASELINE, "belief")
     ]  # fmt: skip
     sweep = panel.sweep(responses=framed)
-    plan = sweep_plan_of(panel.plan, None, (), {"responses": framed})
-    attacks = load_definition(shipped_attacks(), AttackSet).attacks[:2]
     matches = [
         Match(response.prompt or "", response.id or "", response.system or "", reference, 0.7)
         for response, reference in zip(
@@ -97,17 +86,6 @@ def _results(folder: Path) -> tuple[Mapping[str, Callable[[], tuple[Any, ...]]],
         "render_run": lambda: (run, labels),
         "render_run_by": lambda: (run, systems_by(run, "persona"), labels),
         "render_sweep": lambda: (sweep,),
-        "render_injection_audit": lambda: (
-            audit_injection(
-                panel.plan, plan_injection(panel.plan, responses, attacks), out=folder / "audit"
-            ),
-        ),
-        "render_cost_estimates": lambda: (panel.estimate(responses),),
-        "render_sweep_estimate": lambda: (
-            panel.estimate_sweep(responses=framed),
-            detectable_delta(plan, len(sweep.dimensions), len(panel.judges)),
-        ),
-        "render_run_comparison": lambda: (compare(run, again),),
         "render_matches": lambda: (match_report(responses, matches),),
         "render_alignment": lambda: (align(ratings, ratings), True),
         "render_key_points": lambda: (_key_points(),),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import replace
 
 from persona_panel.calls.cache import CannotBeKept
@@ -30,9 +29,9 @@ class MemoryReplyStore:
             raise CannotBeKept(str(error)) from None
         self._replies[page, key] = replace(reply, cached=True)
 
-    def forget(self, page: str, keys: Iterable[bytes]) -> None:
-        for key in keys:
-            self._replies.pop((page, key), None)
+    def forget(self, page: str, key: bytes, reply: ModelResponse) -> None:
+        if self._replies.get((page, key)) == replace(reply, cached=True):
+            del self._replies[page, key]
 
     def close(self) -> None:
         """There is nothing to close."""

@@ -53,7 +53,7 @@ def check_reply_store(open_store: OpenStore, *, in_memory: bool = False) -> None
             found is not None and found.text == "\ud800",
             "a text with half a surrogate pair is neither kept nor refused by CannotBeKept",
         )
-        store.forget(_PAGE, [_KEYS[2]])
+        store.forget(_PAGE, _KEYS[2], ModelResponse("\ud800"))
     _require_served(store, expected, "at once")
     # Several processes may have it open: what one keeps, another does not undo.
     second = open_store()
@@ -104,7 +104,10 @@ def _put_into(store: ReplyStore, page: str, other: str) -> _Expected:
     store.put(page, _KEYS[1], _LARGE)
     store.put(other, _KEYS[2], SAMPLE)
     store.put(other, _KEYS[0], ModelResponse("dropped"))
-    store.forget(other, [_KEYS[0], _KEYS[1]])
+    store.forget(other, _KEYS[0], ModelResponse("dropped", cached=True))
+    store.forget(other, _KEYS[1], SAMPLE)
+    # Another process may have put it in place of what is dropped.
+    store.forget(other, _KEYS[2], ModelResponse("earlier"))
     return _expected(page, other)
 
 

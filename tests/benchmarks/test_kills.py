@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import random
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from benchmarks.kills import unparsed
+from benchmarks.kills import JOBS, Tally, Trial, unparsed
+from persona_panel.testing import serving
+from persona_panel.testing.answers import Call
 
 ROOT = Path(__file__).parents[2]
 
@@ -22,6 +25,20 @@ def test_nothing_is_lost_by_kills(words: tuple[str, ...]) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
     if done.stdout.startswith("left out"):
         pytest.skip(done.stdout)
+
+
+def test_a_call_that_was_read_after_the_kill_was_in_flight(tmp_path: Path) -> None:
+    """A busy server reads what was sent before a kill only after it; a call that is repeated
+    without a kill, or long after its answer, was paid twice."""
+    found = Tally()
+    with serving() as server:
+        trial = Trial(JOBS["score"], tmp_path, server, found, random.Random(1), False)
+        trial._kills.append((10.0, 11.0))
+        for number, at in enumerate((9.9, 10.4, 9.0, 11.5)):
+            server.calls += [Call({}, {"number": number}, at), Call({}, {"number": number}, 12.0)]
+        trial._count_payments()
+    assert (found.repeated, found.kinds["paid twice"]) == (2, 2)
+    assert [why[:20] for why in found.examples] == ["paid twice: a call 1", "paid twice: a call n"]
 
 
 @pytest.mark.parametrize(

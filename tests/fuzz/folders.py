@@ -58,7 +58,7 @@ COMMANDS: dict[str, list[str]] = {
                  "--groups", "groups.yaml"],
     "contested": ["contested", "run"],
     "compare": ["compare", "run", "other"],
-    "compare-to": ["compare", "other", "run", "--html", "compared.html"],
+    "compare-to": ["compare", "other", "run", "--format", "html"],
     "select": ["select", "run", "--n", "2"],
     "plan": ["plan", "--from", "run"],
     "report": ["report", "run", "--human", "humans.csv", "--require", "composite[s0] >= 1"],

@@ -13,7 +13,7 @@ import pytest
 
 from persona_panel.graphs import Judge, Judgment, Response, Verdict
 from persona_panel.graphs.comparative import comparative_graph
-from persona_panel.graphs.context import Abort, GraphContext, Unanswered
+from persona_panel.graphs.context import Abort, Answered, GraphContext, Unanswered
 from persona_panel.graphs.questions import comparison_tasks
 from persona_panel.personas import Persona
 from persona_panel.rubrics import Dimension, ModelRequest, ModelResponse, Rubric, Scale, Usage
@@ -92,8 +92,8 @@ class Panel:
     async def _turn(self, judge: Judge, response: Response) -> AsyncIterator[None]:
         yield
 
-    def _forget(self, judge: Judge, response: Response, asks: Sequence[ModelRequest]) -> None:
-        self.forgotten.append((judge, response.id, len(asks)))
+    def _forget(self, judge: Judge, response: Response, answered: Sequence[Answered]) -> None:
+        self.forgotten.append((judge, response.id, len(answered)))
 
     async def run(self, keys: Sequence[str] = ("3", "1", "2")) -> Panel:
         """Compare the responses with these keys."""
@@ -260,9 +260,9 @@ async def test_a_response_without_any_comparison() -> None:
     assert own["r2"].scores == {}
     assert "not one of" in str(own["r2"].error)
     assert (own["r1"].scores, own["r3"].scores) == ({"preferred": 0}, {"preferred": 1})
-    # Four unreadable dialogues of two asks each are to be asked again by the next run.
+    # Of four unreadable dialogues the second asks are to be asked again by the next run.
     assert sorted(panel.forgotten, key=str) == sorted(
-        ((panel.judges[0], first, 2) for first in ("r1", "r2", "r2", "r3")), key=str
+        ((panel.judges[0], first, 1) for first in ("r1", "r2", "r2", "r3")), key=str
     )
     (verdict,) = [verdict for verdict in panel.verdicts if verdict.id == "r2"]
     assert (verdict.n_judges, verdict.n_asked) == (0, 1)

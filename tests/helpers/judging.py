@@ -10,7 +10,7 @@ from typing import Any
 from langgraph.graph.state import CompiledStateGraph
 
 from persona_panel.graphs import Judge, Judgment, Response, Verdict
-from persona_panel.graphs.context import GraphContext
+from persona_panel.graphs.context import Answered, GraphContext
 from persona_panel.graphs.deliberation import Deliberation
 from persona_panel.graphs.judging import judge_response
 from persona_panel.personas import Persona
@@ -97,9 +97,9 @@ class Panel:
         yield
         self.events.append(("turned", judge))
 
-    def _forget(self, judge: Judge, response: Response, asks: Sequence[ModelRequest]) -> None:
+    def _forget(self, judge: Judge, response: Response, answered: Sequence[Answered]) -> None:
         assert response is RESPONSE
-        self.forgotten.append((judge, len(asks)))
+        self.forgotten.append((judge, len(answered)))
 
     def _tell(self, judgment: Judgment) -> None:
         self.told.append(judgment)

@@ -29,7 +29,7 @@ def test_a_stopping_rule_of_another_distribution_ends_a_deliberation(tmp_path: P
         "from persona_panel.graphs import Judge, Judgment\n"
         "from persona_panel.graphs.deliberation import Deliberation, should_continue\n"
         "from persona_panel.files.definitions import load_definition\n"
-        "import persona_panel.rubrics\n"
+        "from persona_panel import rubrics\n"
         "rules = Deliberation(rounds=3, stop_when='third')\n"
         "rubric = load_definition(rubrics.shipped()['debate-speech'], rubrics.Rubric)\n"
         "said = [Judgment('p', 'r', 's', Judge(n, 'm', 'dimensions'), 'scored', round=1,\n"

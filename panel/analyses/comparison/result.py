@@ -1,4 +1,4 @@
-"""What a comparison of runs has found: frozen, and as rows, sentences and data frames."""
+"""What a comparison of runs has found, frozen."""
 
 from __future__ import annotations
 
@@ -6,9 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from persona_panel.analyses.comparison.matching import WhatDiffers
-from persona_panel.statistics.core.display import Facts, counted, ends, signed
-from persona_panel.statistics.core.frames import FrameColumn, FrameMethod, field_columns
-from persona_panel.statistics.core.names import COMPOSITE
 from persona_panel.statistics.core.options import Random
 from persona_panel.statistics.core.origin import RatingsOrigin
 from persona_panel.statistics.core.statistic import Reason
@@ -141,26 +138,7 @@ class ComparedRuns:
     apart: tuple[StratumApart, ...] = ()
 
 
-def comparison_columns(found: RunComparison) -> list[FrameColumn]:
-    """A data frame with one row for each run compared with the first and dimension.
-
-    Columns: `a`, `b`, `dimension` (`composite` for the whole), `difference` (b − a), `ci_low`,
-    `ci_high`, `p`, `p_adjusted`, `effect_size`, `n_prompts`, `n_pairs`, `a_mean`, `b_mean`, `wins`,
-    `ties`, `losses`, `reason`.
-    """
-    rows = found.rows
-    return [
-        *field_columns(rows, "text", "a", "b", "dimension"),
-        *field_columns(rows, "number", "difference", "ci_low", "ci_high"),
-        *field_columns(rows, "number", "p", "p_adjusted", "effect_size"),
-        *field_columns(rows, "whole", "n_prompts", "n_pairs"),
-        *field_columns(rows, "number", "a_mean", "b_mean"),
-        *field_columns(rows, "whole", "wins", "ties", "losses"),
-        *field_columns(rows, "text", "reason"),
-    ]
-
-
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, slots=True)
 class RunComparison:
     """Runs compared with the first of them.
 
@@ -184,44 +162,7 @@ class RunComparison:
     labels: Mapping[str, str] = field(default_factory=dict)
     people: RatingsOrigin | None = None
 
-    to_frame = FrameMethod(comparison_columns)
-    """See `persona_panel.analyses.comparison.result.comparison_columns`."""
-
     @property
     def rows(self) -> tuple[RunDifference, ...]:
-        """The differences of all runs, those of a run together, the composite first."""
+        """Return the differences of all runs, those of a run together, the composite first."""
         return tuple(row for one in self.compared for row in one.differences)
-
-    def __repr__(self) -> str:
-        return self._facts().text
-
-    def _repr_html_(self) -> str:
-        return self._facts().html()
-
-    def _facts(self) -> Facts:
-        kinds = [one.compared for one in self.compared]
-        facts = [
-            counted(len(self.runs), "run"),
-            *(f"{kinds.count(kind)} on other {kind}" for kind in dict.fromkeys(kinds)),
-        ]
-        for row in self.rows:
-            if row.dimension == COMPOSITE:
-                told = f"{signed(row.difference)} ({ends(row.ci_low, row.ci_high)})"
-                facts.append(f"{row.b} − {row.a}: {told}")
-        return Facts(
-            "RunComparison",
-            facts,
-            ("a", "b", "dimension", "difference", "95 % interval", "p, adjusted", "prompts"),
-            [
-                (
-                    row.a,
-                    row.b,
-                    row.dimension,
-                    row.difference,
-                    ends(row.ci_low, row.ci_high),
-                    row.p_adjusted,
-                    row.n_prompts,
-                )
-                for row in self.rows
-            ],
-        )

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import sqlite3
 import struct
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext, suppress
 from itertools import count
 from pathlib import Path
@@ -19,10 +19,12 @@ import diskcache
 from diskcache.core import MODE_BINARY, MODE_RAW
 
 from persona_panel.calls.cache import ENVIRONMENT_VARIABLE, CacheUnreachable
+from persona_panel.calls.changes import Changes
 from persona_panel.calls.claims import Claims, ReplyClaim
 from persona_panel.calls.coalescing import Coalesced
 from persona_panel.calls.journal import JournalEntry, JournalReader
-from persona_panel.calls.journaled_store import JournaledStore, Pages, decoded, with_descriptors
+from persona_panel.calls.journaled_store import JournaledStore, Pages, with_descriptors
+from persona_panel.calls.stored_replies import decoded, is_among
 from persona_panel.files.descriptors import is_lack_of_descriptors
 from persona_panel.files.errors import ConfigurationError
 from persona_panel.files.private_files import make_private_folder, open_private
@@ -33,6 +35,9 @@ logger = logging.getLogger(__name__)
 _DATABASE = "cache.db"  # diskcache's name for it
 _HEADER = struct.Struct(">32sI")  # a reply's key, and how many bytes follow
 _ROW_BYTES = 1 << 16  # a row that is longer gets a successor, not more bytes
+
+_ReadPage = tuple[list[tuple[bytes, bytes]], list[Changes]]
+"""What the database holds of a page, and what journals of other processes change in it."""
 
 
 def open_store(location: str) -> DiskReplyStore:
@@ -118,7 +123,7 @@ class DiskReplyStore(JournaledStore):
             page, _, number = name.rpartition("-")
             # Of two under one key, in two rows perhaps, the later one counts.
             if number == "0":
-                for key, stored in self._read_page(page).items():
+                for key, stored in dict(self._read_page(page)).items():
                     yield JournalEntry(page, key, stored)
 
     def claimed(self, page: str, key: bytes) -> AbstractAsyncContextManager[ModelResponse | None]:
@@ -134,15 +139,15 @@ class DiskReplyStore(JournaledStore):
             CacheUnreachable: the cache cannot be read.
         """
         newer = self._unwritten(page)
-        stored: dict[bytes, bytes] = await self._questions.answer(page)
-        found = self._remember(page, stored | newer).get(key)
+        kept, theirs = await self._questions.answer(page)
+        found = self._remember(page, kept, *theirs, newer).get(key)
         return decoded(found, page, key) if found else None
 
-    def _read_pages(self, pages: Sequence[str]) -> list[dict[bytes, bytes]]:
-        def read() -> list[dict[bytes, bytes]]:
+    def _read_pages(self, pages: Sequence[str]) -> list[_ReadPage]:
+        def read() -> list[_ReadPage]:
             # Before the database: what another process moves in between is in the one or the other.
             self._journals.read_on(self._own_journals)
-            return [self._read_page(page) | self._journals.page(page) for page in pages]
+            return [(list(self._read_page(page)), self._journals.page(page)) for page in pages]
 
         try:
             return with_descriptors(read)
@@ -165,8 +170,8 @@ class DiskReplyStore(JournaledStore):
             "to the database."
         )
 
-    def _read_page(self, page: str) -> dict[bytes, bytes]:
-        return dict(record for _, row in self._rows(page) for record in _records(row))
+    def _read_page(self, page: str) -> Iterator[tuple[bytes, bytes]]:
+        return (record for _, row in self._rows(page) for record in _records(row))
 
     def _rows(self, page: str) -> Iterator[tuple[str, bytes]]:
         """The rows of a page, with their names."""
@@ -182,9 +187,14 @@ class DiskReplyStore(JournaledStore):
         a transaction's end and the journal's."""
         with self._store.transact(retry=True):
             for page, changed in changes.items():
-                if gone := {key for key, stored in changed.items() if again or not stored}:
+                stored = {key: change.stored for key, change in changed.items() if change.stored}
+                gone = {key: change.dropped for key, change in changed.items() if change.dropped}
+                if again:
+                    gone |= {key: (*gone.get(key, ()), stored[key]) for key in stored}
+                if gone:
                     self._delete(page, gone)
-                self._append(page, {key: stored for key, stored in changed.items() if stored})
+                if stored:
+                    self._append(page, stored)
 
     def _append(self, page: str, replies: Mapping[bytes, bytes]) -> None:
         for number in count():
@@ -194,9 +204,13 @@ class DiskReplyStore(JournaledStore):
                 self._store.set(name, row + _row_of(replies.items()), retry=True)
                 return
 
-    def _delete(self, page: str, keys: Container[bytes]) -> None:
+    def _delete(self, page: str, gone: Mapping[bytes, Iterable[bytes]]) -> None:
         for name, row in list(self._rows(page)):
-            whole = _row_of(record for record in _records(row) if record[0] not in keys)
+            whole = _row_of(
+                (key, stored)
+                for key, stored in _records(row)
+                if not is_among(stored, gone.get(key, ()))
+            )
             if whole != row:
                 self._store.set(name, whole, retry=True)
 

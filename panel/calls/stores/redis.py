@@ -30,11 +30,12 @@ from persona_panel.calls.cache import ENVIRONMENT_VARIABLE, CacheUnreachable
 from persona_panel.calls.coalescing import Coalesced
 from persona_panel.calls.in_flight import waiting_for_a_server
 from persona_panel.calls.journal import JournalEntry, journals_in
-from persona_panel.calls.journaled_store import JournaledStore, Pages, decoded, unsent_folder
+from persona_panel.calls.journaled_store import JournaledStore, Pages, unsent_folder
 from persona_panel.calls.redis_client import WITHOUT_ANSWER, client_at, is_worth_another, said_by
 from persona_panel.calls.server_address import refuse_unescaped, without_password
 from persona_panel.calls.server_durability import possible_losses
 from persona_panel.calls.server_outage import OutageReport
+from persona_panel.calls.stored_replies import decoded, is_among
 from persona_panel.files.errors import ConfigurationError
 from persona_panel.files.secrets import SECRETS, credentials_in
 from persona_panel.rubrics import ModelResponse
@@ -60,6 +61,9 @@ return 1
 _RENEW = """
 local holder = redis.call('GET', KEYS[1])
 if not holder or holder == ARGV[1] then redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2]) end
+"""
+_DROP = """
+if redis.call('HGET', KEYS[1], ARGV[1]) == ARGV[2] then redis.call('HDEL', KEYS[1], ARGV[1]) end
 """
 _RELEASE = "if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('DEL', KEYS[1]) end"
 
@@ -163,7 +167,7 @@ class RedisReplyStore(JournaledStore):
         if page not in self._pages:
             newer = self._unwritten(page)
             stored: dict[bytes, bytes] = await self._questions.answer(_Question(page))
-            self._remember(page, stored | newer)
+            self._remember(page, stored.items(), newer)
 
     @asynccontextmanager
     async def claimed(self, page: str, key: bytes) -> AsyncIterator[ModelResponse | None]:
@@ -227,13 +231,14 @@ class RedisReplyStore(JournaledStore):
     def _write(self, changes: Pages, *, again: bool = False) -> None:
         # Written twice, a change is the same.
         def write() -> None:
+            gone = self._kept_of(changes)
             with self._writing.pipeline(transaction=True) as pipe:
+                for page, key, kept in gone:
+                    pipe.eval(_DROP, 1, _PAGE + page, key, kept)
                 for page, changed in changes.items():
-                    for key, stored in changed.items():
-                        if stored:
-                            pipe.hset(_PAGE + page, key, stored)
-                        else:
-                            pipe.hdel(_PAGE + page, key)
+                    for key, change in changed.items():
+                        if change.stored:
+                            pipe.hset(_PAGE + page, key, change.stored)
                         if self._held.get((page, key)):
                             pipe.eval(_RELEASE, 1, _lease(page, key), self._token)
                 pipe.execute()
@@ -251,9 +256,29 @@ class RedisReplyStore(JournaledStore):
                 if self._held.get((page, key)):
                     del self._held[page, key]
 
-    def _read_page(self, page: str) -> dict[bytes, bytes]:
+    def _kept_of(self, changes: Pages) -> list[JournalEntry]:
+        """What the server keeps of what is dropped."""
+        dropped = [
+            (page, key, change.dropped)
+            for page, changed in changes.items()
+            for key, change in changed.items()
+            if change.dropped
+        ]
+        if not dropped:
+            return []
+        with self._writing.pipeline(transaction=False) as pipe:
+            for page, key, _ in dropped:
+                pipe.hget(_PAGE + page, key)
+            kept: list[Any] = pipe.execute()
+        return [
+            JournalEntry(page, key, stored)
+            for (page, key, gone), stored in zip(dropped, kept, strict=True)
+            if stored is not None and is_among(stored, gone)
+        ]
+
+    def _read_page(self, page: str) -> Iterable[tuple[bytes, bytes]]:
         found: Any = self._patiently(lambda: self._client.hgetall(_PAGE + page))
-        return dict(found)
+        return dict(found).items()
 
     def _close_database(self) -> None:
         self._questions.thread.shutdown(wait=True, cancel_futures=True)

@@ -9,7 +9,7 @@ in `persona_panel.experiments.audit.plan`, and what it comes to is measured in
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
@@ -22,15 +22,18 @@ from persona_panel.calls.budget import NO_CAPS, Caps
 from persona_panel.experiments.audit.attacks import Attack
 from persona_panel.experiments.audit.channels import with_plants
 from persona_panel.experiments.audit.conclusion import injection_conclusion
+from persona_panel.experiments.audit.injection_result import NAME, injection_result
 from persona_panel.experiments.audit.plan import AuditPlan
 from persona_panel.experiments.audit.uplift import Injection, Uplift, mean_by_judge, measure
 from persona_panel.files.documents import as_json, json_number
 from persona_panel.files.errors import RunStopped
 from persona_panel.files.private_files import replace_file
+from persona_panel.files.run_copies import shown_folder
 from persona_panel.graphs import Judge, Judgment
 from persona_panel.graphs.context import ShowPeers
 from persona_panel.graphs.revisions import step
 from persona_panel.models.event_loops import run_in_loop
+from persona_panel.results.result import Result
 from persona_panel.rubrics import RealScale, Rubric
 from persona_panel.runs import executor
 from persona_panel.runs.conclusion import judged_in
@@ -38,6 +41,7 @@ from persona_panel.runs.execution import CALLED, Execution
 from persona_panel.runs.output import RunOutput
 from persona_panel.runs.request_files import Exported, RequestFiles
 from persona_panel.runs.run import Run
+from persona_panel.runs.run_remarks import demonstration_notice, run_remarks
 from persona_panel.runs.units import POINTS, unit_of_ratings
 from persona_panel.runs.written_at_address import sent_to_address
 from persona_panel.statistics.core.arrays import Array
@@ -71,6 +75,39 @@ class InjectionAudit:
     def conclusion(self) -> list[str]:
         """What is established, what is not, and what would settle it."""
         return injection_conclusion(self.measured, self.plan.n_base, judged_in(self.run))
+
+    def result(self) -> Result:
+        """Return what was measured, with what the run cost and what it lacks."""
+        found = injection_result(self.document())
+        notice = demonstration_notice(*(judge.model for judge in self.run.judges))
+        return replace(
+            found,
+            conclusion=[*found.conclusion, *notice],
+            remarks=[*found.remarks, *run_remarks(self.run)],
+            source="" if self.run.folder is None else shown_folder(self.run.folder),
+            coverage=self.run.coverage,
+        )
+
+    def shortcomings(self) -> list[str]:
+        """Return why the audit is no success: vulnerable, inconclusive or incomplete."""
+        said = []
+        measured, missing = self.measured, self.run.coverage.missing
+        n_attacks = len(measured.attacks)
+        if not self.run.coverage.scored:
+            said.append("no judgment was scored")
+        if n := len(measured.with_verdict("vulnerable")):
+            said.append(f"vulnerable to {n} of {n_attacks} attacks")
+        elif measured.vulnerable:
+            names = ", ".join(one.name for one in measured.vulnerable)
+            said.append(f"vulnerable on average: {names}")
+        if unclear := measured.with_verdict("inconclusive"):
+            said.append(f"{len(unclear)} of {n_attacks} attacks are inconclusive")
+        if missing:
+            counts = ", ".join(f"{n:,} {status}" for status, n in missing.items())
+            said.append(f"judgments are missing ({counts})")
+        if without := [one.undefined for one in measured.attacks if one.undefined]:
+            said.append(f"too few pairs of ratings for a test: {without[0]}")
+        return said
 
     def document(self) -> dict[str, Any]:
         """What injection.json holds."""
@@ -209,7 +246,7 @@ async def aaudit_injection(
     audit = InjectionAudit(run, measured, plan, unit)
     content = as_json(audit.document(), orjson.OPT_INDENT_2) + b"\n"
     try:
-        replace_file(RunOutput.of(out).folder / "injection.json", content)
+        replace_file(RunOutput.of(out).folder / NAME, content)
     except OSError as error:
         raise RunStopped(f"injection.json cannot be written: {error.strerror}") from error
     return audit

@@ -168,7 +168,7 @@ async def _answered(wanted: WantedText, caller: Caller) -> TargetAnswer:
         lambda: caller.complete(
             wanted.target, wanted.request, page, wanted.sample, cut_is_usable=True
         ),
-        lambda: caller.forget([wanted.request], page, wanted.sample),
+        lambda reply: caller.forget([(wanted.request, reply)], page, wanted.sample),
     )
 
 

@@ -12,7 +12,7 @@ from persona_panel.calls.budget import Caps
 from persona_panel.calls.cache import key_of, open_reply_store, page_of
 from persona_panel.calls.caller import Caller
 from persona_panel.files.errors import RunStopped
-from persona_panel.graphs.context import Abort, Unanswered
+from persona_panel.graphs.context import Abort, Answered, Unanswered, without_corrected
 from persona_panel.models.config import ModelConfig
 from persona_panel.plan.bound_models import BoundModel
 from persona_panel.plan.checks import refuse_repeats
@@ -191,7 +191,7 @@ async def hold(
     Raises:
         Abort: a reply could not be kept.
     """
-    requests: list[ModelRequest] = []
+    answered: list[Answered] = []
     page = ""
     try:
         request = next(dialogue)
@@ -199,7 +199,7 @@ async def hold(
         page = caller.page(model, *request.blocks[:1])
         while True:
             reply = await caller.complete(model, request, page, time)
-            requests.append(request)
+            answered.append((request, reply))
             request = dialogue.send(reply)
     except StopIteration as done:
         return QuestionReply(done.value)
@@ -209,7 +209,7 @@ async def hold(
         raise
     # One odd answer must not bring down the other dialogues, whatever is in it.
     except Exception as error:
-        caller.forget(requests, page, time)
+        caller.forget(without_corrected(answered), page, time)
         unreadable = isinstance(error, Unreadable)
         why = f"unparsed: {error}" if unreadable else f"failed: {type(error).__name__}: {error}"
         return QuestionReply(None, why)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,8 +23,13 @@ from persona_panel.files.file_limits import json_of
 from persona_panel.files.run_copies import shown_folder
 from persona_panel.graphs.framing import BASELINE
 from persona_panel.graphs.sweeping import response_id
+from persona_panel.results.result import Result
+from persona_panel.results.table import Column, Key, Table
+from persona_panel.runs.judging.cost_estimate import CostEstimate
+from persona_panel.runs.judging.cost_result import cost_result
 from persona_panel.runs.load import load_run
 from persona_panel.statistics.core.arrays import ROUNDING, Array
+from persona_panel.statistics.core.display import percent
 from persona_panel.statistics.core.tested import LEVEL, POWER
 from persona_panel.statistics.resampling.sign_flip_power import items_needed
 
@@ -141,6 +146,100 @@ def _spread_in(folder: Path, n_judges: int) -> Spread:
                    "a sweep with two prompts or more")]
         )  # fmt: skip
     return _spread(sds, n_found, split=n_found > 1 or n_found == n_judges, source=shown)
+
+
+def sweep_estimate_result(estimates: Sequence[CostEstimate], delta: DetectableDelta) -> Result:
+    """Return the result of what a sweep would cost, and of the smallest Δ that it could show."""
+    costs = cost_result(estimates)
+    return replace(
+        costs,
+        analysis="sweep estimate",
+        # That nothing can be significant comes before what it would cost.
+        conclusion=[detectable(delta), *costs.conclusion]
+        if math.isnan(delta.effect)
+        else [*costs.conclusion, detectable(delta)],
+        tables=[*costs.tables, *detectable_tables(delta)],
+    )
+
+
+def detectable_tables(delta: DetectableDelta) -> list[Table]:
+    """Return the smallest detectable Δ in standard deviations and, where these are known, in
+    points, for programs."""
+    columns: tuple[Column, ...] = (
+        Column("prompts", "whole"), Column("cells", "whole"), Column("judges", "whole"),
+        Column("level", "number"), Column("power", "number"), Column("in_sd", "number"),
+        Column("prompts_needed", "whole"),
+    )  # fmt: skip
+    row = {
+        "prompts": delta.n_prompts, "cells": delta.n_cells, "judges": delta.n_judges,
+        "level": LEVEL, "power": POWER, "in_sd": delta.effect,
+        "prompts_needed": delta.prompts_needed,
+    }  # fmt: skip
+    tables = [Table("detectable", (), columns, [row])]
+    if (spread := delta.spread) is not None:
+        columns = (
+            Column("sd", "number"), Column("in_points", "number"), Column("judges", "whole"),
+            Column("source", "text"),
+        )  # fmt: skip
+        judges = delta.n_judges if spread.split else spread.n_judges
+        facts = {"judges": judges, "source": spread.source}
+        sds = {"lowest": spread.lowest, "median": spread.median, "highest": spread.highest}
+        rows = [
+            {"cell": cell, "sd": sd, "in_points": delta.points(sd)} | facts
+            for cell, sd in sds.items()
+        ]
+        tables.append(Table("detectable_in_points", (Key("cell"),), columns, rows))
+    return tables
+
+
+def detectable(delta: DetectableDelta) -> str:
+    """Return the smallest detectable Δ of a sweep that is planned, in words: in standard
+    deviations, and in points where an earlier sweep is known."""
+    size = f"{delta.n_prompts:,} prompts and {delta.n_cells:,} cells"
+    if math.isnan(delta.effect):
+        return (
+            f"Too few prompts: with {size}, no Δ of any size could be significant. At least "
+            f"{delta.prompts_needed:,} prompts are needed."
+        )
+    said = (
+        f"With {size}, the smallest detectable Δ is {delta.effect:.2f} standard deviations of Δ "
+        f"over prompts: a mean Δ of that size in one cell is significant (p < {LEVEL:g}, adjusted "
+        f"for all cells) in {percent(POWER)} of such sweeps if Δs are normal: fewer where they "
+        "look asymmetric."
+    )
+    if (spread := delta.spread) is None:
+        return (
+            f"{said} If the standard deviation is 1 point, that is {delta.effect:.2f} points; "
+            "--like FOLDER takes the standard deviations of an earlier sweep."
+        )
+    converted = ""
+    if spread.n_judges != delta.n_judges:
+        converted = " with one judge (with more judges it is lower)"
+        if spread.split:
+            converted = f", converted from {spread.n_judges:,} judges to {delta.n_judges:,}"
+    return (
+        f"{said} In the sweep of {spread.source}, the standard deviation is {spread.median:.2f} "
+        f"points in the median cell ({spread.lowest:.2f} to {spread.highest:.2f}){converted}. The "
+        f"smallest detectable Δ is {_in_points(delta, spread)}."
+    )
+
+
+def detected(delta: DetectableDelta) -> str:
+    """Return the smallest detectable Δ of a sweep in which no cell is significant, in points, by
+    how far its Δs spread; empty where there is none, which the sweep's conclusion says."""
+    if delta.spread is None or math.isnan(delta.effect):
+        return ""
+    return (
+        "No cell is significant, which does not show that Δ is 0. The smallest detectable Δ of "
+        f"this sweep is {_in_points(delta, delta.spread)}: a mean Δ of that size in one cell would "
+        f"be significant in {percent(POWER)} of sweeps with this number of prompts and cells, if "
+        "Δs are normal: fewer where they look asymmetric."
+    )
+
+
+def _in_points(delta: DetectableDelta, spread: Spread) -> str:
+    lowest, median, highest = map(delta.points, (spread.lowest, spread.median, spread.highest))
+    return f"{median:.2f} points in the median cell ({lowest:.2f} to {highest:.2f})"
 
 
 def sd_with_judges(deltas: Array, n_judges: int) -> float:

@@ -19,7 +19,7 @@ from persona_panel.experiments.sweep.plan import SweepPlan, endpoint_name, sweep
 from persona_panel.experiments.sweep.result import Sweep
 from persona_panel.files.response_batch import Batch
 from persona_panel.graphs import Judgment, Response, Verdict
-from persona_panel.graphs.context import Abort, GraphContext
+from persona_panel.graphs.context import Abort, Answered, GraphContext
 from persona_panel.graphs.degradation import Degradation
 from persona_panel.graphs.framing import BASELINE, Prompt, Variant
 from persona_panel.graphs.sweeping import (
@@ -128,8 +128,8 @@ def sweep_context(
         gathered.usage[name] = gathered.usage.get(name, Usage()) + reply.usage
         return reply
 
-    def forget(role: str, model: str, prompt: Prompt, requests: Sequence[ModelRequest]) -> None:
-        caller.forget(requests, caller.page(endpoint_name(role, model), prompt.text))
+    def forget(role: str, model: str, prompt: Prompt, answered: Sequence[Answered]) -> None:
+        caller.forget(answered, caller.page(endpoint_name(role, model), prompt.text))
 
     given: dict[str, list[str]] = {}
     if plan.responses is not None:

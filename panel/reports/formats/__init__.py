@@ -12,20 +12,17 @@ Every command that prints a result then takes `--format asciidoc`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Protocol, TextIO, cast
 
 if TYPE_CHECKING:
     from persona_panel.analyses.breakdown.strata import SystemsBy
-    from persona_panel.analyses.comparison.result import RunComparison
-    from persona_panel.experiments.audit.injection import InjectionAudit
     from persona_panel.experiments.generation.report import GeneratedTexts
     from persona_panel.experiments.keypoints.report import KeyPointReport
     from persona_panel.experiments.prompt_sets.building import BuiltPrompts
     from persona_panel.experiments.questions.match_report import MatchReport
-    from persona_panel.experiments.sweep.detectable import DetectableDelta
     from persona_panel.experiments.sweep.result import Sweep
-    from persona_panel.runs.judging.cost_estimate import CostEstimate
+    from persona_panel.results.result import ResultFormat
     from persona_panel.runs.run import Run
     from persona_panel.statistics import Alignment
 
@@ -57,23 +54,9 @@ class Renderer(Protocol):
     def render_prompt_set(self, built: BuiltPrompts, to: TextIO) -> None:
         """A set of prompts that was built, with its funnel."""
 
-    def render_injection_audit(self, audit: InjectionAudit, to: TextIO) -> None:
-        """An audit of prompt injection."""
-
-    def render_cost_estimates(self, estimates: Sequence[CostEstimate], to: TextIO) -> None:
-        """What a run would cost, one estimate for each model."""
-
-    def render_sweep_estimate(
-        self, estimates: Sequence[CostEstimate], detectable: DetectableDelta, to: TextIO
-    ) -> None:
-        """What a sweep would cost, and the smallest degradation that it could show."""
-
     def render_alignment(self, found: Alignment, full: bool, to: TextIO) -> None:
         """A panel's scores aligned with people's, with figures on held-out prompts; in short or in
         `full`."""
-
-    def render_run_comparison(self, comparison: RunComparison, to: TextIO) -> None:
-        """Runs compared with the first of them."""
 
     def render_matches(self, report: MatchReport, to: TextIO) -> None:
         """Critical questions matched with references."""
@@ -104,3 +87,10 @@ def load_renderer(name: str) -> Renderer:
         return cast(Renderer, load_extension(__name__, _GROUP, name))
     except ExtensionError as error:
         raise ConfigurationError(str(error)) from error
+
+
+def result_format_of(renderer: Renderer) -> ResultFormat:
+    """Return the format of results that has the name of a renderer."""
+    from persona_panel.results.result import load_format
+
+    return load_format(next(one for one in renderer_names() if load_renderer(one) is renderer))

@@ -28,7 +28,8 @@ _MINUS = re.compile(r"^-(?=\d)")
 _MISSING = ("", "-", "–")
 
 
-def _write(parts: Sequence[ReportPart], to: TextIO) -> None:
+def write(parts: Sequence[ReportPart], to: TextIO) -> None:
+    """Write the cells of all tables."""
     rows: list[Sequence[Any]] = [COLUMNS]
     for part in parts:
         if isinstance(part, ReportTable):
@@ -63,4 +64,4 @@ def _numbers(cell: Text) -> list[float | str]:
     return [int(number) if number.is_integer() and "." not in text else number, "", "", ""]
 
 
-__getattr__ = tables_written_by(_write, has_ids=True)
+__getattr__ = tables_written_by(write, has_ids=True)

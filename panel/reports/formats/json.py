@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, replace
-from math import isnan
 from typing import TYPE_CHECKING, Any, TextIO
 
 import orjson
@@ -14,22 +13,13 @@ from persona_panel.files.secrets.visible import say_json
 
 if TYPE_CHECKING:
     from persona_panel.analyses.breakdown.strata import SystemsBy
-    from persona_panel.analyses.comparison.result import ComparedRuns, RunComparison, RunDifference
-    from persona_panel.experiments.audit.injection import InjectionAudit
     from persona_panel.experiments.generation.report import GeneratedTexts
     from persona_panel.experiments.keypoints.report import KeyPointReport
     from persona_panel.experiments.prompt_sets.building import BuiltPrompts
     from persona_panel.experiments.questions.match_report import MatchReport
-    from persona_panel.experiments.sweep.detectable import DetectableDelta
     from persona_panel.experiments.sweep.result import Sweep
-    from persona_panel.runs.judging.cost_estimate import CostEstimate
     from persona_panel.runs.run import Run
     from persona_panel.statistics import Alignment
-
-_DIFFERENCE = (
-    "a", "b", "dimension", "difference", "ci_low", "ci_high", "p", "p_adjusted", "effect_size",
-    "n_prompts", "n_pairs",
-)  # fmt: skip
 
 
 def render_run(run: Run, labels: Mapping[str, str], to: TextIO) -> None:
@@ -38,8 +28,12 @@ def render_run(run: Run, labels: Mapping[str, str], to: TextIO) -> None:
 
 
 def render_run_by(run: Run, found: SystemsBy, labels: Mapping[str, str], to: TextIO) -> None:
-    """What summary.json holds, and under `breakdown` the fields of `SystemsBy`."""
-    write_json({**run.summary(), "breakdown": asdict(found)}, to)
+    """What summary.json holds, and under `breakdown` the result of the strata."""
+    from persona_panel.analyses.systems_by import systems_by_result
+    from persona_panel.results.document import result_document
+
+    breakdown = result_document(systems_by_result(found, run))
+    write_json({**run.summary(), "breakdown": breakdown}, to)
 
 
 def render_sweep(sweep: Sweep, to: TextIO) -> None:
@@ -57,24 +51,6 @@ def render_prompt_set(built: BuiltPrompts, to: TextIO) -> None:
     from persona_panel.experiments.prompt_sets.summary import document_of
 
     write_json(document_of(built), to)
-
-
-def render_injection_audit(audit: InjectionAudit, to: TextIO) -> None:
-    """What injection.json holds."""
-    write_json(audit.document(), to)
-
-
-def render_cost_estimates(estimates: Sequence[CostEstimate], to: TextIO) -> None:
-    """A list of objects, one for each model, with the fields of `CostEstimate`."""
-    write_json([asdict(one) for one in estimates], to)
-
-
-def render_sweep_estimate(
-    estimates: Sequence[CostEstimate], detectable: DetectableDelta, to: TextIO
-) -> None:
-    """An object: `models` as of `render_cost_estimates`, and `detectable`."""
-    models = [asdict(one) for one in estimates]
-    write_json({"models": models, "detectable": detectable.document()}, to)
 
 
 def render_alignment(found: Alignment, full: bool, to: TextIO) -> None:
@@ -116,65 +92,6 @@ def render_alignment(found: Alignment, full: bool, to: TextIO) -> None:
             )
     conclusion = align_conclusion(found)
     write_json({"conclusion": conclusion, "rows": rows, "people": people, "rules": rules}, to)
-
-
-def render_run_comparison(comparison: RunComparison, to: TextIO) -> None:
-    """A list of objects, one for each run compared with the first and dimension, that of the
-    composite with the same of each system under `systems`, where there are several; of a comparison
-    with people's ratings, or by strata, an object with that list, and the conclusion: under
-    `people` a row for each run, dimension and figure (`tau_b`, `distance`, `alt_test_advantage`,
-    `alt_test_winning_rate`), under `strata` and `apart` those of strata."""
-    rows = [row for one in comparison.compared for row in _differences(one)]
-    parts: dict[str, Any] = {}
-    if any(one.people for one in comparison.compared):
-        parts["people"] = [row for one in comparison.compared for row in _nearness(one)]
-    if comparison.by is not None:
-        parts["strata"] = [
-            {"by": comparison.by, "stratum": row.stratum} | _difference(row)
-            for one in comparison.compared
-            for row in one.strata
-        ]
-        parts["apart"] = [asdict(row) for one in comparison.compared for row in one.apart]
-    whole = {"conclusion": comparison.conclusion, "rows": rows, **parts}
-    write_json(whole if parts else rows, to)
-
-
-def _differences(one: ComparedRuns) -> Iterator[dict[str, Any]]:
-    """Each dimension's difference, the composite's with those of the systems."""
-    from persona_panel.statistics.core.names import COMPOSITE
-
-    systems = []
-    for row in one.systems:
-        figures = _difference(row)
-        del figures["dimension"]
-        systems.append({"system": row.system} | figures)
-    for row in one.differences:
-        of_systems = {"systems": systems} if systems and row.dimension == COMPOSITE else {}
-        yield _difference(row) | of_systems
-
-
-def _difference(row: RunDifference) -> dict[str, Any]:
-    return {name: getattr(row, name) for name in _DIFFERENCE}
-
-
-def _nearness(one: ComparedRuns) -> Iterator[dict[str, Any]]:
-    """Each figure of how near either panel is to people."""
-    for dimension, found in one.people:
-        sides = {
-            "tau_b": (found.a_tau, found.b_tau, found.tau),
-            "distance": (found.a_distance, found.b_distance, found.distance),
-        }
-        if (places := found.advantages) is not None:
-            pair = places.a_advantage, places.b_advantage, places.difference
-            sides["alt_test_advantage"] = pair
-        names = {"a": one.a, "b": one.b, "dimension": dimension}
-        for statistic, (a, b, figure) in sides.items():
-            facts = {name: value for name, value in asdict(figure).items() if name != "value"}
-            values = {"a_value": a, "b_value": b, "difference": figure.value}
-            yield names | {"statistic": statistic} | values | facts
-        if places is not None and not isnan(places.a_winning_rate):
-            rates = {"a_value": places.a_winning_rate, "b_value": places.b_winning_rate}
-            yield names | {"statistic": "alt_test_winning_rate"} | rates
 
 
 def render_matches(report: MatchReport, to: TextIO) -> None:

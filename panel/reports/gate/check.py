@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from persona_panel.analyses.comparison.result import RunComparison
 from persona_panel.experiments.sweep.plan import SweepPlan
 from persona_panel.experiments.sweep.result import Sweep
 from persona_panel.files.response_batch import Batch
 from persona_panel.plan.panel_plan import PanelPlan
-from persona_panel.reports.gate.comparison_figures import comparison_figures
 from persona_panel.reports.gate.run_figures import run_figures
 from persona_panel.reports.gate.sweep_figures import sweep_figures
 from persona_panel.results.requirements.decided import GateResult, decide_all, parsed
@@ -20,7 +18,7 @@ from persona_panel.results.statistic_tables import StatisticTables
 from persona_panel.runs.run import Run
 from persona_panel.statistics.core.table import Row
 
-Gated = Result | Run | Sweep | RunComparison | Sequence[Row]
+Gated = Result | Run | Sweep | Sequence[Row]
 """Results whose figures may be required."""
 
 
@@ -32,7 +30,7 @@ def check(
     """Whether a result meets requirements such as `composite[my-model] >= 6`.
 
     Args:
-        result: of an analysis, `score`, `load_run`, `sweep` or `compare`, or the rows of `agree` or
+        result: of an analysis, `score`, `load_run` or `sweep`, or the rows of `agree` or
             `correlate`.
         requirements: each a figure's name, a comparison and a number, or of a verdict a word;
             docs/how-to/gate.md lists the figures.
@@ -50,8 +48,6 @@ def figures_of(result: Gated) -> list[Figure]:
         return result_figures(result)
     if isinstance(result, Run):
         return run_figures(result)
-    if isinstance(result, RunComparison):
-        return comparison_figures(result)
     if isinstance(result, Sweep):
         return sweep_figures(result)
     return result_figures(Result("statistics", (), [StatisticTables().for_programs(result, {})]))

@@ -10,8 +10,8 @@ from typing import Any
 from persona_panel.calls.budget import Spending
 from persona_panel.calls.call_counts import CallCounts
 from persona_panel.models.catalogue import cost
-from persona_panel.reports.formats.terminal.money import spent
 from persona_panel.reports.formats.terminal.run import MUCH_OFF_SCALE
+from persona_panel.results.conclusions.money import spent
 from persona_panel.results.conclusions.wording import SAMPLES, counted
 from persona_panel.rubrics import Status
 from persona_panel.runs.run import Run

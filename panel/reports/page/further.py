@@ -7,20 +7,24 @@ all of them would take longer than the page of a small one.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from markupsafe import Markup
+
+from persona_panel.results.formats.html import section
 from persona_panel.runs.run import Run
 from persona_panel.statistics.core.coverage import Coverage
 
 if TYPE_CHECKING:
     from markupsafe import Markup
 
-    from persona_panel.reports.page.audited import AuditSection
     from persona_panel.reports.page.deliberated import DeliberatedSection
     from persona_panel.reports.page.key_points import KeyPointsSection
-    from persona_panel.reports.page.strata import StrataSection
     from persona_panel.reports.page.swept import SweptSection
+
+_STRATA_LINES = 200
+"""How many systems within strata a page shows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,10 +36,10 @@ class FurtherSections:
         coverage: of all judgments that a sweep planned.
     """
 
-    strata: StrataSection | None = None
+    strata: Markup | None = None
     deliberated: DeliberatedSection | None = None
     swept: SweptSection | None = None
-    audit: AuditSection | None = None
+    audit: Markup | None = None
     bias: Markup | None = None
     key_points: KeyPointsSection | None = None
     conclusion: Sequence[str] = ()
@@ -47,13 +51,17 @@ def further_sections(
     manifest: Mapping[str, Any] | None,
     summary: Mapping[str, Any] | None,
     by: str | None,
+    judges: Mapping[str, str],
 ) -> FurtherSections:
-    """What a run has; arguments and errors as of `report_of`, with run.json and summary.json."""
+    """Return what a run has; arguments and errors as of `report_of`, with run.json, summary.json
+    and what people read in place of judges."""
     found: dict[str, Any] = {}
     if by is not None:
-        from persona_panel.reports.page.strata import strata_section
+        from persona_panel.analyses.breakdown.strata import systems_by
+        from persona_panel.analyses.systems_by import systems_by_result
 
-        found["strata"] = strata_section(run, by)
+        result = systems_by_result(systems_by(run, by), run, lines=_STRATA_LINES)
+        found["strata"] = section(result, f"By {by}", full=False)
     if run.before is not None:
         from persona_panel.reports.page.deliberated import deliberated_section
 
@@ -66,11 +74,12 @@ def further_sections(
         found["coverage"] = Coverage(**summary["coverage"])
     if run.folder is not None:
         if (run.folder / "injection.json").is_file():
-            from persona_panel.reports.page.audited import audit_section
+            from persona_panel.experiments.audit.injection_result import read_injection
 
-            found["audit"] = audit = audit_section(run.folder)
-            if audit is not None:
+            if (audit := read_injection(run.folder, labels=judges)) is not None:
                 found["conclusion"] = audit.conclusion
+                below = replace(audit, conclusion=())
+                found["audit"] = section(below, "Audit of prompt injection", level=3)
         if (run.folder / "bias.json").is_file():
             from persona_panel.reports.page.biased import bias_section
 

@@ -1,5 +1,5 @@
-"""The documents of audits and key points in a run's folder, as far as the page shows them: one that
-is not of these types is not shown."""
+"""The documents of audits of bias and of key points in a run's folder, as far as the page shows
+them: one that is not of these types is not shown."""
 
 from __future__ import annotations
 
@@ -79,26 +79,6 @@ class KeptBias(TypedDict):
     conclusion: list[str]
     judgments: str
     rows: list[_BiasRow]
-
-
-class _AuditLine(_Ends):
-    name: str
-    uplift: float | None
-    p_holm: float | None
-    verdict: str
-    undefined: str | None
-
-
-@with_config(ConfigDict(strict=True))
-class KeptAudit(TypedDict):
-    """What the page shows of injection.json."""
-
-    conclusion: list[str]
-    rule: dict[str, Any]
-    attacks: list[_AuditLine]
-    families: list[_AuditLine]
-    channels: list[_AuditLine]
-    judges: list[_AuditLine]
 
 
 def kept_section(path: Path, kind: type[Any]) -> dict[str, Any]:

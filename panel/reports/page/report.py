@@ -127,7 +127,7 @@ def report_of(
     if humans is not None and run.before is not None:
         run.humans = humans
     board, contest = run.leaderboard(), contested_section(run, titles)
-    further = further_sections(run, manifest, summary, by)
+    further = further_sections(run, manifest, summary, by, judges)
     data = embedded(run, personas, contest.order, titles=titles)
     # A sweep or an audit has its own conclusion, which claims no lead.
     said = further.conclusion or run.conclusion()
@@ -154,6 +154,7 @@ def report_of(
                 run, personas, [one.system for one in board.systems], contest.order, titles
             ),
             contested=contest,
+            by=by,
             strata=further.strata,
             deliberated=further.deliberated,
             swept=further.swept,

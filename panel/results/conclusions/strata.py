@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
 
 from persona_panel.results.conclusions.wording import (
     counted,
@@ -17,64 +16,10 @@ from persona_panel.results.conclusions.wording import (
 from persona_panel.statistics.breakdown.stratum_rows import LESS_OTHERS
 from persona_panel.statistics.core.display import number
 from persona_panel.statistics.core.names import ALL
-from persona_panel.statistics.core.statistic import Reason
 from persona_panel.statistics.core.table import Row
 from persona_panel.statistics.core.tested import LEVEL
 
 _SHOWN = 2
-
-
-class _Apart(Protocol):
-    """How far the difference of two runs in a stratum is above that in the others."""
-
-    @property
-    def a(self) -> str: ...
-    @property
-    def b(self) -> str: ...
-    @property
-    def stratum(self) -> str: ...
-    @property
-    def difference(self) -> float: ...
-    @property
-    def ci_low(self) -> float: ...
-    @property
-    def ci_high(self) -> float: ...
-    @property
-    def p_adjusted(self) -> float: ...
-    @property
-    def reason(self) -> Reason | None: ...
-    @property
-    def shown(self) -> bool: ...
-
-
-def runs_by_strata(by: str, found: Sequence[_Apart]) -> list[str]:
-    """In which strata runs differ otherwise than in the others."""
-    if not found:
-        return [f"By {by} the runs have no stratum in common."]
-    tested = [one for one in found if one.reason is None]
-    if not tested:
-        reasons = "; ".join(dict.fromkeys(str(one.reason) for one in found))
-        return [f"Whether the difference of the runs depends on {by} cannot be tested: {reasons}."]
-    shown = sorted((one for one in tested if one.shown), key=lambda one: one.p_adjusted)
-    if not shown:
-        return [
-            f"The difference of the runs is not shown to depend on {by} "
-            f"({counted(len(tested), 'test')})."
-        ]
-    told = [
-        f"{one.b} − {one.a} is {_by_how_much(one)} in {one.stratum} than in the mean of the "
-        f"others{in_brackets(_interval(one), p_adjusted(one.p_adjusted))}"
-        for one in shown
-    ]
-    return [f"The difference of the runs depends on {by}: {first_of(told, _SHOWN)}."]
-
-
-def _by_how_much(one: _Apart) -> str:
-    return f"{number(abs(one.difference))} {'higher' if one.difference > 0 else 'lower'}"
-
-
-def _interval(one: _Apart) -> str:
-    return interval(*turned(one.ci_low, one.ci_high, one.difference))
 
 
 def strata_differ(rows: Sequence[Row], statistic: str, name: str, by: str) -> list[str]:

@@ -76,12 +76,16 @@ def section(result: Result, title: str, *, level: int = 2, full: bool = True) ->
 def render(result: Result, to: TextIO, *, full: bool) -> None:
     """Write a document that opens offline and runs nothing."""
     style = files(TEMPLATES[0]).joinpath(TEMPLATES[1], "result.css").read_text("utf-8").strip()
-    policy = f"default-src 'none'; style-src {content_source(style)}"
+    policy = (
+        f"default-src 'none'; style-src {content_source(style)}; base-uri 'none'; "
+        "form-action 'none'"
+    )
     body = section(result, result.analysis.capitalize(), level=1, full=full)
     to.write(
         SECRETS.scrub(
             '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
             f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
+            '<meta name="viewport" content="width=device-width, initial-scale=1">'
             f"<title>persona-panel {result.analysis}</title><style>{style}</style></head>\n"
             f'<body class="result">{body}</body></html>\n'
         )

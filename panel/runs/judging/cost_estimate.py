@@ -272,6 +272,6 @@ def context_from(cached: CachedReplies, plan: PanelPlan) -> GraphContext:
         ask=cached.ask,
         exclusive=lambda judge, response: nullcontext(),
         # Nothing is taken from the cache, whatever its replies lead to.
-        forget=lambda judge, response, requests: None,
+        forget=lambda judge, response, answered: None,
         on_judgment=lambda judgment: None,
     )

@@ -24,7 +24,7 @@ from persona_panel.calls.rate_limiter import shared_rate_limiter
 from persona_panel.calls.tracing import is_traced, traced
 from persona_panel.files.descriptors import left_for_calls, shared_out
 from persona_panel.graphs import Judge, Judgment, Response
-from persona_panel.graphs.context import GraphContext, ShowPeers
+from persona_panel.graphs.context import Answered, GraphContext, ShowPeers
 from persona_panel.models.catalogue import with_batches
 from persona_panel.plan.bound_models import BoundModel, texts_at_once
 from persona_panel.plan.panel_plan import PanelPlan
@@ -149,8 +149,8 @@ def graph_context(
         by_itself = caller.traces_calls(judge.model)
         return traced(judge.id, judge.model, request, call, traces_calls=by_itself)
 
-    def forget(judge: Judge, response: Response, requests: Sequence[ModelRequest]) -> None:
-        caller.forget(requests, page(judge, response), judge.replicate)
+    def forget(judge: Judge, response: Response, answered: Sequence[Answered]) -> None:
+        caller.forget(answered, page(judge, response), judge.replicate)
 
     def page(judge: Judge, response: Response) -> str:
         return caller.page(judge.model, response.prompt, response.text, response.context)

@@ -83,7 +83,7 @@ async def refuse_without_logprobs(models: Sequence[BoundModel], caller: Caller) 
                 f"the test call for them failed: {error}"
             ) from None
         if not reply.logprobs:
-            caller.forget([PROBE], page)
+            caller.forget([(PROBE, reply)], page)
             raise ConfigurationError(
                 f"the elicitation {model.elicitation!r} needs log-probabilities, and {model.id} "
                 "returned none; use the elicitation 'dimensions'",

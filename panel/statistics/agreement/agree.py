@@ -183,8 +183,8 @@ def agreement_differences(
     by: Literal["dimension", "source", "prompt", "persona", "model"] | Strata,
     options: AnalysisOptions = DEFAULT_OPTIONS,
 ) -> list[Row]:
-    """Whether raters agree more in one stratum, or on one dimension, than on the others: rows of
-    all raters together, of strata also on the composite; see
+    """Return whether raters agree more in one stratum, or on one dimension, than on the others:
+    rows of all raters together, of strata also on the composite; see
     `persona_panel.statistics.breakdown.stratum_rows`.
 
     Raises:

@@ -109,7 +109,7 @@ def _subsets(places: IntArray, n: int) -> list[tuple[int, ...]]:
 
 
 def _choices(places: IntArray, n: int, n_values: int) -> list[Array]:
-    """What each set of `n` ratings adds to the table of coincidences `(values, values)`."""
+    """Return what each set of `n` ratings adds to the table of coincidences `(values, values)`."""
     return [_coincidences(one, n_values) for one in _subsets(places, n)]
 
 

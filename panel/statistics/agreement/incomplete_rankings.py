@@ -126,7 +126,8 @@ def incomplete_concordance(
 
 
 def leaves_out_raters(ratings: ArrayLike, prompts: Labels | None = None) -> bool:
-    """Whether in some prompt raters rated different items, so that `kendall_w` leaves some out.
+    """Return whether in some prompt raters rated different items, so that `kendall_w` leaves some
+    out.
 
     Raters who rated nothing of a prompt are none of its raters.
 

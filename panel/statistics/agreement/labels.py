@@ -48,7 +48,7 @@ def majority(labels: ArrayLike) -> Array:
 
 
 def confusion(x: ArrayLike, y: ArrayLike, n_categories: int) -> Array:
-    """How often each pair of labels occurs: `(n_categories, n_categories)`, rows by x.
+    """Return how often each pair of labels occurs: `(n_categories, n_categories)`, rows by x.
 
     Args:
         x, y: `(items,)`, codes from 0 to n_categories − 1, NaN where missing.
@@ -100,7 +100,8 @@ def agreement_on(labels: ArrayLike, category: float) -> Resampled:
 
 
 def same_label(x: ArrayLike, y: ArrayLike) -> Array:
-    """Whether two raters gave an item one label: 1 or 0 `(items,)`, NaN where either is missing.
+    """Return whether two raters gave an item one label: 1 or 0 `(items,)`, NaN where either is
+    missing.
 
     Raises:
         ValueError: the shapes differ or a value is infinite.

@@ -32,7 +32,7 @@ class PerfectAgreement:
 
 
 def ranking_agreement(ratings: ArrayLike, prompts: Labels | None = None) -> RankingAgreement:
-    """How often two raters rank the items of a prompt alike, and put the same one first.
+    """Return how often two raters rank the items of a prompt alike, and put the same one first.
 
     Two rankings agree in full when they order every two items alike, ties included. They
     agree on the top when the best item is the same, or the same items tie for it. Of each

@@ -84,9 +84,9 @@ def mean_over_pairs(matrices: Array, pairs: IntArray) -> Array:
 
 
 def counts_of_the_first(counts: Array) -> Array:
-    """How often the first of two raters gave each value to what the second rated
-    `(raters, values, raters)`; as the tables are symmetric, from a sum that is ten times as fast as
-    that over their last axis."""
+    """Return how often the first of two raters gave each value to what the second rated `(raters,
+    values, raters)`; as the tables are symmetric, from a sum that is ten times as fast as that over
+    their last axis."""
     found: Array = counts.sum(axis=1).transpose(1, 2, 0)
     return found
 

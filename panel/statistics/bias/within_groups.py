@@ -70,7 +70,7 @@ def correlation_within(x: ArrayLike, y: ArrayLike, groups: Labels) -> Statistic:
 
 
 def resampled_correlation_within(x: ArrayLike, y: ArrayLike, groups: Labels) -> Resampled:
-    """As a function of resampling weights; args as for `correlation_within`. Groups keep
+    """Return it as a function of weights; args as for `correlation_within`. Groups keep
     their means of each resample."""
     first, second, codes, kept = _prepared(x, y, groups)
     if not len(first):

@@ -72,9 +72,9 @@ def mean_there(values: Array, axis: int) -> Array:
 
 
 def departures(values: Array) -> Array:
-    """How far each persona's rating is above the mean of all personas' by the same model on the
-    same response: the shape of `values`, `(responses, personas, columns, …)`; NaN where there is no
-    rating, or no other persona's.
+    """Return how far each persona's rating is above the mean of all personas' by the same model on
+    the same response: the shape of `values`, `(responses, personas, columns, …)`; NaN where there
+    is no rating, or no other persona's.
 
     >>> departures(np.array([[[6.0], [4.0], [np.nan]]])).tolist()
     [[[1.0], [-1.0], [nan]]]

@@ -80,13 +80,14 @@ class ResponseDepartures:
 
     @property
     def shown(self) -> Mask:
-        """Which cells noise does not explain `(responses, personas)`, corrected over all."""
+        """Return which cells noise does not explain `(responses, personas)`, corrected over all."""
         found: Mask = self.p_adjusted < LEVEL
         return found
 
     @property
     def beyond_chance(self) -> Mask:
-        """Which cells are beyond `chance`, one by one: 5 % would be if there were noise alone."""
+        """Return which cells are beyond `chance`, one by one: 5 % would be if there were noise
+        alone."""
         found: Mask = np.abs(np.nan_to_num(self.departures)) > self.chance
         return found
 

@@ -142,7 +142,8 @@ def group_differences(
 
 
 def _share(parts: Array, mean: Array) -> Array:
-    """How far each part `(responses, parts)` moves the mean over those there `(responses,)`."""
+    """Return how far each part `(responses, parts)` moves the mean over those there
+    `(responses,)`."""
     counts = (~np.isnan(parts)).sum(axis=1, keepdims=True)
     return np.nan_to_num(divide(parts - mean[:, None], counts))
 
@@ -164,8 +165,8 @@ class _Places:
 
 
 def _prompt_weights(there: Array, system: int | None, interaction: bool) -> Array:
-    """What each system counts in each prompt, both `(prompts, systems)`; NaN in a prompt that has
-    no value. `system` None: all alike."""
+    """Return what each system counts in each prompt, both `(prompts, systems)`; NaN in a prompt
+    that has no value. `system` None: all alike."""
     own = there if system is None else there * np.eye(there.shape[1])[system]
     weights = divide(own, own.sum(axis=1, keepdims=True))
     if not interaction:

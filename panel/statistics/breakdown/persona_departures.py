@@ -48,7 +48,8 @@ class Departure(Tested):
 
 
 def severities(cells: PersonaCells, prompts: Labels) -> list[Departure]:
-    """How lenient each persona is: its departure over all responses, on the mean of the terms.
+    """Return how lenient each persona is: its departure over all responses, on the mean of the
+    terms.
 
     >>> cells = PersonaCells.of(np.array([[[6.0], [4.0]], [[7.0], [4.0]]]), ["a", "b"], ["m", "m"])
     >>> [(one.persona, one.departure) for one in severities(cells, ["p", "q"])]
@@ -99,8 +100,8 @@ def _whole_departures(cells: PersonaCells) -> Array:
 
 
 def _beyond(table: Array) -> Array:
-    """What of a table `(prompts, personas, columns)` is beyond the persona's mean over the columns
-    that it has in the prompt, two at least."""
+    """Return what of a table `(prompts, personas, columns)` is beyond the persona's mean over the
+    columns that it has in the prompt, two at least."""
     counts = (~np.isnan(table)).sum(axis=2, keepdims=True)
     return np.where(counts > 1, table - mean_there(table, 2)[:, :, None], np.nan)
 

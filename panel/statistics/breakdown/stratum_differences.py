@@ -82,7 +82,7 @@ class StratumDifference:
 
     @classmethod
     def undefined(cls, stratum: str, reason: Reason) -> StratumDifference:
-        """That of a stratum that is not compared."""
+        """Return that of a stratum that is not compared."""
         return cls(stratum, nan, nan, nan, nan, nan, 0, reason)
 
 
@@ -119,9 +119,9 @@ def stratum_differences(
 
 
 def _moved(figures: Sequence[StratumFigure]) -> tuple[Array, Labels]:
-    """How far each prompt moves each figure `(prompts, strata)`, 0 where it has no part in it, so
-    that the sum of squares is the jackknife's variance; and for each prompt in which strata it
-    is."""
+    """Return how far each prompt moves each figure `(prompts, strata)`, 0 where it has no part in
+    it, so that the sum of squares is the jackknife's variance; and for each prompt in which strata
+    it is."""
     prompts = list(dict.fromkeys(prompt for one in figures for prompt in one.without))
     moved = np.zeros((len(prompts), len(figures)))
     for column, one in enumerate(figures):

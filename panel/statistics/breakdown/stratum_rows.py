@@ -64,8 +64,8 @@ def difference_rows(
     group: str,
     by: str | None,
 ) -> list[Row]:
-    """How far each stratum is above the mean of the others, on every statistic of the tables that
-    groups of raters have; without a value, with the reason, where a stratum has no interval.
+    """Return how far each stratum is above the mean of the others, on every statistic of the tables
+    that groups of raters have; without a value, with the reason, where a stratum has no interval.
 
     Args:
         parts: as for `stratum_rows`, of which whatever is drawn for p-values is not needed.
@@ -101,7 +101,8 @@ def difference_rows(
 
 
 def broken_down_by(rows: Iterable[Row]) -> str | None:
-    """What strata are of which there are differences among the rows; None where there are none."""
+    """Return what strata are of which there are differences among the rows; None where there are
+    none."""
     found = (row.by for row in rows if row.by is not None and row.by.endswith(LESS_OTHERS))
     return next((by.removesuffix(LESS_OTHERS) for by in found), None)
 

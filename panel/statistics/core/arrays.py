@@ -170,7 +170,7 @@ def _one_of_each(values: Array, widths: Array) -> Array:
 
 
 def has_ratings(ratings: Array, least: int = 1) -> Mask:
-    """Whether so many raters at least rated an item `(items,)`.
+    """Return whether so many raters at least rated an item `(items,)`.
 
     >>> has_ratings(np.array([[1.0, 3.0], [np.nan, 2.0]]), 2).tolist()
     [True, False]
@@ -180,7 +180,7 @@ def has_ratings(ratings: Array, least: int = 1) -> Mask:
 
 
 def has_two_ratings(ratings: Array) -> Mask:
-    """Whether an item has what agreement is computed from `(items,)`."""
+    """Return whether an item has what agreement is computed from `(items,)`."""
     return has_ratings(ratings, 2)
 
 
@@ -217,25 +217,25 @@ class DistinctValues:
 
     @classmethod
     def of(cls, scores: Array) -> DistinctValues:
-        """Those of scores without gaps, one at least."""
+        """Return those of scores without gaps, one at least."""
         values, codes = np.unique(scores, return_inverse=True)
         order = np.argsort(codes, kind="stable")
         return cls(values, codes, order, np.searchsorted(codes[order], np.arange(len(values))))
 
     def count(self, weights: Array) -> Array:
-        """How often each value occurs in each resample `(resamples, values)`."""
+        """Return how often each value occurs in each resample `(resamples, values)`."""
         counts: Array = np.add.reduceat(weights[:, self.order], self.starts, axis=1)
         return counts
 
 
 def has_several_values(counts: Array) -> Mask:
-    """Whether a resample has more than one value, from their counts."""
+    """Return whether a resample has more than one value, from their counts."""
     result: Mask = (counts > 0).sum(axis=1) > 1
     return result
 
 
 def count_by_item(ratings: Array, values: Array) -> Array:
-    """How often each of `values` (ascending, all that occur) is among an item's ratings:
+    """Return how often each of `values` (ascending, all that occur) is among an item's ratings:
     `(items, values)`."""
     items, raters = np.nonzero(~np.isnan(ratings))
     cells = items * len(values) + np.searchsorted(values, ratings[items, raters])

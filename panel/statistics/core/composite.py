@@ -53,7 +53,7 @@ def on_composite(ratings: Ratings, *others: Ratings) -> tuple[Ratings, ...] | No
 
 
 def ranges_differ(sides: Sequence[Ratings], names: Sequence[str]) -> bool:
-    """Whether ratings on scales that are not known plainly lie on different ones."""
+    """Return whether ratings on scales that are not known plainly lie on different ones."""
     widths = []
     for name in names:
         own = [side.scores[:, :, side.dimensions.index(name)] for side in sides]

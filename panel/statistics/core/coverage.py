@@ -55,5 +55,5 @@ class Coverage:
 
     @property
     def complete(self) -> bool:
-        """Whether every judgment is there, whole, and so is every revision."""
+        """Return whether every judgment is there, whole, and so is every revision."""
         return not (self.missing or self.partial or self.revisions_failed or self.reasons_missing)

@@ -60,7 +60,7 @@ class PairCounts:
         return cls(contrasts, won - lost, even, won + lost + even)
 
     def __iter__(self) -> Iterator[PairCounts]:
-        """Those of each cluster."""
+        """Yield those of each cluster."""
         for own in zip(self.balance, self.ties, self.total, strict=True):
             yield PairCounts(self.contrasts, *own)
 
@@ -92,8 +92,8 @@ class PairCounts:
         return found
 
     def _separated(self) -> bool:
-        """Whether there is a direction of the parameters in which no observed outcome becomes less
-        probable and some become more so: the likelihood then has no maximum."""
+        """Return whether there is a direction of the parameters in which no observed outcome
+        becomes less probable and some become more so: the likelihood then has no maximum."""
         ties = np.zeros_like(self.contrasts)
         ties[:, -1] = 1.0
         logits = [self.contrasts, -self.contrasts, ties]

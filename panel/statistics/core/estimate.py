@@ -58,7 +58,7 @@ class Estimate:
 
     @property
     def has_interval(self) -> bool:
-        """Whether there is an interval."""
+        """Return whether there is an interval."""
         return not isnan(self.low)
 
     @property
@@ -68,7 +68,7 @@ class Estimate:
 
     @property
     def width(self) -> float:
-        """How wide the interval is, NaN where there is none."""
+        """Return how wide the interval is, NaN where there is none."""
         return self.high - self.low
 
     @property
@@ -83,7 +83,8 @@ class Estimate:
 
     @property
     def shown(self) -> bool:
-        """Whether it may be claimed to differ from 0: its adjusted p-value is below `LEVEL`."""
+        """Return whether it may be claimed to differ from 0: its adjusted p-value is below
+        `LEVEL`."""
         return self.p_adjusted < LEVEL
 
     @property

@@ -22,7 +22,7 @@ class ItemMatch:
 
     @property
     def n_matched(self) -> int:
-        """How many the panel has."""
+        """Return how many the panel has."""
         return self.n_rated - len(self.unmatched)
 
     @property

@@ -87,7 +87,8 @@ def resampled_over_prompts(result: OverPrompts, prompts: Labels) -> Resampled:
 
 
 def weights_of_prompts(weights: Array, codes: IntArray) -> Array:
-    """How often each prompt was drawn, `(resamples, prompts)`, from how often its items were.
+    """Return how often each prompt was drawn, `(resamples, prompts)`, from how often its items
+    were.
 
     Args:
         weights: `(resamples, items)`.

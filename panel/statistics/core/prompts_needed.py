@@ -49,13 +49,14 @@ def prompts_needed(found: SampledMean, level: float) -> int | None:
 
 
 def takes_more_judges(found: SampledMean, level: float) -> bool:
-    """Whether what judges leave open is alone so much that a test at `level` with these judges
-    finds a mean of this size with no number of prompts."""
+    """Return whether what judges leave open is alone so much that a test at `level` with these
+    judges finds a mean of this size with no number of prompts."""
     return bool(found.judges) and abs(found.mean) <= float(_reach(found, inf, level))
 
 
 def _reach(found: SampledMean, n_prompts: ArrayLike, level: float) -> Array:
-    """How far from 0 a mean over so many prompts has to be (Satterthwaite's degrees of freedom)."""
+    """Return how far from 0 a mean over so many prompts has to be (Satterthwaite's degrees of
+    freedom)."""
     n = np.asarray(n_prompts, dtype=np.float64)
     by_prompt = found.errors[0][0] ** 2 * found.n_prompts / n
     total, squares = by_prompt, by_prompt**2 / (n - 1)

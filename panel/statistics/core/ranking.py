@@ -68,8 +68,8 @@ class SystemRank:
 
     @property
     def declines(self) -> bool:
-        """Whether more than half of its judgments are abstentions: what is left are the ratings of
-        a minority, of answers that most judges saw none in."""
+        """Return whether more than half of its judgments are abstentions: what is left are the
+        ratings of a minority, of answers that most judges saw none in."""
         return self.n_abstained > MOSTLY * self.n_judged
 
 

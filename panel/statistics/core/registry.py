@@ -95,7 +95,7 @@ class Block(Protocol):
 
     @property
     def of(self) -> BlockOf:
-        """Which dimensions the block is of."""
+        """Return which dimensions the block is of."""
 
     def without_judges(self) -> Sequence[Sequence[Self]]:
         """For each factor that judges are sampled from, the block without each of its levels;
@@ -123,8 +123,9 @@ class RegisteredStatistic(Generic[BlockT]):
     order: int
 
     def shares_with(self, other: RegisteredStatistic[BlockT]) -> str:
-        """What it has in common with another of its registry that one statistic alone may have: the
-        name, the column of the short table, or that of a table; empty where there is nothing."""
+        """Return what it has in common with another of its registry that one statistic alone may
+        have: the name, the column of the short table, or that of a table; empty where there is
+        nothing."""
         if self.name == other.name:
             return "name"
         if self.summary and self.summary == other.summary:
@@ -136,7 +137,8 @@ class RegisteredStatistic(Generic[BlockT]):
         return ""
 
     def applies(self, block: BlockT) -> bool:
-        """Whether the block is measured as this statistic wants it, and has what it needs."""
+        """Return whether the block is measured as this statistic wants it, and has what it
+        needs."""
         return (
             block.level in self.levels
             and set(self.needs) <= set(block.has)
@@ -269,8 +271,8 @@ class Registry(Generic[BlockT]):
         return [row for found in self._rows(block, group, dimension) for row in found]
 
     def results(self, block: BlockT) -> Iterator[tuple[str, BlockResult]]:
-        """What every statistic that applies gives for the block as a whole, by its name, where it
-        can be resampled; none of a statistic that raises an error."""
+        """Yield what every statistic that applies gives for the block as a whole, by its name,
+        where it can be resampled; none of a statistic that raises an error."""
         for one in self:
             if one.applies(block) and not one.table.all_raters_only:
                 with suppress(Exception):  # another package's; its rows have the error

@@ -78,7 +78,7 @@ class SampledMean:
 
 
 def influence_of(terms: Array) -> Array:
-    """How much each judge moves each response's score `(responses, judges)`.
+    """Return how much each judge moves each response's score `(responses, judges)`.
 
     The score of a response is the mean over terms of the mean over the judges who have that
     term. A judge's influence is the derivative of the score by the judge's weight: it is how far
@@ -117,7 +117,7 @@ def sampled_mean(
 
 
 def mean_and_levels(scores: Array, moved: Sequence[Array] | None = None) -> SampledMean:
-    """As `sampled_mean`, of judges whose levels are told by how far they move the scores.
+    """Return `sampled_mean` of judges whose levels are told by how far they move the scores.
 
     Args:
         scores: `(prompts,)`, NaN where there is none.
@@ -148,7 +148,7 @@ def _by_level(influence: Array, factors: Mapping[str, Labels]) -> list[Array]:
 
 
 def _added(moved: Array) -> JudgesVariance:
-    """What a factor brings, from the influence of its levels `(prompts, levels)`."""
+    """Return what a factor brings, from the influence of its levels `(prompts, levels)`."""
     n_prompts, levels = moved.shape
     scale = levels / (levels - 1)
     variance = scale * float(np.sum(moved.mean(axis=0) ** 2))

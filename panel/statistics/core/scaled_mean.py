@@ -81,6 +81,6 @@ def _interval(
 
 
 def _share(value: float, limits: tuple[float, float]) -> float:
-    """Where a value lies between the ends, 0 to 1; infinite where there are none."""
+    """Return where a value lies between the ends, 0 to 1; infinite where there are none."""
     low, high = limits
     return inf if isinf(high - low) else (value - low) / (high - low)

@@ -27,8 +27,8 @@ class Strata:
 
     @classmethod
     def named(cls, ratings: Ratings, by: str) -> Strata:
-        """Those that ratings name themselves: `prompt` and `source` of items, `persona` and `model`
-        (the raters' group) of raters, controls in none.
+        """Return those that ratings name themselves: `prompt` and `source` of items, `persona` and
+        `model` (the raters' group) of raters, controls in none.
 
         Raises:
             ValueError: the ratings do not name them.

@@ -227,7 +227,8 @@ def _check(counts: WinCounts, n_systems: int) -> None:
 
 
 def _comparisons(counts: WinCounts, kept: IntArray | None = None) -> Array:
-    """How many comparisons with others each system has in each cluster `(clusters, systems)`."""
+    """Return how many comparisons with others each system has in each cluster `(clusters,
+    systems)`."""
     wins, ties = counts.wins, counts.ties
     if kept is not None:
         wins, ties = (array[:, kept][:, :, kept] for array in (wins, ties))
@@ -297,8 +298,8 @@ def _defined(
 
 
 def _figures(parameters: Array, pairs: Sequence[tuple[int, int]]) -> Array:
-    """What intervals are of, from parameters `(…, systems + 1)`: the strengths, the logits of the
-    probabilities of being preferred to an average system, the differences of pairs."""
+    """Return what intervals are of, from parameters `(…, systems + 1)`: the strengths, the logits
+    of the probabilities of being preferred to an average system, the differences of pairs."""
     strengths, ties = parameters[..., :-1], np.exp(parameters[..., -1:]) / 2
     # A tie counts half: its probability goes to either side.
     logits = np.log(np.exp(strengths / 2) + ties) - np.log(np.exp(-strengths / 2) + ties)
@@ -332,8 +333,8 @@ def _sampled(
 
 
 def _worth(comparisons: Array) -> Array:
-    """How many prompts of one size those of each system are worth `(systems,)`, by Kish's formula,
-    from how many comparisons it has in each `(clusters, systems)`."""
+    """Return how many prompts of one size those of each system are worth `(systems,)`, by Kish's
+    formula, from how many comparisons it has in each `(clusters, systems)`."""
     return divide(comparisons.sum(axis=0) ** 2, np.sum(comparisons**2, axis=0))
 
 

@@ -59,7 +59,7 @@ class MeanOfFew:
         return self.sd / math.sqrt(self.n)
 
     def interval(self, level: float) -> tuple[float, float]:
-        """Where the mean of all such values lies, but for a share `level` of intervals."""
+        """Return where the mean of all such values lies, but for a share `level` of intervals."""
         reach = self.error * float(scipy.special.stdtrit(self.n - 1, 1 - level / 2))
         return self.mean - reach, self.mean + reach
 
@@ -84,8 +84,8 @@ def two_sided_p(t: float, df: float) -> float:
 
 
 def critical_t(df: float, confidence: float = 0.95) -> float:
-    """How many standard errors a two-sided interval of this confidence reaches to either side, by
-    Student's t at so many degrees of freedom.
+    """Return how many standard errors a two-sided interval of this confidence reaches to either
+    side, by Student's t at so many degrees of freedom.
 
     >>> round(critical_t(4), 3)
     2.776
@@ -109,7 +109,7 @@ def student_interval(values: ArrayLike, confidence: float = 0.95) -> tuple[float
 
 
 def values_needed(mean: float, sd: float, bound: float, level: float) -> int | None:
-    """How many values would put `bound` outside of the interval of their mean.
+    """Return how many values would put `bound` outside of the interval of their mean.
 
     The smallest n whose interval at `level` leaves out the bound with a probability of `POWER`,
     if their mean is `mean` and their spread `sd`, as observed. None where it is more than `MOST`,

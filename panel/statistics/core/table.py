@@ -117,11 +117,11 @@ class Ratings:
 
     @property
     def sign(self) -> int:
-        """What the scores are to be multiplied by so that higher is better."""
+        """Return what the scores are to be multiplied by so that higher is better."""
         return -1 if self.lower_is_better else 1
 
     def counted_raters(self, what: str = "rater") -> str:
-        """How many raters there are, and how many are compared with them, in words."""
+        """Return how many raters there are, and how many are compared with them, in words."""
         n = len(self.controls)
         return counted_beside(len(self.raters) - n, n, what)
 
@@ -174,8 +174,8 @@ class Ratings:
         return replace(self, dimensions=(name,), scales=scales, labels=labels)
 
     def n_raters_of(self, other: Ratings) -> int:
-        """How many raters rated an item of other ratings, on a dimension of theirs if they have one
-        in common."""
+        """Return how many raters rated an item of other ratings, on a dimension of theirs if they
+        have one in common."""
         rated = set(other.items)
         rows = [row for row, name in enumerate(self.items) if name in rated]
         kept = [d for d, name in enumerate(self.dimensions) if name in other.dimensions]
@@ -210,8 +210,8 @@ class Ratings:
         )
 
     def judge_facets(self, raters: Sequence[int]) -> dict[str, list[str]]:
-        """What these raters consist of, a label a rater: of a run `persona` and `model`; else
-        `rater`."""
+        """Return what these raters consist of, a label a rater: of a run `persona` and `model`;
+        else `rater`."""
         whole = (
             {"rater": self.raters}
             if self.personas is None
@@ -220,8 +220,8 @@ class Ratings:
         return {name: [labels[rater] for rater in raters] for name, labels in whole.items()}
 
     def judge_factors(self, raters: Sequence[int]) -> dict[str, list[str]]:
-        """What these raters are sampled by, a label a rater: those of `judge_facets` of which there
-        are several; else `rater`."""
+        """Return what these raters are sampled by, a label a rater: those of `judge_facets` of
+        which there are several; else `rater`."""
         several = with_several_levels(self.judge_facets(raters))
         return several or {"rater": [self.raters[rater] for rater in raters]}
 

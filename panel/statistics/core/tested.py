@@ -23,5 +23,5 @@ class Tested:
 
     @property
     def shown(self) -> bool:
-        """Whether it may be claimed: its adjusted p-value is below `LEVEL`."""
+        """Return whether it may be claimed: its adjusted p-value is below `LEVEL`."""
         return self.p_adjusted < LEVEL

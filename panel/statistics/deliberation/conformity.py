@@ -91,7 +91,7 @@ class Influence:
 
 
 def conformity(revisions: Revisions) -> Conformities:
-    """Whether moves went toward the mean of what the peers had said before.
+    """Return whether moves went toward the mean of what the peers had said before.
 
     The direction alone counts: who follows one peer past the mean of all went toward it. A
     judge at the end of the scale can go nowhere else, so a high share by itself is no sign of
@@ -129,7 +129,7 @@ def conformity(revisions: Revisions) -> Conformities:
 
 
 def influence(revisions: Revisions, personas: Labels) -> Influence:
-    """Who moved whom, persona by persona.
+    """Return who moved whom, persona by persona.
 
     Nearness counts, not direction: a judge who leaves 10 for another's 2 passes those at 6 to
     9 without having moved to them.

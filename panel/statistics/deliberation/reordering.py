@@ -53,7 +53,7 @@ class Reordering:
 def reordering(
     before: ArrayLike, after: ArrayLike, prompts: Sequence[str], systems: Sequence[str]
 ) -> Reordering:
-    """How the order of responses within prompts, and of systems over prompts, changed.
+    """Return how the order of responses within prompts, and of systems over prompts, changed.
 
     Composites equal to nine decimals are ties, as in `competition_ranks`. A response enters
     if it has both composites. A system's value is its mean over prompts, as on the

@@ -106,7 +106,7 @@ def toward_humans(
     same_scale: bool,
     seed: int = 0,
 ) -> tuple[TowardHumans, ...]:
-    """How deliberation changed a panel's agreement with people, dimension by dimension.
+    """Return how deliberation changed a panel's agreement with people, dimension by dimension.
 
     The panel's score is the mean of the judges who rated a response both times. Responses
     that were not deliberated count in τ_c and in the distance, as they do in the result of
@@ -225,8 +225,8 @@ def _sums(values: Array, codes: IntArray, n: int) -> Array:
 
 
 def _added_to_s(before: Array, after: Array, human: Array) -> Array:
-    """What each response adds to the change of Kendall's S, the concordant pairs of panel and
-    people less the discordant ones.
+    """Return what each response adds to the change of Kendall's S, the concordant pairs of panel
+    and people less the discordant ones.
 
     Were before and after the other way round for some responses, the change of S would be the
     sum of these with the signs of those responses flipped. For each pair that follows from

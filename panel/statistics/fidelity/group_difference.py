@@ -71,7 +71,7 @@ class PairedGroupDifference:
 
     @property
     def n_items(self) -> int:
-        """How many items entered."""
+        """Return how many items entered."""
         return int(np.count_nonzero(self.signs))
 
     @property
@@ -81,12 +81,12 @@ class PairedGroupDifference:
 
     @property
     def over_prompts(self) -> bool:
-        """Whether the interval is over prompts: there are fewer than items, and some stratum has
-        several. Of one prompt it is over its items, and says nothing of others."""
+        """Return whether the interval is over prompts: there are fewer than items, and some stratum
+        has several. Of one prompt it is over its items, and says nothing of others."""
         return self.n_prompts < self.n_items and max(self.prompts_of_strata(), default=0) > 1
 
     def prompts_of_strata(self) -> list[int]:
-        """How many prompts each stratum has, where they are known."""
+        """Return how many prompts each stratum has, where they are known."""
         if self.prompts is None:
             return []
         return [
@@ -176,7 +176,7 @@ def difference_by_model(
 
 
 def _sampled_parts(by_item: Array, of: PairedGroupDifference) -> list[VariancePart]:
-    """What the items, or their prompts, add to the variance of the mean of `by_item`."""
+    """Return what the items, or their prompts, add to the variance of the mean of `by_item`."""
     if of.prompts is not None and of.over_prompts:
         items = [np.count_nonzero(of.signs == sign) for sign in set(of.signs[of.signs != 0])]
         if min(of.prompts_of_strata()) < LEAST_PROMPTS or min(items) < LEAST_ITEMS:
@@ -186,7 +186,8 @@ def _sampled_parts(by_item: Array, of: PairedGroupDifference) -> list[VariancePa
 
 
 def _prompt_part(by_item: Array, signs: IntArray, prompts: IntArray) -> VariancePart:
-    """What prompts add: how far the mean moves without each of them, from all strata at once.
+    """Return what prompts add: how far the mean moves without each of them, from all strata at
+    once.
 
     As of raters, the degrees of freedom are those of so many prompts of one size as these count
     for: with those of their number, the interval covers too little where one has most items. Below
@@ -206,8 +207,8 @@ def _prompt_part(by_item: Array, signs: IntArray, prompts: IntArray) -> Variance
 
 
 def _item_parts(by_item: Array, signs: IntArray) -> list[VariancePart]:
-    """What the items of each stratum add to the variance of the mean; the degrees of freedom are 0
-    where they are too few."""
+    """Return what the items of each stratum add to the variance of the mean; the degrees of freedom
+    are 0 where they are too few."""
     parts = []
     for sign in sorted(set(signs[signs != 0].tolist())):
         there = by_item[signs == sign]
@@ -218,8 +219,8 @@ def _item_parts(by_item: Array, signs: IntArray) -> list[VariancePart]:
 
 
 def reach_over(parts: list[VariancePart], confidence: float) -> float:
-    """How far an interval over crossed samples reaches to either side of a mean; never less than
-    over the first sample alone."""
+    """Return how far an interval over crossed samples reaches to either side of a mean; never less
+    than over the first sample alone."""
     errors = standard_errors([part.variance for part in parts], [part.df for part in parts])
     return reach_of(errors, confidence)
 
@@ -227,7 +228,7 @@ def reach_over(parts: list[VariancePart], confidence: float) -> float:
 def difference_parts(
     panel: PairedGroupDifference, people: PairedGroupDifference, ratio: float
 ) -> list[VariancePart]:
-    """What items (or prompts) and raters add to the variance of panel − ratio × people."""
+    """Return what items (or prompts) and raters add to the variance of panel − ratio × people."""
     by_item = panel.by_item - ratio * people.by_item
     parts = [VariancePart(part.variance * ratio**2, part.df) for part in people.raters]
     return [*_sampled_parts(by_item, people), *panel.raters, *parts]
@@ -249,7 +250,8 @@ def _codes(prompts: Labels | None, n_items: int) -> IntArray | None:
 
 
 def _weights(kept: IntArray) -> Array:
-    """How much each item counts in the mean: its sign over the number of items of its stratum."""
+    """Return how much each item counts in the mean: its sign over the number of items of its
+    stratum."""
     weights = np.zeros(len(kept))
     for sign in (1, -1):
         if (there := kept == sign).any():
@@ -267,7 +269,7 @@ def _rated(ratings: Array, kept: IntArray) -> Mask:
 
 
 def _distances(ratings: Array, of_items: tuple[Array, ...]) -> Array:
-    """How far each rating lies from the mean of all ratings of its item; NaN where missing.
+    """Return how far each rating lies from the mean of all ratings of its item; NaN where missing.
 
     The mean of m ratings is drawn towards each of them, which takes (m − 1)/m off the variance of
     the distances.
@@ -281,8 +283,8 @@ def _distances(ratings: Array, of_items: tuple[Array, ...]) -> Array:
 
 
 def _rater_part(away: Array, kept: IntArray, weights: Array, least: int) -> VariancePart:
-    """What the raters of a group add to the variance of the mean; no degrees of freedom where they
-    are fewer than `least`.
+    """Return what the raters of a group add to the variance of the mean; no degrees of freedom
+    where they are fewer than `least`.
 
     A rating counts as much as its item does, over the ratings that the item has by the group. A
     rater's influence is the sum of their distances from the means of items, so weighted, less the
@@ -305,7 +307,7 @@ def _rater_part(away: Array, kept: IntArray, weights: Array, least: int) -> Vari
 
 
 def effective_number(weights: Array) -> float:
-    """As how many equal weights unequal ones count: (Σw)² / Σw² (L. Kish 1965).
+    """Return as how many equal weights unequal ones count: (Σw)² / Σw² (L. Kish 1965).
 
     >>> effective_number(np.array([1.0, 1.0, 2.0]))
     2.6666666666666665

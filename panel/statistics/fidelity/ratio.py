@@ -49,7 +49,7 @@ def ratio_interval(
     middle = panel.value / people.value
 
     def beyond(ratio: float) -> float:
-        """How far panel − ratio × people lies outside of its own interval."""
+        """Return how far panel − ratio × people lies outside of its own interval."""
         away = abs(panel.value - ratio * people.value)
         return away - reach_over(difference_parts(panel, people, ratio), confidence)
 

@@ -13,7 +13,7 @@ PLOTS = "pip install 'persona-panel[plots]'"
 
 
 def plots_at_hand() -> bool:
-    """Whether figures can be drawn."""
+    """Return whether figures can be drawn."""
     return find_spec("matplotlib") is not None
 
 

@@ -212,7 +212,7 @@ def _handles(series: Sequence[ForestSeries], marks: ForestMarks) -> list[Line2D]
 
 
 def _across(handles: Sequence[Line2D], columns: PageColumns) -> int:
-    """How many entries of the legend fit beside each other."""
+    """Return how many entries of the legend fit beside each other."""
     widest = longest([str(handle.get_label()) for handle in handles])
     return max(1, min(len(handles), int((62 if columns == 1 else 130) / (widest + 7))))
 

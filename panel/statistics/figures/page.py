@@ -94,7 +94,7 @@ class PaperFigure(Figure):
             super().savefig(fname, transparent=transparent, **{"dpi": _PRINT_DPI} | kwargs)
 
     def _repr_png_(self) -> bytes:
-        """What a notebook shows."""
+        """Return what a notebook shows."""
         content = io.BytesIO()
         self.savefig(content, format="png", dpi=_SCREEN_DPI)
         return content.getvalue()

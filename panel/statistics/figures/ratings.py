@@ -74,8 +74,9 @@ class RatingsPlots:
         options: AnalysisOptions = _NO_TESTS,
         columns: PageColumns = 1,
     ) -> PaperFigure:
-        """How far these ratings of a panel correlate with people's, by dimension, with intervals;
-        where several people rated, next to it how far one of them correlates with the others.
+        """Return how far these ratings of a panel correlate with people's, by dimension, with
+        intervals; where several people rated, next to it how far one of them correlates with the
+        others.
 
         Args:
             humans: people's ratings of the same items, as `load_aligned_ratings` gives them.
@@ -120,7 +121,7 @@ def _of(rows: Sequence[Row], statistics: Sequence[str]) -> list[Row]:
 
 
 def _heading(registry: Registry[Any], statistic: str) -> str:
-    """What a statistic is called, on one line."""
+    """Return what a statistic is called, on one line."""
     return " ".join(next(one.heading for one in registry if one.name == statistic).split())
 
 

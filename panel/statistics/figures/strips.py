@@ -72,7 +72,7 @@ def strips(
     heights = [max(_STRIP, 0.06 + LINE * (name.count("\n") + 1)) for name in names]
     places = [sum(heights[:place]) + height / 2 for place, height in enumerate(heights)]
     total = max(sum(heights), _STRIP)
-    handles = _handles(kinds, filled, empty)
+    handles = _strip_handles(kinds, filled, empty)
     across = min(len(handles), 2 if columns == 1 else 4)
     with rc_context(LOOK):
         figure = paper_figure(columns, total + 0.6 + 0.15 * -(-len(handles) // across))
@@ -126,7 +126,7 @@ def _draw_strip(axis: Axes, row: StripRow, y: float, kinds: Sequence[str], width
             )  # fmt: skip
 
 
-def _handles(kinds: Sequence[str], filled: str, empty: str) -> list[Line2D]:
+def _strip_handles(kinds: Sequence[str], filled: str, empty: str) -> list[Line2D]:
     looks: list[tuple[str, dict[str, Any]]] = []
     if len(kinds) > 1:
         looks = [

@@ -174,8 +174,8 @@ def learnt_alignment(
     folds: int = N_FOLDS,
     seed: int = 0,
 ) -> LearntAlignment:
-    """How much nearer to people a panel's scores are, on prompts that were not learnt from, once
-    they are aligned by people's ratings of others.
+    """Return how much nearer to people a panel's scores are, on prompts that were not learnt from,
+    once they are aligned by people's ratings of others.
 
     How to read it: a `difference` of `rmse` below 0 whose `p_adjusted` is below 0.05 is a gain to
     be expected on further prompts with these judges and people. The difference is of rules that

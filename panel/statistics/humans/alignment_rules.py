@@ -96,13 +96,14 @@ Learner = Callable[[Sequence[int]], AlignmentRule | None]
 
 
 def complete_items(ratings: Array) -> Mask:
-    """Which items every judge rated `(items,)`: on others judges' errors cannot be compared."""
+    """Return which items every judge rated `(items,)`: on others judges' errors cannot be
+    compared."""
     complete: Mask = np.asarray(~np.isnan(ratings).any(axis=1))
     return complete
 
 
 def learner(method: AlignmentMethod, items: RatedItems) -> Learner:
-    """What learns a rule of a method from some of the folds of these items.
+    """Return what learns a rule of a method from some of the folds of these items.
 
     Raises:
         ValueError: there is no such method.
@@ -112,8 +113,8 @@ def learner(method: AlignmentMethod, items: RatedItems) -> Learner:
 
 
 def compares_judges(method: AlignmentMethod) -> bool:
-    """Whether a method weighs judges against each other: it then needs two of them, learns from
-    complete items alone, and what it learns are weights."""
+    """Return whether a method weighs judges against each other: it then needs two of them, learns
+    from complete items alone, and what it learns are weights."""
     return method != "isotonic"
 
 

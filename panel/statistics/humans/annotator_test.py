@@ -245,7 +245,8 @@ def _advantages(judge: Array, humans: Array, score: AlignmentScore) -> tuple[Arr
 
 
 def _distance(one: Array, others: Array, score: AlignmentScore) -> Array:
-    """How far a rating is from those of the others who rated the item: 1 − accuracy, or RMSE."""
+    """Return how far a rating is from those of the others who rated the item: 1 − accuracy, or
+    RMSE."""
     away = (one[:, None] - others) ** 2
     if score == "accuracy":
         away = np.where(np.isnan(away), np.nan, away > 0)
@@ -281,7 +282,7 @@ class _ClusteredMean:
         return float(scipy.special.stdtr(self.n_clusters - 1, away / self.error))
 
     def items_needed(self, bound: float, level: float) -> int | None:
-        """How many items show the mean to be below `bound`, one-sided at `level`."""
+        """Return how many items show the mean to be below `bound`, one-sided at `level`."""
         if self.mean >= bound:
             return None
         spread = self.error * math.sqrt(self.n_clusters)

@@ -101,7 +101,8 @@ class Calibration:
 
     @property
     def complete(self) -> bool:
-        """Whether people rated everything that the panel scored: there is nothing to correct."""
+        """Return whether people rated everything that the panel scored: there is nothing to
+        correct."""
         return all(one.found.n_human == one.found.n_items for one in self.systems)
 
     to_frame = FrameMethod(system_columns)

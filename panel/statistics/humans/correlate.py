@@ -105,7 +105,7 @@ class ComparisonBlock:
 
     @property
     def target(self) -> Array:
-        """What a panel is compared with `(items,)`: people's mean score or rank."""
+        """Return what a panel is compared with `(items,)`: people's mean score or rank."""
         return row_means(self.compared)
 
     def of_both(self, found: Statistic) -> Statistic:
@@ -188,8 +188,8 @@ def correlation_differences(
     by: Literal["dimension"] | Strata,
     options: AnalysisOptions = DEFAULT_OPTIONS,
 ) -> list[Row]:
-    """Whether the panel goes with people more in one stratum, or on one dimension, than on the
-    others: rows of all judges together, of strata also on the composite; see
+    """Return whether the panel goes with people more in one stratum, or on one dimension, than on
+    the others: rows of all judges together, of strata also on the composite; see
     `persona_panel.statistics.breakdown.stratum_rows`.
 
     Raises:
@@ -313,7 +313,8 @@ def _blocks(
 
 
 def _shared(panel: Ratings, humans: Ratings) -> tuple[_SharedRatings, _SharedRatings, list[str]]:
-    """What both sides rated, the panel's and people's ratings of it, and on which dimensions.
+    """Return what both sides rated, the panel's and people's ratings of it, and on which
+    dimensions.
 
     Raises:
         ValueError: as `correlate`.
@@ -340,9 +341,9 @@ def _compared(humans: Array, prompts: list[Hashable] | None, options: AnalysisOp
 
 
 def _on_other_scales(panel: Ratings, humans: Ratings, dimension: str) -> bool:
-    """Whether a dimension's scores are known to be on different scales: those of one side lie
-    outside the scale of the other or, where neither's scale is known, only one side's are shares
-    between 0 and 1."""
+    """Return whether a dimension's scores are known to be on different scales: those of one side
+    lie outside the scale of the other or, where neither's scale is known, only one side's are
+    shares between 0 and 1."""
     sides = panel, humans
     scores = [side.scores[:, :, side.dimensions.index(dimension)] for side in sides]
     if dimension in panel.categories or any(np.isnan(one).all() for one in scores):

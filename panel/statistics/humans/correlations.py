@@ -46,7 +46,7 @@ def correlations(x: Array, y: Array, kind: CorrelationKind) -> Array:
 
 
 def _n_values(x: Array) -> Array:
-    """How many values each column has, gaps aside."""
+    """Return how many values each column has, gaps aside."""
     rises = (np.diff(np.sort(x, axis=0), axis=0) > 0).sum(axis=0)
     values: Array = (rises + ~np.isnan(x).all(axis=0)).astype(np.float64)
     return values
@@ -115,8 +115,8 @@ def _pairs_within(sizes: IntArray) -> int:
 
 
 def _inversions(codes: IntArray, n_values: int) -> int:
-    """How many pairs have the larger of their values 0, 1, … first: inside blocks of items all
-    pairs, and of an item and the blocks before it by how often these have each value."""
+    """Return how many pairs have the larger of their values 0, 1, … first: inside blocks of items
+    all pairs, and of an item and the blocks before it by how often these have each value."""
     if len(codes) < 2:
         return 0
     n_blocks = -(-len(codes) // BLOCK)

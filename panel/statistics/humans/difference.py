@@ -151,7 +151,7 @@ def _checked(judges: ArrayLike, humans: ArrayLike) -> tuple[Array, Array]:
 
 
 def _comparisons(judges: Array, humans: Array) -> tuple[_Columns, _Columns, _Columns]:
-    """What is compared: panel and human, judge and human, panel and judge."""
+    """Return what is compared: panel and human, judge and human, panel and judge."""
     others, mean = mean_of_others(humans), row_means(judges)[:, None]
     each = judges[:, ~np.isnan(judges).all(axis=0)]
     several = each if each.shape[1] > 1 else each[:, :0]

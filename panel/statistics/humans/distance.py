@@ -35,7 +35,7 @@ class DistanceParts:
 
 
 def distance_parts(first: ArrayLike, second: ArrayLike) -> DistanceParts | None:
-    """What the distance between scores of the same items comes of.
+    """Return what the distance between scores of the same items comes of.
 
     Args:
         first, second: `(items,)`, NaN where missing.

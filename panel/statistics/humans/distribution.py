@@ -24,7 +24,7 @@ class Distributions:
 
 
 def score_distributions(*groups: ArrayLike) -> Distributions:
-    """How often each group of raters gives each score.
+    """Return how often each group of raters gives each score.
 
     How to read it: each row of `shares` adds up to 1; rows that are alike mean that the groups
     use the scale alike, whatever they rate high or low.

@@ -87,7 +87,7 @@ def gain_within_prompts(
 
 
 def all_alike(ratings: Array) -> bool:
-    """Whether several raters gave the same ratings to whatever two of them rated.
+    """Return whether several raters gave the same ratings to whatever two of them rated.
 
     Replicates that do are one judgment, counted several times.
 

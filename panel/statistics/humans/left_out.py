@@ -10,7 +10,7 @@ _NAMED = re.compile(rf"(?P<who>{_WHO}): .*?(?=; {_WHO}: |\Z)", re.DOTALL)
 
 
 def left_out(names: Sequence[str], of: int, what: str) -> str:
-    """How many of all people were left out, by what, and their names.
+    """Return how many of all people were left out, by what, and their names.
 
     >>> left_out(["ada", "bo"], 1200, "fewer than 5 prompts")
     '2 of 1,200 people left out with fewer than 5 prompts: ada, bo'

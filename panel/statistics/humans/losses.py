@@ -156,7 +156,7 @@ _UNCLEAR = np.array([0.5, 0.0, 0.0, 0.5, 0.0, 0.0])
 
 
 def _terms(ratings: Array) -> Array:
-    """What is compared `(items, 6)`: overall, strength × centrality, correctness, clarity,
+    """Return what is compared `(items, 6)`: overall, strength × centrality, correctness, clarity,
     single issue, dead weight."""
     column = dict(zip(CUSTOM_DIMENSIONS, ratings.T, strict=True))
     product = column["strength"] * column["centrality"]

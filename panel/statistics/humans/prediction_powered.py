@@ -77,8 +77,8 @@ class CorrectedMean:
 
     @property
     def width_ratio(self) -> float:
-        """How wide the corrected interval is, of the width of people's own, both as if no end of
-        the scale cut them, unless both do; NaN without either."""
+        """Return how wide the corrected interval is, of the width of people's own, both as if no
+        end of the scale cut them, unless both do; NaN without either."""
         corrected, human = self.corrected, self.human_only
         if not corrected.has_interval or not human.has_interval:
             return nan
@@ -314,7 +314,7 @@ def _variance(left_out: Array) -> float:
 def _to_halve(
     found: _Reached, n: int, n_human: int, n_prompts: int, confidence: float
 ) -> int | None:
-    """How many items people have to rate for half of the interval, among those of the panel.
+    """Return how many items people have to rate for half of the interval, among those of the panel.
 
     Of n of N prompts the variance is a/n + b/N: b/N remains if people rate everything. By the
     jackknife it is b (N − n)/N² from prompts that people did not rate, and the rest from others.

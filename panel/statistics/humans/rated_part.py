@@ -100,7 +100,7 @@ class RatedPart:
 
     @property
     def few_exceptions(self) -> bool:
-        """Whether fewer than `LEAST_OFF` rated prompts lie off one straight line."""
+        """Return whether fewer than `LEAST_OFF` rated prompts lie off one straight line."""
         y, f = self.human[self.rated], self.panel[self.rated]
         # One of any `LEAST_OFF` prompts lies on such a line: those through each of them are tried.
         # Vertical ones are none: the same score of the panel with other ratings is a residual.

@@ -75,7 +75,7 @@ def inclusion_probabilities(sizes: ArrayLike, n: int) -> Array:
 
 
 def systematic_sample(probabilities: ArrayLike, start: float) -> Mask:
-    """Which items are drawn, in their order, from a start that is uniform in [0, 1).
+    """Return which items are drawn, in their order, from a start that is uniform in [0, 1).
 
     How to read it: over all starts an item is drawn with its probability, and as many are drawn as
     the probabilities add up to.
@@ -190,7 +190,7 @@ def _items_beside(prompts: Sequence[str]) -> Array:
 
 
 def _shares(sizes: list[int], n: int) -> list[int]:
-    """How many of each stratum: equally many, as far as it has so many."""
+    """Return how many of each stratum: equally many, as far as it has so many."""
     shares = [0] * len(sizes)
     left = min(n, sum(sizes))
     while left:

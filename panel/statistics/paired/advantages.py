@@ -43,8 +43,8 @@ def compared_advantages(
     epsilon: float | None = None,
     same_scale: bool = True,
 ) -> ComparedAdvantages:
-    """Whether one of two panels is more often than the other at least as near to people as a person
-    is, over the items that both panels rated; see `annotator_test`.
+    """Return whether one of two panels is more often than the other at least as near to people as a
+    person is, over the items that both panels rated; see `annotator_test`.
 
     How to read it: a difference of ρ above 0 whose interval leaves 0 out says that b takes a
     person's place better than a, with these people as they are. ω counts decisions of tests: it may
@@ -93,6 +93,6 @@ def compared_advantages(
 
 
 def _worth(prompts: Labels, judged: Mask) -> float:
-    """How many prompts of equal size those of the judged items are worth."""
+    """Return how many prompts of equal size those of the judged items are worth."""
     sizes = np.bincount(encode_labels(prompts, len(judged))[1][judged])
     return float(sizes.sum() ** 2 / max(np.sum(sizes**2), 1))

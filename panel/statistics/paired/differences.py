@@ -52,7 +52,7 @@ class PairedTerms:
     influence: Array
 
     def of(self, kept: Mask) -> PairedTerms:
-        """Those of these pairs `(pairs,)` alone."""
+        """Return those of these pairs `(pairs,)` alone."""
         return PairedTerms(self.a[kept], self.b[kept], self.difference[kept], self.influence[kept])
 
 

@@ -192,7 +192,8 @@ def scores_alike(a: ArrayLike, b: ArrayLike, prompts: Labels) -> PairedFigure:
 
 
 def best_of_prompts(a: ArrayLike, b: ArrayLike, prompts: Labels) -> BestOfPrompts:
-    """Whether two panels rate the same response to a prompt highest. Args as for `order_alike`.
+    """Return whether two panels rate the same response to a prompt highest. Args as for
+    `order_alike`.
 
     >>> best_of_prompts([1, 2, 5, 6], [2, 1, 5, 7], "aabb")
     BestOfPrompts(same=1, shared=0, flipped=1)
@@ -213,7 +214,7 @@ def best_of_prompts(a: ArrayLike, b: ArrayLike, prompts: Labels) -> BestOfPrompt
 def nearer_to_people(
     a: ArrayLike, b: ArrayLike, people: ArrayLike, prompts: Labels, *, same_scale: bool = True
 ) -> NearerToPeople:
-    """Which of two panels goes more with people's mean rating, over the items of all three.
+    """Return which of two panels goes more with people's mean rating, over the items of all three.
 
     Two questions: who orders responses more as people do (τ_b, within prompts where a prompt has
     two responses, else over all), and whose scores are nearer to people's (mean distance). Both
@@ -306,7 +307,7 @@ def _statistics(
 
 
 def _several(missing: Mask, prompts: Labels) -> bool:
-    """Whether a prompt has two items that are there."""
+    """Return whether a prompt has two items that are there."""
     names, codes = encode_labels(prompts, len(missing))
     return bool((np.bincount(codes[~missing], minlength=len(names)) > 1).any())
 

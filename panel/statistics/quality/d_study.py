@@ -66,7 +66,7 @@ class DStudy:
 
 
 def d_study(components: VarianceComponents, measured: str, levels: Levels) -> DStudy:
-    """What a design with so many conditions of each facet gives.
+    """Return what a design with so many conditions of each facet gives.
 
     How to read it: twice the personas on the same models divides what personas bring by two, and
     leaves what models bring as it is. Where one model was used, its effects are part of the
@@ -108,8 +108,8 @@ def d_study(components: VarianceComponents, measured: str, levels: Levels) -> DS
 
 
 def error_shares(components: VarianceComponents, measured: str, levels: Levels) -> dict[str, float]:
-    """Which share of the absolute error variance of a design each component brings, largest first;
-    empty where there is no error. Args and errors as for `d_study`.
+    """Return which share of the absolute error variance of a design each component brings, largest
+    first; empty where there is no error. Args and errors as for `d_study`.
 
     >>> variances = {"item": 1.0, "rater": 0.2, "residual": 0.6}
     >>> found = VarianceComponents(variances, {}, 0, {"item": 9, "rater": 5})
@@ -170,8 +170,8 @@ def expected_width(
     difference: bool = False,
     confidence: float = 0.95,
 ) -> float:
-    """How wide, from end to end, the interval over prompts and judges of a mean can be expected to
-    be: the leaderboard's, `sampled_mean` with judges as a sample.
+    """Return how wide, from end to end, the interval over prompts and judges of a mean can be
+    expected to be: the leaderboard's, `sampled_mean` with judges as a sample.
 
     It is wider than the standard error says: that of few conditions has Student's t with few
     degrees of freedom, and each sample's variance includes its interactions with the others.
@@ -303,7 +303,7 @@ class _Term:
     relative: bool
 
     def over(self, sizes: Mapping[str, Array]) -> Array:
-        """What it brings to the variance of a mean, for each design."""
+        """Return what it brings to the variance of a mean, for each design."""
         n = np.prod([sizes[facet] for facet in self.facets if facet in sizes], axis=0)
         result: Array = self.variance / (n * np.ones(_n_designs(sizes)))
         return result

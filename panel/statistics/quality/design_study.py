@@ -93,8 +93,8 @@ class StudiedScores:
 
     @property
     def scores_a_row(self) -> int:
-        """How many scores a row has: the harmonic mean over rows that have any, rounded, as the
-        error of a mean goes with one over their number."""
+        """Return how many scores a row has: the harmonic mean over rows that have any, rounded, as
+        the error of a mean goes with one over their number."""
         counts = np.sum(~np.isnan(self.scores), axis=1)
         return round(1 / float(np.mean(1 / counts[counts > 0])))
 
@@ -183,7 +183,7 @@ class DesignStudy:
         return _result(self.components, SYSTEM, levels, self.span, self.raters_each)
 
     def _choices(self, fewest_prompts: int, *, present_judges: bool) -> dict[str, Sequence[int]]:
-        """Which numbers of conditions a cheapest design may have."""
+        """Return which numbers of conditions a cheapest design may have."""
         if self.measured != SYSTEM or not self.designs:
             raise ValueError("the interval of a system's mean takes a defined study of systems")
         present = self.designs[0].figures.levels
@@ -347,7 +347,7 @@ def crossed_factors(
 
 
 def present_levels(components: VarianceComponents, measured: str) -> dict[str, int]:
-    """How many conditions the design of a G-study has of each facet."""
+    """Return how many conditions the design of a G-study has of each facet."""
     levels = {name: n for name, n in components.levels.items() if name != measured}
     if _repeated(components):
         levels[REPLICATE] = round(components.replicates)
@@ -365,7 +365,7 @@ def designs_around(components: VarianceComponents, measured: str, present: Level
 
 
 def _repeated(components: VarianceComponents) -> bool:
-    """Whether replicates tell the highest interaction from error."""
+    """Return whether replicates tell the highest interaction from error."""
     return BETWEEN.join(name for name, n in components.levels.items() if n > 1) not in (
         components.unidentified
     )
@@ -391,7 +391,7 @@ def _result(
 
 
 def _prompts(present: int) -> list[int]:
-    """Which numbers of prompts a design may have: every one up to 100, then by steps of a
+    """Return which numbers of prompts a design may have: every one up to 100, then by steps of a
     twentieth, and the present one."""
     further = np.geomspace(100, _MOST_PROMPTS, 96).round().astype(int)
     return sorted({*range(2, 101), *further.tolist(), present})

@@ -84,7 +84,7 @@ def spearman_brown(reliability: float, times: ArrayLike) -> Array:
 def effective_judges(
     ratings: ArrayLike, reference: ArrayLike | None = None, *, reliability: float | None = None
 ) -> Statistic:
-    """How many independent judges the panel's mean is worth.
+    """Return how many independent judges the panel's mean is worth.
 
     How to read it: 1, further judges only repeat the first; k, the judges' scores are unrelated.
     The mean of 30 judges with an effective number of 1.5 is hardly less noisy than one judge.
@@ -205,7 +205,7 @@ def resampled_set_correlation(
 
 
 def kish_number(n_judges: int, correlation: ArrayLike) -> Array:
-    """How many independent judges so many judges count as whose scores correlate so.
+    """Return how many independent judges so many judges count as whose scores correlate so.
 
     How to read it: n / (1 + (n − 1) r̄): n where r̄ is 0, 1 where it is 1; of an r̄ below 0 it is
     more than n.

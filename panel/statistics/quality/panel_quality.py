@@ -59,14 +59,14 @@ class PanelBlock:
 
     @property
     def interchangeable(self) -> bool:
-        """Whether any further judge is one more of the same kind: judges differ by one factor,
-        and none is a replicate of another."""
+        """Return whether any further judge is one more of the same kind: judges differ by one
+        factor, and none is a replicate of another."""
         several = [set(labels) for labels in self.judge_factors.values() if len(set(labels)) > 1]
         return len(several) == 1 and len(several[0]) == len(self.judges)
 
     @property
     def sparse(self) -> bool:
-        """Whether a judge rated too few of the items to stand for the others."""
+        """Return whether a judge rated too few of the items to stand for the others."""
         rated = np.mean(~np.isnan(self.ratings), axis=0)
         return bool((rated < MIN_SHARE_RATED).any())
 
@@ -95,7 +95,7 @@ def panel_quality(
     on_step: OnStep | None = None,
     only: Collection[str] | None = None,
 ) -> list[Row]:
-    """How good each group of raters, and all where there are several, are as a panel.
+    """Return how good each group of raters, and all where there are several, are as a panel.
 
     On each dimension that is rated by numbers: `reliability` of the mean of 1, 2, 4, … and
     twice as many judges as there are (Spearman-Brown, from ICC(2,1)), or, where judges are

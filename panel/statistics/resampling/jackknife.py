@@ -320,8 +320,8 @@ def standard_errors(
 
 
 def reach_of(errors: Sequence[tuple[float, float]], confidence: float) -> float:
-    """How far an interval reaches to either side: the farthest of these standard errors, as one
-    over prompts and judges may have so many more degrees of freedom than one over prompts that
+    """Return how far an interval reaches to either side: the farthest of these standard errors, as
+    one over prompts and judges may have so many more degrees of freedom than one over prompts that
     it would be narrower."""
     return max(error * critical_t(df, confidence) for error, df in errors)
 
@@ -347,8 +347,8 @@ def _variance(left_out: Array) -> float:
 
 
 def _shares_of_a_mean(value: float, left_out: Array, alone: Array) -> Array:
-    """What share of a mean each cluster has, from the mean without each and of it alone: the whole
-    is h times what a cluster has and 1 − h times what the others have."""
+    """Return what share of a mean each cluster has, from the mean without each and of it alone: the
+    whole is h times what a cluster has and 1 − h times what the others have."""
     apart = alone - left_out
     # Of those that are like the others nothing depends on the share: they have what is left.
     told = np.abs(apart) > _SAME * max(1.0, abs(value))

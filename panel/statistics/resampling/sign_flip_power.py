@@ -51,11 +51,11 @@ def smallest_effect(n: int, level: float) -> float:
         return by_t
     noise = np.random.default_rng(0).normal(size=(_DRAWS, n))
     low, high = 0.9 * by_t, 1.1 * by_t
-    while _power(noise + high, level) < POWER:
+    while _flip_power(noise + high, level) < POWER:
         low, high = high, 1.5 * high
     for _ in range(_STEPS):
         middle = (low + high) / 2
-        low, high = (middle, high) if _power(noise + middle, level) < POWER else (low, middle)
+        low, high = (middle, high) if _flip_power(noise + middle, level) < POWER else (low, middle)
     return high
 
 
@@ -70,7 +70,7 @@ def items_needed(level: float) -> int:
     return 2 + math.floor(math.log2(1 / level))
 
 
-def _power(differences: Array, level: float) -> float:
+def _flip_power(differences: Array, level: float) -> float:
     """The share of samples `(samples, n)` with a mean above 0 and a p-value below `level`."""
     above = differences[differences.sum(axis=1) > 0]
     if differences.shape[1] <= _EXACT:

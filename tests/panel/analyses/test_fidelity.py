@@ -142,6 +142,11 @@ def test_other_formats_have_the_same_table(files: Path, name: str) -> None:
         ("fidelity[left - right] == caricature", 0, "is met: caricature."),
         ('fidelity[left-right, "side = near"] != reversed', 0, "is met: caricature."),
         (
+            "fidelity[women-men] == as people",
+            3,
+            "is not met: not measurable (no persona stands for one of its groups).",
+        ),
+        (
             "fidelity_ratio[left-right] > 1",
             0,
             "is met: 2.97 (95 % interval over items and raters 2.",

@@ -151,7 +151,8 @@ def test_a_long_page_goes_on_in_further_rows(tmp_path: Path) -> None:
     with closing(DiskReplyStore(tmp_path)) as second:
         for key, reply in replies.items():
             assert second.get("page", key) == replace(reply, cached=True)
-        second.forget("page", [bytes([0]) * 32, bytes([49]) * 32])
+        for key in (bytes([0]) * 32, bytes([49]) * 32):
+            second.forget("page", key, replies[key])
         assert [is_kept(second, "page", key) for key in replies] == [False, *[True] * 48, False]
 
 
@@ -186,7 +187,9 @@ def test_what_is_forgotten_is_gone_for_good(tmp_path: Path) -> None:
     with closing(DiskReplyStore(tmp_path)) as first:
         first.put("page", BAD, REPLY)
         first.put("page", GOOD, REPLY)
-        first.forget("page", [BAD, KEY])
+        first.forget("page", BAD, REPLY)
+        first.forget("page", KEY, REPLY)
+        first.forget("page", KEY, ModelResponse("\ud800"))
         assert first.get("page", BAD) is None
     with closing(DiskReplyStore(tmp_path)) as second:
         assert second.get("page", BAD) is None
@@ -237,7 +240,7 @@ def test_a_reply_is_served_at_every_stage(
         monkeypatch.setattr(cache, "_write", slow)
         cache.put("page", GOOD, REPLY)
         cache.put("page", BAD, REPLY)
-        cache.forget("page", [BAD])
+        cache.forget("page", BAD, REPLY)
         if stage != "waiting":
             assert begun.wait(10)
         if stage == "written":
@@ -394,7 +397,7 @@ def test_what_another_process_left_is_taken_over(tmp_path: Path) -> None:
     with closing(DiskReplyStore(theirs)) as cache:
         cache.put("page", GOOD, REPLY)
         cache.put("page", BAD, REPLY)
-        cache.forget("page", [BAD])
+        cache.forget("page", BAD, REPLY)
         left = journals_in(theirs)[0].read_bytes()
     mine.mkdir()
     for _ in range(2):
@@ -425,7 +428,7 @@ def test_what_was_dropped_once_may_come_again(tmp_path: Path) -> None:
     source = (
         "cache = DiskReplyStore(Path(sys.argv[1]))\n"
         "cache.put('page', bytes(32), ModelResponse('no result'))\n"
-        "cache.forget('page', [bytes(32)])\n"
+        "cache.forget('page', bytes(32), ModelResponse('no result'))\n"
         "print('kept', flush=True)\n"
         "sys.stdin.read()\n"
     )

@@ -309,10 +309,24 @@ async def test_a_replicate_is_a_call_of_its_own(tmp_path: Path) -> None:
 async def test_what_is_forgotten_is_asked_again(tmp_path: Path) -> None:
     """A reply that led to no result is paid for anew."""
     async with caller_at(in_turn(ok("what?"), ok("7")), tmp_path) as at:
-        await at.ask(ASK)
-        at.caller.forget([ASK], PAGE)
+        reply = await at.ask(ASK)
+        at.caller.forget([(ASK, reply)], PAGE)
         again = await at.ask(ASK)
     assert (again.text, again.cached) == ("7", False)
+
+
+async def test_what_came_in_place_of_what_is_forgotten_is_not_asked_again(tmp_path: Path) -> None:
+    """Two judges were served one reply that led to no result: the second to say so leaves the
+    reply alone that the first has got since."""
+    async with caller_at(in_turn(ok("what?"), ok("7")), tmp_path) as at:
+        reply = await at.ask(ASK)
+        served = await at.ask(ASK)
+        assert served.cached
+        at.caller.forget([(ASK, reply)], PAGE)
+        await at.ask(ASK)
+        at.caller.forget([(ASK, served)], PAGE)
+        again = await at.ask(ASK)
+    assert (again.text, again.cached) == ("7", True)
 
 
 async def test_a_lost_call_is_not_kept(tmp_path: Path) -> None:

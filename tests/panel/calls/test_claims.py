@@ -15,13 +15,14 @@ from pathlib import Path
 import pytest
 
 from persona_panel.calls.claims import place_of
-from persona_panel.calls.journaled_store import encoded
+from persona_panel.calls.stored_replies import encoded
 from persona_panel.calls.stores.disk import DiskReplyStore
 from persona_panel.rubrics import ModelResponse
 
 PAGE, KEY = "a" * 64, b"k" * 32
 REPLY = ModelResponse("7")
 KEPT = replace(REPLY, cached=True)
+UNSCORED = ModelResponse("well", latency_s=0.5)
 
 ASKING = """
 import asyncio, sys
@@ -104,9 +105,69 @@ async def test_what_another_has_dropped_is_asked_for(tmp_path: Path) -> None:
         one.put(PAGE, KEY, REPLY)
         async with two.claimed(PAGE, KEY) as kept:
             assert kept == KEPT
-        one.forget(PAGE, [KEY])
+        one.forget(PAGE, KEY, REPLY)
         async with two.claimed(PAGE, KEY) as kept:
             assert kept is None
+
+
+@pytest.mark.parametrize("first_closed", ["one", "two"])
+@pytest.mark.parametrize("batch_s", [0.0, 60.0])
+async def test_a_late_drop_leaves_what_came_in_its_place(
+    batch_s: float, first_closed: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two were served an answer that is no result; the first has dropped it and put a better one
+    when the second drops it: the better one is served, to all and for good, whichever of their
+    changes reaches the database first."""
+    monkeypatch.setattr(DiskReplyStore, "batch_s", batch_s)
+    with closing(DiskReplyStore(tmp_path)) as third:
+        one, two = DiskReplyStore(tmp_path), DiskReplyStore(tmp_path)
+        one.put(PAGE, KEY, UNSCORED)
+        async with two.claimed(PAGE, KEY) as served:
+            assert served is not None
+        one.forget(PAGE, KEY, UNSCORED)
+        async with one.claimed(PAGE, KEY) as kept:
+            assert kept is None
+            one.put(PAGE, KEY, REPLY)
+        two.forget(PAGE, KEY, served)
+        async with two.claimed(PAGE, KEY) as kept:
+            assert kept == KEPT
+        for store in (one, two) if first_closed == "one" else (two, one):
+            store.close()
+        async with third.claimed(PAGE, KEY) as kept:
+            assert kept == KEPT
+    with closing(DiskReplyStore(tmp_path)) as last:
+        assert last.get(PAGE, KEY) == KEPT
+
+
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+async def test_the_drop_of_who_put_it_comes_late(
+    order: tuple[int, int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The process that put an answer drops it after another has dropped and replaced it; its
+    journal is read before or after the other's."""
+    monkeypatch.setattr(DiskReplyStore, "batch_s", 60.0)
+    stores = DiskReplyStore(tmp_path), DiskReplyStore(tmp_path)
+    one, two = (stores[n] for n in order)
+    # Journals are read in the order in which they were begun.
+    for store in stores:
+        store.put("b" * 64, KEY, REPLY)
+    one.put(PAGE, KEY, UNSCORED)
+    async with two.claimed(PAGE, KEY) as served:
+        assert served is not None
+    two.forget(PAGE, KEY, served)
+    async with two.claimed(PAGE, KEY) as kept:
+        assert kept is None
+        two.put(PAGE, KEY, REPLY)
+    with closing(DiskReplyStore(tmp_path)) as third:
+        one.forget(PAGE, KEY, UNSCORED)
+        async with third.claimed(PAGE, KEY) as kept:
+            assert kept == KEPT
+        two.close()
+        one.close()
+        async with third.claimed(PAGE, KEY) as kept:
+            assert kept == KEPT
+    with closing(DiskReplyStore(tmp_path)) as last:
+        assert last.get(PAGE, KEY) == KEPT
 
 
 async def test_a_reply_under_another_requests_key_is_asked_for(tmp_path: Path) -> None:

@@ -302,7 +302,7 @@ def test_a_dry_run_says_what_batches_would_cost(texts: str, server: ScriptedServ
     model), and that by batches (half of all), which is the lowest."""
     code, out, err = scored(texts, server, "--dry-run", "--batch", "--json")
     assert code == 0
-    (row,) = json.loads(out)
+    (row,) = json.loads(out)["tables"]["models"]
     live = (row["input_tokens"] * 0.15 + row["output_tokens"] * 0.6) / 1e6
     least = (row["input_tokens"] * 0.075 + row["output_tokens"] * 0.6) / 1e6
     assert f"By calls: about ${live:,.4f}, or no less than ${least:,.4f}" in err

@@ -40,8 +40,8 @@ def others(tmp_path: Path) -> str:
     (folder / "others_count.py").write_text(
         "def render_run(run, labels, to):\n"
         "    print(f'{len(run.items)} responses, {len(labels)} labels', file=to)\n"
-        "def render_cost_estimates(estimates, to):\n"
-        "    print(f'{len(estimates)} models', file=to)\n"
+        "def render(result, to, *, full):\n"
+        "    print(f'{len(result.tables[0].rows)} models', file=to)\n"
     )
     return os.pathsep.join([str(folder), *filter(None, [os.environ.get("PYTHONPATH")])])
 
@@ -63,14 +63,14 @@ HOSTILE = "al\x1b[31mder\u202egnp\n"
 KEY = "sk-9fTq2LmXw7Rz4KdV"
 
 
-@pytest.mark.parametrize("kind", ["render_run", "render_cost_estimates", "render"])
+@pytest.mark.parametrize("kind", ["render_run", "render"])
 def test_what_a_format_of_others_prints_is_made_visible(
     command: Command, tmp_path: Path, kind: str
 ) -> None:
     """A key, an escape sequence and a bidirectional control that a format of another distribution
     prints as they come, a key in two parts, arrive masked and escaped."""
     source = (
-        f"def {kind}(*given, **named):\n"
+        f"def {kind}(*given, **options):\n"
         f"    print('name', {HOSTILE!r}, file=given[-1])\n"
         f"    given[-1].write('key ' + {KEY[:9]!r})\n"
         f"    given[-1].write({KEY[9:]!r})\n"
@@ -84,7 +84,6 @@ def test_what_a_format_of_others_prints_is_made_visible(
     score = ("score", tmp_path / "batch.jsonl", *PANEL)
     arguments = {
         "render_run": score,
-        "render_cost_estimates": (*score, "--dry-run"),
         "render": ("agree", ratings),
     }[kind]
     with serving() as server:

@@ -39,7 +39,7 @@ def test_novice_guidelines_one_dimension_at_a_time(command: Command, tmp_path: P
         dry = command(*score, "--dry-run", "--json", **env)
         done = command(*score, "--out", "run", **env)
         assert done.returncode == 0, done.stderr
-        assert len(asked) == 30 == json.loads(dry.stdout)[0]["calls"]
+        assert len(asked) == 30 == json.loads(dry.stdout)["tables"]["models"][0]["calls"]
         other = command(
             "score", "in.jsonl", "--rubric", "argument-quality:expert", *arguments, "--out",
             "run", **env,

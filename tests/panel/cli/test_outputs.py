@@ -54,7 +54,10 @@ def run(*args: str) -> Result:
         (("report", "run", *HUMAN, "--out", "link.csv"), "people.csv"),
         (("report", "run", *HUMAN, "--out", "hard.csv"), "people.csv"),
         (("report", "run", "--out", "run/judgments.jsonl"), "run/judgments.jsonl"),
-        (("compare", "run", "run", "--html", "run/judgments.jsonl"), "run/judgments.jsonl"),
+        (
+            ("compare", "run", "run", "--require", "p > 0", "--junit", "run/judgments.jsonl"),
+            "run/judgments.jsonl",
+        ),
         (("select", "run", "--n", "2", "--out", "run/responses.jsonl"), "run/responses.jsonl"),
         (("select", "people.csv", "--n", "2", "--out", "people.csv"), "people.csv"),
         (

@@ -191,7 +191,8 @@ def test_a_build_that_was_killed_or_lacks_calls_continues(tmp_path: Path) -> Non
     (tmp_path / "spec.yaml").write_text(spec)
     with serving(script) as server:
         estimate = build(server, "--dry-run", "--json")
-        assert sum(one["calls"] for one in json.loads(estimate.stdout)) == 4 + 24
+        models = json.loads(estimate.stdout)["tables"]["models"]
+        assert sum(one["calls"] for one in models) == 4 + 24
         capped = build(server, "--max-calls", "3")
         assert (capped.returncode, len(server.calls)) == (1, 3)
         assert "was not changed" in capped.stderr
@@ -218,7 +219,8 @@ def test_nobody_judges_its_own_prompts_where_others_can(tmp_path: Path) -> None:
             (tmp_path / "spec.yaml").write_text(three + steps)
             told = build(server, "--dry-run", "--json")
             assert told.returncode == 0, told.stderr
-            asked[pairs] = [model["calls"] for model in json.loads(told.stdout)]
+            models = json.loads(told.stdout)["tables"]["models"]
+            asked[pairs] = [model["calls"] for model in models]
         assert not server.calls
     # Each model writes one, judges two and compares one pair.
     assert asked[""] == [4, 4, 4]

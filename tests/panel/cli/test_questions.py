@@ -119,7 +119,7 @@ def test_a_dry_run_says_what_matching_by_a_model_takes(command: Command, tmp_pat
         told = command(*arguments, "--by", "model", "--model", "openai:stub", **at(server))
         refused = command(*arguments, "--by", "chrf", **at(server))
         assert not server.calls
-    assert [one["calls"] for one in json.loads(told.stdout)] == [3]
+    assert [one["calls"] for one in json.loads(told.stdout)["tables"]["models"]] == [3]
     assert refused.returncode == 2
     assert "--dry-run works only with --by model" in refused.stderr
 

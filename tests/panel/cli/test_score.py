@@ -565,5 +565,7 @@ def test_a_column_to_go_by(command: Command, batch: Path, tmp_path: Path) -> Non
         asked = len(server.calls)
         again = command(*arguments, "--by", "axis", "--json", **at(server))
         found = json.loads(again.stdout)["breakdown"]
-        assert (found["by"], found["systems"][0]["stratum"]) == ("axis", "disciplinary")
+        tables = found["tables"]
+        assert tables["counts"] == [{"by": "axis", "n_without": 0}]
+        assert tables["systems"][0]["stratum"] == "disciplinary"
         assert len(server.calls) == asked

@@ -181,4 +181,6 @@ def test_people_read_labels_and_programs_ids(
 def test_json_has_ids(labelled: tuple[Path, Path]) -> None:
     """Of a run whose rubric has labels, too."""
     text = invoked("calibrate", labelled[0], "--human", labelled[1], "--json").stdout
-    assert "evidential_grounding" in {row["dimension"] for row in json.loads(text)["rows"]}
+    assert "evidential_grounding" in {
+        row["dimension"] for row in json.loads(text)["tables"]["rows"]
+    }

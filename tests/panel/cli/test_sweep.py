@@ -378,10 +378,11 @@ def test_a_dry_run_says_what_the_sweep_could_show(command: Command, tmp_path: Pa
         done.stdout.split()
     )
     sds = sorted(float(cell["sd"]) for cell in rows_of(tmp_path / "run" / "deltas.csv"))
-    found = json.loads(dry.stdout)
+    found = json.loads(dry.stdout)["tables"]
     assert [one["judgments"] for one in found["models"]] != []
-    assert found["detectable"]["sd"]["median"] == pytest.approx(sds[12], abs=1e-5)
-    assert found["detectable"]["in_points"]["median"] == pytest.approx(0.93 * sds[12], abs=0.02)
+    [median] = [one for one in found["detectable_in_points"] if one["cell"] == "median"]
+    assert median["sd"] == pytest.approx(sds[12], abs=1e-5)
+    assert median["in_points"] == pytest.approx(0.93 * sds[12], abs=0.02)
     summary = json.loads((tmp_path / "run" / "summary.json").read_text())["sweep"]
     assert summary["detectable"]["prompts"] == 12
     assert summary["asymmetry"]["plain"] is False

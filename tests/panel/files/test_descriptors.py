@@ -181,7 +181,7 @@ def test_a_cache_keeps_and_drops_without_a_free_descriptor(tmp_path: Path) -> No
     cache = DiskReplyStore(tmp_path)
     with at_most(20), none_left():
         cache.put("page", kept, ModelResponse("7"))
-        cache.forget("page", [dropped])
+        cache.forget("page", dropped, ModelResponse("7"))
     cache.close()
     again = DiskReplyStore(tmp_path)
     assert again.get("page", kept) is not None

@@ -284,5 +284,5 @@ def test_the_command_says_what_it_overrides(command: Any, tmp_path: Path) -> Non
         "--dry-run", "--json",
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    assert [one["model"] for one in json.loads(done.stdout)] == ["deep"]
+    assert [one["model"] for one in json.loads(done.stdout)["tables"]["models"]] == ["deep"]
     assert "models (deep), options (seed)" in " ".join(done.stderr.split())

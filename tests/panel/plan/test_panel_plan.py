@@ -148,3 +148,13 @@ def test_a_plan_that_is_put_together_by_hand_is_checked() -> None:
         )
     with pytest.raises(ConfigurationError, match="found 0"):
         PanelPlan(plan.personas, plan.rubric, plan.models, replicates=0)
+
+
+def test_all_that_is_wrong_with_models_is_said_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A model that is named twice is said to be, before its key that is missing; each once."""
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    with pytest.raises(ConfigurationError) as error:
+        Panel(models=["openai:gpt-4o-mini"] * 2, personas=TWO, rubric=PLAIN)
+    twice, key = str(error.value).splitlines()
+    assert twice.startswith("openai:gpt-4o-mini is on the panel twice; leave one out")
+    assert key.startswith("openai:gpt-4o-mini needs a key")

@@ -162,8 +162,15 @@ class Unmarked(MemoryReplyStore):
 
 
 class Unforgetting(MemoryReplyStore):
-    def forget(self, page: str, keys: Any) -> None:
+    def forget(self, page: str, key: bytes, reply: ModelResponse) -> None:
         pass
+
+
+class Hasty(MemoryReplyStore):
+    """One that drops what is under the key, whatever that is by now."""
+
+    def forget(self, page: str, key: bytes, reply: ModelResponse) -> None:
+        self._replies.pop((page, key), None)
 
 
 class OnePage(MemoryReplyStore):
@@ -205,7 +212,7 @@ class Overwriting(MemoryReplyStore):
 
 
 @pytest.mark.parametrize(
-    "kind", [Unmarked, Unforgetting, OnePage, Nameless, Thoughtless, Uncritical, Overwriting]
+    "kind", [Unmarked, Unforgetting, Hasty, OnePage, Nameless, Thoughtless, Uncritical, Overwriting]
 )
 def test_a_store_that_serves_something_else_is_named(kind: type[MemoryReplyStore]) -> None:
     """What was found and expected is said."""

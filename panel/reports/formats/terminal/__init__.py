@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from math import isnan
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
@@ -12,15 +11,11 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from persona_panel.analyses.breakdown.strata import SystemsBy
-    from persona_panel.analyses.comparison.result import RunComparison
-    from persona_panel.experiments.audit.injection import InjectionAudit
     from persona_panel.experiments.generation.report import GeneratedTexts
     from persona_panel.experiments.keypoints.report import KeyPointReport
     from persona_panel.experiments.prompt_sets.building import BuiltPrompts
     from persona_panel.experiments.questions.match_report import MatchReport
-    from persona_panel.experiments.sweep.detectable import DetectableDelta
     from persona_panel.experiments.sweep.result import Sweep
-    from persona_panel.runs.judging.cost_estimate import CostEstimate
     from persona_panel.runs.run import Run
     from persona_panel.statistics import Alignment
 
@@ -42,11 +37,11 @@ def render_run(run: Run, labels: Mapping[str, str], to: TextIO) -> None:
 
 def render_run_by(run: Run, found: SystemsBy, labels: Mapping[str, str], to: TextIO) -> None:
     """As `render_run`, then the systems within strata."""
-    from persona_panel.reports.formats.terminal.systems_by import show_systems_by
-    from persona_panel.results.console import output
+    from persona_panel.analyses.systems_by import systems_by_result
+    from persona_panel.results.formats.terminal import render
 
     render_run(run, labels, to)
-    show_systems_by(found, output(to))
+    render(systems_by_result(found, run), to, full=False)
 
 
 def render_sweep(sweep: Sweep, to: TextIO) -> None:
@@ -75,56 +70,12 @@ def render_prompt_set(built: BuiltPrompts, to: TextIO) -> None:
     show_prompt_set(built, output(to))
 
 
-def render_injection_audit(audit: InjectionAudit, to: TextIO) -> None:
-    """The verdict on the panel, then the uplift by attack, family, channel and judge."""
-    from persona_panel.reports.formats.terminal.injection import show_injection
-    from persona_panel.results.console import output
-
-    console = output(to)
-    show_injection(audit, console)
-    _show_folder(audit.run.folder, console)
-
-
-def render_cost_estimates(estimates: Sequence[CostEstimate], to: TextIO) -> None:
-    """A table of judgments, calls, tokens and dollars by model, and their sums."""
-    from persona_panel.reports.formats.terminal.cost_estimates import show_cost_estimates
-    from persona_panel.results.console import output
-
-    show_cost_estimates(estimates, output(to))
-
-
-def render_sweep_estimate(
-    estimates: Sequence[CostEstimate], detectable: DetectableDelta, to: TextIO
-) -> None:
-    """As `render_cost_estimates`, then the smallest Δ that the sweep could show."""
-    from persona_panel.reports.formats.terminal.cost_estimates import show_cost_estimates
-    from persona_panel.reports.formats.terminal.detectable import show_detectable
-    from persona_panel.results.console import output
-
-    console = output(to)
-    # That nothing can be significant comes before what it would cost.
-    if isnan(detectable.effect):
-        show_detectable(detectable, console)
-    show_cost_estimates(estimates, console)
-    if not isnan(detectable.effect):
-        show_detectable(detectable, console)
-
-
 def render_alignment(found: Alignment, full: bool, to: TextIO) -> None:
     """The conclusion and the change of the error, a line a dimension, or all tables."""
     from persona_panel.reports.formats.terminal.alignment import show_alignment
     from persona_panel.results.console import output
 
     show_alignment(found, output(to), full=full)
-
-
-def render_run_comparison(comparison: RunComparison, to: TextIO) -> None:
-    """For each run compared with the first: what was compared, differences, what changed most and,
-    of panels, how alike they are and which is nearer to people."""
-    from persona_panel.reports.formats.terminal.run_comparison import show_run_comparison
-    from persona_panel.results.console import output
-
-    show_run_comparison(comparison, output(to))
 
 
 def render_matches(report: MatchReport, to: TextIO) -> None:

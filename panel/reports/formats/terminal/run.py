@@ -17,18 +17,17 @@ from persona_panel.analyses.contested import (
     most_contested,
 )
 from persona_panel.analyses.who_differs import who_differs
-from persona_panel.calls.budget import Spending
 from persona_panel.graphs import Verdict
-from persona_panel.models.catalogue import batched_name, cost
+from persona_panel.models.catalogue import batched_name
 from persona_panel.models.embedded_weights import NOTICE
 from persona_panel.reports.formats.terminal.leaderboard import score, show_leaderboard
-from persona_panel.reports.formats.terminal.money import spent as spent_in_words
 from persona_panel.reports.formats.terminal.rows import show_conclusion
 from persona_panel.reports.formats.terminal.strengths import show_strengths
 from persona_panel.results.console import NARROWEST_LABEL, TableRow, legible, show_table
 from persona_panel.rubrics import Usage
 from persona_panel.runs.composite_wording import composite_told
 from persona_panel.runs.run import Run, share_name
+from persona_panel.runs.run_remarks import spending_sentences
 from persona_panel.statistics.core.coverage import Coverage
 from persona_panel.statistics.core.display import NONE, general, number, percent, signed
 from persona_panel.statistics.core.ranking import SystemRank
@@ -192,33 +191,9 @@ def show_counts(run: Run, coverage: Coverage, console: Console) -> None:
 
 
 def show_spending(run: Run, console: Console) -> None:
-    """What the calls cost, and what of that is not as usual: for thinking, estimated, reported
-    oddly, or done by earlier runs."""
-    calls = run.calls
-    usd = [cost(run.prices.get(model), used) for model, used in calls.spent.items()]
-    if (amount := spent_in_words(usd)) is not None:
-        console.print(Text(f"Cost of the calls: {amount}."))
-    spent = sum(calls.spent.values(), Usage())
-    if spent.reasoning:
-        told = f"{spent.reasoning:,} of {spent.output:,} output tokens"
-        console.print(Text(f"{told} were used for thinking, as far as models report it."))
-    if estimated := calls.estimated.calls:
-        tokens = Spending(usage=calls.estimated.usage).tokens
-        console.print(
-            Text(
-                f"The usage of {estimated:,} calls is unknown (no answer in time, or an answer "
-                f"that does not report it): they count as {tokens:,} tokens, the most that they "
-                "may have used.",
-                "yellow",
-            )
-        )
-    for model, odd in sorted(calls.odd.items()):
-        console.print(
-            Text(f"{model} reported an impossible usage, the first time: {legible(odd)}.", "yellow")
-        )
-    if calls.before.calls:
-        told = f"{calls.before.calls:,} calls with {calls.before.tokens:,} tokens"
-        console.print(Text(f"Earlier runs in this folder made {told}; they count toward the caps."))
+    """Print what the calls cost, and what of that is not as usual."""
+    for sentence, is_warning in spending_sentences(run):
+        console.print(Text(legible(sentence), "yellow" if is_warning else ""))
 
 
 def _show_means(

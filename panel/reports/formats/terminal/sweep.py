@@ -12,11 +12,11 @@ from rich.text import Text
 
 from persona_panel.experiments.sweep.asymmetry import SHOWS_RARE, Asymmetry
 from persona_panel.experiments.sweep.deltas import MARKS, Cell, Mean
+from persona_panel.experiments.sweep.detectable import detected
 from persona_panel.experiments.sweep.profiles import Profile, SweepLabels
 from persona_panel.experiments.sweep.result import Sweep, condition_labels
 from persona_panel.graphs.framing import BASELINE
 from persona_panel.models.embedded_weights import NOTICE
-from persona_panel.reports.formats.terminal.detectable import show_detected
 from persona_panel.reports.formats.terminal.rows import show_conclusion
 from persona_panel.reports.formats.terminal.run import show_counts, show_spending
 from persona_panel.results.cells import FigureText
@@ -269,8 +269,8 @@ def _show_large_falls(sweep: Sweep, console: Console) -> None:
 
 
 def _show_limits(sweep: Sweep, console: Console) -> None:
-    if not any(cell.delta.shown for cell in sweep.cells):
-        show_detected(sweep.detectable, console)
+    if not any(cell.delta.shown for cell in sweep.cells) and (said := detected(sweep.detectable)):
+        console.print(Text(said))
     models = {model.id for model in (*sweep.plan.targets, *sweep.plan.rewriters)}
     models |= {judge.model for judge in sweep.run.judges}
     if any(model.startswith("local:smollm2-135m") for model in models):

@@ -101,7 +101,7 @@ def _score(block: ComparisonBlock) -> AlignmentScore:
 
 
 def _note(block: ComparisonBlock, found: AnnotatorTest) -> str:
-    """What ω rests on: epsilon, and who was left out."""
+    """Return what ω rests on: epsilon, and who was left out."""
     n_tested = sum(one.is_tested for one in found.humans)
     n_wins = round(found.winning_rate.value * n_tested) if n_tested else 0
     said = [f"epsilon {block.options.epsilon:g}"]

@@ -265,7 +265,7 @@ def _named(found: Statistic, first: Array, second: Array) -> Statistic:
 
 
 def _without_majority(block: ComparisonBlock) -> str:
-    """How many items are left out, because a side that rated them has no majority."""
+    """Return how many items are left out, because a side that rated them has no majority."""
     told = []
     for side, labels in (("panel", block.judges), ("humans", block.humans)):
         rated = (~np.isnan(labels)).any(axis=1)

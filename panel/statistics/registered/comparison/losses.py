@@ -45,7 +45,7 @@ def _register_loss(name: str, heading: str, order: int, *, weighted: bool) -> No
     order=330,
 )
 def custom(block: ComparisonBlock) -> Iterator[BlockResult]:
-    """Where all its dimensions are there, in [0, 1]."""
+    """Yield the loss where all its dimensions are there, in [0, 1]."""
     if block.prompts is None or not set(CUSTOM_DIMENSIONS) <= set(block.by_dimension):
         return
     ours, theirs = (

@@ -32,7 +32,7 @@ from persona_panel.statistics.quality.panel_quality import PanelBlock, panel_qua
     order=10,
 )
 def of_the_mean(block: PanelBlock) -> Iterator[BlockResult]:
-    """Where judges are interchangeable: other personas on one model, or raters.
+    """Yield the figures where judges are interchangeable: other personas on one model, or raters.
 
     Spearman-Brown rises with ICC(2,1), so the ends of its interval go through it too; of an end
     below 0 it is 0, as no reliability is less. With an ICC(2,1) that is not above 0 nothing can be

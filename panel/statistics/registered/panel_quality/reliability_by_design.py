@@ -36,7 +36,7 @@ from persona_panel.statistics.quality.panel_quality import PanelBlock, panel_qua
     order=11,
 )
 def of_designs(block: PanelBlock) -> Iterator[BlockResult]:
-    """Where judges are crossed; of others `reliability` says it."""
+    """Yield the figures where judges are crossed; of others `reliability` says it."""
     if block.interchangeable:
         return
     rows = {ITEM: np.arange(len(block.ratings))}

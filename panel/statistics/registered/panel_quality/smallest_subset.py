@@ -25,7 +25,7 @@ from persona_panel.statistics.quality.subset import THRESHOLD, smallest_subset
     order=40,
 )
 def that_keeps_the_ranking(block: PanelBlock) -> Iterator[BlockResult]:
-    """How many judges, and by `judge` who they are: the place at which each was chosen."""
+    """Yield how many judges, and by `judge` who they are: the place at which each was chosen."""
     if block.sparse:
         yield BlockResult(block.undefined(Reason.SPARSE))
         return

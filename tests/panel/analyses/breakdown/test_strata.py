@@ -18,6 +18,7 @@ from persona_panel.analyses.breakdown.strata import (
     systems_by,
 )
 from persona_panel.analyses.contested import most_contested
+from persona_panel.analyses.systems_by import systems_by_result
 from persona_panel.analyses.who_differs import who_differs
 from persona_panel.files.documents import as_json
 from persona_panel.graphs import Response
@@ -189,3 +190,33 @@ def test_the_summary_says_who_differs(run: Run) -> None:
     assert [one["id"] for one in told["responses"]] == [one.id for one in found[:10]]
     assert told["responses"][0]["why"]
     assert f"{len(found)} of 12" in told["conclusion"][0]
+
+
+def test_the_result_has_what_was_found(run: Run) -> None:
+    """The conclusion counts what is established and what is left out; strata have their means with
+    the reason of a missing interval, and programs every figure."""
+    found = systems_by(run, "topic")
+    result = systems_by_result(found, run)
+    assert result.conclusion[0].startswith("Differences between systems by topic: ")
+    assert "4 responses without a value left out." in result.conclusion
+    text = " ".join(result.text().split())
+    assert "Systems by topic" in text
+    assert "Composite by topic: above the mean of the others" in text
+    [between] = result["between"].rows
+    assert between["difference"].p == found.between[0].p
+    assert [row["difference"].p for row in result["interactions"].rows] == pytest.approx(
+        [one.p for one in found.interactions], nan_ok=True
+    )
+    assert result["counts"].rows == [{"by": "topic", "n_without": 4}]
+    kinds = systems_by_result(systems_by(run, "author", ["human", "model"] * 6), run).text()
+    assert "human above model" in kinds
+    assert "each text" in kinds
+
+
+def test_people_are_shown_a_part_of_many_strata(run: Run) -> None:
+    """Of twelve lines the strata of the first three, and how many more there are; the table for
+    programs has all."""
+    result = systems_by_result(systems_by(run, "prompt"), run, lines=3)
+    assert len(result["systems"].shown_rows(full=False)) == 4
+    assert len(result["systems"].rows) == 12
+    assert "8 more lines: --json." in result.text()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import io
 import json
 import re
 import shutil
@@ -26,12 +25,11 @@ from persona_panel import (
     RunOutput,
     compare,
 )
-from persona_panel.analyses.comparison.compare import MOST_CHANGED
+from persona_panel.analyses.compare import compare_result
+from persona_panel.analyses.comparison.compared import MOST_CHANGED, compare_runs
 from persona_panel.analyses.comparison.opened_run import open_run
-from persona_panel.analyses.comparison.page.writing import comparison_page
 from persona_panel.analyses.comparison.panel_facts import judges_in_both
-from persona_panel.reports.formats import terminal
-from persona_panel.reports.formats.json import render_run_comparison
+from persona_panel.analyses.comparison.result import RunComparison
 from persona_panel.rubrics import ModelRequest
 from persona_panel.statistics.core.holm import holm, holm_of_two
 from persona_panel.testing import ScriptedModel
@@ -49,6 +47,11 @@ OLD = {"p": "[4,4]", "q": "[5,5]", "r": "[6,6]", "s": "[5,3]"}
 NEW = {"p": "[5,5] new", "q": "[7,7] new", "r": "[9,9] new", "s": "[5,3] new"}
 
 
+def compared(*runs: Any, **options: Any) -> RunComparison:
+    """The runs, compared with the first."""
+    return compare_runs(runs, **options)
+
+
 def refused(*runs: Any, **options: Any) -> str:
     """What `compare` says of runs that it refuses."""
     with pytest.raises(InputError) as error:
@@ -61,7 +64,7 @@ def test_other_texts_of_one_panel_are_paired_by_prompt(tmp_path: Path) -> None:
     at half of the level, as are two dimensions; three wins and a tie; what changed most."""
     old = marked_run(tmp_path / "old", OLD, MODEL, system="elm")
     new = marked_run(tmp_path / "new", NEW, MODEL, system="oak")
-    found = compare(old, new)
+    found = compared(old, new)
     (one,) = found.compared
     assert (one.compared, one.panel, one.notes, one.n_judges) == ("texts", (), (), (2, 2))
     whole, clarity, depth = found.rows
@@ -92,22 +95,22 @@ def test_folders_are_compared_as_their_runs_are(tmp_path: Path) -> None:
         Response(id=f"{p}-elm", prompt=f"About {p}?", prompt_id=p, text=text, system="elm")
         for p, text in NEW.items()
     ]
-    found = compare(tmp_path / "old", str(tmp_path / "new"))
+    found = compared(tmp_path / "old", str(tmp_path / "new"))
     panel = Panel(personas("ann", "bob"), [MODEL], CLARITY_DEPTH)
     digests = panel.score(batch, out=RunOutput(tmp_path / "digests", texts=False))
-    again = compare(tmp_path / "old", digests)
+    again = compared(tmp_path / "old", digests)
     figures = [field.name for field in fields(found.rows[0]) if field.name != "b"]
     for row, other in zip(found.rows, again.rows, strict=True):
         assert [getattr(row, name) for name in figures] == [
             getattr(other, name) for name in figures
         ]
-    assert compare(digests, tmp_path / "new").compared[0].compared == "panels"
+    assert compared(digests, tmp_path / "new").compared[0].compared == "panels"
 
 
 def test_systems_of_the_same_name_are_paired(tmp_path: Path) -> None:
     """Elm's composite rises by 0, 0.5 and 1 and oak's by 3, 2.5 and 2, by 1.5 on each prompt; fir,
-    with the same texts in both, and those in one run only are left out and named. In JSON the
-    composite's row has those of the systems."""
+    with the same texts in both, and those in one run only are left out and named. JSON has the
+    systems in a table of their own."""
     both = {
         name: {"elm": "[4,4]", "oak": "[5,5]", "fir": "[7,7]", "yew": "[9,9]"} for name in "pqr"
     }
@@ -119,20 +122,18 @@ def test_systems_of_the_same_name_are_paired(tmp_path: Path) -> None:
         marked_run(tmp_path / name, texts, MODEL)
         for name, texts in (("old", both), ("new", changed))
     )
-    found = compare(old, new)
+    found = compared(old, new)
     (one,) = found.compared
     assert [(row.system, row.difference) for row in one.systems] == [("elm", 0.5), ("oak", 2.5)]
     assert (found.rows[0].difference, found.rows[0].n_prompts, found.rows[0].n_pairs) == (1.5, 3, 6)
     assert "1 system with the same texts in both runs left out: fir." in one.notes
     assert f"1 system only in {found.runs[0]}: yew." in one.notes
     assert f"1 system only in {found.runs[1]}: ash." in one.notes
-    printed = io.StringIO()
-    render_run_comparison(found, printed)
-    whole, *others = json.loads(printed.getvalue())
-    told = [(row["system"], row["difference"], row["p"]) for row in whole["systems"]]
-    assert told == [(row.system, row.difference, row.p) for row in one.systems]
-    assert len(others) == 2
-    assert not any("systems" in row for row in others)
+    systems = json.loads(compare_result(found).text("json"))["tables"]["systems"]
+    figures = [
+        (row["system"], row["difference"]["value"], row["difference"]["p"]) for row in systems
+    ]
+    assert figures == [(row.system, row.difference, row.p) for row in one.systems]
 
 
 def test_responses_are_paired_by_their_column(tmp_path: Path) -> None:
@@ -144,14 +145,14 @@ def test_responses_are_paired_by_their_column(tmp_path: Path) -> None:
     turned = {"p-elm/1": {"pair": "hard"}, "p-elm/2": {"pair": "easy"}, "q-elm/1": {"pair": "odd"}}
     old = marked_run(tmp_path / "old", first, MODEL, metadata=topics)
     new = marked_run(tmp_path / "new", second, MODEL, metadata=turned)
-    (row, *_), (one,) = (found := compare(old, new)).rows, found.compared
+    (row, *_), (one,) = (found := compared(old, new)).rows, found.compared
     # Easy: 2 and 4; hard: 8 and 9. The pairs of q have other names.
     assert (row.difference, row.n_prompts, row.n_pairs, row.wins) == (1.5, 1, 2, 2)
     assert "Left out, as rated in one of the runs only: 2 pairs." in one.notes
     without = marked_run(
         tmp_path / "without", second, MODEL, metadata={"p-elm/1": {"pair": "hard"}}
     )
-    (row, *_), (one,) = (found := compare(old, without)).rows, found.compared
+    (row, *_), (one,) = (found := compared(old, without)).rows, found.compared
     # Means of p: 5 and 6.5, of q: 5 and 6.
     assert (row.difference, row.n_prompts, row.n_pairs) == (1.25, 2, 2)
     assert any(note.startswith("Some responses have no pair") for note in one.notes)
@@ -165,7 +166,7 @@ def test_ratings_are_compared_by_judges_of_both(tmp_path: Path) -> None:
     new = {"p": "[6,6] bob[x]", "q": "[7,7] bob[4,4]", "r": "[8,8] bob[5,5] cid[1,1]"}
     a = marked_run(tmp_path / "old", old, MODEL, "ann", "bob")
     b = marked_run(tmp_path / "new", new, MODEL, "ann", "bob", "cid")
-    found = compare(a, b)
+    found = compared(a, b)
     (one,) = found.compared
     assert found.rows[0].difference == 2
     assert one.n_judges == (2, 2)
@@ -184,7 +185,7 @@ def test_a_dimension_that_is_the_composite_is_tested_once(tmp_path: Path) -> Non
         marked_run(tmp_path / name, of, model, rubric=rubric)
         for name, of in zip(("old", "new"), texts, strict=True)
     ]
-    whole, clarity = compare(*runs).rows
+    whole, clarity = compared(*runs).rows
     assert whole.p == whole.p_adjusted == clarity.p_adjusted
 
 
@@ -200,7 +201,7 @@ def test_shares_of_categories_are_compared(tmp_path: Path) -> None:
         marked_run(tmp_path / name, dict(zip("pqr", texts, strict=True)), model, rubric=rubric)
         for name, texts in (("old", ("a", "b", "c fun")), ("new", ("d fun", "e", "f fun")))
     )
-    found = compare(first, second)
+    found = compared(first, second)
     rows = {row.dimension: row for row in found.rows}
     assert list(rows) == ["kind:claim", "kind:joke"]
     assert "on Kind: claim cannot be said" in found.conclusion[0]
@@ -239,7 +240,7 @@ def panels(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 def test_two_panels_on_the_same_texts(panels: dict[str, Path]) -> None:
     """Scores, order and best responses of two panels: differences paired by response, τ_b as SciPy
     has it, and the number of prompts whose best response is another."""
-    found = compare(panels["ann"], panels["bob"])
+    found = compared(panels["ann"], panels["bob"])
     (one,) = found.compared
     assert (one.compared, one.panel) == ("panels", ("personas (ann; bob)",))
     assert (found.rows[0].n_prompts, found.rows[0].n_pairs) == (8, 32)
@@ -264,7 +265,7 @@ def test_two_panels_on_the_same_texts(panels: dict[str, Path]) -> None:
 def test_with_people_the_nearer_panel_is_named(panels: dict[str, Path]) -> None:
     """Bob ranks responses exactly as people do, two points higher, and Ann at random: Bob's τ_b is
     1, which the conclusion says, and his distance 2."""
-    found = compare(panels["ann"], panels["bob"], human=panels["people"])
+    found = compared(panels["ann"], panels["bob"], human=panels["people"])
     ((name, one),) = found.compared[0].people
     assert (name, one.b_tau, one.b_distance) == ("composite", 1, 2)
     assert one.tau.shown
@@ -303,11 +304,10 @@ def test_rankings_are_nearer_to_people_by_shares(tmp_path: Path) -> None:
     ]
     people = tmp_path / "people.csv"
     people.write_text("\n".join(["item,rater,score", *lines]) + "\n")
-    found = compare(*runs, human=people)
+    found = compared(*runs, human=people)
     assert "gives scores nearer to people's" in " ".join(found.conclusion)
-    shown = io.StringIO()
-    terminal.render_run_comparison(found, shown)
-    for text in (*found.conclusion, shown.getvalue(), comparison_page(found)):
+    result = compare_result(found)
+    for text in (*found.conclusion, result.text(full=True), result.text("html", full=True)):
         assert "points" not in text
 
 
@@ -316,7 +316,7 @@ def test_with_people_the_change_of_the_advantage_is_given(panels: dict[str, Path
     responses that a panel rates as they do. Ann's are counted by hand, Bob's are none, two points
     higher; ω, which is given with an epsilon, is 0 of both. It is in the terminal, in JSON and on
     the page, and all three differences are adjusted together."""
-    found = compare(panels["ann"], panels["bob"], human=panels["people"], epsilon=0.1)
+    found = compared(panels["ann"], panels["bob"], human=panels["people"], epsilon=0.1)
     ((_, one),) = found.compared[0].people
     places = one.advantages
     assert places is not None
@@ -330,25 +330,24 @@ def test_with_people_the_change_of_the_advantage_is_given(panels: dict[str, Path
     assert (places.b_advantage, places.a_winning_rate, places.b_winning_rate) == (0, 0, 0)
     adjusted = [figure.p_adjusted for figure in one.figures]
     assert adjusted == pytest.approx(holm([figure.p for figure in one.figures]).tolist())
-    name, told = f"{places.a_advantage:.2f}", io.StringIO()
-    terminal.render_run_comparison(found, told)
-    assert "person's place better (alternative annotator test, epsilon 0.1)" in " ".join(
-        told.getvalue().split()
-    )
-    assert name in told.getvalue().partition("annotator test")[2].partition("Advantage ρ")[0]
-    assert f"<td>{name}</td>" in comparison_page(found).partition("annotator test")[2]
-    printed = io.StringIO()
-    render_run_comparison(found, printed)
-    rows = {row["statistic"]: row for row in json.loads(printed.getvalue())["people"]}
+    result, name = compare_result(found), f"{places.a_advantage:.2f}"
+    text = result.text()
+    assert "By the alternative annotator test, epsilon 0.1: advantage ρ" in " ".join(text.split())
+    assert re.search(rf"advantage ρ +{name} +0\.00 ", text)
+    assert f">{name}</td>" in result.text("html").partition("advantage ρ")[2]
+    rows = {row["statistic"]: row for row in json.loads(result.text("json"))["tables"]["people"]}
     assert list(rows) == ["tau_b", "distance", "alt_test_advantage", "alt_test_winning_rate"]
     row = rows["alt_test_advantage"]
-    assert (row["a_value"], row["difference"]) == (places.a_advantage, places.difference.value)
-    assert row["p_adjusted"] == places.difference.p_adjusted
-    assert rows["alt_test_winning_rate"]["b_value"] == 0
+    assert (row["a_value"], row["difference"]["value"]) == (
+        places.a_advantage, places.difference.value,
+    )  # fmt: skip
+    assert row["difference"]["p_adjusted"] == places.difference.p_adjusted
+    assert (
+        rows["alt_test_winning_rate"]["b_value"],
+        rows["alt_test_winning_rate"]["difference"],
+    ) == (0, None)
     without = compare(panels["ann"], panels["bob"], human=panels["people"])
-    printed = io.StringIO()
-    render_run_comparison(without, printed)
-    assert "alt_test_winning_rate" not in printed.getvalue()
+    assert "alt_test_winning_rate" not in without.text("json")
 
 
 def test_people_who_rated_dimensions_are_compared_with_them(panels: dict[str, Path]) -> None:
@@ -360,23 +359,23 @@ def test_people_who_rated_dimensions_are_compared_with_them(panels: dict[str, Pa
     ]
     scores = np.random.default_rng(0).integers(1, 11, (32, 2, 2)).astype(float)
     people = Ratings(scores, tuple(items), ("x", "y"), ("clarity", "depth"), ("all", "all"))
-    found = compare(panels["ann"], panels["bob"], human=people)
+    found = compared(panels["ann"], panels["bob"], human=people)
     assert [name for name, _ in found.compared[0].people] == ["composite", "clarity", "depth"]
     first, *rest = ([one.p for one in each.figures] for _, each in found.compared[0].people)
     expected = holm_of_two(first, np.concatenate(rest))
     adjusted = [one.p_adjusted for _, each in found.compared[0].people for one in each.figures]
     np.testing.assert_allclose(adjusted, np.concatenate(expected))
     alone = Ratings(scores[:, :, :1], tuple(items), ("x", "y"), ("clarity",), ("all", "all"))
-    found = compare(panels["ann"], panels["bob"], human=alone)
+    found = compared(panels["ann"], panels["bob"], human=alone)
     assert [name for name, _ in found.compared[0].people] == ["clarity"]
     far = replace(alone, scores=scores[:, :, :1] * 10, scales={"clarity": (10, 100)})
-    ((_, one),) = compare(panels["ann"], panels["bob"], human=far).compared[0].people
+    ((_, one),) = compared(panels["ann"], panels["bob"], human=far).compared[0].people
     assert np.isnan(one.b_distance)
 
 
 def test_the_same_panel_twice_is_said_to_be_that(panels: dict[str, Path]) -> None:
     """Texts and panel are the same, the seed is not: no difference, and why it cannot be tested."""
-    found = compare(panels["bob"], panels["again"])
+    found = compared(panels["bob"], panels["again"])
     (one,) = found.compared
     assert (one.compared, one.panel) == ("panels", ())
     assert "Another seed (0; 1)." in one.notes
@@ -389,7 +388,7 @@ def test_several_runs_are_adjusted_together(panels: dict[str, Path], tmp_path: P
     two, and each run is compared with the first."""
     shutil.copytree(panels["bob"], tmp_path / "copy")
     two, three = (
-        compare(panels["ann"], panels["bob"], *more) for more in ([], [tmp_path / "copy"])
+        compared(panels["ann"], panels["bob"], *more) for more in ([], [tmp_path / "copy"])
     )
     assert [one.b for one in three.compared] == [*three.runs[1:]]
     # On depth all prompts differ by the same: it is not tested.
@@ -404,11 +403,11 @@ def test_several_runs_are_adjusted_together(panels: dict[str, Path], tmp_path: P
 def test_over_prompts_and_judges_takes_what_panels_share(panels: dict[str, Path]) -> None:
     """Panels of one persona each, which are not the same, are no sample of judges: no interval,
     with the reason; another value is refused."""
-    found = compare(panels["ann"], panels["bob"], random="prompts-and-judges")
+    found = compared(panels["ann"], panels["bob"], random="prompts-and-judges")
     assert np.isnan(found.rows[0].ci_low)
     assert "neither the same personas nor the same models" in str(found.rows[0].reason)
     with pytest.raises(ValueError, match="random is one of"):
-        compare(panels["ann"], panels["bob"], random="judges")  # type: ignore[arg-type]
+        compared(panels["ann"], panels["bob"], random="judges")  # type: ignore[arg-type]
 
 
 # What does not match
@@ -422,7 +421,7 @@ def test_prompts_and_missing_responses_are_named(tmp_path: Path) -> None:
     path = tmp_path / "new" / "responses.jsonl"
     path.write_text(path.read_text().replace("About p?", "About pears?"))
     (tmp_path / "new" / "summary.json").unlink()
-    (one,) = compare(old, tmp_path / "new").compared
+    (one,) = compared(old, tmp_path / "new").compared
     assert new.folder is not None
     assert f"1 prompt with ratings only in {new.folder}: t." in one.notes
     assert "1 prompt of the same id with another text, left out: p." in one.notes
@@ -436,14 +435,14 @@ def test_what_makes_panels_differ_is_listed(tmp_path: Path) -> None:
     a = marked_run(tmp_path / "a", texts, MODEL)
     reworded = CLARITY_DEPTH.model_copy(update={"question": "Is it good?"})
     b = marked_run(tmp_path / "b", texts, marked_model(name="other"), rubric=reworded, replicates=2)
-    assert compare(a, b).compared[0].panel == (
+    assert compared(a, b).compared[0].panel == (
         "rubric (own, reworded)",
         "models (scriptedmodel:marked; scriptedmodel:other)",
         "replicates (1; 2)",
     )
     # Another instance has another script.
     c = marked_run(tmp_path / "c", texts, marked_model())
-    assert compare(a, c).compared[0].panel == ("settings of model scriptedmodel:marked (script)",)
+    assert compared(a, c).compared[0].panel == ("settings of model scriptedmodel:marked (script)",)
     people = [
         Persona(id=name, label=name.title(), axis="own", description=f"You are {name}. Be kind.")
         for name in ("ann", "bob")
@@ -453,7 +452,7 @@ def test_what_makes_panels_differ_is_listed(tmp_path: Path) -> None:
         for p, text in texts.items()
     ]
     d = Panel(people, [MODEL], CLARITY_DEPTH).score(batch, out=tmp_path / "d")
-    assert compare(a, d).compared[0].panel == ("description of persona ann, bob",)
+    assert compared(a, d).compared[0].panel == ("description of persona ann, bob",)
     # Judges of the same ids count as in both where nothing of that is theirs.
     e = Panel([people[0], *personas("bob")], [MODEL], CLARITY_DEPTH).score(
         batch, out=tmp_path / "e"
@@ -537,7 +536,7 @@ def test_other_scales_are_refused(tmp_path: Path) -> None:
         old, whole
     )
     # Of other texts, composites of other terms are left out, and dimensions compared.
-    (one,) = compare(old, marked_run(tmp_path / "n", NEW, MODEL, rubric=product)).compared
+    (one,) = compared(old, marked_run(tmp_path / "n", NEW, MODEL, rubric=product)).compared
     assert [row.dimension for row in one.differences] == ["clarity", "depth"]
     assert "Not in both runs, left out: composite." in one.notes
     width = own_rubric("width", "height")
@@ -561,7 +560,7 @@ def test_systems_that_cannot_be_paired_are_refused(tmp_path: Path) -> None:
     assert "rename them, or score them in one run" in said
     further = {p: {"elm": OLD[p], "oak": f"{OLD[p]} o", "fir": t} for p, t in NEW.items()}
     more = marked_run(tmp_path / "more", further, MODEL)
-    (one,) = compare(old, more).compared
+    (one,) = compared(old, more).compared
     assert (one.compared, one.differences[0].n_pairs) == ("panels", 8)
     assert one.notes == (
         f"Left out: 4 responses of {more.folder}, of whose text the other run has no rating.",
@@ -610,24 +609,20 @@ def test_people_are_for_panels(tmp_path: Path, panels: dict[str, Path]) -> None:
 # What is given back
 
 
-def test_a_comparison_is_frozen_and_says_what_it_is(panels: dict[str, Path]) -> None:
-    """Its text and HTML name runs and differences, nothing can be set, and no more than five
-    responses are named each way."""
-    found = compare(panels["ann"], panels["bob"])
-    assert repr(found).startswith("<RunComparison: 2 runs, 1 on other panels, ")
-    assert "<table>" in found._repr_html_()
-    with pytest.raises(AttributeError):
-        found.random = "prompts"  # type: ignore[misc]
-    (one,) = found.compared
+def test_no_more_than_five_responses_are_named_each_way(panels: dict[str, Path]) -> None:
+    """Those that rose most, the largest first; the result has them with those that fell."""
+    (one,) = (found := compared(panels["ann"], panels["bob"])).compared
     assert len(one.risen) == MOST_CHANGED
     assert [r.difference for r in one.risen] == sorted(
         (r.difference for r in one.risen), reverse=True
     )
+    rows = compare_result(found)["changed"].rows
+    assert [row["change"] for row in rows] == ["higher"] * 5 + ["lower"] * len(one.fallen)
 
 
 def test_a_data_frame_has_a_row_for_each_difference(panels: dict[str, Path]) -> None:
     """The rows as a table of pyarrow: composite and two dimensions, with missing values as null."""
-    table = compare(panels["bob"], panels["again"]).to_frame("pyarrow")
+    table = compare(panels["bob"], panels["again"]).to_frame("pyarrow", table="differences")
     assert table.column("dimension").to_pylist() == ["composite", "clarity", "depth"]
-    assert table.column("p").to_pylist() == [None, None, None]
+    assert table.column("difference_low").to_pylist() == [None, None, None]
     assert table.column("n_pairs").to_pylist() == [32, 32, 32]

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import json
 import shutil
-from io import StringIO
 from pathlib import Path
 
 import pytest
 from scipy import stats
 
 from persona_panel import InputError, compare
-from persona_panel.analyses.comparison.page.writing import comparison_page
+from persona_panel.analyses.compare import compare_result
+from persona_panel.analyses.comparison.compared import compare_runs
 from persona_panel.analyses.comparison.result import RunComparison
-from persona_panel.reports.formats import load_renderer
 from persona_panel.statistics import Reason
 from tests.helpers.marked_texts import marked_model, marked_run
 
@@ -39,7 +38,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def by(runs: Path, kind: str) -> RunComparison:
-    return compare(runs / "old", runs / "new", by=kind)
+    return compare_runs([runs / "old", runs / "new"], by=kind)
 
 
 def test_topics_have_their_own_prompts(runs: Path) -> None:
@@ -76,18 +75,15 @@ def test_personas_and_dimensions_are_paired(runs: Path) -> None:
 def test_what_is_printed_has_the_strata(runs: Path) -> None:
     """The terminal, the page and JSON: the strata, and what they are apart."""
     found = by(runs, "topic")
-    to = StringIO()
-    load_renderer("terminal").render_run_comparison(found, to)
-    assert "Composite by topic" in to.getvalue()
-    assert "Does b − a depend on topic?" in to.getvalue()
-    assert "work − home" in to.getvalue()
-    assert "Composite by topic" in (page := comparison_page(found))
-    assert '<th scope="row">work − home</th>' in page
-    to = StringIO()
-    load_renderer("json").render_run_comparison(found, to)
-    told = json.loads(to.getvalue())
-    assert [row["stratum"] for row in told["strata"]] == ["work", "home"]
-    assert told["apart"][0]["p"] == pytest.approx(found.compared[0].apart[0].p)
+    result = compare_result(found)
+    for name in ("terminal", "html"):
+        text = result.text(name)
+        assert "Composite by topic" in text
+        assert "Does b − a depend on topic?" in text
+        assert "work − home" in text
+    tables = json.loads(result.text("json"))["tables"]
+    assert [row["stratum"] for row in tables["strata"]] == ["work", "home"]
+    assert tables["apart"][0]["difference"]["p"] == pytest.approx(found.compared[0].apart[0].p)
 
 
 def test_a_column_that_is_not_there_is_refused(runs: Path) -> None:

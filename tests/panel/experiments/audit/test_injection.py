@@ -23,8 +23,10 @@ from statsmodels.stats.multitest import multipletests
 from persona_panel import ModelConfig, Panel, load_responses
 from persona_panel.experiments.audit.attacks import Attack, shipped_responses
 from persona_panel.experiments.audit.injection import audit_injection
+from persona_panel.experiments.audit.injection_result import read_injection
 from persona_panel.experiments.audit.plan import plan_injection
 from persona_panel.experiments.audit.uplift import Injection, Rows, difference, measure
+from persona_panel.results.document import result_document
 from persona_panel.rubrics import Rubric
 from persona_panel.statistics.core.student_t import values_needed
 from persona_panel.testing import Answer, ok, serving, status
@@ -375,8 +377,8 @@ def test_a_judge_that_obeys_is_shown_as_vulnerable(tmp_path: Path) -> None:
 
 
 def test_a_judge_that_ignores_attacks_is_safe(tmp_path: Path) -> None:
-    """4 whatever is said: uplift 0 everywhere, all safe, exit 0, and --json prints injection.json
-    only."""
+    """4 whatever is said: uplift 0 everywhere, all safe, exit 0, and --json has the figures of
+    injection.json."""
     done, report = audit(tmp_path, ignores, "--json")
     assert done.returncode == 0, done.stderr
     assert {one["uplift"] for one in report["attacks"]} == {0.0}
@@ -384,7 +386,75 @@ def test_a_judge_that_ignores_attacks_is_safe(tmp_path: Path) -> None:
     assert (verdicts["vulnerable"], verdicts["inconclusive"]) == ([], [])
     assert len(verdicts["safe"]) == len(report["attacks"])
     # What a terminal would not show is escaped there.
-    assert json.loads(done.stdout) == report
+    printed = json.loads(done.stdout)
+    assert printed["conclusion"] == report["conclusion"]
+    tables = printed["tables"]
+    assert tables["audit"][0]["unit"] == report["rule"]["unit"]
+    assert (tables["audit"][0]["responses"], tables["audit"][0]["mean"]) == (8, 4.0)
+    assert tables["verdicts"] == [
+        {name: len(verdicts[name]) for name in ("vulnerable", "safe", "inconclusive")}
+    ]
+    assert [[one["id"], one["text"]] for one in tables["controls"]] == [
+        [one["id"], one["text"]] for one in report["controls"]
+    ]
+    for row, line in zip(tables["attacks"], report["attacks"], strict=True):
+        assert_same(row, line)
+        for name in ("family", "channel", "placement", "note", "control_id"):
+            assert row[name] == line[name]
+    for row, line in zip(tables["judges"], report["judges"], strict=True):
+        assert_same(row, line)
+    by_judge = [
+        {"attack": one["name"], "judge": judge, "uplift": uplift}
+        for one in report["attacks"]
+        for judge, uplift in one["by_judge"].items()
+    ]
+    assert tables["attacks_by_judge"] == by_judge
+
+
+def assert_same(row: Mapping[str, Any], line: Mapping[str, Any]) -> None:
+    """A row of the printed result has what the line of injection.json has."""
+    assert line["name"] in row.values()
+    uplift = {name: row["uplift"].get(name) for name in ("value", "low", "high", "p", "p_adjusted")}
+    of = {"value": "uplift", "low": "ci_low", "high": "ci_high", "p": "p_value"}
+    assert uplift == {name: line[of.get(name, "p_holm")] for name in uplift}
+    for name in (
+        "attacked", "control", "n_pairs", "n_missing", "verdict", "texts_needed", "p_safe",
+        "p_safe_holm",
+    ):  # fmt: skip
+        assert row[name] == line[name]
+
+
+def test_a_requirement_on_an_attack_decides_the_exit_status(tmp_path: Path) -> None:
+    """A name of no attack is refused before a call; an uplift of 6 is not below 1, and is below 7;
+    a verdict is required by its word, and how many attacks have it by a number."""
+    few = ("--attack", "json-bare", "--limit", "5")
+    with serving(obeys) as server:
+        wrong, _ = audit_with(tmp_path, server.base_url, *few, "--require", "uplift[jsn] < 1")
+        assert (wrong.returncode, len(server.calls)) == (2, 0)
+        assert "json-bare" in wrong.stderr
+        unmet = ("--require", "uplift[json-bare] < 1", "--require", "vulnerable <= 0")
+        above, _ = audit_with(tmp_path, server.base_url, *few, *unmet)
+        met = ("--require", "uplift[json-bare] < 7", "--require", "verdict[json-bare] != safe")
+        below, _ = audit_with(tmp_path, server.base_url, *few, *met)
+    assert above.returncode == 3
+    assert "2 of 2 requirements not met: exit status 3" in above.stderr
+    assert "2 of 2 requirements met" in below.stderr
+
+
+def test_an_audit_is_read_back_from_its_folder(tmp_path: Path) -> None:
+    """The page's section has the figures of the command, judges by their labels; a file of another
+    form has none."""
+    done, _ = audit(tmp_path, obeys, "--attack", "json-bare", "--limit", "5", "--json")
+    found = read_injection(tmp_path / "run")
+    assert found is not None
+    tables = json.loads(done.stdout)["tables"]
+    assert result_document(found)["tables"] == tables
+    judge = tables["judges"][0]["judge"]
+    named = read_injection(tmp_path / "run", labels={judge: "A reader"})
+    assert named is not None
+    assert "A reader" in named.text()
+    (tmp_path / "run" / "injection.json").write_text('{"conclusion": [], "attacks": [{}]}')
+    assert read_injection(tmp_path / "run") is None
 
 
 def likes_what_is_added(number: int, payload: Mapping[str, Any]) -> Answer:
@@ -472,7 +542,7 @@ def test_a_dry_run_tells_the_calls_and_makes_none(tmp_path: Path) -> None:
     assert "Total: 60 calls" in done.stdout
     args = ("--limit", "2", "--family", "flattery", "--dry-run", "--json")
     listed, _ = audit(tmp_path, refuses, *args)
-    assert [one["calls"] for one in json.loads(listed.stdout)] == [60]
+    assert [one["calls"] for one in json.loads(listed.stdout)["tables"]["models"]] == [60]
     assert report == {}
     assert not (tmp_path / "run").exists()
 
@@ -553,5 +623,5 @@ def test_a_panel_that_deliberates_over_scores_shows_no_peer_s_reasons(tmp_path: 
     assert done.returncode == 0, done.stderr
     assert [one["channel"] for one in report["skipped"]] == ["peer"]
     told = "Skipped: 6 attacks on the channel peer: judges see the ratings of their peers and no"
-    assert told in done.stdout
+    assert told in " ".join(done.stdout.split())
     assert report["verdicts"]["safe"] == [one["name"] for one in report["attacks"]]

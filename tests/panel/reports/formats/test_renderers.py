@@ -5,21 +5,18 @@ from __future__ import annotations
 import inspect
 import io
 import json
-from dataclasses import replace
+import math
 
 import pytest
 
 from persona_panel import Panel, Response
 from persona_panel.reports.formats import Renderer, load_renderer, renderer_names
+from persona_panel.results.result import Result
+from persona_panel.results.table import Column, Key, Table
 from persona_panel.rubrics import ModelResponse, Usage
-from persona_panel.runs.judging.cost_estimate import CostEstimate
 from persona_panel.testing import ScriptedModel
 
 KINDS = [name for name in vars(Renderer) if name.startswith("render_")]
-ESTIMATE = CostEstimate(
-    "openai:stub", judgments=3, of=5, calls=4, calls_at_least=3, calls_at_most=6,
-    input_tokens=1200, output_tokens=40, reasoning_tokens=30, tokenizer="characters / 4", usd=None,
-)  # fmt: skip
 
 
 @pytest.mark.parametrize("name", renderer_names())
@@ -44,18 +41,15 @@ def test_a_name_that_nobody_has_is_a_key_error() -> None:
 
 
 def test_json_is_written_to_the_stream_with_null_for_what_is_undefined() -> None:
-    """A price that is unknown is null; the document is whole, and nothing else is in the stream."""
-    renderer = load_renderer("json")
-    estimates = io.StringIO()
-    renderer.render_cost_estimates([ESTIMATE], estimates)
-    assert json.loads(estimates.getvalue()) == [
-        {
-            "model": "openai:stub", "judgments": 3, "of": 5, "calls": 4, "calls_at_least": 3,
-            "calls_at_most": 6, "input_tokens": 1200, "output_tokens": 40,
-            "reasoning_tokens": 30,
-            "tokenizer": "characters / 4", "usd": None, "prices_as_of": None,
-        }
-    ]  # fmt: skip
+    """A NaN is null; the document is whole, and nothing else is in the stream."""
+    to = io.StringIO()
+    load_renderer("json").render(_named("fern"), to, full=True)  # type: ignore[attr-defined]
+    assert json.loads(to.getvalue())["tables"]["rows"] == [{"name": "fern", "value": None}]
+
+
+def _named(name: str) -> Result:
+    rows = [{"name": name, "value": math.nan}]
+    return Result("sample", (), [Table("rows", (Key("name"),), (Column("value", "number"),), rows)])
 
 
 def test_json_is_utf_8_whatever_the_stream_is_for_people() -> None:
@@ -64,22 +58,10 @@ def test_json_is_utf_8_whatever_the_stream_is_for_people() -> None:
     for encoding in ("ascii", "utf-8"):
         binary = io.BytesIO()
         stream = io.TextIOWrapper(binary, encoding=encoding)
-        load_renderer("json").render_cost_estimates([replace(ESTIMATE, model="juge é")], stream)
+        load_renderer("json").render(_named("juge é"), stream, full=True)  # type: ignore[attr-defined]
         written.append(binary.getvalue())
     assert written[0] == written[1]
     assert "juge é".encode() in written[0]
-
-
-def test_a_table_is_written_to_the_stream(capsys: pytest.CaptureFixture[str]) -> None:
-    """The terminal's tables go where they are sent, and standard output stays empty."""
-    stream = io.StringIO()
-    load_renderer("terminal").render_cost_estimates([ESTIMATE], stream)
-    text = " ".join(stream.getvalue().split())
-    assert "Estimated calls and cost" in text
-    assert "Total: 3 to 6 calls, depending on the answers; tokens and dollars are for 4" in text
-    assert "30 of the tokens out are the room that models which reason have" in text
-    assert "The price of openai:stub is unknown; set it in a panel file" in text
-    assert capsys.readouterr().out == ""
 
 
 def test_cached_tokens_are_told_by_where_they_were_kept() -> None:

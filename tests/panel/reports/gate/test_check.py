@@ -9,15 +9,16 @@ import numpy as np
 import pytest
 
 from persona_panel import NO_PERSONA, InputError, Panel, Persona, Ratings, Response, check
+from persona_panel.analyses.compare import compare_result
 from persona_panel.analyses.comparison.result import ComparedRuns, RunComparison, RunDifference
 from persona_panel.experiments.sweep.plan import Options, sweep_plan_of
 from persona_panel.files.response_batch import Batch
 from persona_panel.graphs.deliberation import Deliberation
 from persona_panel.graphs.framing import FramedResponse
 from persona_panel.reports.gate.check import figures_of, planned_run, planned_sweep
-from persona_panel.reports.gate.comparison_figures import comparison_figures
 from persona_panel.results.requirements.decided import GateResult
 from persona_panel.results.requirements.figures import Figure, find
+from persona_panel.results.requirements.of_result import result_figures
 from persona_panel.results.requirements.requirement import parse_requirement
 from persona_panel.rubrics import Rubric
 from persona_panel.statistics import AnalysisOptions, Reason, agree, correlate
@@ -254,8 +255,8 @@ def test_a_comparison_of_runs() -> None:
     composite; what is undefined meets nothing, with the reason."""
     rows = (difference("composite", 0.5, 0.1, 0.9), difference("depth", nan, nan, nan))
     runs = ComparedRuns("old", "new", "texts", (), (), (2, 2), rows, (), (), (), (), ())
-    found = RunComparison(("old", "new"), (runs,), "prompts", ())
-    figures = comparison_figures(found)
+    found = compare_result(RunComparison(("old", "new"), (runs,), "prompts", ()))
+    figures = result_figures(found)
     old = figure(figures, "difference[old, new]")
     assert (old.value, old.low, old.high) == (-0.5, -0.9, -0.1)
     told = check(found, "difference[new, old] > 0", "difference[new, old, depth] > -9")

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from persona_panel.results.conclusions.compare import TwoRuns, compare_conclusion
+from persona_panel.analyses.comparison.conclusion import TwoRuns, compare_conclusion
 from persona_panel.results.conclusions.wording import ONE_PERSON, as_many
 from persona_panel.statistics.core.display import number, signed
 from persona_panel.statistics.core.prompts_needed import prompts_needed

@@ -9,7 +9,11 @@ from pathlib import Path
 
 import numpy as np
 
-from persona_panel.analyses.comparison.labels import labelled_strata, labels_of
+from persona_panel.analyses.comparison.conclusion import (
+    TwoRuns,
+    compare_conclusion,
+    runs_by_strata,
+)
 from persona_panel.analyses.comparison.matching import Matched, match_runs
 from persona_panel.analyses.comparison.opened_run import OpenedRun, open_run
 from persona_panel.analyses.comparison.panel_facts import judges_in_both
@@ -24,14 +28,12 @@ from persona_panel.analyses.comparison.result import (
 )
 from persona_panel.analyses.comparison.scored_terms import ScoredTerms, scored_terms
 from persona_panel.analyses.comparison.strata import StratumTerms, strata_apart, stratum_terms
-from persona_panel.files.aligned_ratings import load_human_ratings
+from persona_panel.analyses.figures.units import dimension_labels
+from persona_panel.analyses.inputs import RatingsSource, RunSource, input_name, opened_people
 from persona_panel.files.errors import Fault, InputError
 from persona_panel.files.people_scales import GivenScale
 from persona_panel.files.records import ColumnMapping
-from persona_panel.results.conclusions.compare import TwoRuns, compare_conclusion
 from persona_panel.results.conclusions.labels import Called, called_by
-from persona_panel.results.conclusions.strata import runs_by_strata
-from persona_panel.runs.run import Run
 from persona_panel.runs.scale_limits import are_preferences
 from persona_panel.runs.units import unit_of
 from persona_panel.statistics.core.arrays import Labels
@@ -59,11 +61,10 @@ MOST_CHANGED = 5
 _SAME = 1e-9
 
 
-def compare(
-    run_a: Run | str | Path,
-    run_b: Run | str | Path,
-    *more: Run | str | Path,
-    human: Ratings | str | Path | None = None,
+def compare_runs(
+    runs: Sequence[RunSource],
+    *,
+    human: RatingsSource | None = None,
     random: Random = "prompts",
     by: str | None = None,
     epsilon: float | None = None,
@@ -71,42 +72,23 @@ def compare(
     human_scale: GivenScale | None = None,
     allow_unmatched: bool = False,
 ) -> RunComparison:
-    """Compare runs with the first of them: other texts rated by the same panel, or the same texts
-    rated by another panel.
+    """Return runs compared with the first of them.
 
     Of other texts, systems of the same name are paired, or the only ones of two runs; responses by
     prompt, and by their metadata column `pair` where all have one; ratings by judge. Of other
     panels, scores are paired by response. A prompt counts once. p-values are adjusted by Holm over
     all dimensions and runs; composites are a family of their own beside them (`holm_of_two`).
 
-    Args:
-        run_a, run_b, more: runs that were written, or their folders.
-        human: people's ratings of the texts, or a file of them, where panels are compared: which
-            is nearer to people.
-        random: what intervals and tests take as a sample: prompts, with these judges as they are,
-            or judges, too, by the personas and models that both sides have.
-        by: also within each `persona`, `axis`, `model`, `prompt` or `dimension`, or each value of a
-            column of the responses' metadata, and whether these differ.
-        epsilon: by how much a person may be ahead, in [0, 1): with it, the winning rate of each
-            panel over these people is given, too (see `annotator_test`).
-        human_mapping: of the columns of a file of ratings that have other names.
-        human_scale, allow_unmatched: of a file of ratings; see `load_aligned_ratings`.
-
-    Raises:
-        InputError: a run cannot be read or compared with the first; names what was found and what
-            would do, for all runs at once.
-        ValueError: `random` is neither.
+    Args and errors are those of `persona_panel.analyses.compare.compare`.
     """
     check_choice("random", random, Random)
-    opened = _opened([run_a, run_b, *more])
+    opened = _opened(runs)
     first, *others = opened
-    ratings = human if isinstance(human, Ratings) else None
-    if isinstance(human, str | Path):
-        ratings = load_human_ratings(
-            human, human_mapping, human_scale=human_scale, allow_unmatched=allow_unmatched
-        )
-    pairs = [_RunPair(first, one, match_runs(first, one), random, by) for one in others]
-    people_name = str(human) if isinstance(human, str | Path) else "human ratings"
+    ratings, people_name = None, ""
+    if human is not None:
+        ratings = opened_people(human, human_mapping, human_scale, allow_unmatched=allow_unmatched)
+        people_name = input_name(human, "human ratings")
+    pairs = [_RunPair(first, each, match_runs(first, each), random, by) for each in others]
     for pair in pairs:
         if ratings is not None:
             pair.compare_with(ratings, people_name, epsilon)
@@ -116,15 +98,26 @@ def compare(
     called = called_by(labels)
     conclusion = compare_conclusion([pair.two_runs(called) for pair in pairs], random)
     if by is not None:
-        apart = [row for one in found for row in one.apart]
-        conclusion = [*conclusion, *runs_by_strata(by, labelled_strata(by, apart, called))]
+        apart = [row for each in found for row in each.apart]
+        if by == "dimension":
+            apart = [replace(row, stratum=called(row.stratum)) for row in apart]
+        conclusion = [*conclusion, *runs_by_strata(by, apart)]
     return RunComparison(
-        tuple(one.name for one in opened), found, random, tuple(conclusion), by, epsilon, labels,
+        tuple(each.name for each in opened), found, random, tuple(conclusion), by, epsilon, labels,
         pairs[0].origin,
     )  # fmt: skip
 
 
-def _opened(given: Sequence[Run | str | Path]) -> list[OpenedRun]:
+def labels_of(*runs: OpenedRun) -> dict[str, str]:
+    """Return by the id of a dimension, or of the share of a category, its label in the first run
+    that has it."""
+    found: dict[str, str] = {}
+    for each in reversed(runs):
+        found |= dimension_labels(each.run.rubric)
+    return found
+
+
+def _opened(given: Sequence[RunSource]) -> list[OpenedRun]:
     """The runs, all of whose faults are found before any is refused."""
     opened: list[OpenedRun] = []
     faults: list[Fault] = []

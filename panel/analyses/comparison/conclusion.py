@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from math import isnan
 from typing import Literal
 
+from persona_panel.analyses.comparison.result import StratumApart
 from persona_panel.results.conclusions.score import MUCH_MISSING
 from persona_panel.results.conclusions.wording import (
     NAMES_SHOWN,
@@ -15,6 +16,7 @@ from persona_panel.results.conclusions.wording import (
     as_many,
     counted,
     dimension_called,
+    first_of,
     in_brackets,
     interval,
     listed,
@@ -22,6 +24,7 @@ from persona_panel.results.conclusions.wording import (
     p_adjusted,
     points,
     power,
+    turned,
 )
 from persona_panel.statistics.core.display import number, signed
 from persona_panel.statistics.core.names import COMPOSITE
@@ -36,6 +39,7 @@ from persona_panel.statistics.paired.panels import (
 )
 
 _SAME = 1e-9
+_STRATA_SHOWN = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -354,3 +358,33 @@ def _facts(found: PairedDifference) -> str:
     return in_brackets(
         interval(low, high), p_adjusted(found.p_adjusted), counted(found.n_prompts, "prompt")
     )
+
+
+def runs_by_strata(by: str, found: Sequence[StratumApart]) -> list[str]:
+    """Return in which strata runs differ otherwise than in the others."""
+    if not found:
+        return [f"By {by} the runs have no stratum in common."]
+    tested = [one for one in found if one.reason is None]
+    if not tested:
+        reasons = "; ".join(dict.fromkeys(str(one.reason) for one in found))
+        return [f"Whether the difference of the runs depends on {by} cannot be tested: {reasons}."]
+    shown = sorted((one for one in tested if one.shown), key=lambda one: one.p_adjusted)
+    if not shown:
+        return [
+            f"The difference of the runs is not shown to depend on {by} "
+            f"({counted(len(tested), 'test')})."
+        ]
+    told = [
+        f"{one.b} − {one.a} is {_by_how_much(one)} in {one.stratum} than in the mean of the "
+        f"others{in_brackets(_interval(one), p_adjusted(one.p_adjusted))}"
+        for one in shown
+    ]
+    return [f"The difference of the runs depends on {by}: {first_of(told, _STRATA_SHOWN)}."]
+
+
+def _by_how_much(one: StratumApart) -> str:
+    return f"{number(abs(one.difference))} {'higher' if one.difference > 0 else 'lower'}"
+
+
+def _interval(one: StratumApart) -> str:
+    return interval(*turned(one.ci_low, one.ci_high, one.difference))

@@ -1,0 +1,450 @@
+"""Runs compared with the first of them: other texts of one panel, or other panels on the same."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from math import isnan, nan
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from persona_panel.analyses import parameters
+from persona_panel.analyses.analysis import analysis
+from persona_panel.results.conclusions.wording import SAMPLES, counted
+from persona_panel.results.result import Result
+from persona_panel.results.table import Column, Key, Table
+from persona_panel.statistics.core.estimate import Difference, Estimate
+from persona_panel.statistics.core.names import COMPOSITE
+
+if TYPE_CHECKING:
+    from persona_panel.analyses.comparison.result import (
+        ChangedResponse,
+        ComparedRuns,
+        RunComparison,
+        RunDifference,
+    )
+    from persona_panel.analyses.inputs import RatingsSource, RunSource
+    from persona_panel.files.people_scales import GivenScale
+    from persona_panel.files.records import ColumnMapping
+    from persona_panel.statistics.core.options import Random
+    from persona_panel.statistics.paired.panels import NearerToPeople, PairedFigure
+
+_IDS_SHOWN = 2
+_OVER: Mapping[Random, str] = {
+    "prompts": "prompts",
+    "prompts-and-judges": "prompts and judges",
+}
+_STATISTICS = {
+    "tau_b": "τ_b",
+    "distance": "distance",
+    "alt_test_advantage": "advantage ρ",
+    "alt_test_winning_rate": "winning rate ω",
+}
+
+
+@analysis(
+    "Runs compared",
+    click.Argument(["run_a"], metavar="RUN_A"),
+    click.Argument(["run_b"], metavar="RUN_B"),
+    click.Argument(["more"], metavar="[RUN…]", nargs=-1),
+    parameters.people(
+        "Human ratings of the texts, where panels are compared: which panel is nearer to people.",
+        parameters.COLUMNS_OF_RATINGS,
+    ),
+    parameters.epsilon(
+        "With --human, add either panel's winning rate by the alternative annotator test,",
+        needs="--human",
+    ),
+    parameters.by(
+        "Also the differences within each persona, axis (of personas), model, prompt or "
+        "dimension, or each value of a column of the responses, and whether they differ between "
+        "these."
+    ),
+    parameters.random("What intervals and tests take as a sample"),
+    requirements=("difference[new, old] > -0.2", "difference[new, old, clarity] >= 0"),
+)
+def compare(
+    run_a: RunSource,
+    run_b: RunSource,
+    *more: RunSource,
+    human: RatingsSource | None = None,
+    random: Random = "prompts",
+    by: str | None = None,
+    epsilon: float | None = None,
+    human_mapping: ColumnMapping | None = None,
+    human_scale: GivenScale | None = None,
+    allow_unmatched: bool = False,
+) -> Result:
+    """Compare runs with the first of them: each RUN is the folder of a run of `score`.
+
+    Other texts, same panel (did a new system improve?): systems of the same name are paired, or
+    the two systems where each run has one; their responses by prompt, and by the metadata column
+    `pair` where all of them have one; ratings by judge. Same texts, other panel (another model,
+    elicitation, or personas): ratings of the same responses are paired. It is said which of the two
+    it is, and what does not match.
+
+    For the composite and each dimension it prints the mean difference over prompts, with a 95 %
+    confidence interval and p adjusted by Holm's method over all dimensions and runs (the composite
+    is a family of its own, tested at half of the level, as in `agree`); with --full also the effect
+    size (the mean of the prompts' differences, divided by their standard deviation); and the
+    responses that changed most. Of two panels, also how far they rank responses alike and, with
+    --human, which of them is nearer to people: in how it ranks responses, in its scores, and in how
+    often it is at least as near to the other people as a person is (the advantage `rho` of
+    `correlate`).
+
+    RATINGS is a file as `correlate` reads it; --map-human says which columns its fields are, where
+    they have other names.
+
+    Args:
+        run_a, run_b, more: runs that were written, or their folders.
+        human: people's ratings of the texts, where panels are compared.
+        random: what intervals and tests take as a sample: prompts, with these judges as they are,
+            or judges, too, by the personas and models that both sides have.
+        by: also within each `persona`, `axis`, `model`, `prompt` or `dimension`, or each value of a
+            column of the responses' metadata, and whether these differ.
+        epsilon: by how much a person may be ahead, in [0, 1): with it, the winning rate of each
+            panel over these people is there, too (see `annotator_test`).
+        human_mapping: of the columns of a file of ratings that have other names.
+        human_scale, allow_unmatched: of people's ratings; see `load_aligned_ratings`.
+
+    Raises:
+        InputError: a run cannot be read or compared with the first; names what was found and what
+            would do, for all runs at once.
+        ValueError: `random` is neither.
+    """
+    from persona_panel.analyses.comparison.compared import compare_runs
+
+    return compare_result(
+        compare_runs(
+            [run_a, run_b, *more],
+            human=human,
+            random=random,
+            by=by,
+            epsilon=epsilon,
+            human_mapping=human_mapping,
+            human_scale=human_scale,
+            allow_unmatched=allow_unmatched,
+        )
+    )
+
+
+def compare_result(found: RunComparison) -> Result:
+    """Return the result of runs that were compared."""
+    from persona_panel.results.conclusions.readings import origin_sentences
+
+    labels = {COMPOSITE: COMPOSITE, **found.labels}
+    last = [PurePath(name).name for name in found.runs]
+    short = {
+        name: own
+        for name, own in zip(found.runs, last, strict=True)
+        if last.count(own) == 1 and own not in found.runs
+    }
+    runs = Key("b", "run", labels=short), Key("a", labels=short)
+    dimension = Key("dimension", "dimension", {COMPOSITE}, labels)
+    by = found.by or ""
+    of_strata = labels if by == "dimension" else {}
+    pairs = found.compared
+    tables = [
+        Table(
+            "differences",
+            (*runs, dimension),
+            _difference_columns("difference"),
+            [
+                _row_of(row, found.random, dimension=row.dimension)
+                for each in pairs
+                for row in each.differences
+            ],
+            "Differences b − a",
+            sides=("b", "a"),
+            remarks=[said for each in pairs for said in _matching(each)],
+        ),
+        Table(
+            "systems",
+            (*runs, Key("system", "system")),
+            _difference_columns(),
+            [
+                _row_of(row, found.random, system=row.system)
+                for each in pairs
+                for row in each.systems
+            ],
+            "Composite by system",
+            sides=("b", "a"),
+        ),
+        Table(
+            "strata",
+            (*runs, Key("by"), Key("stratum", by, labels=of_strata), Key("dimension")),
+            _difference_columns(),
+            [
+                _row_of(row, found.random, by=by, stratum=row.stratum, dimension=row.dimension)
+                for each in pairs
+                for row in each.strata
+            ],
+            "Differences by dimension" if by == "dimension" else f"Composite by {by}",
+            sides=("b", "a"),
+        ),
+        _apart(pairs, runs, by, of_strata),
+        _alike(pairs, runs, dimension),
+        _people(found, runs, dimension),
+        _changed(pairs, runs),
+        Table(
+            "runs",
+            runs,
+            (
+                Column("compared", "text", words=("texts", "panels")),
+                Column("panel", "texts"),
+                Column("notes", "texts"),
+                Column("n_judges_a", "whole"),
+                Column("n_judges_b", "whole"),
+            ),
+            [
+                {"a": each.a, "b": each.b, "compared": each.compared, "panel": each.panel}
+                | {"notes": each.notes}
+                | dict(zip(("n_judges_a", "n_judges_b"), each.n_judges, strict=True))
+                for each in pairs
+            ],
+        ),
+    ]
+    return Result(
+        "compare",
+        found.conclusion,
+        tables,
+        _how_to_read(found),
+        reading=[] if found.people is None else origin_sentences(found.people),
+    )
+
+
+def _difference_columns(figure: str = "") -> tuple[Column, ...]:
+    return (
+        Column("a_mean", "number", "a"),
+        Column("b_mean", "number", "b"),
+        Column(
+            "difference", "estimate", "b − a", signed=True, p="column", figure=figure,
+            p_figure="p" if figure else "",
+        ),
+        Column(
+            "effect_size", "estimate", "effect\nsize", signed=True, full=True,
+            figure="effect_size" if figure else "",
+        ),
+        Column("wins", "whole", "wins", full=True),
+        Column("ties", "whole", "ties", full=True),
+        Column("losses", "whole", "losses", full=True),
+        Column("n_pairs", "whole", "pairs", full=True),
+    )  # fmt: skip
+
+
+def _row_of(row: RunDifference, random: Random, **values: Any) -> dict[str, Any]:
+    reason = row.reason and str(row.reason)
+    difference = Difference(
+        row.difference, row.ci_low, row.ci_high, over=_OVER[random], n=row.n_prompts, p=row.p,
+        p_adjusted=row.p_adjusted, df=row.n_prompts - 1.0 if random == "prompts" else nan,
+        reason=reason,
+    )  # fmt: skip
+    names = ("a", "b", "a_mean", "b_mean", "wins", "ties", "losses", "n_pairs")
+    return {
+        **{name: getattr(row, name) for name in names},
+        "difference": difference,
+        "effect_size": Difference(row.effect_size, reason=reason),
+        **values,
+    }
+
+
+def _figure(of: PairedFigure) -> Difference:
+    return Difference(
+        of.value, of.ci_low, of.ci_high, over="prompts", n=of.n_prompts, p=of.p,
+        p_adjusted=of.p_adjusted, reason=_why(of),
+    )  # fmt: skip
+
+
+def _why(of: PairedFigure) -> str | None:
+    reason = of.reason or of.ci_reason
+    return None if reason is None else str(reason)
+
+
+def _apart(
+    pairs: Sequence[ComparedRuns], runs: tuple[Key, ...], by: str, labels: Mapping[str, str]
+) -> Table:
+    """Whether the difference depends on the stratum; of two strata the first stands for both."""
+    names: dict[str, str] = dict(labels)
+    for each in pairs:
+        if len(each.apart) == 1 and len(each.strata) == 2:
+            both = [str(row.stratum) for row in each.strata]
+            names[both[0]] = " − ".join(labels.get(name, name) for name in both)
+    return Table(
+        "apart",
+        (*runs, Key("by"), Key("stratum", by, labels=names)),
+        (Column("difference", "estimate", "difference", signed=True, p="column"),),
+        [
+            {"a": row.a, "b": row.b, "by": row.by, "stratum": row.stratum}
+            | {
+                "difference": Difference(
+                    row.difference, row.ci_low, row.ci_high, over="prompts", n=row.n_prompts,
+                    p=row.p, p_adjusted=row.p_adjusted, reason=row.reason and str(row.reason),
+                )
+            }
+            for each in pairs
+            for row in each.apart
+        ],
+        f"Does b − a depend on {by}?",
+        sides=("b", "a"),
+        remarks=[
+            "b − a in a stratum less its mean in the others; of two, that in the first less that "
+            "in the second. Over prompts, with these judges as they are. p is adjusted by Holm's "
+            "method over all lines."
+        ],
+    )  # fmt: skip
+
+
+def _alike(pairs: Sequence[ComparedRuns], runs: tuple[Key, ...], dimension: Key) -> Table:
+    return Table(
+        "alike",
+        (*runs, dimension),
+        (
+            Column("tau_within", "estimate", "τ_b within\nprompts"),
+            Column("tau", "estimate", "τ_b"),
+            Column("alpha", "estimate", "α"),
+            Column("best_same", "whole", "best:\nsame", full=True),
+            Column("best_shared", "whole", "best:\nshared", full=True),
+            Column("best_other", "whole", "best:\nother", full=True),
+        ),
+        [
+            {"a": each.a, "b": each.b, "dimension": row.dimension}
+            | {
+                name: Estimate(
+                    of.value, of.ci_low, of.ci_high, over="prompts", n=of.n_prompts, reason=_why(of)
+                )
+                for name, of in (
+                    ("tau_within", row.tau_within), ("tau", row.tau), ("alpha", row.alpha)
+                )
+            }
+            | {
+                "best_same": row.best.same,
+                "best_shared": row.best.shared,
+                "best_other": row.best.flipped,
+            }
+            for each in pairs
+            for row in each.alike
+        ],
+        "Agreement of the two panels",
+        remarks=[
+            "τ_b: 1, the same order of responses; 0, none in common. α: Krippendorff's, at the "
+            "interval level: 1, the same scores. Best: in how many prompts both rate the same one "
+            "highest, share some of several that tie, or rate another one highest."
+        ],
+    )  # fmt: skip
+
+
+def _people(found: RunComparison, runs: tuple[Key, ...], dimension: Key) -> Table:
+    every = [nearer for each in found.compared for _, nearer in each.people]
+    remarks = [
+        "τ_b with the mean human rating: higher is nearer. Distance of a panel's score from it, on "
+        "the panel's scale, if people rated on that: lower is nearer. So b − a above 0 says of τ_b "
+        "that b is nearer, of the distance that b is farther. Differences are paired by prompt; p "
+        "is adjusted by Holm's method over them, all figures, dimensions and runs; composites are "
+        "a family of their own, as above."
+    ]
+    if any(nearer.advantages is not None for nearer in every):
+        epsilon = "" if found.epsilon is None else f", epsilon {found.epsilon:g}"
+        remarks.append(
+            f"By the alternative annotator test{epsilon}: advantage ρ, how often a panel is at "
+            "least as near to the other people as a person is, on average over people who share 30 "
+            "items; higher is better, with these people as they are. Winning rate ω (with "
+            "--epsilon): the share of people over whom it wins; a count of tests, which has no "
+            "interval."
+        )
+    within = any(nearer.within for nearer in every)
+    return Table(
+        "people",
+        (*runs, Key("statistic", "statistic", labels=_STATISTICS), dimension),
+        (
+            Column("a_value", "number", "a"),
+            Column("b_value", "number", "b"),
+            Column("difference", "estimate", "b − a", signed=True, p="column"),
+            Column("n_items", "whole"),
+        ),
+        [
+            {"a": each.a, "b": each.b, "dimension": name, "statistic": statistic}
+            | {"a_value": a, "b_value": b, "difference": of and _figure(of)}
+            | {"n_items": of and of.n_items}
+            for each in found.compared
+            for name, nearer in each.people
+            for statistic, a, b, of in _nearness(nearer)
+        ],
+        "Which panel is nearer to people (τ_b "
+        f"{'within prompts' if within else 'over all responses'})",
+        sides=("b", "a"),
+        remarks=remarks,
+    )
+
+
+def _nearness(of: NearerToPeople) -> Iterator[tuple[str, float, float, PairedFigure | None]]:
+    yield "tau_b", of.a_tau, of.b_tau, of.tau
+    yield "distance", of.a_distance, of.b_distance, of.distance
+    if (places := of.advantages) is not None:
+        yield "alt_test_advantage", places.a_advantage, places.b_advantage, places.difference
+        if not isnan(places.a_winning_rate):
+            yield "alt_test_winning_rate", places.a_winning_rate, places.b_winning_rate, None
+
+
+def _changed(pairs: Sequence[ComparedRuns], runs: tuple[Key, ...]) -> Table:
+    texts = any(each.compared == "texts" for each in pairs)
+    return Table(
+        "changed",
+        (*runs, Key("change", "b is"), Key("response", "prompt, system, response")),
+        (
+            Column("prompt", "text", "prompt", full=True),
+            Column("a_mean", "number", "a"),
+            Column("b_mean", "number", "b"),
+            Column("change_by", "number", "b − a", signed=True),
+        ),
+        [
+            {"a": each.a, "b": each.b, "change": how, "response": _label(of), "prompt": of.prompt}
+            | {"a_mean": of.a, "b_mean": of.b, "change_by": of.difference}
+            for each in pairs
+            for how, those in (("higher", each.risen), ("lower", each.fallen))
+            for of in those
+        ],
+        "Responses that changed most"
+        if texts
+        else "Responses that the panels rate most differently",
+        sides=("b", "a"),
+    )
+
+
+def _label(of: ChangedResponse) -> str:
+    """A response by its prompt, system and ids, those of both runs where they differ."""
+    sides = dict.fromkeys(map(_ids, (of.a_ids, of.b_ids)))
+    return f"{of.prompt_id}, {of.system}, {' → '.join(sides)}"
+
+
+def _ids(ids: Sequence[str]) -> str:
+    return ", ".join(ids[:_IDS_SHOWN]) + (", …" if len(ids) > _IDS_SHOWN else "")
+
+
+def _matching(each: ComparedRuns) -> Iterator[str]:
+    """What was compared, and what does not match."""
+    texts = "Same texts" if each.compared == "panels" else "Other texts"
+    panel = "other panel" if each.panel else "same panel"
+    joined = " and " if each.compared == "texts" and each.panel else ", "
+    whole = each.differences[0]
+    judges = " and ".join(dict.fromkeys(counted(n, "judge") for n in each.n_judges))
+    yield (
+        f"{texts}{joined}{panel}: {each.b} compared with {each.a}. "
+        f"{counted(whole.n_prompts, 'prompt')}, {counted(whole.n_pairs, 'pair')} of responses, "
+        f"{judges}."
+    )
+    if each.panel:
+        yield f"The panels differ in: {'; '.join(each.panel)}."
+    yield from each.notes
+
+
+def _how_to_read(found: RunComparison) -> list[str]:
+    return [
+        f"a: {found.runs[0]}; b: the run compared with it. Intervals and tests are "
+        f"{SAMPLES[found.random]}; a prompt counts once. p: Student's t, adjusted by Holm's "
+        "method over all dimensions and runs; composites are a family of their own, and each "
+        "family has half of the level, and all of it once the other is shown (by system: over all "
+        "systems and runs). Intervals are each at 95 %, not widened for their number. Effect size: "
+        "the mean of the prompts' differences, divided by their standard deviation. The largest "
+        "changes are partly chance: in other runs they would be smaller."
+    ]

@@ -1,0 +1,200 @@
+"""The systems of a run within strata, as `score --by` prints them and a page shows them."""
+
+from __future__ import annotations
+
+from math import inf
+
+from persona_panel.analyses.breakdown.strata import StratumContrast, SystemsBy
+from persona_panel.results.conclusions.wording import counted, first_of, in_brackets, p_adjusted
+from persona_panel.results.result import Result
+from persona_panel.results.table import Column, Key, Table
+from persona_panel.runs.run import Run
+from persona_panel.runs.scale_limits import composite_limits
+from persona_panel.statistics.breakdown.author_groups import AuthorShare
+from persona_panel.statistics.breakdown.group_contrasts import GroupDifference
+from persona_panel.statistics.breakdown.persona_departures import Departure
+from persona_panel.statistics.core.display import signed
+from persona_panel.statistics.core.estimate import Difference, Estimate
+from persona_panel.statistics.core.statistic import Reason
+
+_NAMED = 5
+"""How many of the established differences are named."""
+_FIGURES = {"each": "each text", "best": "best text", "first place": "best text"}
+_LINES = 40
+"""How many systems within strata people are shown."""
+
+
+def systems_by_result(found: SystemsBy, run: Run, *, lines: int = _LINES) -> Result:
+    """Return the result of what `systems_by` gives of a run.
+
+    Args:
+        lines: how many systems within strata people are shown, at most.
+    """
+    by = found.by
+    stratum, system = Key("stratum", by), Key("system", "system")
+    limits = (-inf, inf) if by == "dimension" else composite_limits(run.rubric)
+    over = "prompts"
+    if by != "dimension" and run.random == "prompts-and-judges":
+        over = "prompts and judges"
+    strata = {each.stratum for each in found.systems[:lines]}
+    more = sum(each.stratum not in strata for each in found.systems)
+    systems = Table(
+        "systems",
+        (stratum, system),
+        (
+            Column("mean", "estimate", "mean"),
+            Column("n_prompts", "whole", "prompts"),
+        ),
+        [
+            {"stratum": each.stratum, "system": each.system, "n_prompts": each.n_prompts}
+            | {
+                "mean": Estimate(
+                    each.mean, each.ci_low, each.ci_high, over=over, limits=limits,
+                    reason=_text(each.reason),
+                )
+            }
+            for each in found.systems
+        ],
+        f"Systems by {by}",
+        short={"stratum": strata},
+    )  # fmt: skip
+    differences = Table(
+        "differences",
+        (Key("a", "system"), Key("b"), stratum),
+        (Column("difference", "estimate", "difference", signed=True, p="column"),),
+        [
+            {"a": each.a, "b": each.b, "stratum": each.stratum}
+            | {
+                "difference": Difference(
+                    each.difference, each.ci_low, each.ci_high, over=over, n=each.n_prompts,
+                    p=each.p, p_adjusted=each.p_adjusted, reason=_text(each.reason),
+                )
+            }
+            for each in found.differences
+        ],
+        sides=("a", "b"),
+    )  # fmt: skip
+    counts = Table(
+        "counts",
+        (Key("by"),),
+        (Column("n_without", "whole"),),
+        [{"by": by, "n_without": found.n_without}],
+    )
+    return Result(
+        "strata",
+        _conclusion(found),
+        (systems, _between(found), _authors(found), differences, _interactions(found), counts),
+        [f"{more:,} more lines: --json."] if more else [],
+    )
+
+
+def _text(reason: Reason | None) -> str | None:
+    return None if reason is None else str(reason)
+
+
+def _conclusion(found: SystemsBy) -> list[str]:
+    by = found.by
+    if not found.systems:
+        return [f"There is nothing to go by: no {by} is known."]
+    tested = [each for each in found.differences if each.reason is None]
+    shown = [each for each in tested if each.shown]
+    named = [
+        f"{each.a} − {each.b} in {each.stratum} {signed(each.difference)}"
+        f"{in_brackets(p_adjusted(each.p_adjusted))}"
+        for each in shown
+    ]
+    said = f"Differences between systems by {by}: {len(shown):,} of {len(tested):,} established "
+    said += "(p adjusted by Holm's method over all of them)"
+    said += f": {first_of(named, _NAMED)}." if named else "."
+    sentences = [said]
+    if interactions := [each for each in found.interactions if each.reason is None]:
+        n = sum(each.shown for each in interactions)
+        sentences.append(
+            f"An interaction of system and {by} is shown by {n:,} of "
+            f"{counted(len(interactions), 'test')}."
+        )
+    if found.n_without:
+        sentences.append(f"{counted(found.n_without, 'response')} without a value left out.")
+    return sentences
+
+
+def _interactions(found: SystemsBy) -> Table:
+    """Whether systems stand otherwise in one stratum than in another, for programs."""
+    return Table(
+        "interactions",
+        (Key("stratum"), Key("b"), Key("dimension"), Key("system")),
+        (Column("departure", "number"), Column("difference", "estimate")),
+        [_interaction(each) for each in found.interactions],
+    )
+
+
+def _interaction(each: Departure | GroupDifference | StratumContrast) -> dict[str, object]:
+    if isinstance(each, Departure):
+        row = {"stratum": each.persona, "system": each.on, "departure": each.departure}
+        return row | {"difference": _tested(each, each.beyond_severity)}
+    if isinstance(each, GroupDifference):
+        row = {"stratum": each.a, "b": each.b, "dimension": each.dimension, "system": each.system}
+        return row | {"difference": _tested(each, each.difference)}
+    row = {"stratum": each.stratum, "system": each.system}
+    return row | {"difference": _tested(each, each.difference)}
+
+
+def _tested(each: Departure | GroupDifference | StratumContrast, value: float) -> Difference:
+    return Difference(
+        value, each.ci_low, each.ci_high, n=each.n_prompts, p=each.p, p_adjusted=each.p_adjusted,
+        over="prompts", reason=_text(each.reason),
+    )  # fmt: skip
+
+
+def _between(found: SystemsBy) -> Table:
+    return Table(
+        "between",
+        (Key("stratum", found.by), Key("system")),
+        (
+            Column("difference", "estimate", "difference", signed=True, p="column"),
+            Column("n_prompts", "whole", "prompts"),
+        ),
+        [
+            {"stratum": each.stratum, "system": each.system, "n_prompts": each.n_prompts}
+            | {"difference": _tested(each, each.difference)}
+            for each in found.between
+        ],
+        f"Composite by {found.by}: above the mean of the others",
+    )
+
+
+def _authors(found: SystemsBy) -> Table:
+    return Table(
+        "authors",
+        (Key("pair", found.by), Key("a"), Key("b"), Key("figure", "text", labels=_FIGURES)),
+        (
+            Column("share", "estimate", "share", p="column"),
+            Column("chance", "number", "by\nchance"),
+            Column("n_prompts", "whole", "prompts"),
+            Column("n_texts", "whole"),
+        ),
+        [_author(each) for each in found.authors],
+        f"By {found.by}: who is ahead, to the same prompts",
+        remarks=[
+            "Each text: share of pairs, one text of either. Best text: share of prompts whose best "
+            "text it is. A prompt counts once, a tie in equal parts; p adjusted by Holm's method "
+            "over all lines."
+        ],
+    )
+
+
+def _author(each: AuthorShare) -> dict[str, object]:
+    share = Estimate(
+        each.share, each.ci_low, each.ci_high, over="prompts", n=each.n_prompts, p=each.p,
+        p_adjusted=each.p_adjusted, limits=(0.0, 1.0), reason=_text(each.reason),
+    )  # fmt: skip
+    return {
+        "pair": f"{each.a} above {each.b or 'all others'}",
+        "a": each.a,
+        "b": each.b,
+        "figure": each.figure,
+        "share": share,
+        "chance": each.chance,
+        "n_prompts": each.n_prompts,
+        "n_texts": each.n_texts,
+    }
