@@ -41,11 +41,6 @@ def random_option(effect: str) -> Callable[[Command], Command]:
     return with_parameters(parameters.random(effect))
 
 
-def analysis_options(command: Command) -> Command:
-    """Declare `--resamples` and `--no-intervals`, as `effort` of the analyses does."""
-    return with_parameters(*parameters.effort())(command)
-
-
 def output_format(command: Command) -> Command:
     """Options for how a result is printed; the command is given the renderer as `renderer`."""
 

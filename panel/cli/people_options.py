@@ -52,11 +52,6 @@ def human_options(
     return with_ratings
 
 
-def scale_option(name: str, of: str) -> Callable[[Command], Command]:
-    """Declare the scale of ratings; see `persona_panel.analyses.parameters.scale`."""
-    return with_parameters(parameters.scale(name, of))
-
-
 def say_reading(*origins: RatingsOrigin | None) -> None:
     """How files of ratings were read, and which of their items match nothing, on standard error and
     before any figure."""

@@ -3,53 +3,43 @@ of each model's."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from math import inf
+from collections.abc import Iterator
+from math import inf, nan
+from typing import Any
 
-import numpy as np
+from markupsafe import Markup
 
 from persona_panel.graphs.records import controls_among
+from persona_panel.results.formats.html import section
+from persona_panel.results.result import Result
+from persona_panel.results.table import Column, Key, Table
 from persona_panel.runs.judge_sample import composite_terms
 from persona_panel.runs.run import Run
 from persona_panel.statistics.agreement.reliability import krippendorff_alpha, resampled_alpha
 from persona_panel.statistics.core.arrays import Array, has_two_ratings
+from persona_panel.statistics.core.estimate import Estimate
 from persona_panel.statistics.core.options import DEFAULT_OPTIONS, MeasurementLevel
 from persona_panel.statistics.core.results import BlockResult, interval_of
 
-
-@dataclass(frozen=True, slots=True)
-class Agreement:
-    """α of one dimension, or of the composite.
-
-    Attributes:
-        level: of measurement.
-        low, high: the 95 % interval over prompts, NaN where there is none.
-        by_model: α of the judges of each model alone.
-        reason: why there is no value, or no interval.
-    """
-
-    label: str
-    level: str
-    value: float
-    low: float
-    high: float
-    by_model: Sequence[float]
-    reason: str | None
+_CAPTION = "Krippendorff's α: 1 is perfect agreement, 0 what ratings drawn at random give"
+_BY_MODEL = "Below the name of a model: of its judges alone."
 
 
-def agreement(run: Run) -> tuple[Sequence[str], Sequence[Agreement]]:
-    """The models of which there are several judges, and α of the composite, where it is a mean of
-    several dimensions, and of each dimension; none of a single judge."""
+def agreement(run: Run) -> Markup | None:
+    """Return the section on α of the composite, where it is a mean of several dimensions, and of
+    each dimension; None of a single judge."""
     controls = controls_among(run.judges)
     columns = [column for column, judge in enumerate(run.judges) if judge not in controls]
     if len(columns) < 2:
-        return [], []
+        return None
     models = list(dict.fromkeys(run.judges[column].model for column in columns))
-    of_model = [[one for one in columns if run.judges[one].model == model] for model in models]
-    several = len(models) > 1 and all(len(those) > 1 for those in of_model)
+    of_model = {
+        model: [one for one in columns if run.judges[one].model == model] for model in models
+    }
+    if len(models) < 2 or any(len(those) < 2 for those in of_model.values()):
+        of_model = {}
     prompts = [item.prompt_id for item in run.items]
-    found = []
+    rows: list[dict[str, Any]] = []
     for label, level, ratings in _rated(run):
         whole = krippendorff_alpha(ratings[:, columns], level)
         result = BlockResult(
@@ -59,20 +49,28 @@ def agreement(run: Run) -> tuple[Sequence[str], Sequence[Agreement]]:
             counted=has_two_ratings(ratings[:, columns]),
         )
         interval = interval_of(result, prompts, DEFAULT_OPTIONS)
-        found.append(
-            Agreement(
-                label,
-                level,
-                whole.value,
-                np.nan if interval is None else interval.low,
-                np.nan if interval is None else interval.high,
-                [krippendorff_alpha(ratings[:, those], level).value for those in of_model]
-                if several
-                else [],
-                str(whole.reason or (interval.reason if interval else None) or "") or None,
-            )
+        low, high, why = (
+            (nan, nan, None) if interval is None else (interval.low, interval.high, interval.reason)
         )
-    return (models if several else []), found
+        alpha = Estimate(whole.value, low, high, over="prompts", reason=whole.reason or why)
+        by_model = {
+            model: krippendorff_alpha(ratings[:, those], level).value
+            for model, those in of_model.items()
+        }
+        rows.append({"dimension": label, "level": level, "alpha": alpha} | by_model)
+    table = Table(
+        "alpha",
+        (Key("dimension", "dimension"),),
+        (
+            Column("alpha", "estimate", "α"),
+            *(Column(model, "number", model) for model in of_model),
+            Column("level", "text", "level of measurement"),
+        ),
+        rows,
+        _CAPTION,
+        remarks=["The intervals are over prompts.", *([_BY_MODEL] if of_model else [])],
+    )
+    return section(Result("agreement", (), [table]), "Agreement", level=3)
 
 
 def _rated(run: Run) -> Iterator[tuple[str, MeasurementLevel, Array]]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from math import isfinite, isnan
 
 import numpy as np
+from markupsafe import Markup
 
 from persona_panel.analyses.breakdown import (
     Departure,
@@ -17,7 +18,7 @@ from persona_panel.analyses.breakdown import (
     model_differences,
     persona_departures,
 )
-from persona_panel.reports.page.agreement import Agreement, agreement
+from persona_panel.reports.page.agreement import agreement
 from persona_panel.reports.page.heat import tint
 from persona_panel.reports.page.names import dimension_names
 from persona_panel.results.axis import Axis
@@ -121,8 +122,7 @@ class DifferencesSection:
     personas: PersonaTables | None
     axes: GroupTable | None
     models: GroupTable | None
-    agreement: Sequence[Agreement]
-    agreement_models: Sequence[str]
+    agreement: Markup | None
     labels: Mapping[str, str]
 
 
@@ -141,13 +141,11 @@ def differences_section(
         contested: places of responses, the most contested first.
         titles: the beginnings of prompts, by their ids.
     """
-    models, alphas = agreement(run)
     return DifferencesSection(
         _personas(run, personas, ranked, contested, titles),
         _groups(axis_differences(run)),
         _groups(model_differences(run)),
-        alphas,
-        models,
+        agreement(run),
         dimension_names(run.rubric),
     )
 
