@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from persona_panel.analyses.breakdown.strata import SystemsBy
     from persona_panel.analyses.comparison.result import ComparedRuns, RunComparison, RunDifference
     from persona_panel.analyses.fidelity.result import FidelityReport
-    from persona_panel.experiments.generation.report import GeneratedTexts
     from persona_panel.experiments.keypoints.report import KeyPointReport
     from persona_panel.experiments.prompt_sets.building import BuiltPrompts
     from persona_panel.runs.design import DesignReport
@@ -41,11 +40,6 @@ def render_run(run: Run, labels: Mapping[str, str], to: TextIO) -> None:
 def render_run_by(run: Run, found: SystemsBy, labels: Mapping[str, str], to: TextIO) -> None:
     """What summary.json holds, and under `breakdown` the fields of `SystemsBy`."""
     write_json({**run.summary(), "breakdown": asdict(found)}, to)
-
-
-def render_generated_texts(texts: GeneratedTexts, to: TextIO) -> None:
-    """What the manifest has under `result`: for each target what it wrote, and what is missing."""
-    write_json(texts.document(), to)
 
 
 def render_prompt_set(built: BuiltPrompts, to: TextIO) -> None:
