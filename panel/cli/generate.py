@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
@@ -10,22 +9,22 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from persona_panel.cli.analysis_command import ResultOutput, result_options
 from persona_panel.cli.batch_options import AnswerOptions, batch_options
 from persona_panel.cli.call_options import caps_of_a_file, dry_run, model_options_of, patience
 from persona_panel.cli.column_mapping import column_mapping
 from persona_panel.cli.dry_run import show_estimates, tell, tell_batches
 from persona_panel.cli.exit_status import status_of
 from persona_panel.cli.failures import gathered, refusals
-from persona_panel.cli.options import limit_option, output_format
+from persona_panel.cli.options import limit_option
 from persona_panel.cli.targets import model_in
-from persona_panel.files.secrets.visible import say, standard_output, visible
+from persona_panel.files.secrets.visible import say, visible
 
 if TYPE_CHECKING:
     from persona_panel.calls.budget import Caps
     from persona_panel.cli.progress import ScoreProgress
     from persona_panel.experiments.generation.plan import GenerationPlan
     from persona_panel.experiments.generation.report import GeneratedTexts
-    from persona_panel.reports.formats import Renderer
     from persona_panel.runs.output_file import OutputFile
 
 _MISSING_SHOWN = 5
@@ -89,7 +88,7 @@ _MISSING_SHOWN = 5
 @dry_run
 @caps_of_a_file
 @batch_options
-@output_format
+@result_options("refused[my-model] <= 0", "missing[my-model] <= 0")
 @refusals
 def generate(
     prompts: str,
@@ -109,7 +108,7 @@ def generate(
     dry_run: bool,
     caps: Caps,
     answering: AnswerOptions,
-    renderer: Renderer,
+    output: ResultOutput,
 ) -> None:
     """Have models write responses to prompts: essays, speeches, critiques, questions.
 
@@ -130,6 +129,7 @@ def generate(
         )
 
     from persona_panel.experiments.generation.plan import generation_plan
+    from persona_panel.experiments.generation.report import GeneratedTexts, texts_result
     from persona_panel.experiments.generation.request import load_instructions
     from persona_panel.experiments.generation.running import (
         estimate_texts,
@@ -138,6 +138,7 @@ def generate(
     )
     from persona_panel.files.generation_prompts import load_generation_prompts
     from persona_panel.plan.definitions import configured
+    from persona_panel.results.requirements.of_result import result_figures
     from persona_panel.runs.output_file import OutputFile
 
     with gathered() as gather:
@@ -157,30 +158,27 @@ def generate(
         questions=questions,
     )
     files = [name for name in (prompts, instructions, *targets) if name and Path(name).is_file()]
-    output = OutputFile(Path(out), overwrite, tuple(files), {prompts: mapping} if mapping else {})
+    written = OutputFile(Path(out), overwrite, tuple(files), {prompts: mapping} if mapping else {})
+    planned = texts_result(GeneratedTexts(plan, {}))
+    output.gate.refuse_unknown(lambda: result_figures(planned))
     if dry_run:
-        from persona_panel.reports.formats import result_format_of
-
-        held = held_texts(plan, output, caps)
+        held = held_texts(plan, written, caps)
         estimates = estimate_texts(plan)
-        show_estimates(estimates, result_format_of(renderer))
+        show_estimates(estimates, output.to)
         priced = answering.priced(estimates, plan.endpoints)
         tell(priced, caps, held, len(plan.wanted), "responses")
         tell_batches(estimates, plan.endpoints)
         return
     if answering.export(partial(export_texts, plan)):
         return
-    done = _generated(plan, output, caps, patience, answering)
-    with standard_output() as to:
-        renderer.render_generated_texts(done, to)
+    done = _generated(plan, written, caps, patience, answering)
     _tell_missing(done)
     if done.has_rows:
-        where = f"The responses are in {output.path}; where they come from, in {output.manifest}"
+        where = f"The responses are in {written.path}; where they come from, in {written.manifest}"
     else:
-        where = f"No response came, so {output.path} is as it was. The same command tries again"
+        where = f"No response came, so {written.path} is as it was. The same command tries again"
     say(visible(where), err=True)
-    if status := status_of(done.has_rows, complete=done.complete):
-        sys.exit(status)
+    output.show(texts_result(done), status=status_of(done.has_rows, complete=done.complete))
 
 
 def _generated(

@@ -13,8 +13,6 @@ import numpy as np
 
 from persona_panel.analyses.breakdown.strata import systems_by
 from persona_panel.experiments.audit.audited import load_audited_run
-from persona_panel.experiments.generation.plan import generation_plan
-from persona_panel.experiments.generation.report import GeneratedTexts
 from persona_panel.experiments.keypoints.asking import Point
 from persona_panel.experiments.keypoints.rationales import Rationale
 from persona_panel.experiments.keypoints.report import KeyPointReport, key_point_report
@@ -22,7 +20,6 @@ from persona_panel.experiments.keypoints.steps import MadePoint, SummedUp
 from persona_panel.experiments.prompt_sets.asking import EstimatedAnswers
 from persona_panel.experiments.prompt_sets.building import BuiltPrompts, build_prompts
 from persona_panel.experiments.prompt_sets.plan import prompt_set_plan
-from persona_panel.files.generation_prompts import GenerationPrompt
 from persona_panel.graphs import Response
 from persona_panel.panel import Panel
 from persona_panel.reports.formats import Renderer
@@ -69,9 +66,6 @@ def _results(folder: Path) -> tuple[Mapping[str, Callable[[], tuple[Any, ...]]],
         "render_run_by": lambda: (run, systems_by(run, "persona"), labels),
         "render_alignment": lambda: (align(ratings, ratings), True),
         "render_key_points": lambda: (_key_points(),),
-        "render_generated_texts": lambda: (
-            GeneratedTexts(generation_plan([GenerationPrompt("p", "Why?")], [ScriptedModel()]), {}),
-        ),
         "render_prompt_set": lambda: (_prompt_set(folder),),
     }
     return results, {"run": run.ratings, "ratings": ratings.scores}

@@ -11,6 +11,9 @@ from typing import Any
 from persona_panel.experiments.generation.plan import GenerationPlan, WantedText
 from persona_panel.experiments.generation.texts import reads_as_refusal
 from persona_panel.graphs.sweeping import TargetAnswer
+from persona_panel.results.conclusions.wording import counted
+from persona_panel.results.result import Result
+from persona_panel.results.table import Column, Key, Table, row_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,4 +118,81 @@ class GeneratedTexts:
             refused=refused,
             trimmed=dict(Counter(row["trimmed"] for row in rows if row["trimmed"])),
             words=(min(lengths), median(lengths), max(lengths)) if lengths else None,
+        )
+
+
+def texts_result(texts: GeneratedTexts) -> Result:
+    """Return the result of what was generated: by target, and what is missing."""
+    found = texts.by_target()
+    there, wanted = len(texts.plan.wanted) - len(texts.missing), len(texts.plan.wanted)
+    said = f"{there:,} of {counted(wanted, 'answer')} came."
+    if not texts.has_rows:
+        whys = [why for _, why in texts.missing] or ["no answer has a question"]
+        said = f"No response came: {min(whys, key=_is_of_another)}."
+    missing = texts.document()["missing"]
+    reasons = [
+        {"target": one.target, "reason": why, "n": n}
+        for one in found
+        for why, n in one.missing.items()
+    ]
+    tables = [
+        _targets(texts, found),
+        Table("reasons", (Key("target"), Key("reason")), (Column("n", "whole"),), reasons),
+        Table("missing", (Key("prompt_id"), Key("id")), (Column("reason", "text"),), missing),
+    ]
+    return Result("generate", [said], tables, list(_remarks(texts, found)))
+
+
+def _is_of_another(why: str) -> bool:
+    """Whether a text is skipped, which it is for what went wrong with another."""
+    return why.startswith("skipped")
+
+
+def _targets(texts: GeneratedTexts, found: list[TargetTexts]) -> Table:
+    capped = texts.plan.max_words is not None
+    columns = (
+        Column("wanted", "whole"),
+        Column("rows", "whole", "responses", figure="responses"),
+        Column("words_median", "number", "words:\nmedian", digits=0, figure="words"),
+        Column("words_least", "whole", "least"),
+        Column("words_most", "whole", "most"),
+        Column("trimmed", "whole", "trimmed" if capped else "", figure="trimmed"),
+        Column("trimmed_in_sentence", "whole"),
+        Column("cut_off", "whole", "cut off", figure="cut_off"),
+        Column("refused", "whole", "refused", figure="refused"),
+        Column("missing", "whole", "missing", figure="missing"),
+    )
+    rows = []
+    for one in found:
+        least, middle, most = one.words or (None, None, None)
+        rows.append(
+            row_of(
+                one, columns, target=one.target, words_least=least, words_median=middle,
+                words_most=most, trimmed=sum(one.trimmed.values()),
+                trimmed_in_sentence=one.trimmed.get("word", 0), missing=sum(one.missing.values()),
+            )
+        )  # fmt: skip
+    return Table("targets", (Key("target", "target"),), columns, rows, "Generated responses")
+
+
+def _remarks(texts: GeneratedTexts, found: list[TargetTexts]) -> Iterator[str]:
+    """Yield what the columns mean, where something is in them."""
+    if n := sum(one.cut_off for one in found):
+        yield (
+            f"{counted(n, 'response')} ended at the token limit (field cut_off): the end is "
+            "missing. A larger --words raises the limit."
+        )
+    if n := sum(sum(one.trimmed.values()) for one in found):
+        yield (
+            f"{counted(n, 'response')} of more than {texts.plan.max_words:,} words "
+            f"{'was' if n == 1 else 'were'} cut at the end of a sentence (field trimmed)."
+        )
+    if n := sum(one.trimmed.get("word", 0) for one in found):
+        yield (
+            f"{n:,} of these {'has' if n == 1 else 'have'} no sentence that ends so early, and "
+            f"{'was' if n == 1 else 'were'} cut after a word."
+        )
+    if n := sum(one.refused for one in found):
+        yield (
+            f"{counted(n, 'answer')} {'reads' if n == 1 else 'read'} as a refusal (field refused)."
         )

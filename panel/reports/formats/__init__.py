@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Protocol, TextIO, cast
 
 if TYPE_CHECKING:
     from persona_panel.analyses.breakdown.strata import SystemsBy
-    from persona_panel.experiments.generation.report import GeneratedTexts
     from persona_panel.experiments.keypoints.report import KeyPointReport
     from persona_panel.experiments.prompt_sets.building import BuiltPrompts
     from persona_panel.results.result import ResultFormat
@@ -42,9 +41,6 @@ class Renderer(Protocol):
         self, run: Run, found: SystemsBy, labels: Mapping[str, str], to: TextIO
     ) -> None:
         """A run as by `render_run`, and its systems within strata."""
-
-    def render_generated_texts(self, texts: GeneratedTexts, to: TextIO) -> None:
-        """Texts that models were asked to write."""
 
     def render_prompt_set(self, built: BuiltPrompts, to: TextIO) -> None:
         """A set of prompts that was built, with its funnel."""

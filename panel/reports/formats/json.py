@@ -13,7 +13,6 @@ from persona_panel.files.secrets.visible import say_json
 
 if TYPE_CHECKING:
     from persona_panel.analyses.breakdown.strata import SystemsBy
-    from persona_panel.experiments.generation.report import GeneratedTexts
     from persona_panel.experiments.keypoints.report import KeyPointReport
     from persona_panel.experiments.prompt_sets.building import BuiltPrompts
     from persona_panel.runs.run import Run
@@ -32,11 +31,6 @@ def render_run_by(run: Run, found: SystemsBy, labels: Mapping[str, str], to: Tex
 
     breakdown = result_document(systems_by_result(found, run))
     write_json({**run.summary(), "breakdown": breakdown}, to)
-
-
-def render_generated_texts(texts: GeneratedTexts, to: TextIO) -> None:
-    """What the manifest has under `result`: for each target what it wrote, and what is missing."""
-    write_json(texts.document(), to)
 
 
 def render_prompt_set(built: BuiltPrompts, to: TextIO) -> None:

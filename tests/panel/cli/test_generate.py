@@ -112,9 +112,15 @@ def test_what_is_short_refused_or_missing_is_counted(tmp_path: Path) -> None:
         done = generate(server, "--json")
         assert done.returncode == 1
         assert "lost/openai:writer: missing (failed:" in done.stderr
-        [of] = json.loads(done.stdout)["targets"]
-        counts = (of["rows"], of["cut_off"], of["refused"], of["missing"])
-        assert counts == (2, 1, 1, {"failed": 1})
+        printed = json.loads(done.stdout)
+        [of] = printed["tables"]["targets"]
+        counts = (of["wanted"], of["rows"], of["cut_off"], of["refused"], of["missing"])
+        assert counts == (3, 2, 1, 1, 1)
+        assert (of["words_least"], of["words_most"]) == (4, 7)
+        [reason] = printed["tables"]["reasons"]
+        assert (reason["target"], reason["reason"], reason["n"]) == ("openai:writer", "failed", 1)
+        assert printed["tables"]["missing"][0]["prompt_id"] == "lost"
+        assert printed["conclusion"] == ["2 of 3 answers came."]
         rows = {row["prompt_id"]: row for row in rows_in(tmp_path / "out.jsonl")}
         assert (rows["cut"]["cut_off"], rows["declined"]["refused"]) == (True, True)
         back, before = True, len(server.calls)

@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from persona_panel.analyses.breakdown.strata import SystemsBy
-    from persona_panel.experiments.generation.report import GeneratedTexts
     from persona_panel.experiments.keypoints.report import KeyPointReport
     from persona_panel.experiments.prompt_sets.building import BuiltPrompts
     from persona_panel.runs.run import Run
@@ -40,14 +39,6 @@ def render_run_by(run: Run, found: SystemsBy, labels: Mapping[str, str], to: Tex
 
     render_run(run, labels, to)
     render(systems_by_result(found, run), to, full=False)
-
-
-def render_generated_texts(texts: GeneratedTexts, to: TextIO) -> None:
-    """A table of the targets that wrote them: how many, how long, cut, refused and missing."""
-    from persona_panel.reports.formats.terminal.generated_texts import show_generated_texts
-    from persona_panel.results.console import output
-
-    show_generated_texts(texts, output(to))
 
 
 def render_prompt_set(built: BuiltPrompts, to: TextIO) -> None:
