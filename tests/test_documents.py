@@ -88,8 +88,10 @@ def test_an_output_that_is_not_printed_is_a_fault() -> None:
 
 
 def test_every_public_name_is_in_the_reference() -> None:
-    """The page on Python describes each name that `panel` has, and no other."""
-    text = (ROOT / "docs/reference/python.md").read_text("utf-8")
+    """The pages on Python and on results describe each name that the package has, once, and no
+    other."""
+    pages = (ROOT / "docs/reference/python.md", ROOT / "docs/reference/results.md")
+    text = "".join(page.read_text("utf-8") for page in pages)
     described = re.findall(r"^::: persona_panel\.(\w+)$", text, re.M)
     assert sorted(described) == sorted([*persona_panel.__all__, "testing"])
 

@@ -16,24 +16,24 @@ _DROPPED = b"-"
 """What a note begins with that drops a reply; a stored one begins with a brace or zlib's header."""
 
 
-class Change(NamedTuple):
+class ReplyChange(NamedTuple):
     """What becomes of a key: `stored` is kept under it, unless that is empty, and replies in
     `dropped` no longer are."""
 
     stored: bytes = b""
     dropped: tuple[bytes, ...] = ()
 
-    def then(self, later: Change) -> Change:
+    def then(self, later: ReplyChange) -> ReplyChange:
         """Return this change and a later one of the same process as one."""
         if not self.dropped and not later.dropped:
             return later if later.stored else self
         stored = b"" if is_among(self.stored, later.dropped) else self.stored
         # A model may say the same again.
         still = [each for each in self.dropped if not is_among(each, [later.stored])]
-        return Change(later.stored or stored, (*still, *later.dropped))
+        return ReplyChange(later.stored or stored, (*still, *later.dropped))
 
 
-Changes = dict[bytes, Change]
+Changes = dict[bytes, ReplyChange]
 """Of one page, by key."""
 
 
@@ -42,14 +42,14 @@ def dropping(stored: bytes) -> bytes:
     return _DROPPED + stored
 
 
-def change_of(noted: bytes) -> Change:
+def change_of(noted: bytes) -> ReplyChange:
     """Return the change that a journal's entry notes: a stored reply, or a `dropping` of one."""
     is_drop = noted.startswith(_DROPPED)
-    return Change(dropped=(noted[1:],)) if is_drop else Change(noted)
+    return ReplyChange(dropped=(noted[1:],)) if is_drop else ReplyChange(noted)
 
 
 def merged(
-    kept: Iterable[tuple[bytes, bytes]], *changes: Mapping[bytes, Change]
+    kept: Iterable[tuple[bytes, bytes]], *changes: Mapping[bytes, ReplyChange]
 ) -> dict[bytes, bytes]:
     """Return the stored replies of a page by their keys.
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import IO, NamedTuple
 from uuid import uuid4
 
-from persona_panel.calls.changes import Change, Changes, change_of
+from persona_panel.calls.changes import Changes, ReplyChange, change_of
 from persona_panel.files.private_files import open_private, sync
 
 _HEADER = struct.Struct(">H32sI")  # how long the page's name is, the key, how long the reply is
@@ -190,7 +190,7 @@ class JournalReader:
                 end = at
                 for (page, key, noted), n in _changes_in(file.read()):
                     of_page = changes.setdefault(page, {})
-                    of_page[key] = of_page.get(key, Change()).then(change_of(noted))
+                    of_page[key] = of_page.get(key, ReplyChange()).then(change_of(noted))
                     end = at + n
                 self._read[name] = end, changes
 

@@ -25,7 +25,7 @@ from typing import ClassVar, TypeVar
 import platformdirs
 
 from persona_panel.calls.cache import CannotBeKept
-from persona_panel.calls.changes import Change, Changes, change_of, dropping, merged
+from persona_panel.calls.changes import Changes, ReplyChange, change_of, dropping, merged
 from persona_panel.calls.journal import (
     Journal,
     JournalEntry,
@@ -269,11 +269,11 @@ class JournaledStore(ABC):
         with self._lock:
             changes = dict(self._being_written.get(page, {}))
             for key, change in self._waiting.get(page, {}).items():
-                changes[key] = changes.get(key, Change()).then(change)
+                changes[key] = changes.get(key, ReplyChange()).then(change)
         return changes
 
     def _remember(
-        self, page: str, kept: Iterable[tuple[bytes, bytes]], *changes: Mapping[bytes, Change]
+        self, page: str, kept: Iterable[tuple[bytes, bytes]], *changes: Mapping[bytes, ReplyChange]
     ) -> dict[bytes, bytes]:
         """Hold a page in memory, with what was put meanwhile, where another thread has read it
         than the loop's."""
@@ -284,9 +284,9 @@ class JournaledStore(ABC):
         return self._pages[page]
 
 
-def _add(changes: Pages, page: str, key: bytes, change: Change) -> None:
+def _add(changes: Pages, page: str, key: bytes, change: ReplyChange) -> None:
     of_page = changes.setdefault(page, {})
-    of_page[key] = of_page.get(key, Change()).then(change)
+    of_page[key] = of_page.get(key, ReplyChange()).then(change)
 
 
 def with_descriptors(work: Callable[[], T]) -> T:

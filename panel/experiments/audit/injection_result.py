@@ -28,7 +28,7 @@ _COUNTS = ("n_pairs", "n_missing", "texts_needed")
 _FACTS = ("family", "channel", "placement", "note", "control_id")
 
 
-class _Line(TypedDict):
+class _AuditRow(TypedDict):
     name: str
     verdict: str
     uplift: float | None
@@ -39,17 +39,17 @@ class _Line(TypedDict):
 
 
 @with_config(ConfigDict(strict=True))
-class _Document(TypedDict):
+class _AuditDocument(TypedDict):
     """What injection.json has at least, whichever version wrote it."""
 
     conclusion: list[str]
     rule: dict[str, Any]
     base: dict[str, Any]
-    attacks: list[_Line]
-    families: list[_Line]
-    channels: list[_Line]
-    judges: list[_Line]
-    overall: _Line
+    attacks: list[_AuditRow]
+    families: list[_AuditRow]
+    channels: list[_AuditRow]
+    judges: list[_AuditRow]
+    overall: _AuditRow
 
 
 def read_injection(folder: Path, *, labels: Mapping[str, str] | None = None) -> Result | None:
@@ -60,7 +60,7 @@ def read_injection(folder: Path, *, labels: Mapping[str, str] | None = None) -> 
     """
     try:
         document = json_of(folder / NAME)
-        TypeAdapter(_Document).validate_python(document)
+        TypeAdapter(_AuditDocument).validate_python(document)
         return injection_result(document, labels=labels)
     except (OSError, ValueError, LookupError, TypeError):
         return None
@@ -70,7 +70,7 @@ def planned_injection(plan: AuditPlan, judges: Sequence[Judge]) -> Result:
     """Return the result of an audit that is planned, without figures: it has their names."""
 
     def lines(names: Iterable[str]) -> list[dict[str, Any]]:
-        unknown = dict.fromkeys(_Line.__annotations__)
+        unknown = dict.fromkeys(_AuditRow.__annotations__)
         return [
             {**unknown, "name": name, "verdict": "inconclusive"} for name in dict.fromkeys(names)
         ]

@@ -168,7 +168,7 @@ def test_aligned_scores_are_ratings_for_other_commands(
     }  # fmt: skip
     again = run(out, "--human", files[1], "--json", of="calibrate")
     assert again.exit_code == 0, again.output
-    assert json.loads(again.stdout)["rows"][0]["n_items"] == N
+    assert json.loads(again.stdout)["tables"]["rows"][0]["n_items"] == N
     ratings = load_ratings(out)
     assert (ratings.scores.shape, ratings.raters) == ((3 * N, 1, 1), ("panel",))
     other = run(files[0], "--human", files[1], "--method", "subset", "--out", out)

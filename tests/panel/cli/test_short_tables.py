@@ -66,7 +66,7 @@ def test_agree_shows_one_line_a_dimension(files: Any, width: int) -> None:
     names = ("composite", *DIMENSIONS)
     found = lines_of(done.stdout, names)
     assert found == [*names] * (len(found) // 4)
-    assert " ".join(done.stdout.split()).endswith("--full has every table, --json every figure.")
+    assert " ".join(done.stdout.split()).endswith("--full has every table, --json every statistic.")
     (alpha,) = (
         row
         for row in rows_of(

@@ -20,12 +20,15 @@ from persona_panel.files.response_batch import Item
 from persona_panel.graphs import Judge, Judgment
 from persona_panel.graphs.aggregate import aggregate
 from persona_panel.reports.formats import Renderer, load_renderer
-from persona_panel.reports.formats.csv import _write as write_csv
+from persona_panel.reports.formats.csv import write as write_csv
 from persona_panel.reports.formats.terminal.recording import tables_written_by
 from persona_panel.results.cells import FigureText, interval_cell
 from persona_panel.results.console import TableRecorder, TableRow, show_table
 from persona_panel.results.formats.latex import write as write_latex
 from persona_panel.results.formats.markdown import write as write_markdown
+from persona_panel.results.result import Result
+from persona_panel.results.table import Column, Key, Table
+from persona_panel.statistics.core.estimate import Difference
 from persona_panel.testing import check_renderer
 
 _WRITE = {"csv": write_csv, "latex": write_latex, "markdown": write_markdown}
@@ -234,6 +237,11 @@ def test_people_read_a_minus_sign() -> None:
 
     kinds = [name for name in vars(Renderer) if name.startswith("render_")]
     check_renderer(SimpleNamespace(**{name: reading(name) for name in kinds}))
+    below = [Difference(-n, -n - 1, -0.5, a="new", b="old", p=0.01) for n in (1, 2)]
+    columns = (Column("difference", "estimate", "difference"),)
+    rows = [{"prompt": f"p{n}", "difference": each} for n, each in enumerate(below)]
+    table = Table("rows", (Key("prompt", "prompt"),), columns, rows, "Differences")
+    read.append(Result("sample", (), [table]).text("markdown", full=True))
     text = "\n".join(read)
     assert re.findall(r"(?<![\w.)\]-])-\d[^\n]{0,30}", text) == []
     assert len(re.findall(r"−\d", text)) > 9
