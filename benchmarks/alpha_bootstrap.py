@@ -21,7 +21,7 @@ import krippendorff
 import numpy as np
 
 from persona_panel.statistics import jackknife, resampled_alpha
-from persona_panel.statistics.agreement.reliability import MeasurementLevel
+from persona_panel.statistics.reliability import MeasurementLevel
 
 ITEMS, RATERS, RATINGS = 631, 82, 15
 LEVELS: tuple[MeasurementLevel, ...] = ("nominal", "ordinal", "interval", "ratio")

@@ -23,13 +23,13 @@ from itertools import product
 import numpy as np
 
 from benchmarks.harness import simulated_cells, simulation_parser
-from persona_panel.statistics.core.arrays import Array, unit_weights
-from persona_panel.statistics.humans.annotator_test import (
+from persona_panel.statistics.annotators import (
     AlignmentScore,
     annotator_test,
     resampled_advantage,
 )
-from persona_panel.statistics.resampling.jackknife import jackknife
+from persona_panel.statistics.core.arrays import Array, unit_weights
+from persona_panel.statistics.core.jackknife import jackknife
 
 SIMULATIONS = 1000
 PEOPLE = (3, 6)

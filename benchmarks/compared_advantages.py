@@ -28,9 +28,8 @@ from itertools import product
 import numpy as np
 
 from benchmarks.harness import simulated_cells, simulation_parser
+from persona_panel.statistics.annotators import compared_advantages, resampled_advantage
 from persona_panel.statistics.core.arrays import Array, IntArray, unit_weights
-from persona_panel.statistics.humans.annotator_test import resampled_advantage
-from persona_panel.statistics.paired.advantages import compared_advantages
 
 SIMULATIONS = 1000
 KINDS = ("alike", "nearly", "apart", "stricter", "unequal")

@@ -34,18 +34,16 @@ import numpy as np
 
 from benchmarks.harness import add_parts
 from persona_panel.statistics.core.arrays import Array, row_means
-from persona_panel.statistics.paired.differences import (
+from persona_panel.statistics.paired import (
     PairedDifference,
     PairedTerms,
     adjusted,
+    adjusted_figures,
     by_other_judges,
     by_same_judges,
-    paired_difference,
-)
-from persona_panel.statistics.paired.panels import (
-    adjusted_figures,
     nearer_to_people,
     order_alike,
+    paired_difference,
     scores_alike,
 )
 

@@ -20,7 +20,7 @@ import numpy as np
 from scipy import stats
 
 from persona_panel.statistics.core.arrays import Array, Mask
-from persona_panel.statistics.core.holm import holm, holm_of_two
+from persona_panel.statistics.core.significance import holm, holm_of_two
 
 LEVEL, CORRELATION, EFFECT = 0.05, 0.5, 2.8
 """A dimension that differs does so by `EFFECT` standard errors."""

@@ -37,16 +37,14 @@ from benchmarks.coverage_families import FAMILIES, RATERS
 from benchmarks.harness import add_parts, simulated_cells, simulation_parser
 from persona_panel.experiments.sweep.deltas import Names, measure
 from persona_panel.statistics import AnalysisOptions, correlate
-from persona_panel.statistics.agreement.agree import AgreementBlock, agreement_statistics
+from persona_panel.statistics.agreement import AgreementBlock, agreement_statistics
+from persona_panel.statistics.comparison import comparison_statistics
 from persona_panel.statistics.core.arrays import row_means
-from persona_panel.statistics.core.prompts import OverPrompts, over_prompts
-from persona_panel.statistics.core.ranking import rank_systems
-from persona_panel.statistics.core.sampled_mean import JudgeSample, influence_of
-from persona_panel.statistics.humans.correlate import comparison_statistics
-from persona_panel.statistics.humans.correlation import CorrelationKind, within_prompts
-from persona_panel.statistics.humans.losses import pairwise_error
-from persona_panel.statistics.resampling.jackknife import EstimateKind, jackknife
-from persona_panel.statistics.resampling.weights import resampled_mean
+from persona_panel.statistics.core.correlation import CorrelationKind, within_prompts
+from persona_panel.statistics.core.jackknife import EstimateKind, jackknife, resampled_mean
+from persona_panel.statistics.core.means import OverPrompts, over_prompts
+from persona_panel.statistics.core.ranking import JudgeSample, influence_of, rank_systems
+from persona_panel.statistics.scores import pairwise_error
 
 PROMPTS = (3, 5, 8, 12, 30, 100)
 NULL_PROMPTS = (3, 5, 12, 30)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from persona_panel.statistics import Ratings, Row
-from persona_panel.statistics.core.options import Random
+from persona_panel.statistics.core.arrays import Random
 
 Found = dict[str, tuple[float, float, float]]
 """Of each figure its value and the ends of its interval, NaN where there is none."""

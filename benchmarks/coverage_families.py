@@ -15,7 +15,7 @@ from persona_panel.experiments.audit.bias import ScaleRange, biases
 from persona_panel.experiments.audit.position import position
 from persona_panel.experiments.audit.uplift import Rows, Uplift, measure
 from persona_panel.statistics import AnalysisOptions, Row, agree, correlate
-from persona_panel.statistics.deliberation.toward_humans import toward_humans
+from persona_panel.statistics.deliberation import toward_humans
 
 RATERS = {"labels": 5, "people's labels": 10, "bias": 8, "attacks": 5, "deliberation": 10,
           "personas": 13}  # fmt: skip

@@ -118,8 +118,13 @@ def bound_s(responses: int, models: int) -> tuple[float, str]:
     the second no longer than the responses one after the other in their lanes, and one
     more. The program's own work comes on top.
     """
-    from persona_panel.calls.endpoint import PATIENCE_S
-    from persona_panel.calls.retrying import _FIRST_WAIT_S, _LONGEST_WAIT_S, ATTEMPTS, TOTAL_S
+    from persona_panel.calls.endpoint import (
+        _FIRST_WAIT_S,
+        _LONGEST_WAIT_S,
+        ATTEMPTS,
+        PATIENCE_S,
+        TOTAL_S,
+    )
 
     waits = sum(min(_LONGEST_WAIT_S, _FIRST_WAIT_S * 2**n) for n in range(1, ATTEMPTS))
     call_s = min(ATTEMPTS * TIMEOUT_S + waits, TOTAL_S + TIMEOUT_S)

@@ -37,13 +37,12 @@ from scipy import special
 
 from benchmarks.harness import simulated_cells, simulation_parser
 from persona_panel.statistics.core.arrays import Array, Mask
-from persona_panel.statistics.fidelity.contrast import ContrastName, fidelity_contrast
-from persona_panel.statistics.fidelity.group_difference import (
+from persona_panel.statistics.fidelity import VERDICTS, ContrastName, fidelity_contrast
+from persona_panel.statistics.group_differences import (
     PairedGroupDifference,
     difference_by_model,
     group_difference,
 )
-from persona_panel.statistics.fidelity.verdict import VERDICTS
 
 SIMULATIONS = 1000
 BOOTSTRAPS = 200

@@ -28,12 +28,16 @@ import numpy as np
 from benchmarks.harness import add_parts, simulation_parser
 from persona_panel.statistics import Ratings, icc, spearman_brown, variance_components
 from persona_panel.statistics.core.arrays import Array, Labels
-from persona_panel.statistics.core.sampled_mean import influence_of, sampled_mean
+from persona_panel.statistics.core.jackknife import jackknife
+from persona_panel.statistics.core.ranking import influence_of, sampled_mean
 from persona_panel.statistics.core.table import kept_without
-from persona_panel.statistics.quality.components import VarianceComponents
-from persona_panel.statistics.quality.d_study import d_study, detectable_difference, expected_width
-from persona_panel.statistics.quality.design_study import design_studies
-from persona_panel.statistics.resampling.jackknife import jackknife
+from persona_panel.statistics.designs import design_studies
+from persona_panel.statistics.generalizability import (
+    VarianceComponents,
+    d_study,
+    detectable_difference,
+    expected_width,
+)
 
 PERSONAS, MODELS, ITEMS, SYSTEMS = 10, 3, 40, 4
 SIMULATIONS = 1_000

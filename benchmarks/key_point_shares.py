@@ -18,7 +18,7 @@ import sys
 
 import numpy as np
 
-from persona_panel.statistics.breakdown.group_shares import group_shares, share_differences
+from persona_panel.statistics.sources import group_shares, share_differences
 
 SHARES = np.array([0.5, 0.35, 0.25, 0.2, 0.15, 0.1, 0.05, 0.02])
 JUDGES = 5

@@ -31,9 +31,9 @@ from typing import Literal, get_args
 
 import numpy as np
 
+from persona_panel.statistics.alignment import METHODS, learnt_alignment
+from persona_panel.statistics.alignment_rules import AlignmentRule
 from persona_panel.statistics.core.arrays import Array, IntArray, row_means
-from persona_panel.statistics.humans.alignment import METHODS, learnt_alignment
-from persona_panel.statistics.humans.alignment_rules import AlignmentRule
 
 Kind = Literal[
     "shuffled within", "shuffled", "unrelated", "single", "best as is", "distorted", "unequal",

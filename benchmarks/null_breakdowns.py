@@ -18,25 +18,26 @@ import argparse
 
 import numpy as np
 
-from persona_panel.statistics.breakdown.author_groups import AuthorShare, author_shares
-from persona_panel.statistics.breakdown.cells import PersonaCells
-from persona_panel.statistics.breakdown.contested import contested_responses, response_departures
-from persona_panel.statistics.breakdown.group_contrasts import (
+from persona_panel.statistics.core.arrays import Array
+from persona_panel.statistics.core.significance import LEVEL
+from persona_panel.statistics.group_differences import (
     axis_pair,
     group_differences,
     model_pair,
 )
-from persona_panel.statistics.breakdown.persona_departures import (
+from persona_panel.statistics.personas import (
+    PersonaCells,
+    contested_responses,
     departures_by_dimension,
     departures_by_system,
+    response_departures,
     severities,
 )
-from persona_panel.statistics.breakdown.stratum_differences import (
+from persona_panel.statistics.sources import AuthorShare, author_shares
+from persona_panel.statistics.strata import (
     StratumFigure,
     stratum_differences,
 )
-from persona_panel.statistics.core.arrays import Array
-from persona_panel.statistics.core.tested import LEVEL
 
 N_SYSTEMS, N_PERSONAS, N_DIMENSIONS = 3, 6, 3
 AXES = ["disciplinary"] * 3 + ["ideological"] * 3

@@ -33,11 +33,11 @@ from persona_panel.statistics import (
     kendall_w,
     krippendorff_alpha,
 )
-from persona_panel.statistics.agreement.reliability import resampled_alpha
 from persona_panel.statistics.core.arrays import Array
-from persona_panel.statistics.core.names import COMPOSITE
-from persona_panel.statistics.core.results import BlockResult, adjust_over_dimensions, rows_of
-from persona_panel.statistics.deliberation.revisions import spread_of
+from persona_panel.statistics.core.display import COMPOSITE
+from persona_panel.statistics.core.registry import BlockResult, adjust_over_dimensions, rows_of
+from persona_panel.statistics.reliability import resampled_alpha
+from persona_panel.statistics.revisions import spread_of
 
 _ITEMS, _RATERS, _DIMENSIONS = 4, 5, 5
 _PEOPLE = 3

@@ -25,14 +25,14 @@ import numpy as np
 
 from benchmarks.harness import simulated_cells, simulation_parser
 from persona_panel.statistics.core.arrays import Array, row_means, unit_weights
-from persona_panel.statistics.core.prompts import resampled_over_prompts
-from persona_panel.statistics.humans.ceiling import human_ceiling
-from persona_panel.statistics.humans.correlation import CorrelationKind, correlation
-from persona_panel.statistics.humans.difference import (
+from persona_panel.statistics.core.correlation import CorrelationKind, correlation
+from persona_panel.statistics.core.jackknife import jackknife
+from persona_panel.statistics.core.means import resampled_over_prompts
+from persona_panel.statistics.human_raters import (
+    human_ceiling,
     human_difference_by_prompt,
     resampled_human_difference,
 )
-from persona_panel.statistics.resampling.jackknife import jackknife
 
 SIMULATIONS = 400
 PEOPLE = (2, 3, 5)

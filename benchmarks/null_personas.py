@@ -11,11 +11,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from persona_panel.statistics.agreement.disagreement import disagreement_by_item
 from persona_panel.statistics.core.arrays import Array, Resampled
-from persona_panel.statistics.humans.gain import resampled_correlation_gain
-from persona_panel.statistics.resampling.jackknife import EstimateKind, jackknife
-from persona_panel.statistics.resampling.weights import resampled_mean
+from persona_panel.statistics.core.jackknife import EstimateKind, jackknife, resampled_mean
+from persona_panel.statistics.reliability import disagreement_by_item
+from persona_panel.statistics.votes import resampled_correlation_gain
 
 N_TRIALS = 400
 N_RESPONSES = 4

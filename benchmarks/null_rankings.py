@@ -18,10 +18,10 @@ from itertools import combinations
 import numpy as np
 
 from benchmarks.harness import simulation_parser
-from persona_panel.statistics.agreement.incomplete_rankings import incomplete_concordance
+from persona_panel.statistics.concordance import incomplete_concordance
 from persona_panel.statistics.core.arrays import Array, IntArray
-from persona_panel.statistics.core.prompts import resampled_over_prompts
-from persona_panel.statistics.resampling.jackknife import jackknife
+from persona_panel.statistics.core.jackknife import jackknife
+from persona_panel.statistics.core.means import resampled_over_prompts
 
 SIMULATIONS = 400
 PERMUTATIONS = 199

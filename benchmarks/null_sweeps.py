@@ -34,9 +34,7 @@ from persona_panel import Panel, Persona
 from persona_panel.experiments.sweep.claim_power import smallest_claimed
 from persona_panel.experiments.sweep.deltas import Measured, Names, measure
 from persona_panel.graphs.framing import Contrast
-from persona_panel.statistics.core.holm import holm
-from persona_panel.statistics.core.tested import LEVEL
-from persona_panel.statistics.resampling.sign_flip import sign_flip_p_values
+from persona_panel.statistics.core.significance import LEVEL, holm, sign_flip_p_values
 from persona_panel.testing import serving
 from tests.sycophant import questions, world
 

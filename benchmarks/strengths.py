@@ -27,8 +27,8 @@ from itertools import product
 import numpy as np
 
 from benchmarks.harness import simulation_parser
+from persona_panel.statistics.core.significance import LEVEL
 from persona_panel.statistics.core.strengths import Strengths, WinCounts, bradley_terry
-from persona_panel.statistics.core.tested import LEVEL
 
 PROMPTS = (4, 5, 8, 12, 30)
 SIMULATIONS = 1_000

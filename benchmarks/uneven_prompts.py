@@ -34,17 +34,20 @@ from scipy import special
 
 from benchmarks.harness import add_parts, simulation_parser
 from persona_panel.experiments.audit.self_preference import self_preference
-from persona_panel.statistics.agreement.reliability import resampled_alpha
 from persona_panel.statistics.core.arrays import Array, IntArray, Resampled, row_means, unit_weights
-from persona_panel.statistics.core.davidson import DavidsonFit, PairCounts
-from persona_panel.statistics.core.holm import holm
-from persona_panel.statistics.core.strengths import LEAST_PROMPTS, WinCounts, bradley_terry
-from persona_panel.statistics.core.tested import LEVEL
-from persona_panel.statistics.humans.correlation import resampled_correlation
-from persona_panel.statistics.humans.difference import resampled_human_difference
-from persona_panel.statistics.humans.gain import resampled_correlation_gain
-from persona_panel.statistics.resampling.jackknife import jackknife, left_out_variance
-from persona_panel.statistics.resampling.weights import left_out_weights
+from persona_panel.statistics.core.correlation import resampled_correlation
+from persona_panel.statistics.core.jackknife import jackknife, left_out_variance, left_out_weights
+from persona_panel.statistics.core.significance import LEVEL, holm
+from persona_panel.statistics.core.strengths import (
+    LEAST_PROMPTS,
+    DavidsonFit,
+    PairCounts,
+    WinCounts,
+    bradley_terry,
+)
+from persona_panel.statistics.human_raters import resampled_human_difference
+from persona_panel.statistics.reliability import resampled_alpha
+from persona_panel.statistics.votes import resampled_correlation_gain
 
 TABLES = 1_000
 PROMPTS = (5, 12, 30)

@@ -53,10 +53,10 @@ from persona_panel.runs.judging.cost_estimate import CostEstimate as CostEstimat
 from persona_panel.runs.load import load_run as load_run
 from persona_panel.runs.output import RunOutput as RunOutput
 from persona_panel.runs.run import Run as Run
-from persona_panel.statistics.core.coverage import Coverage as Coverage
 from persona_panel.statistics.core.estimate import Difference as Difference
 from persona_panel.statistics.core.estimate import Estimate as Estimate
 from persona_panel.statistics.core.ranking import SystemRank as SystemRank
+from persona_panel.statistics.core.table import Coverage as Coverage
 from persona_panel.statistics.core.table import Ratings as Ratings
 
 __version__: str

@@ -13,8 +13,7 @@ from persona_panel.graphs.deliberation import Deliberation
 from persona_panel.models.event_loops import run_in_loop
 from persona_panel.personas import Persona, PersonaSet
 from persona_panel.plan.definitions import DEFAULT_MODEL
-from persona_panel.plan.panel_plan import PanelPlan
-from persona_panel.plan.short_form import plan_facts
+from persona_panel.plan.panel_plan import PanelPlan, plan_facts
 from persona_panel.rubrics import Layout, Rubric
 from persona_panel.runs import executor
 from persona_panel.runs.execution import Engine, Execution
@@ -34,10 +33,10 @@ if TYPE_CHECKING:
     from persona_panel.graphs import Response
     from persona_panel.graphs.framing import Prompt
     from persona_panel.graphs.judging import Builder
-    from persona_panel.plan.overrides import PanelOverrides
+    from persona_panel.plan.definitions import PanelOverrides
     from persona_panel.runs.executor import OnJudgment, ScoreOptions
     from persona_panel.runs.panel_graph import PanelGraph
-    from persona_panel.statistics.core.options import Random
+    from persona_panel.statistics.core.arrays import Random
     from persona_panel.statistics.core.table import Ratings
 
 

@@ -38,7 +38,7 @@ TESTS: dict[str, tuple[str, ...]] = {
     "openai": ("tests/panel/cli/test_dry_run.py",),
     "plots": ("tests/panel/figures",),
     "ray": ("tests/panel/clusters/test_ray.py", _LISTENING, "-k", "not development"),
-    "redis": ("tests/panel/calls/test_redis_store.py",),
+    "redis": ("tests/panel/calls/stores/test_redis_store.py",),
     "remote": ("tests/panel/runs/test_written_at_address.py",),
     "studio": ("tests/panel/studio", _LISTENING),
     "tracing": ("tests/panel/test_tracing.py",),

@@ -21,8 +21,8 @@ from persona_panel.experiments.sweep.profiles import Profile, SweepLabels, profi
 from persona_panel.graphs.records import controls_among
 from persona_panel.results.conclusions.score import Judged
 from persona_panel.runs.ranking_document import difference_document, system_document
-from persona_panel.statistics.breakdown.group_contrasts import ALL_SYSTEMS
 from persona_panel.statistics.core.ranking import Leaderboard
+from persona_panel.statistics.group_differences import ALL_SYSTEMS
 from tests.helpers.random_runs import random_run
 from tests.helpers.sentences import DIFFERS, LEVEL, RUN, SWEEP, Beside, read
 

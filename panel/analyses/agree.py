@@ -169,7 +169,7 @@ def _for_people(
     from persona_panel.results.conclusions.labels import labelled_rows
     from persona_panel.results.conclusions.wording import WITHOUT_PEOPLE
     from persona_panel.statistics import agreement_statistics, panel_quality_statistics
-    from persona_panel.statistics.core.names import ALL
+    from persona_panel.statistics.core.display import ALL
 
     rows, (ratings,) = labelled_rows(rows, ratings)
     names = short_names(ratings)

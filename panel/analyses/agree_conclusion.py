@@ -30,11 +30,10 @@ from persona_panel.results.conclusions.wording import (
     listed,
     power,
 )
-from persona_panel.statistics.core.display import number
-from persona_panel.statistics.core.names import ALL, COMPOSITE
-from persona_panel.statistics.core.student_t import values_needed
+from persona_panel.statistics.core.display import ALL, COMPOSITE, number
+from persona_panel.statistics.core.means import values_needed
+from persona_panel.statistics.core.significance import LEVEL, MOST
 from persona_panel.statistics.core.table import Ratings, Row
-from persona_panel.statistics.core.tested import LEVEL, MOST
 
 _ALPHA = "Krippendorff α"
 TENTATIVE, RELIABLE = 0.667, 0.8

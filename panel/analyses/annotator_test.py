@@ -7,14 +7,11 @@ from collections.abc import Collection, Mapping, Sequence
 
 from persona_panel.results.conclusions.rows import by_dimension, figure, from_to, on_dimensions
 from persona_panel.results.conclusions.wording import NAMES_SHOWN, all_dimensions, counted, listed
-from persona_panel.statistics.core.arrays import row_means
-from persona_panel.statistics.core.composite import on_composite
-from persona_panel.statistics.core.display import number, percent
-from persona_panel.statistics.core.names import COMPOSITE
-from persona_panel.statistics.core.statistic import Reason
-from persona_panel.statistics.core.table import Ratings, Row
-from persona_panel.statistics.humans.distance import DistanceParts, distance_parts
-from persona_panel.statistics.humans.left_out import without_names
+from persona_panel.statistics.annotators import without_names
+from persona_panel.statistics.core.arrays import Reason, row_means
+from persona_panel.statistics.core.display import COMPOSITE, number, percent
+from persona_panel.statistics.core.table import Ratings, Row, on_composite
+from persona_panel.statistics.scores import DistanceParts, distance_parts
 
 _MOSTLY = 0.5
 """The share of the squared distance from which on another level and unit is what is advised."""

@@ -19,22 +19,21 @@ from persona_panel.results.conclusions.wording import (
 )
 from persona_panel.results.result import Result
 from persona_panel.results.table import Column, Key, Table, row_of
-from persona_panel.statistics.core.display import number
-from persona_panel.statistics.core.names import ALL, COMPOSITE
-from persona_panel.statistics.core.statistic import Reason
+from persona_panel.statistics.core.arrays import Reason
+from persona_panel.statistics.core.display import ALL, COMPOSITE, number
 
 if TYPE_CHECKING:
     from persona_panel.analyses.inputs import RatingsSource
     from persona_panel.files.people_scales import GivenScale
     from persona_panel.files.records import ColumnMapping
-    from persona_panel.statistics.core.coverage import Coverage
-    from persona_panel.statistics.core.estimate import Difference
-    from persona_panel.statistics.core.ranking import Leaderboard
-    from persona_panel.statistics.humans.calibration import (
+    from persona_panel.statistics.calibration import (
         Calibration,
         CorrectedPair,
         CorrectedSystem,
     )
+    from persona_panel.statistics.core.estimate import Difference
+    from persona_panel.statistics.core.ranking import Leaderboard
+    from persona_panel.statistics.core.table import Coverage
 
 _Lead = tuple[str, str]
 
@@ -164,7 +163,7 @@ def calibrate_result(
         reading, source, coverage: as of `Result`.
     """
     from persona_panel.results.conclusions.labels import called_by
-    from persona_panel.statistics.humans.prediction_powered import WIDEST
+    from persona_panel.statistics.prediction_powered import WIDEST
 
     systems = {each.system for each in found.systems}
     dimensions = {each.dimension for each in found.systems}
@@ -296,7 +295,7 @@ def calibrate_conclusion(found: Calibration) -> list[str]:
 
 def _uncorrected(systems: Iterable[CorrectedSystem]) -> list[str]:
     """Which means could not be corrected, by reason."""
-    from persona_panel.statistics.humans.prediction_powered import LEAST_PROMPTS
+    from persona_panel.statistics.prediction_powered import LEAST_PROMPTS
 
     by_reason: dict[str, list[str]] = {}
     for one in systems:

@@ -14,8 +14,8 @@ from persona_panel.analyses.analysis import analysis
 from persona_panel.results.conclusions.wording import SAMPLES, counted
 from persona_panel.results.result import Result
 from persona_panel.results.table import Column, Key, Table
+from persona_panel.statistics.core.display import COMPOSITE
 from persona_panel.statistics.core.estimate import Difference, Estimate
-from persona_panel.statistics.core.names import COMPOSITE
 
 if TYPE_CHECKING:
     from persona_panel.analyses.comparison.result import (
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from persona_panel.analyses.inputs import RatingsSource, RunSource
     from persona_panel.files.people_scales import GivenScale
     from persona_panel.files.records import ColumnMapping
-    from persona_panel.statistics.core.options import Random
-    from persona_panel.statistics.paired.panels import NearerToPeople, PairedFigure
+    from persona_panel.statistics.core.arrays import Random
+    from persona_panel.statistics.paired import NearerToPeople, PairedFigure
 
 _IDS_SHOWN = 2
 _OVER: Mapping[Random, str] = {

@@ -21,9 +21,8 @@ if TYPE_CHECKING:
     from persona_panel.analyses.inputs import RunSource
     from persona_panel.runs.run import Run
     from persona_panel.runs.units import FigureUnit
-    from persona_panel.statistics.breakdown.contested import ContestedResponse
-    from persona_panel.statistics.core.arrays import Array
-    from persona_panel.statistics.core.statistic import Reason
+    from persona_panel.statistics.core.arrays import Array, Reason
+    from persona_panel.statistics.personas import ContestedResponse
 
 _NAMED = 3
 """How many personas are named on each side."""
@@ -34,7 +33,7 @@ _APART = 0.005
 @dataclass(frozen=True, slots=True)
 class Contested:
     """A response, and how far personas disagree about it; see
-    `persona_panel.statistics.breakdown.contested` for the measure.
+    `persona_panel.statistics.personas` for the measure.
 
     Attributes:
         prompt_id, id, system: which response it is.
@@ -261,7 +260,7 @@ def unit_of_departures(run: Run) -> FigureUnit:
 def _ranked(run: Run) -> tuple[Contested, ...]:
     from persona_panel.analyses.breakdown.cells import RunCells
     from persona_panel.analyses.breakdown.groups import axes_of, labels_of_personas
-    from persona_panel.statistics.breakdown.contested import (
+    from persona_panel.statistics.personas import (
         contested_responses,
         response_departures,
     )

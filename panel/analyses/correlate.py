@@ -111,7 +111,7 @@ def correlate(
     from persona_panel.files.rating_checks import check_groups
     from persona_panel.statistics import AnalysisOptions, correlation_differences
     from persona_panel.statistics import correlate as correlation
-    from persona_panel.statistics.humans.correlate import HUMANS
+    from persona_panel.statistics.comparison import HUMANS
 
     ours, theirs = opened_sides(
         panel, human, mapping=mapping, human_mapping=human_mapping, human_scale=human_scale,
@@ -148,7 +148,7 @@ def correlate_result(
     from persona_panel.analyses.correlate_conclusion import correlate_conclusion
     from persona_panel.analyses.inputs import reading_of, rescaling_of
     from persona_panel.results.statistic_tables import StatisticTables
-    from persona_panel.statistics.breakdown.stratum_rows import broken_down_by
+    from persona_panel.statistics.strata import broken_down_by
 
     by = broken_down_by(rows) or "dimension"
     made = StatisticTables(sampled="prompts" if humans.prompts or panel.prompts else "items")
@@ -188,8 +188,8 @@ def _for_people(
     from persona_panel.results.conclusions.judge_names import in_short, short_names, what_all_have
     from persona_panel.results.conclusions.labels import labelled_rows, whole_label
     from persona_panel.statistics import comparison_statistics
-    from persona_panel.statistics.core.names import ALL
-    from persona_panel.statistics.humans.correlate import HUMANS
+    from persona_panel.statistics.comparison import HUMANS
+    from persona_panel.statistics.core.display import ALL
 
     *_, all_judges = panel.raters_by_group()
     whole, n = whole_label(panel, humans), n_claimed(rows, all_judges)
@@ -229,7 +229,7 @@ def _for_people(
 
 def _as_people(row: Row) -> Row:
     """A row with people called so, where its names call them humans."""
-    from persona_panel.statistics.humans.correlate import HUMANS
+    from persona_panel.statistics.comparison import HUMANS
 
     group = _PEOPLE if row.group == HUMANS else row.group
     by = row.by and row.by.replace(f"{HUMANS}: ", f"{_PEOPLE}: ", 1)

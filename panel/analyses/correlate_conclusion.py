@@ -29,14 +29,13 @@ from persona_panel.results.conclusions.wording import (
     listed,
     power,
 )
-from persona_panel.statistics.breakdown.stratum_rows import broken_down_by
-from persona_panel.statistics.core.display import number
-from persona_panel.statistics.core.names import COMPOSITE
-from persona_panel.statistics.core.statistic import Reason
-from persona_panel.statistics.core.student_t import values_needed, widened
+from persona_panel.statistics.comparison import HUMANS
+from persona_panel.statistics.core.arrays import Reason
+from persona_panel.statistics.core.display import COMPOSITE, number
+from persona_panel.statistics.core.means import values_needed, widened
+from persona_panel.statistics.core.significance import LEVEL
 from persona_panel.statistics.core.table import NO_PERSONA_GROUP, Ratings, Row
-from persona_panel.statistics.core.tested import LEVEL
-from persona_panel.statistics.humans.correlate import HUMANS
+from persona_panel.statistics.strata import broken_down_by
 
 _SHOWN = 3
 _MAIN, _LABELS, _GAIN = "tau_b", "label_kappa", "persona_gain_tau_b"

@@ -12,9 +12,8 @@ from persona_panel.analyses.analysis import analysis
 from persona_panel.results.conclusions.wording import counted, in_brackets, listed
 from persona_panel.results.result import Result
 from persona_panel.results.table import Column, Key, Table, row_of
-from persona_panel.statistics.core.display import number
-from persona_panel.statistics.core.names import ALL
-from persona_panel.statistics.fidelity.verdict import VERDICTS, FidelityVerdict
+from persona_panel.statistics.core.display import ALL, number
+from persona_panel.statistics.fidelity import VERDICTS, FidelityVerdict
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
     from persona_panel.files.groups import GroupFile
     from persona_panel.files.people_scales import GivenScale
     from persona_panel.files.records import ColumnMapping, Source
-    from persona_panel.statistics.fidelity.contrast import FidelityContrast
+    from persona_panel.statistics.fidelity import FidelityContrast
 
 _WORDS: dict[FidelityVerdict, str] = {
     "caricature": "The personas are a caricature on {of}: they differ by more than twice what "
@@ -220,7 +219,7 @@ def fidelity_conclusion(rows: Sequence[FidelityContrast]) -> list[str]:
     differences on single items mean something.
 
     Verdicts rest on intervals that are widened for all contrasts (Bonferroni); see
-    `persona_panel.statistics.fidelity.verdict`.
+    `persona_panel.statistics.fidelity`.
     """
     several = len({row.dimension for row in rows}) > 1
     tested = [row for row in rows if not row.control]
@@ -279,7 +278,7 @@ def _controls(controls: Sequence[FidelityContrast], several: bool) -> list[str]:
 
 
 def _by_item(rows: Sequence[FidelityContrast]) -> list[str]:
-    from persona_panel.statistics.fidelity.split_half import RELIABLE
+    from persona_panel.statistics.group_differences import RELIABLE
 
     found = [row.split_half for row in rows if not isnan(row.split_half)]
     if not found:

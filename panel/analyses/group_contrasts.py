@@ -35,23 +35,20 @@ from persona_panel.runs.kept_responses import kept_lines
 from persona_panel.runs.kept_texts import RESPONSES
 from persona_panel.runs.run import Run
 from persona_panel.statistics.core.arrays import Array, IntArray, row_means
-from persona_panel.statistics.core.coverage import Coverage
-from persona_panel.statistics.core.display import counted, general
-from persona_panel.statistics.core.names import ALL
-from persona_panel.statistics.core.origin import RatingsOrigin
-from persona_panel.statistics.core.table import Ratings
-from persona_panel.statistics.fidelity.contrast import (
+from persona_panel.statistics.core.display import ALL, counted, general
+from persona_panel.statistics.core.table import Coverage, Ratings, RatingsOrigin
+from persona_panel.statistics.fidelity import (
     ContrastName,
     FidelityContrast,
     fidelity_contrast,
 )
-from persona_panel.statistics.fidelity.group_difference import (
+from persona_panel.statistics.group_differences import (
     LEAST_RATERS,
     PairedGroupDifference,
     difference_by_model,
     group_difference,
+    split_half,
 )
-from persona_panel.statistics.fidelity.split_half import split_half
 
 _RATERS_NAMED = 8
 """How many raters or personas a note or a fault has by name."""

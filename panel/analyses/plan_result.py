@@ -13,14 +13,11 @@ from persona_panel.results.conclusions.wording import counted
 from persona_panel.results.result import Result
 from persona_panel.results.table import Column, Key, Table
 from persona_panel.runs.design import DesignReport, PrecisionTarget
-from persona_panel.statistics.core.display import percent
+from persona_panel.statistics.core.arrays import Reason
+from persona_panel.statistics.core.display import ALL, percent
 from persona_panel.statistics.core.display import small_number as _small
 from persona_panel.statistics.core.estimate import Estimate
-from persona_panel.statistics.core.names import ALL
-from persona_panel.statistics.core.statistic import Reason
-from persona_panel.statistics.quality.components import RESIDUAL
-from persona_panel.statistics.quality.d_study import LEAST_DF, PROMPT, REPLICATE
-from persona_panel.statistics.quality.design_study import (
+from persona_panel.statistics.designs import (
     GROUP,
     ITEM,
     LEAST_SAMPLED,
@@ -30,6 +27,7 @@ from persona_panel.statistics.quality.design_study import (
     DesignStudy,
     design_name,
 )
+from persona_panel.statistics.generalizability import LEAST_DF, PROMPT, REPLICATE, RESIDUAL
 
 _WORDS = {ITEM: "response", SYSTEM: "system"}
 _PRESENT = "present design"

@@ -10,12 +10,12 @@ from persona_panel.results.result import Result
 from persona_panel.results.table import Column, Key, Table
 from persona_panel.runs.run import Run
 from persona_panel.runs.scale_limits import composite_limits
-from persona_panel.statistics.breakdown.author_groups import AuthorShare
-from persona_panel.statistics.breakdown.group_contrasts import GroupDifference
-from persona_panel.statistics.breakdown.persona_departures import Departure
+from persona_panel.statistics.core.arrays import Reason
 from persona_panel.statistics.core.display import signed
 from persona_panel.statistics.core.estimate import Difference, Estimate
-from persona_panel.statistics.core.statistic import Reason
+from persona_panel.statistics.group_differences import GroupDifference
+from persona_panel.statistics.personas import Departure
+from persona_panel.statistics.sources import AuthorShare
 
 _NAMED = 5
 """How many of the established differences are named."""

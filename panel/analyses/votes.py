@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from persona_panel.files.records import ColumnMapping
     from persona_panel.runs.votes import DimensionVotes, VotesReport
     from persona_panel.statistics.core.estimate import Difference
-    from persona_panel.statistics.quality.votes import Votes
+    from persona_panel.statistics.votes import Votes
 
 _NOTHING = 0.5
 """Half a vote: personas that are shown to add less add nothing that a panel is built for."""

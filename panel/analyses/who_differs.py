@@ -25,10 +25,9 @@ from persona_panel.results.conclusions.wording import (
 )
 from persona_panel.runs.run import Run
 from persona_panel.runs.units import unit_of
-from persona_panel.statistics.breakdown.contested import ResponseDepartures
-from persona_panel.statistics.breakdown.group_contrasts import ALL_SYSTEMS, GroupDifference
-from persona_panel.statistics.breakdown.persona_departures import Departure
 from persona_panel.statistics.core.display import signed
+from persona_panel.statistics.group_differences import ALL_SYSTEMS, GroupDifference
+from persona_panel.statistics.personas import Departure, ResponseDepartures
 
 _SHOWN = 2
 """How many of the established are named."""

@@ -18,18 +18,18 @@ from typing import IO, Any, Literal
 
 import orjson
 
-from persona_panel.calls.abort_reasons import no_room, unwritable
-from persona_panel.calls.answer_limit import is_spent_on_thinking
-from persona_panel.calls.budget import Budget
+from persona_panel.calls.budget import Budget, no_room, unwritable
 from persona_panel.calls.cache import CannotBeKept, ReplyKey, ReplyStore, key_of
-from persona_panel.calls.caller import Caller, form_of
-from persona_panel.calls.endpoint import Endpoint
-from persona_panel.calls.key_masking import without_keys
-from persona_panel.calls.token_counts import estimated_tokens, most_usage
+from persona_panel.calls.caller import Caller, form_of, without_keys
+from persona_panel.calls.endpoint import (
+    Endpoint,
+    estimated_tokens,
+    is_spent_on_thinking,
+    most_usage,
+)
 from persona_panel.graphs.context import Unanswered
 from persona_panel.models.batches import BatchApi, unreadable_answer
-from persona_panel.models.client import NOTHING, CallError
-from persona_panel.models.sent_parameters import parameters_of
+from persona_panel.models.client import NOTHING, CallError, parameters_of
 from persona_panel.rubrics import ModelRequest, ModelResponse, Usage
 
 TRIES = 3

@@ -1,15 +1,20 @@
-"""What a run may spend, and the stop before the call that would pass it."""
+"""What a run may spend, what its calls have come to, and what ends it."""
 
 from __future__ import annotations
 
 import asyncio
 import math
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
 
+from persona_panel.calls.cache import CacheUnreachable, ReplyStore
 from persona_panel.files.errors import ConfigurationError
-from persona_panel.models.catalogue import Price, cost
-from persona_panel.models.client import NOTHING
+from persona_panel.graphs.context import Abort
+from persona_panel.models.client import NOTHING, distinct
+from persona_panel.models.config import Price, cost
 from persona_panel.rubrics import Usage
 
 
@@ -272,8 +277,8 @@ class Budget:
 
     def settle(self, model: str, reserved: Usage | None, used: Usage, *, calls: int = 1) -> None:
         """Count what a call really came to, in counts that are sound
-        (`persona_panel.models.usage`); `reserved` is None where nothing was set aside. `calls` is 0
-        of one that failed before it was sent.
+        (`persona_panel.models.client`); `reserved` is None where nothing was set aside. `calls` is
+        0 of one that failed before it was sent.
 
         Raises:
             OSError: what is spent cannot be written down.
@@ -391,4 +396,70 @@ def _less(usage: Usage, other: Usage) -> Usage:
         usage.output - other.output,
         usage.written - other.written,
         reasoning=usage.reasoning - other.reasoning,
+    )
+
+
+_MOST_SENT = 20
+"""Sets of parameters of one model: a run has a few, and limits of answers may differ."""
+
+
+@dataclass(slots=True)
+class Estimated:
+    """Calls of which nobody knows what they took, such as those that came too late: each counts
+    as the most that it may have taken."""
+
+    calls: int = 0
+    usage: dict[str, Usage] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class CallCounts:
+    """What the calls of one run have come to.
+
+    `made` are those that were sent, `unsent` those that failed before. `faults` are of both.
+    `spent` is what each model used in the calls made, what is `estimated` included. `odd` has,
+    by model, the first usage reported that cannot be. `before` is what earlier runs into the same
+    folder spent. `sent` has, by model, the different parameters with which its requests went,
+    without texts and keys.
+    """
+
+    made: int = 0
+    unsent: int = 0
+    cached: int = 0
+    spent: dict[str, Usage] = field(default_factory=dict)
+    estimated: Estimated = field(default_factory=Estimated)
+    odd: dict[str, str] = field(default_factory=dict)
+    faults: Counter[str] = field(default_factory=Counter)
+    before: Spending = NOTHING_SPENT
+    sent: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+
+    def add_sent(self, model: str, sent: list[dict[str, Any]]) -> None:
+        """Add parameters with which requests to a model went."""
+        self.sent[model] = distinct(self.sent.get(model, ()), sent)[:_MOST_SENT]
+
+
+def unwritable(cache: ReplyStore, error: Exception) -> Abort:
+    """Going on without the cache would mean to pay for what a rerun must pay for again."""
+    if isinstance(error, CacheUnreachable):
+        return error
+    said = error.strerror if isinstance(error, OSError) and error.strerror else error
+    return Abort(
+        f"the cache {cache.location} cannot be written ({said}); check free space and "
+        "permissions, then run the same command again"
+    )
+
+
+def no_room(folder: Path, error: OSError) -> Abort:
+    """Requests of a batch wait in a file until they are sent."""
+    return Abort(
+        f"the requests of the next batch cannot be stored in {folder} ({error.strerror}), and it "
+        "was not submitted; make room there, then run the same command again"
+    )
+
+
+def unrecorded(error: OSError) -> Abort:
+    """Going on would mean that a cap cannot count what was spent."""
+    return Abort(
+        f"calls and tokens used cannot be recorded ({error.strerror or error}); check free space "
+        "and permissions, then run the same command again"
     )

@@ -1,4 +1,11 @@
-"""A model as the caller knows it: how to reach it, its limits, and how it is doing.
+"""A model as the caller knows it: its state, its answers' length, and when to try again.
+
+How many tokens a model's answer may take, thinking included.
+
+A request's `max_tokens` is for the answer alone. A model that reasons spends the same allowance on
+thinking, so that its limit must leave room for that.
+
+A model as the caller knows it: how to reach it, its limits, and how it is doing.
 
 A rule over faults, answers and the times they came; it waits for nothing and calls nothing.
 Times are of the monotonic clock, which nobody sets back.
@@ -8,14 +15,143 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+import random
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
+from typing import TypeVar
 
-from persona_panel.calls.answer_limit import AnswerLimit
-from persona_panel.calls.rate_limiter import RateLimiter
-from persona_panel.calls.state import EndpointState
-from persona_panel.models.client import CallError, ModelClient
+from tenacity import AsyncRetrying, RetryCallState, retry_if_exception
+
+from persona_panel.calls.budget import CapReached
+from persona_panel.calls.rate_limiter import EndpointState, RateLimiter, waiting_for_a_server
+from persona_panel.graphs.context import Unanswered
+from persona_panel.models.client import NOTHING, CallError, ModelClient, sound
+from persona_panel.models.config import REASONING_TOKENS
+from persona_panel.rubrics import ModelRequest, ModelResponse, Usage
+
+
+def tokens_in(text: str) -> int:
+    """About how many tokens a text has: four ASCII characters to one, or one other."""
+    if text.isascii():
+        return len(text) // 4
+    ascii_only = len(text.encode("ascii", "ignore"))
+    return ascii_only // 4 + len(text) - ascii_only
+
+
+def input_tokens(request: ModelRequest) -> int:
+    """About how many tokens a request sends."""
+    texts = [request.system, *request.blocks, request.prefill]
+    texts += [text for turn in request.exchange for text in turn]
+    return sum(map(tokens_in, texts))
+
+
+def estimated_tokens(request: ModelRequest) -> int:
+    """About how many tokens a call takes, with half of its answer's allowance."""
+    return input_tokens(request) + request.max_tokens // 2
+
+
+def most_usage(request: ModelRequest, tokens: int) -> Usage:
+    """What a call of about `tokens` tokens may take: all of its answer's allowance, and its input
+    written to a provider's cache."""
+    read = tokens - request.max_tokens // 2
+    return Usage(input=read, output=request.max_tokens, written=read)
+
+
+def counted_usage(
+    request: ModelRequest, said: Usage | None, tokens: int, reserved: Usage | None
+) -> tuple[Usage, bool]:
+    """What a call counts as, and whether that is an estimate: where it is not said what it took,
+    it may have taken all."""
+    if said is None:
+        used = NOTHING
+    elif said:
+        used = sound(said)
+    else:
+        return NOTHING, False
+    # No call is without input, and an odd report may have had the output in it.
+    if used.input and (used.output or not used.odd):
+        return used, False
+    most = reserved or most_usage(request, tokens or estimated_tokens(request))
+    output = used.output or most.output
+    estimate = Usage(
+        used.input or most.input,
+        output=output,
+        written=most.written,
+        odd=used.odd,
+        reasoning=min(used.reasoning, output),
+    )
+    return estimate, True
+
+
+_RAISED = 4
+"""By how much the room is multiplied where it was not enough."""
+
+
+@dataclass(slots=True)
+class AnswerLimit:
+    """The limit of one model's answers; it learns from them.
+
+    Attributes:
+        reasoning: tokens for thinking that a limit has beside the answer; None where it is not
+            known whether the model reasons, 0 where it does not.
+        fixed: a user's own limit of a whole answer, in place of a request's, and never raised.
+        context_window: what the model takes at once; None where that is not known.
+        adjustable: whether the client passes on a request's limit.
+    """
+
+    reasoning: int | None = None
+    fixed: int | None = None
+    context_window: int | None = None
+    adjustable: bool = True
+
+    def applied_to(self, request: ModelRequest) -> ModelRequest:
+        """The request with the limit at which the model is asked."""
+        # Where probabilities are read, the first tokens of the answer are all that is wanted.
+        if request.top_logprobs:
+            return request
+        if self.fixed is not None:
+            return replace(request, max_tokens=self.fixed)
+        return self._with_room(request, self.reasoning) if self.reasoning else request
+
+    def raised(self, request: ModelRequest, asked: ModelRequest) -> ModelRequest | None:
+        """The request with the limit at which it is asked again after `asked` was cut off; None
+        where the limit cannot be raised."""
+        if request.top_logprobs or self.fixed is not None or not self.adjustable:
+            return None
+        had = asked.max_tokens - request.max_tokens
+        room = _RAISED * had if had > 0 else self.reasoning or REASONING_TOKENS
+        again = self._with_room(request, room)
+        return again if again.max_tokens > asked.max_tokens else None
+
+    def learn(self, reply: ModelResponse) -> None:
+        """Take note of whether the model reasons."""
+        if reply.usage.reasoning and self.reasoning is None:
+            self.reasoning = REASONING_TOKENS
+
+    def learn_room(self, request: ModelRequest, asked: ModelRequest) -> None:
+        """Begin with the room of `asked` from now on: with less, thinking had used it up."""
+        self.reasoning = max(self.reasoning or 0, asked.max_tokens - request.max_tokens)
+
+    def withdraw_room(self) -> None:
+        """Leave no room for thinking: the server does not take so high a limit."""
+        self.reasoning = 0
+
+    def _with_room(self, request: ModelRequest, room: int) -> ModelRequest:
+        limit = request.max_tokens + room
+        if self.context_window is not None:
+            left = self.context_window - input_tokens(request)
+            limit = max(request.max_tokens, min(limit, left))
+        return replace(request, max_tokens=limit)
+
+
+def is_spent_on_thinking(reply: ModelResponse) -> bool:
+    """Whether an answer that was cut off has nothing to show for its tokens but thoughts."""
+    return reply.finish_reason == "length" and (
+        bool(reply.usage.reasoning) or not reply.text.strip()
+    )
+
 
 logger = logging.getLogger(__name__)
 
@@ -156,3 +292,104 @@ class Endpoint:
     def _patient_until(self) -> float:
         since = 0.0 if self._silent_since is None else self._silent_since
         return since + self.patience_s + self._asked_to_wait_s
+
+
+ATTEMPTS = 6
+"""How often one call is tried."""
+TOTAL_S = 600.0
+"""How long one call may take with all its attempts and waits, in seconds."""
+_FIRST_WAIT_S, _LONGEST_WAIT_S = 0.5, 30.0
+_MINUTE_S = 60.0
+"""What most quotas are counted by: a call refused for one must outlast it."""
+
+T = TypeVar("T")
+
+
+async def retried(
+    first: CallError,
+    try_again: Callable[[], Awaitable[T]],
+    endpoint: Endpoint,
+    random_: random.Random,
+) -> T:
+    """What becomes of a call whose first attempt met `first`.
+
+    Args:
+        try_again: makes another attempt.
+        random_: jitters the waits.
+
+    Raises:
+        Unanswered: `failed`, with the last fault and, if one forbade another attempt, the cap.
+    """
+    started = time.monotonic()
+    last, tries, charged = first, 0, 0
+
+    async def attempt() -> T:
+        nonlocal last, tries, charged, started
+        tries += 1
+        try:
+            if tries == 1:
+                raise first
+            endpoint.retries += 1
+            return await try_again()
+        except CallError as error:
+            last = error
+            if endpoint.down:
+                # How long a server that is down is tried, its endpoint says.
+                started = time.monotonic()
+            elif not error.no_descriptor:
+                charged += 1
+            raise
+
+    def is_worth_another(error: BaseException) -> bool:
+        return isinstance(error, CallError) and error.kind == "transient"
+
+    def wait(state: RetryCallState) -> float:
+        if endpoint.down:
+            return 0.0  # each waits for its turn to probe
+        if last.retry_after is not None:
+            return last.retry_after + random_.uniform(0, 0.25)
+        n = max(1, charged)
+        if last.status == 429:
+            # 1 s at most at first; all waits together, at the least, 70 s.
+            longest = min(_MINUTE_S, _FIRST_WAIT_S / 2 * 4**n)
+        else:
+            longest = min(_LONGEST_WAIT_S, _FIRST_WAIT_S * 2**n)
+        return random_.uniform(longest / 2, longest)
+
+    def is_lost(state: RetryCallState) -> bool:
+        late = time.monotonic() - started + state.upcoming_sleep > TOTAL_S
+        return not endpoint.down and (charged >= ATTEMPTS or late)
+
+    async def sleep(seconds: float) -> None:
+        due = time.monotonic() + seconds
+        with endpoint.retry_at(due):
+            await sleep_until(endpoint.unavailable, seconds)
+            if endpoint.down and last.retry_after is not None:
+                with waiting_for_a_server():
+                    await sleep_until(endpoint.died, due - time.monotonic())
+
+    retrying = AsyncRetrying(
+        sleep=sleep,
+        retry=retry_if_exception(is_worth_another),
+        wait=wait,
+        stop=is_lost,
+        reraise=True,
+    )
+    try:
+        result: T = await retrying(attempt)
+    except CallError as error:
+        endpoint.lost(error)
+        often = f" (tried {tries} times)" if tries > 1 else ""
+        raise Unanswered("failed", f"{error}{often}") from None
+    except CapReached as cap:
+        # The attempt that the cap stopped was none.
+        often = "once" if tries == 2 else f"{tries - 1} times"
+        why = f"{last} (tried {often}, not repeated: {cap})"
+        raise Unanswered("failed", why) from None
+    return result
+
+
+async def sleep_until(event: asyncio.Event, seconds: float) -> None:
+    """So long, or until the event is set."""
+    with suppress(TimeoutError):
+        await asyncio.wait_for(event.wait(), seconds)

@@ -25,17 +25,23 @@ from typing import ClassVar, TypeVar
 import platformdirs
 
 from persona_panel.calls.cache import CannotBeKept
-from persona_panel.calls.changes import Changes, ReplyChange, change_of, dropping, merged
 from persona_panel.calls.journal import (
+    Changes,
     Journal,
     JournalEntry,
+    ReplyChange,
+    change_of,
+    decoded,
+    dropping,
+    encoded,
     give_up_spare_room,
+    is_among,
     journals_in,
     keep_spare_room,
+    merged,
     one_at_a_time,
     taken_over,
 )
-from persona_panel.calls.stored_replies import decoded, encoded, is_among
 from persona_panel.files.descriptors import is_lack_of_descriptors, spare_descriptor
 from persona_panel.files.errors import ConfigurationError
 from persona_panel.files.private_files import is_lack_of_room, make_private_folder

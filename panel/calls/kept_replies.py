@@ -17,9 +17,8 @@ import orjson
 from pydantic import TypeAdapter
 
 from persona_panel.calls.cache import open_reply_store
-from persona_panel.calls.journal import JournalEntry
+from persona_panel.calls.journal import JournalEntry, as_stored, decoded, document_of
 from persona_panel.calls.journaled_store import JournaledStore
-from persona_panel.calls.stored_replies import as_stored, decoded, document_of
 from persona_panel.files.errors import ConfigurationError, Fault, InputError, RunStopped
 from persona_panel.files.file_formats import FileRow, file_rows
 from persona_panel.files.private_files import replacing

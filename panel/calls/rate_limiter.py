@@ -1,4 +1,21 @@
-"""One model's limits: how many calls may be in flight, how fast, and when to hold back.
+"""The limits of a model, the calls in flight, and how the calls of a run stand.
+
+How the calls of a run stand at a moment, for whoever shows it.
+
+Read from the endpoints and their limiters when somebody asks; no call counts itself for it.
+
+How much is worked on at a time, not counting what only waits for a server that is down.
+
+Whoever works on a response takes a slot; the calls that are made on its behalf
+count themselves, and say when they wait. Where all of its calls do, its slot is lent to the
+next response, so that one model's outage does not hold up the others.
+
+How many calls a model may have in flight where nobody has said: found out by trying.
+
+A pure rule over times and outcomes; it waits for nothing and calls nothing. The limiter
+that keeps it is the neighbouring module.
+
+One model's limits: how many calls may be in flight, how fast, and when to hold back.
 
 That no minute has more requests than it may is asyncio-throttle's work; tokens per minute,
 even spacing, concurrency and a provider's Retry-After stand beside it.
@@ -10,17 +27,255 @@ import asyncio
 import math
 import time
 from collections import deque
-from collections.abc import Hashable
+from collections.abc import AsyncIterator, Hashable, Iterator, Mapping
+from contextlib import AbstractContextManager, asynccontextmanager, contextmanager, nullcontext
+from contextvars import ContextVar
+from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
 from asyncio_throttle.throttler import Throttler
 
-from persona_panel.calls.adaptive_concurrency import (
-    INITIAL_CONCURRENCY,
-    MAX_CONCURRENCY,
-    AdaptiveConcurrency,
-)
-from persona_panel.calls.state import LimiterState
+from persona_panel.rubrics import Usage
+
+
+@dataclass(frozen=True, slots=True)
+class LimiterState:
+    """What a model's limits let through; the limiter may be shared with other runs of a loop.
+
+    Attributes:
+        in_flight: calls that are at the provider.
+        waiting: calls that have a slot and wait for a quota per minute, or for the end of what the
+            provider has asked to wait.
+        opens_in_s: seconds until the next of these may go, as far as that is known; 0 where none
+            waits.
+        paused_s: seconds left of what the provider has asked to wait (Retry-After), else 0.
+    """
+
+    in_flight: int = 0
+    waiting: int = 0
+    opens_in_s: float = 0.0
+    paused_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class EndpointState:
+    """How a model is doing; seconds are counted from the moment of reading.
+
+    Attributes:
+        retries: attempts beyond the first so far, of all calls.
+        retry_in_s: when each call that waits for another attempt makes it, the soonest first.
+        given_up: calls that failed for good, after all their attempts.
+        down_s: how long nothing but faults has come; None, the model is not down.
+        probe_in_s: while it is down, when it is next tried; 0, that is under way.
+        dead: why it is called no more; None, it is.
+    """
+
+    limits: LimiterState = LimiterState()
+    retries: int = 0
+    retry_in_s: tuple[float, ...] = ()
+    given_up: int = 0
+    down_s: float | None = None
+    probe_in_s: float = 0.0
+    dead: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CallsState:
+    """How the calls of a run stand.
+
+    Attributes:
+        endpoints: by model, those of which answers are wanted.
+        spent: what each model has used in this run, as `CallCounts.spent`.
+        usd: what that cost, None where the price is not known.
+    """
+
+    endpoints: Mapping[str, EndpointState]
+    spent: Mapping[str, Usage]
+    usd: Mapping[str, float | None]
+
+
+MOST_WAITING = 1_000
+"""How many responses may wait for a server beyond those at work: some 50 KB each."""
+
+
+class InFlightLimit:
+    """Has `at_once` slots, and lends those of work that only waits, `most_waiting` at most."""
+
+    def __init__(self, at_once: int, most_waiting: int = MOST_WAITING) -> None:
+        self._slots = asyncio.Semaphore(at_once)
+        self._lendable = most_waiting
+        self._owed = 0
+
+    async def enter(self) -> None:
+        """Wait for a slot, and take it."""
+        await self._slots.acquire()
+
+    def leave(self) -> None:
+        """Give a slot back."""
+        if self._owed:
+            self._owed -= 1
+        else:
+            self._slots.release()
+
+    @contextmanager
+    def work(self) -> Iterator[None]:
+        """What the current task and those that it starts call for, belongs to one slot."""
+        token = _current.set(_CallsOfOneSlot(self))
+        try:
+            yield
+        finally:
+            _current.reset(token)
+
+    @asynccontextmanager
+    async def slot(self) -> AsyncIterator[None]:
+        """A slot for as long as the block lasts, and the calls made in it."""
+        await self.enter()
+        try:
+            with self.work():
+                yield
+        finally:
+            self.leave()
+
+    def _lend(self) -> bool:
+        if not self._lendable:
+            return False
+        self._lendable -= 1
+        self.leave()
+        return True
+
+    def _take_back(self) -> None:
+        # Nobody is sent away: the next slot that gets free is not given on.
+        self._lendable += 1
+        self._owed += 1
+
+
+class _CallsOfOneSlot:
+    """The calls of one slot: how many are under way, and how many of those wait.
+
+    A block in it is a call under way; not an object of its own, as every call comes through here.
+    """
+
+    __slots__ = ("_lent", "_limit", "_under_way", "_waiting")
+
+    def __init__(self, limit: InFlightLimit) -> None:
+        self._limit = limit
+        self._under_way = self._waiting = 0
+        self._lent = False
+
+    def __enter__(self) -> None:
+        self._under_way += 1
+        if self._waiting or self._lent:
+            self.lend_or_take_back()
+
+    def __exit__(self, *error: object) -> None:
+        self._under_way -= 1
+        if self._waiting or self._lent:
+            self.lend_or_take_back()
+
+    def wait(self, calls: int) -> None:
+        """So many calls more, or fewer, can do nothing but wait."""
+        self._waiting += calls
+        self.lend_or_take_back()
+
+    def lend_or_take_back(self) -> None:
+        """Lend the slot where all of its calls wait, and take it back where they do no longer."""
+        only_waits = 0 < self._waiting == self._under_way
+        if only_waits and not self._lent:
+            self._lent = self._limit._lend()
+        elif self._lent and not only_waits:
+            self._lent = False
+            self._limit._take_back()
+
+
+class _Waiting:
+    """A call that can do nothing but wait, for as long as a block lasts."""
+
+    __slots__ = ("_work",)
+
+    def __init__(self, work: _CallsOfOneSlot) -> None:
+        self._work = work
+
+    def __enter__(self) -> None:
+        self._work.wait(1)
+
+    def __exit__(self, *error: object) -> None:
+        self._work.wait(-1)
+
+
+_OF_NO_SLOT: AbstractContextManager[None] = nullcontext()
+_current: ContextVar[_CallsOfOneSlot | None] = ContextVar("_current", default=None)
+
+
+def call_under_way() -> AbstractContextManager[None]:
+    """Counts a call on behalf of the current work."""
+    return _current.get() or _OF_NO_SLOT
+
+
+def waiting_for_a_server() -> AbstractContextManager[None]:
+    """Counts that a call under way can do nothing but wait."""
+    work = _current.get()
+    return _OF_NO_SLOT if work is None else _Waiting(work)
+
+
+INITIAL_CONCURRENCY = 8
+"""Calls in flight to begin with."""
+MAX_CONCURRENCY = 256
+"""Calls in flight that are never passed; who wants more says so."""
+_CUT = 0.7
+_SLOWER = 3.0
+_AGAIN_S = 30.0
+
+
+class AdaptiveConcurrency:
+    """A number of calls in flight that rises until the provider pushes back.
+
+    It doubles with each round of calls until the first push back (a 429, an overload, a
+    time-out), which cuts it to 70 %. From there it rises by one a round up to 90 % of
+    what was too much, and only after 30 quiet seconds beyond. It does not rise while calls
+    take three times as long as the quickest ones: then they queue at the provider.
+
+    `most` is never passed; to begin with it allows `first`.
+    """
+
+    def __init__(self, first: int = INITIAL_CONCURRENCY, most: int = MAX_CONCURRENCY) -> None:
+        self.calls = min(first, most)
+        self._most = most
+        self._ceiling = math.inf
+        self._pushed_back_at = -math.inf
+        self._quickest = math.inf
+        self._usual = math.nan
+        self._well = 0
+
+    def succeeded(self, now: float, latency_s: float, *, all_in_use: bool) -> None:
+        """A call came back well; `all_in_use`: more would have been made, had there been room."""
+        self._quickest = min(self._quickest, latency_s)
+        known = not math.isnan(self._usual)
+        self._usual = 0.9 * self._usual + 0.1 * latency_s if known else latency_s
+        if not all_in_use or self._usual > _SLOWER * self._quickest:
+            return
+        if now - self._pushed_back_at > _AGAIN_S:
+            highest = float(self._most)
+        else:
+            highest = min(self._most, 0.9 * self._ceiling)
+        self._well += 1
+        # One more for each call doubles a round; one for each round of calls is one a round.
+        if self._well >= (1 if math.isinf(self._ceiling) else self.calls):
+            self._well = 0
+            if self.calls + 1 <= highest:
+                self.calls += 1
+
+    def pushed_back(self, now: float, began: float) -> None:
+        """A call that began at `began` met a 429, an overload or a time-out.
+
+        Calls that were in flight together count as one push back.
+        """
+        if began < self._pushed_back_at:
+            return
+        self._ceiling = self.calls
+        self._pushed_back_at = now
+        self.calls = max(1, int(self.calls * _CUT))
+        self._well = 0
+
 
 _SPREAD_S = 1.5
 """By how much the ways of two calls to the server may differ: that of a call that opens a

@@ -99,7 +99,7 @@ def align(
     from persona_panel.files.errors import Fault, InputError
     from persona_panel.results.conclusions.align import without_a_gain
     from persona_panel.statistics import align as alignment
-    from persona_panel.statistics.humans.alignment import METHODS
+    from persona_panel.statistics.alignment import METHODS
 
     methods = tuple(dict.fromkeys(methods)) or METHODS
     if out is not None and len(methods) > 1:

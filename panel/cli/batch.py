@@ -118,7 +118,7 @@ def _say_what_is_not_sent(run: str) -> None:
 
 
 def _take(run: str, *, trusted: bool, ending: bool = False) -> None:
-    from persona_panel.calls.batch_journal import InUse
+    from persona_panel.calls.batch_rounds import InUse
     from persona_panel.runs.open_batches import take_answers
 
     try:

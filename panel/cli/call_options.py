@@ -49,7 +49,7 @@ def options_by_name(
     ctx: click.Context, param: click.Parameter, value: Sequence[str]
 ) -> dict[str, Any]:
     """The options by name."""
-    from persona_panel.models.options import parsed_option
+    from persona_panel.models.config import parsed_option
 
     given: dict[str, Any] = {}
     for text in value:
@@ -137,7 +137,7 @@ def dry_run(command: Command) -> Command:
     )
     @wraps(command)
     def with_dry_run(*args: Any, dry_run: bool, **others: Any) -> Any:
-        from persona_panel.models.keys import keys_optional
+        from persona_panel.models.availability import keys_optional
 
         with keys_optional() if dry_run else nullcontext():
             return command(*args, dry_run=dry_run, **others)

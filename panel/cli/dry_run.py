@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 
 from persona_panel.calls.budget import NOTHING_SPENT, Caps, Spending
 from persona_panel.files.secrets.visible import say, standard_output, visible
-from persona_panel.models.keys import missing_keys
+from persona_panel.models.availability import missing_keys
 from persona_panel.rubrics import Usage
 
 if TYPE_CHECKING:
-    from persona_panel.models.catalogue import Price
+    from persona_panel.models.config import Price
     from persona_panel.plan.bound_models import BoundModel
     from persona_panel.results.result import ResultFormat
     from persona_panel.runs.held import HeldRun

@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from persona_panel.calls.state import EndpointState
+from persona_panel.calls.rate_limiter import EndpointState
 
 _WINDOW_S, _LEAST = 30.0, 20
 """The pace is that of the last 30 s; where fewer judgments came in them, of the last 20."""

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 from persona_panel.files.secrets.visible import say_sentences, visible
 
 if TYPE_CHECKING:
-    from persona_panel.statistics.core.coverage import Coverage
-    from persona_panel.statistics.core.table import Ratings
+    from persona_panel.statistics.core.table import Coverage, Ratings
 
 
 def say_rescaled(ratings: Ratings) -> None:

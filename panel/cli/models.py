@@ -11,9 +11,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from persona_panel.models.catalogue import known_models, prices_as_of
+from persona_panel.models.availability import OLD, age_of_table, differences, litellm_table, retired
+from persona_panel.models.config import known_models, prices_as_of
 from persona_panel.models.embedded_weights import NOTICE
-from persona_panel.models.price_check import OLD, age_of_table, differences, litellm_table, retired
 from persona_panel.models.providers import Availability, load_provider, provider_names
 from persona_panel.results.console import output
 

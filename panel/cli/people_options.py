@@ -13,7 +13,7 @@ from persona_panel.cli.options import Command, with_parameters
 
 if TYPE_CHECKING:
     from persona_panel.files.people_scales import GivenScale
-    from persona_panel.statistics.core.origin import RatingsOrigin
+    from persona_panel.statistics.core.table import RatingsOrigin
 
 
 class HumanReading(TypedDict):

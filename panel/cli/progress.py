@@ -20,7 +20,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from persona_panel.calls.state import CallsState, EndpointState
+from persona_panel.calls.rate_limiter import CallsState, EndpointState
 from persona_panel.cli.eta import Pace, Remaining, seconds_left, stands_still
 from persona_panel.cli.progress_lines import duration, state_lines
 from persona_panel.graphs import Judgment

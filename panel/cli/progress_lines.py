@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from rich.cells import cell_len, set_cell_size
 
-from persona_panel.calls.state import EndpointState
+from persona_panel.calls.rate_limiter import EndpointState
 from persona_panel.results.console import legible
 from persona_panel.statistics.core.display import clock
 

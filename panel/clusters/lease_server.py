@@ -12,13 +12,10 @@ from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from typing import Any, NamedTuple
 
-from persona_panel.calls.abort_reasons import unrecorded, unwritable
-from persona_panel.calls.budget import CapReached
+from persona_panel.calls.budget import CallCounts, CapReached, Estimated, unrecorded, unwritable
 from persona_panel.calls.cache import RemoteReplyStore, SharedReplyStore
-from persona_panel.calls.call_counts import CallCounts, Estimated
 from persona_panel.calls.caller import Caller
-from persona_panel.calls.changes import Change
-from persona_panel.calls.stored_replies import decoded
+from persona_panel.calls.journal import Change, decoded
 from persona_panel.clusters.messages import (
     ALIVE_S,
     DRIVER,

@@ -1,16 +1,38 @@
-"""What workers and the driver of a run say to each other: questions, notices and answers."""
+"""What workers and the driver of a run say to each other: questions, notices and answers.
+
+A worker's side: what it shares with others, asked of the driver, what is asked at one moment
+together.
+
+The driver's cache, as a worker uses it.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Mapping, Sequence
+import logging
+import platform
+import time
+from collections.abc import (
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from itertools import count
+from typing import Any, ClassVar, NamedTuple, Protocol
 
-from persona_panel.calls.call_counts import CallCounts
-from persona_panel.calls.changes import Change
+from persona_panel.calls.budget import Budget, CallCounts, CapReached, Caps
+from persona_panel.calls.journal import Change, JournalEntry
+from persona_panel.calls.journaled_store import JournaledStore, Pages, unsent_folder
+from persona_panel.calls.rate_limiter import RateLimiter
 from persona_panel.graphs.context import Abort
-from persona_panel.rubrics import Usage
+from persona_panel.models.config import Price
+from persona_panel.rubrics import ModelResponse, Usage
 
 DRIVER = "driver"
 """The address of the driver's letters."""
@@ -210,3 +232,252 @@ class Pigeonholes:
         await event.wait()
         event.clear()
         return self._letters.pop(address, [])
+
+
+_GATHERED_S = 0.005
+"""How long questions gather: a letter costs more than a question."""
+
+
+class LeaseClient:
+    """Asks the driver and tells it, in letters; belongs to one event loop.
+
+    `take_counts` gives what calls have come to since it was last called.
+    """
+
+    def __init__(
+        self, name: str, mailbox: Mailbox, take_counts: Callable[[], CallCounts | None]
+    ) -> None:
+        self._name = name
+        self._mailbox = mailbox
+        self._take_counts = take_counts
+        self._loop = asyncio.get_running_loop()
+        self._numbers = count()
+        self._waiting: dict[int, asyncio.Future[Any]] = {}
+        self._questions: list[tuple[int, Any]] = []
+        self._notices: list[Any] = []
+        self._due: asyncio.TimerHandle | None = None
+        self._gone: Exception | None = None
+
+    @asynccontextmanager
+    async def listening(self) -> AsyncIterator[None]:
+        """Answers come for as long as the block lasts."""
+        tasks = [asyncio.create_task(work) for work in (self._listen(), self._say_alive())]
+        try:
+            yield
+        finally:
+            self._send()
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def ask(self, question: Any) -> Any:
+        """The driver's answer.
+
+        Raises:
+            Abort: the run cannot go on.
+        """
+        if self._gone is not None:
+            raise self._gone
+        number = next(self._numbers)
+        self._waiting[number] = answer = self._loop.create_future()
+        self._questions.append((number, question))
+        self._send_soon()
+        return await answer
+
+    def tell(self, notice: Any) -> None:
+        """Have the driver know."""
+        self._notices.append(notice)
+        self._send_soon()
+
+    def _send_soon(self) -> None:
+        if self._due is None:
+            self._due = self._loop.call_later(_GATHERED_S, self._send)
+
+    def _send(self) -> None:
+        self._due = None
+        if not self._questions and not self._notices:
+            return
+        counts = self._take_counts()
+        letter = Letter(self._name, self._notices, self._questions, self._name, counts)
+        self._questions, self._notices = [], []
+        self._mailbox.post(DRIVER, letter)
+
+    async def _say_alive(self) -> None:
+        while True:
+            await asyncio.sleep(ALIVE_S)
+            self.tell(Alive())
+
+    async def _listen(self) -> None:
+        try:
+            while True:
+                for answers in await self._mailbox.fetch(self._name):
+                    for number, said in answers.to:
+                        self._answered(number, said)
+        except Exception as error:
+            self._gone = error
+            for number in list(self._waiting):
+                self._answered(number, error)
+
+    def _answered(self, number: int, said: Any) -> None:
+        answer = self._waiting.pop(number)
+        # Whoever asked may be gone.
+        if answer.done():
+            return
+        if isinstance(said, Exception):
+            answer.set_exception(said)
+        else:
+            answer.set_result(said)
+
+
+class LeasedLimiter(RateLimiter):
+    """The driver's limiter of a model, as a worker uses it."""
+
+    def __init__(self, client: LeaseClient, model: str, *, counts_tokens: bool) -> None:
+        super().__init__()
+        self._client = client
+        self._model = model
+        self._counts_tokens = counts_tokens
+
+    @property
+    def counts_tokens(self) -> bool:
+        return self._counts_tokens
+
+    def pause_for(self, seconds: float) -> None:
+        self._client.tell(Pause(self._model, seconds))
+
+    async def enter(self, tokens: int) -> None:
+        await self._client.ask(Enter(self._model, tokens))
+
+    def leave(self) -> None:
+        self._client.tell(Leave(self._model))
+
+    def succeeded(self, latency_s: float) -> None:
+        self._client.tell(Succeeded(self._model, latency_s))
+
+    def pushed_back(self, began: float) -> None:
+        self._client.tell(PushedBack(self._model, time.monotonic() - began))
+
+    def no_descriptor(self, began: float) -> None:
+        self._client.tell(PushedBack(self._model, time.monotonic() - began, no_descriptor=True))
+
+    def settle(self, estimated: int, actual: int) -> None:
+        if self._counts_tokens:
+            self._client.tell(CountTokens(self._model, estimated, actual))
+
+
+class LeasedBudget(Budget):
+    """The driver's budget, as a worker uses it."""
+
+    def __init__(self, client: LeaseClient, caps: Caps, prices: Mapping[str, Price | None]) -> None:
+        super().__init__(caps, prices)
+        self._client = client
+
+    async def reserve(self, model: str, most: Usage) -> Usage:
+        # Without a cap the driver sets aside what `Enter` says.
+        if not self.limited:
+            return most
+        self.reached = self.reached or await self._client.ask(Reserve(model, most))
+        if self.reached is not None:
+            raise CapReached(self.reached)
+        return most
+
+    def has_room_for(self, model: str, most: Usage) -> bool:
+        """Whether nothing is known against it: the driver decides when it is reserved."""
+        return self.reached is None
+
+    def settle(self, model: str, reserved: Usage | None, used: Usage, *, calls: int = 1) -> None:
+        self._client.tell(Settle(model, reserved if self.limited else None, used, calls))
+
+
+class LogToDriver(logging.Handler):
+    """Hands what this process logs to the driver, from whatever thread."""
+
+    def __init__(self, client: LeaseClient, loop: asyncio.AbstractEventLoop) -> None:
+        super().__init__(logging.WARNING)
+        self._tell = client.tell
+        self._loop = loop
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if hasattr(record, FROM_WORKER):
+            return
+        notice = Told(record.name, record.levelno, record.getMessage())
+        with suppress(RuntimeError):
+            self._loop.call_soon_threadsafe(self._tell, notice)
+
+
+class ClusterStore(JournaledStore):
+    """A `RemoteReplyStore` that holds nothing for long: replies are in a journal on this machine
+    until the driver has them. What a worker has left that was killed, the next one on its machine
+    sends.
+
+    `location` is that of the driver's cache.
+    """
+
+    batch_s: ClassVar[float] = 0.02
+
+    def __init__(self, location: str, name: str, client: LeaseClient, mailbox: Mailbox) -> None:
+        super().__init__(unsent_folder(location))
+        self._location = location
+        # The writer's own letters: it waits for their answers while the loop may wait for it.
+        self._name, self._reply_to = name, f"{name}/writer"
+        self._client = client
+        self._mailbox = mailbox
+        # By page and key; whether the reply was put, so that the driver ends the claim with it.
+        self._claims: dict[tuple[str, bytes], bool] = {}
+
+    @property
+    def location(self) -> str:
+        return self._location
+
+    @property
+    def journals(self) -> str:
+        """A name of the folder of journals, and of no other on any machine."""
+        found = self._folder.stat()
+        return f"{platform.node()}:{found.st_dev}:{found.st_ino}"
+
+    def put_stored(self, page: str, key: bytes, stored: bytes) -> None:
+        """Keep a reply; raises as `put`."""
+        super().put_stored(page, key, stored)
+        if (page, key) in self._claims:
+            self._claims[page, key] = True
+
+    async def read_ahead(self, page: str, key: bytes) -> None:
+        """Nothing: what the driver has comes with the claim."""
+
+    @asynccontextmanager
+    async def claimed(self, page: str, key: bytes) -> AsyncIterator[ModelResponse | None]:
+        """The reply, or the right to ask for it; see `SharedReplyStore`."""
+        reply: ModelResponse | None = await self._client.ask(ClaimReply(page, key))
+        if reply is not None:
+            yield reply
+            return
+        self._claims[page, key] = False
+        try:
+            yield None
+        finally:
+            if not self._claims.pop((page, key)):
+                self._client.tell(GiveUp(page, key))
+
+    def entries(self) -> Iterator[JournalEntry]:
+        """None: they are the driver's to list."""
+        return iter(())
+
+    def _write(self, changes: Pages, *, again: bool = False) -> None:
+        letter = Letter(self._name, (), [(0, Store(changes))], self._reply_to)
+        self._mailbox.post(DRIVER, letter)
+        for answers in self._mailbox.wait(self._reply_to):
+            for _, said in answers.to:
+                if isinstance(said, Exception):
+                    raise said
+
+    def _read_page(self, page: str) -> Iterable[tuple[bytes, bytes]]:
+        return ()
+
+    def _close_database(self) -> None:
+        """There is none here."""
+
+    def _unmoved(self, error: Exception) -> str:
+        return (
+            f"Answers on their way to the cache {self._location} are in a journal in "
+            f"{self._folder}; the next worker on this machine sends them."
+        )

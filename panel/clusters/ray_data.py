@@ -1,4 +1,4 @@
-"""Judging as a step of a Ray Data pipeline: `persona_panel.clusters.ray_data.judge`."""
+"""Judging as a step of a Ray Data pipeline: `judge`."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ import ray.data
 from persona_panel.calls.budget import NO_CAPS, Caps
 from persona_panel.clusters.engines.ray import check
 from persona_panel.clusters.lease_server import LeaseServer
-from persona_panel.clusters.ray_mailbox import RayMailbox
-from persona_panel.clusters.worker import Assignment, Worker, at_work
+from persona_panel.clusters.parts import Assignment, Worker, at_work
+from persona_panel.clusters.ray_engine import RayMailbox
 from persona_panel.files.errors import ConfigurationError
 from persona_panel.files.records import ColumnMapping
 from persona_panel.files.response_batch import Batch

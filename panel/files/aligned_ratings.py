@@ -13,11 +13,8 @@ from persona_panel.files.ratings import load_ratings
 from persona_panel.files.records import ColumnMapping, Source, name_of
 from persona_panel.files.wording import did_you_mean, shown, some
 from persona_panel.rubrics.scale import folded
-from persona_panel.statistics.core.composite import ranges_differ
-from persona_panel.statistics.core.display import counted, general
-from persona_panel.statistics.core.names import ALL, COMPOSITE
-from persona_panel.statistics.core.origin import ItemMatch, RatingsOrigin
-from persona_panel.statistics.core.table import Ratings
+from persona_panel.statistics.core.display import ALL, COMPOSITE, counted, general
+from persona_panel.statistics.core.table import ItemMatch, Ratings, RatingsOrigin, ranges_differ
 
 LEAST_SHARE = 0.8
 """Of the items that people rated, how many a panel has to have."""

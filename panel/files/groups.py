@@ -16,7 +16,7 @@ from persona_panel.files.attributes import (
 )
 from persona_panel.files.definitions import load_definition
 from persona_panel.files.wording import did_you_mean
-from persona_panel.statistics.core.names import ALL
+from persona_panel.statistics.core.display import ALL
 
 _MINUS = re.compile(r"[-−–]")
 _Names = Annotated[

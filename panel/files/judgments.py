@@ -17,7 +17,7 @@ from persona_panel.files.judges import judges_in
 from persona_panel.files.records import Fields, Record, Report, read_records
 from persona_panel.files.tabulation import Given, score_of
 from persona_panel.files.wording import shown, unreadable
-from persona_panel.statistics.core.coverage import Coverage
+from persona_panel.statistics.core.table import Coverage
 
 _TEXTS = ("prompt_id", "id", "system", "judge", "persona", "model", "status")
 _FIELDS = Fields(

@@ -10,8 +10,7 @@ import numpy as np
 
 from persona_panel.files.errors import Fault, InputError
 from persona_panel.files.wording import did_you_mean, shown, some
-from persona_panel.statistics.core.display import counted, general
-from persona_panel.statistics.core.names import ALL, COMPOSITE
+from persona_panel.statistics.core.display import ALL, COMPOSITE, counted, general
 from persona_panel.statistics.core.table import Ratings
 
 Ends = tuple[float, float]

@@ -8,8 +8,7 @@ import numpy as np
 
 from persona_panel.files.wording import shown, some
 from persona_panel.statistics.core.arrays import Array
-from persona_panel.statistics.core.display import counted, general
-from persona_panel.statistics.core.names import ALL
+from persona_panel.statistics.core.display import ALL, counted, general
 from persona_panel.statistics.core.table import Ratings
 
 _LEAST = 10

@@ -38,10 +38,8 @@ from persona_panel.files.records import (
 )
 from persona_panel.files.run_copies import local_run
 from persona_panel.files.tabulation import Categories, Given, Tabulation, score_of
-from persona_panel.statistics.core.display import counted
-from persona_panel.statistics.core.names import ALL
-from persona_panel.statistics.core.origin import RatingsOrigin
-from persona_panel.statistics.core.table import Ratings
+from persona_panel.statistics.core.display import ALL, counted
+from persona_panel.statistics.core.table import Ratings, RatingsOrigin
 
 _RATERS = "raters"
 _DELIMITERS = {";": "semicolons", "\t": "tabs"}

@@ -18,7 +18,7 @@ from persona_panel.files.records import Report, label_of
 from persona_panel.files.wording import shown
 from persona_panel.personas import NO_PERSONA
 from persona_panel.rubrics.scale import folded
-from persona_panel.statistics.core.names import ALL
+from persona_panel.statistics.core.display import ALL
 from persona_panel.statistics.core.table import Ratings
 
 _GAPS = frozenset(

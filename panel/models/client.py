@@ -1,17 +1,30 @@
-"""What a panel needs of a model: answer one `ModelRequest`, or say precisely why not.
+"""What a panel needs of a model, and what a call is noted to have sent and taken.
+
+What a panel needs of a model: answer one `ModelRequest`, or say precisely why not.
 
 Providers are the neighbouring modules. Retrying, limits and the cache are not their
 business: those stand above, in `persona_panel.calls`.
+
+The parameters that requests are really sent with, whatever a provider's package adds to them.
+
+Clients of this project note the bodies that they send; for those of providers' packages
+`persona_panel.models.langchain_errors` does.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal, Protocol, runtime_checkable
 
-from persona_panel.files.secrets import SECRETS
+import orjson
+
+from persona_panel.files.secrets import SECRETS, scrub
 from persona_panel.rubrics import ModelRequest, ModelResponse, Usage
 
 NOTHING = Usage()
@@ -139,3 +152,213 @@ class ModelClient(Protocol):
 
     async def aclose(self) -> None:
         """Give back connections and memory. Calling it twice does no harm."""
+
+
+_VERSION = re.compile(r"[-:@](\d{4}-\d\d-\d\d|\d{3,8}|latest)$")
+
+
+def is_another_model(said: str, asked: str) -> bool:
+    """Whether two names are of two models: not by a date or number of a release at their end, and
+    not by a path before them."""
+    one, other = (
+        _VERSION.sub("", name.casefold().rstrip("/").rpartition("/")[2]) for name in (said, asked)
+    )
+    return one != other
+
+
+_TEXTS = frozenset(
+    {"messages", "system", "contents", "systemInstruction", "system_instruction", "prompt", "input"}
+)
+"""What providers call the texts that a model reads."""
+_SCHEMA = "the schema of an answer"
+_LONGEST = 200
+"""Characters of a parameter that is a text."""
+_noting: ContextVar[list[dict[str, Any]] | None] = ContextVar("noting", default=None)
+
+
+@contextmanager
+def noted_parameters() -> Iterator[list[dict[str, Any]]]:
+    """Collect the parameters of the requests that are sent within the block."""
+    sent: list[dict[str, Any]] = []
+    token = _noting.set(sent)
+    try:
+        yield sent
+    finally:
+        _noting.reset(token)
+
+
+def note_sent(body: Any) -> None:
+    """Note a request's body, an object or its JSON, where somebody wants to know."""
+    if (sent := _noting.get()) is None:
+        return
+    if isinstance(body, str | bytes | bytearray):
+        try:
+            body = orjson.loads(body)
+        except ValueError:
+            return
+    if isinstance(body, Mapping):
+        sent.append(parameters_of(body))
+
+
+def parameters_of(body: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a request's body without the texts that a model reads, schemas and keys.
+
+    >>> parameters_of({"messages": [{"role": "user", "content": "Rate this."}], "temperature": 0})
+    {'temperature': 0}
+    """
+    return {str(name): _told(value) for name, value in body.items() if name not in _TEXTS}
+
+
+def _told(value: Any) -> Any:
+    match value:
+        case {"type": "object", "properties": _}:
+            return _SCHEMA
+        case Mapping():
+            return {str(name): _told(inner) for name, inner in value.items()}
+        case list() | tuple():
+            return [_told(inner) for inner in value]
+        case None | bool() | int() | float():
+            return value
+    return scrub(str(value))[:_LONGEST]
+
+
+def distinct(
+    known: Sequence[dict[str, Any]], more: Sequence[dict[str, Any]]
+) -> list[dict[str, Any]]:
+    """Return those that are known and, behind them, of `more` what differs from each before it."""
+    told = list(known)
+    for one in more:
+        if one not in told:
+            told.append(one)
+    return told
+
+
+MOST_TOKENS = 100_000_000
+"""No call takes more: a larger count is a mistake or worse, and would break every sum."""
+_MAPPING = (dict, Mapping)  # what a body holds is found by its type, without asking the ABC
+
+
+def usage_from(
+    input_: Any, cached: Any, output: Any, written: Any = 0, reasoning: Any = 0
+) -> Usage:
+    """Token counts as a provider reported them, of any type, with 0 ≤ cached + written ≤ input and
+    0 ≤ reasoning ≤ output.
+
+    None is a count that was not reported, and 0. A count that cannot be (negative, not finite,
+    above `MOST_TOKENS`, no number) is 0 as well, and more tokens read from a cache or written to it
+    than there were in the input, or used for thinking than there were in the output, are cut down
+    to it; `odd` then says what was reported.
+    """
+    # What a provider reports is nearly always so: these are looked at once.
+    if _are_sound(input_, cached, output, written, reasoning):
+        return Usage(input_, cached, output, written, reasoning=reasoning)
+    odd: list[str] = []
+
+    def count(name: str, reported: Any) -> int:
+        number = _number(reported)
+        if number is None:
+            odd.append(f"{name} tokens are {_shown(reported)}")
+        return number or 0
+
+    def part(name: str, reported: Any, whole: str, total: int, left: int) -> int:
+        number = count(name, reported)
+        if number > left:
+            odd.append(f"{name} tokens are {number}, and {whole} tokens {total}")
+        return min(number, left)
+
+    read, answered = count("input", input_), count("output", output)
+    kept = part("cached", cached, "input", read, read)
+    put = part("written", written, "input", read, read - kept)
+    thought = part("reasoning", reasoning, "output", answered, answered)
+    return Usage(read, kept, answered, put, "; ".join(odd) or None, thought)
+
+
+def odd_usage(reported: Any) -> Usage:
+    """No counts at all: what was reported has no places for them."""
+    return Usage(odd=f"usage is {_shown(reported)}")
+
+
+def sound(usage: Usage) -> Usage:
+    """A usage as it can be; `odd` says what was otherwise."""
+    if _are_sound(usage.input, usage.cached, usage.output, usage.written, usage.reasoning):
+        return usage
+    found = usage_from(usage.input, usage.cached, usage.output, usage.written, usage.reasoning)
+    return replace(found, odd=usage.odd or found.odd)
+
+
+def usage_in(content: Any) -> Usage | None:
+    """What a body says that a call took, be it an answer or not; None where it says nothing."""
+    said = content.get("usage") if isinstance(content, Mapping) else None
+    return completion_usage(said) or None
+
+
+def completion_usage(reported: Any) -> Usage:
+    """The `usage` of a chat completion's body."""
+    if reported is None:
+        return Usage()
+    if not isinstance(reported, _MAPPING):
+        return odd_usage(reported)
+    # Most servers send no details, and to ask an ABC of None takes long.
+    details = reported.get("prompt_tokens_details")
+    cached = details
+    if details and isinstance(details, _MAPPING):
+        cached = details.get("cached_tokens")
+    details = reported.get("completion_tokens_details")
+    reasoning = None
+    if details and isinstance(details, _MAPPING):
+        reasoning = details.get("reasoning_tokens")
+    output = reported.get("completion_tokens")
+    unlisted = _left_out(reported.get("total_tokens"), reported.get("prompt_tokens"), output)
+    if unlisted and (not reasoning or reasoning == unlisted):
+        # xAI's and Gemini's servers leave thinking out of the completion's tokens and bill for it.
+        output, reasoning = (output or 0) + unlisted, unlisted
+    return usage_from(
+        reported.get("prompt_tokens"),
+        cached or reported.get("prompt_cache_hit_tokens") or 0,
+        output,
+        reasoning=reasoning or 0,
+    )
+
+
+def _left_out(total: Any, read: Any, answered: Any) -> int:
+    """Tokens of the total that are neither the prompt's nor the completion's: of thinking."""
+    if not type(total) is type(read) is type(answered) is int:
+        return 0
+    if read < 0 or answered < 0 or not read + answered < total <= MOST_TOKENS:
+        return 0
+    return int(total - read - answered)
+
+
+def _are_sound(input_: Any, cached: Any, output: Any, written: Any, reasoning: Any) -> bool:
+    """Whether these are plain numbers that can be a call's."""
+    return (
+        type(input_) is type(cached) is type(output) is type(written) is type(reasoning) is int
+        and 0 <= cached <= cached + written <= input_ <= MOST_TOKENS
+        and 0 <= reasoning <= output <= MOST_TOKENS
+        and written >= 0
+    )
+
+
+def _number(reported: Any) -> int | None:
+    """A count, also one as text or as a float; None where it cannot be one."""
+    if reported is None:
+        return 0
+    if isinstance(reported, bool) or not isinstance(reported, int | float | str):
+        return None
+    try:
+        number = float(reported)
+    except (ValueError, OverflowError):
+        return None
+    return int(number) if math.isfinite(number) and 0 <= number <= MOST_TOKENS else None
+
+
+def _shown(reported: Any) -> str:
+    """A short, plain word on it: the value itself may be megabytes of foreign text."""
+    if isinstance(reported, float):
+        return f"{reported:g}"
+    if isinstance(reported, int):
+        readable = abs(reported) <= 10 * MOST_TOKENS
+        return str(reported) if readable else "a number of 10 digits or more"
+    if isinstance(reported, str):
+        return "a text"
+    return "a list" if isinstance(reported, list) else "an object"

@@ -37,7 +37,7 @@ from persona_panel.models.langchain_batches import (
     at_provider,
     unpaid,
 )
-from persona_panel.models.langchain_logprobs import positions_in
+from persona_panel.models.langchain_errors import positions_in
 from persona_panel.rubrics import ModelRequest, ModelResponse
 
 if TYPE_CHECKING:

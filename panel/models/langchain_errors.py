@@ -1,4 +1,11 @@
-"""What LangChain and the providers' packages mean by the errors that they raise.
+"""What LangChain's chat models send, and what their errors and log-probabilities mean.
+
+Notice what a LangChain chat model sends, at the HTTP client beneath it.
+
+An error of a provider's package may come before a request is sent, as of a message that it cannot
+encode, or after, as of an answer that it cannot read. Only what was sent can have been paid for.
+
+What LangChain and the providers' packages mean by the errors that they raise.
 
 Each package has errors of its own, and LangChain wraps some of them. So an error is read together
 with what it came of, by what the packages put in it: the HTTP status, the provider's body and
@@ -8,27 +15,228 @@ headers, LangChain's own classes. Names of classes are the last resort.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from functools import wraps
+from operator import attrgetter
 from typing import Any
 
 from langchain_core import exceptions as langchain
+from langchain_core.language_models import BaseChatModel
+from pydantic import BaseModel
 
 from persona_panel.files.descriptors import is_lack_of_descriptors
+from persona_panel.files.documents import mended
 from persona_panel.files.secrets import scrub
-from persona_panel.models.client import NOTHING, CallError, FaultKind
-from persona_panel.models.completions import read_completion, short
-from persona_panel.models.error_responses import (
+from persona_panel.models.client import NOTHING, CallError, FaultKind, note_sent
+from persona_panel.models.completions import (
     BROKEN,
     Complaint,
     is_filtered,
     kind_of,
+    positions_of,
+    read_completion,
     retry_after,
     retry_delay,
+    short,
 )
 from persona_panel.models.http_responses import content_of
 from persona_panel.models.stray_answers import UNASKED
-from persona_panel.rubrics import ModelResponse
+from persona_panel.rubrics import ModelResponse, Position
 from persona_panel.rubrics.unicode import well_formed
+
+_MOST = 20
+"""Alternatives for each token: no provider gives more."""
+_WITHOUT = ("anthropic", "bedrock", "mistral")
+"""Their chat protocols have no log-probabilities."""
+_GOOGLE = ("google", "gemini", "vertexai")
+
+_overheard: ContextVar[list[Any] | None] = ContextVar("overheard", default=None)
+
+
+def gives_logprobs(chat: BaseChatModel) -> bool | None:
+    """False where a provider's protocol has none; else only a call can tell."""
+    return False if _is_of(chat, _WITHOUT) else None
+
+
+def request_for_logprobs(chat: BaseChatModel, top: int) -> dict[str, Any]:
+    """The parameters that ask for `top` alternatives for each token, 20 at most; none for 0."""
+    if not top:
+        return {}
+    if _is_of(chat, _GOOGLE):
+        return {"response_logprobs": True, "logprobs": min(top, _MOST)}
+    return {"logprobs": True, "top_logprobs": min(top, _MOST)}
+
+
+@contextmanager
+def overheard(chat: BaseChatModel) -> Iterator[list[Any]]:
+    """The log-probabilities that Google's package returns meanwhile, of which LangChain's passes
+    none on; none of other providers."""
+    models = getattr(getattr(getattr(chat, "client", None), "aio", None), "models", None)
+    if _is_of(chat, _GOOGLE) and models is not None and "generate_content" not in vars(models):
+        generate = models.generate_content
+
+        async def generate_content(**request: Any) -> Any:
+            response = await generate(**request)
+            if (said := _overheard.get()) is not None:
+                said += [candidate.logprobs_result for candidate in response.candidates or ()]
+            return response
+
+        models.generate_content = generate_content
+    said: list[Any] = []
+    token = _overheard.set(said)
+    try:
+        yield said
+    finally:
+        _overheard.reset(token)
+
+
+def positions_in(metadata: Mapping[str, Any]) -> tuple[Position, ...]:
+    """The log-probabilities of an answer, token by token, from a message's response metadata; none
+    where they are in no form that is known."""
+    said = _plain(metadata.get("logprobs"))
+    try:
+        match said:
+            case {"content": [*_]}:
+                return positions_of(said)
+            # Ollama's has no object around it.
+            case [*positions]:
+                return positions_of({"content": positions})
+            case {"top_candidates": tops, "chosen_candidates": chosen}:
+                return tuple(_of_google(chosen or (), tops or ()))
+            case {"tokens": [*tokens], "top_logprobs": [*tops]}:
+                own = said.get("token_logprobs") or [None] * len(tokens)
+                return tuple(_of_older_protocol(tokens, tops, own))
+    except (AttributeError, LookupError, TypeError, ValueError):
+        pass
+    return ()
+
+
+def _is_of(chat: BaseChatModel, providers: Sequence[str]) -> bool:
+    # Of a model that an object of LiteLLM's or a router's reaches, this says nothing.
+    return any(name in chat._llm_type for name in providers)
+
+
+def _plain(said: Any) -> Any:
+    """The same without objects of a package's own, such as Ollama's and LiteLLM's."""
+    if isinstance(said, list | tuple):
+        return [_plain(one) for one in said]
+    return mended(said.model_dump() if isinstance(said, BaseModel) else said)
+
+
+def _of_google(
+    chosen: Sequence[Mapping[str, Any]], tops: Sequence[Mapping[str, Any]]
+) -> Iterator[Position]:
+    for one, top in zip(chosen, tops, strict=True):
+        alternatives = top.get("candidates") or ()
+        yield Position(
+            one["token"],
+            tuple((each["token"], each["log_probability"]) for each in alternatives),
+            one.get("log_probability"),
+        )
+
+
+def _of_older_protocol(
+    tokens: Sequence[str],
+    tops: Sequence[Mapping[str, float] | None],
+    own: Sequence[float | None],
+) -> Iterator[Position]:
+    """The form of OpenAI's first completions, which Together and Fireworks keep."""
+    for token, top, logprob in zip(tokens, tops, own, strict=True):
+        yield Position(token, tuple((top or {}).items()), logprob)
+
+
+_HTTPX = {
+    "langchain_openai": attrgetter("async_client._client._client"),
+    "langchain_anthropic": attrgetter("_async_client._client"),
+    "langchain_groq": attrgetter("async_client._client._client"),
+    "langchain_mistralai": attrgetter("async_client"),
+    "langchain_ollama": attrgetter("_async_client._client"),
+}
+"""Where packages have a client of httpx's kind, whose hooks are called before it sends."""
+
+
+@dataclass(slots=True)
+class Sending:
+    """What is known of a call: `watched`, whether it can be told at all."""
+
+    watched: bool = False
+    begun: bool = False
+
+    def watch(self, chat: BaseChatModel) -> None:
+        """Have the chat model's connections tell when they send."""
+        packages = {kind.__module__.partition(".")[0] for kind in type(chat).__mro__}
+        try:
+            self.watched = _is_watched(chat, packages)
+        # Another version of the package, or a stand-in for its client.
+        except (AttributeError, LookupError, TypeError):
+            self.watched = False
+
+    @property
+    def surely_not(self) -> bool:
+        """Whether nothing was sent."""
+        return self.watched and not self.begun
+
+
+_current: ContextVar[Sending | None] = ContextVar("_current", default=None)
+
+
+@contextmanager
+def sending() -> Iterator[Sending]:
+    """Watches the call that the block makes, in whichever thread or loop."""
+    call = Sending()
+    token = _current.set(call)
+    try:
+        yield call
+    finally:
+        _current.reset(token)
+
+
+def _is_watched(chat: Any, packages: set[str]) -> bool:
+    for package in packages & _HTTPX.keys():
+        hooks = _HTTPX[package](chat).event_hooks["request"]
+        if _before_request not in hooks:
+            hooks.append(_before_request)
+        return True
+    if "langchain_google_genai" in packages:
+        _watch_google(chat.client._api_client)
+        return True
+    if "langchain_aws" in packages:
+        chat.client.meta.events.register("before-send", _before_send, unique_id=__name__)
+        return True
+    return False
+
+
+def _begin(body: Any) -> None:
+    if (call := _current.get()) is not None:
+        call.begun = True
+    note_sent(body)
+
+
+async def _before_request(request: Any) -> None:
+    # A body that is streamed is not at hand; no package streams one.
+    _begin(getattr(request, "_content", None))
+
+
+def _before_send(request: Any, **others: Any) -> None:
+    _begin(request.body)
+
+
+def _watch_google(client: Any) -> None:
+    """Google's package calls by aiohttp where it is installed, and has no hooks."""
+    if "_async_request" in vars(client):
+        return
+    send = client._async_request
+
+    @wraps(send)
+    async def begin_and_send(http_request: Any, *args: Any, **more: Any) -> Any:
+        _begin(http_request.data)
+        return await send(http_request, *args, **more)
+
+    client._async_request = begin_and_send
+
 
 _LONGEST_BODY = 1_000_000
 _CODES = ("code", "type", "status", "reason", "Code")

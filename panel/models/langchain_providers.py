@@ -17,10 +17,9 @@ from typing import TYPE_CHECKING, Any, cast
 
 from persona_panel.files.errors import ConfigurationError
 from persona_panel.files.secrets import scrub
-from persona_panel.models.availability import Availability
+from persona_panel.models.availability import Availability, find_key
 from persona_panel.models.config import ModelConfig
 from persona_panel.models.event_loops import MOST_THREADS
-from persona_panel.models.keys import find_key
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
@@ -99,8 +98,11 @@ class LangChainProvider:
     ) -> ModelClient:
         from langchain.chat_models import init_chat_model
 
-        from persona_panel.models.chat_options import refuse_unknown, told_with_options
-        from persona_panel.models.langchain import LangChainClient
+        from persona_panel.models.langchain import (
+            LangChainClient,
+            refuse_unknown,
+            told_with_options,
+        )
         from persona_panel.models.langchain_batches import BatchedClient
 
         options: dict[str, Any] = {"temperature": config.temperature, "base_url": config.base_url}

@@ -2,7 +2,7 @@
 
 The panel asks through `OpenAICompatible.complete`, which goes from a `ModelRequest` straight to the
 socket and back; LangChain reaches the same endpoint through the ordinary chat model methods. What
-this family of servers means by its errors is in `persona_panel.models.error_responses`, the shape
+this family of servers means by its errors is in `persona_panel.models.completions`, the shape
 of a request and an answer in `persona_panel.models.completions`, the connections in
 `persona_panel.models.http_connection`; retrying, pacing and caching stand above, in
 `persona_panel.calls`.
@@ -30,12 +30,21 @@ from pydantic import ConfigDict, Field, SecretStr, field_validator
 from persona_panel.files.descriptors import is_lack_of_descriptors
 from persona_panel.files.secrets import scrub
 from persona_panel.models.batches import BatchApi
-from persona_panel.models.client import NOTHING, CallError, Capabilities, not_too_long
-from persona_panel.models.completions import SeveralChoices, as_message, body_of, read_completion
-from persona_panel.models.error_responses import (
+from persona_panel.models.client import (
+    NOTHING,
+    CallError,
+    Capabilities,
+    not_too_long,
+    note_sent,
+    usage_in,
+)
+from persona_panel.models.completions import (
     BROKEN,
     Complaint,
+    SeveralChoices,
+    as_message,
     blamed_option,
+    body_of,
     completion_in,
     declined_parameter,
     error_in,
@@ -43,21 +52,20 @@ from persona_panel.models.error_responses import (
     is_filtered,
     kind_of,
     parsed,
+    read_completion,
     refused_by_filter,
     retry_after,
     retry_delay,
     without,
 )
-from persona_panel.models.http_responses import MOST_BYTES, HttpResponse
-from persona_panel.models.options import (
+from persona_panel.models.config import (
     HEADER_OPTIONS,
     header_faults,
     options_document,
     without_headers,
 )
-from persona_panel.models.sent_parameters import note_sent
+from persona_panel.models.http_responses import MOST_BYTES, HttpResponse
 from persona_panel.models.stray_answers import StrayAnswers
-from persona_panel.models.usage import usage_in
 from persona_panel.rubrics import ModelRequest, ModelResponse
 
 if TYPE_CHECKING:
@@ -195,7 +203,7 @@ class OpenAICompatible(BaseChatModel):
 
     def batches(self) -> BatchApi:
         """Return its batches, where the server has such (`persona_panel.models.batches`)."""
-        from persona_panel.models.openai_batches import OpenAIBatches
+        from persona_panel.models.batches import OpenAIBatches
 
         return OpenAIBatches(self)
 

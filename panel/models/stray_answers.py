@@ -18,7 +18,7 @@ import sys
 from typing import Any, NamedTuple
 from weakref import WeakSet
 
-from persona_panel.models.model_names import is_another_model
+from persona_panel.models.client import is_another_model
 
 UNASKED = "the server sent an answer that no request asked for, next to another: neither is used"
 logger = logging.getLogger(__name__)

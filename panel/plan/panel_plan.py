@@ -6,44 +6,48 @@ pickle no secret, so that it can be sent to another process, where it judges ali
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from importlib.metadata import version
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import persona_panel.personas as persona_library
 import persona_panel.rubrics as rubric_library
+from persona_panel.calls.cache import key_of
 from persona_panel.files.definitions import load_definition
 from persona_panel.files.errors import ConfigurationError
 from persona_panel.files.judges import judges_of
-from persona_panel.graphs import Judge
-from persona_panel.graphs.deliberation import Deliberation
-from persona_panel.models.catalogue import Price, with_batches
-from persona_panel.models.config import ModelConfig
+from persona_panel.files.secrets import SECRETS
+from persona_panel.graphs import Judge, Response
+from persona_panel.graphs.deliberation import Deliberation, load_stopping_rule
+from persona_panel.graphs.records import controls_among
+from persona_panel.models.config import ModelConfig, Price, with_batches
 from persona_panel.personas import Persona, PersonaSet
-from persona_panel.plan.bound_models import BoundModel, bind_models
-from persona_panel.plan.checks import (
-    output_rubric_of,
-    refuse_another_graph,
-    refuse_broken_rule,
-    refuse_controls,
-    refuse_if_comparative,
-    refuse_missing_rationales,
-    refuse_plain_repeats,
-    refuse_repeats,
-    refuse_undivided,
-)
+from persona_panel.plan.bound_models import BoundModel, bind_models, can_serve
 from persona_panel.plan.definitions import (
     DEFAULT_MODEL,
+    PanelFile,
+    PanelOverrides,
+    overriding,
     resolve_personas,
     resolve_rubric,
     shipped_or_relative,
     with_plain_judge,
 )
-from persona_panel.plan.overrides import PanelOverrides, overriding
-from persona_panel.plan.panel_file import PanelFile
-from persona_panel.rubrics import Layout, Rubric, is_comparative, single_dimension_rubrics
+from persona_panel.rubrics import (
+    CategoryScale,
+    Layout,
+    Rubric,
+    elicitation_names,
+    is_comparative,
+    load_elicitation,
+    single_dimension_rubrics,
+)
+from persona_panel.rubrics.extensions import ExtensionError
+from persona_panel.statistics.core.display import Facts, counted, counted_beside, general
 
 if TYPE_CHECKING:
     from typing import Unpack
@@ -52,6 +56,199 @@ if TYPE_CHECKING:
 
     from persona_panel.graphs.judging import Builder
     from persona_panel.models.client import ModelClient
+
+
+def counted_judges(judges: Iterable[Judge]) -> str:
+    """How many judges of a panel there are, and how many without a persona are compared with it."""
+    known = list(judges)
+    n_plain = len(controls_among(known))
+    return counted_beside(len(known) - n_plain, n_plain, "judge")
+
+
+def output_rubric_of(models: Sequence[BoundModel], rubric: Rubric) -> Rubric:
+    """The rubric as the ratings of these models come: dimensions, on their scales.
+
+    Raises:
+        ConfigurationError: they rate different dimensions, or on different scales. A mean of
+            theirs would mix what cannot be compared; gaps would leave no composite.
+    """
+    by_elicitation = {
+        bound.elicitation: load_elicitation(bound.elicitation).output_rubric(rubric)
+        for bound in models
+    }
+    first = next(iter(by_elicitation.values()))
+    if all(output_rubric == first for output_rubric in by_elicitation.values()):
+        return first
+    told = "; ".join(
+        f"{' and '.join(bound.id for bound in models if bound.elicitation == name)} by {name!r}, "
+        f"which rates {_told(output_rubric)}"
+        for name, output_rubric in by_elicitation.items()
+    )
+    raise ConfigurationError(
+        f"the models of a panel must rate the same dimensions on the same scales, and these do "
+        f"not: {told}; run them as panels of their own"
+    )
+
+
+def _told(rubric: Rubric) -> str:
+    """Dimensions with their scales, those that follow each other on the same one together."""
+    parts: list[str] = []
+    for scale, group in groupby(rubric.dimensions, key=lambda dimension: dimension.scale):
+        names = ", ".join(dimension.id for dimension in group)
+        if isinstance(scale, CategoryScale):
+            parts.append(f"{names} by {len(scale.names)} categories")
+        else:
+            parts.append(f"{names} from {general(scale.min)} to {general(scale.max)}")
+    return " and ".join(parts)
+
+
+def refuse_another_graph(graph: Builder, deliberation: Deliberation | None) -> None:
+    """A graph of one's own begins as `persona_panel.graphs.judging.builder` gives it.
+
+    Raises:
+        ConfigurationError: it lacks a node without which a response is not judged, or the panel
+            deliberates and it cannot.
+    """
+    wanted = ["read", "aggregate"] + (["confer"] if deliberation is not None else [])
+    if missing := [name for name in wanted if name not in getattr(graph, "nodes", ())]:
+        raise ConfigurationError(
+            f"the panel's graph has no node {' and no node '.join(map(repr, missing))}; begin with "
+            "persona_panel.graphs.judging.builder(), add nodes to what it gives, and do not "
+            "compile it"
+        )
+
+
+def refuse_repeats(models: Sequence[BoundModel], replicates: int) -> None:
+    """Several answers of a judge are annotators of their own only where they can differ.
+
+    Raises:
+        ConfigurationError: a model would give the same answer each time.
+    """
+    if replicates == 1:
+        return
+    for bound in models:
+        if bound.repeats:
+            raise ConfigurationError(
+                f"{bound.id} with the elicitation {bound.elicitation!r} gives the same answer "
+                f"every time, so that {replicates} replicates would count one annotator "
+                f"{replicates} times; leave replicates out, or set a temperature for the model "
+                "in a panel file and use an elicitation that reads its text, such as "
+                "'dimensions'"
+            )
+
+
+def refuse_plain_repeats(models: Sequence[BoundModel]) -> None:
+    """Replicates of a judge without a persona are compared with personas: they must be able to
+    differ as much as any two answers of the model do.
+
+    Raises:
+        ConfigurationError: a model would give nearly the same ratings each time.
+    """
+    for bound in models:
+        if bound.repeats or bound.temperature == 0:
+            why = f"{bound.id} at temperature 0 gives the same answer"
+        elif load_elicitation(bound.elicitation).NEEDS_LOGPROBS:
+            why = f"{bound.id} by {bound.elicitation!r} reads the same probabilities"
+        else:
+            continue
+        raise ConfigurationError(
+            f"a plain judge is asked as often as there are personas, and {why} every time, so that "
+            "personas would be compared with one judgment counted several times; set a temperature "
+            "above 0 for the model in a panel file and use an elicitation that reads its text, "
+            "such as 'dimensions', or leave the plain judge out (--no-plain-judge)"
+        )
+
+
+def refuse_undivided(models: Sequence[BoundModel], rubric: Rubric) -> None:
+    """One dimension a call needs elicitations that rate the rubric's dimensions.
+
+    Raises:
+        ConfigurationError: a model's elicitation rates something else.
+    """
+    for bound in models:
+        if not _rates_each_dimension(bound.elicitation, rubric):
+            able = [
+                repr(name)
+                for name in elicitation_names()
+                if can_serve(name, rubric) and _rates_each_dimension(name, rubric)
+            ]
+            raise ConfigurationError(
+                f"one dimension per call does not work with the elicitation {bound.elicitation!r} "
+                f"of {bound.id}, which weighs all dimensions together; use "
+                f"{' or '.join(able)}, or leave it out (--no-one-dimension-per-call)"
+            )
+
+
+def _rates_each_dimension(elicitation: str, rubric: Rubric) -> bool:
+    output_rubric = load_elicitation(elicitation).output_rubric(rubric)
+    ids = [[dimension.id for dimension in one.dimensions] for one in (output_rubric, rubric)]
+    return ids[0] == ids[1]
+
+
+def refuse_controls(judges: Sequence[Judge], what: str) -> None:
+    """A judge without a persona, where others have one, does not go with `what`.
+
+    Raises:
+        ConfigurationError: there is one.
+    """
+    if controls_among(judges):
+        raise ConfigurationError(
+            f"{what} is of one panel, and this one has a judge without a persona to be compared "
+            "with; leave it out (--no-plain-judge, where a panel file has plain_judge: true), or "
+            "run a panel of it alone (personas: none)"
+        )
+
+
+def refuse_missing_rationales(
+    models: Sequence[BoundModel], deliberation: Deliberation | None
+) -> None:
+    """Judges can only be shown reasons that are given.
+
+    Raises:
+        ConfigurationError: a model's elicitation gives none.
+    """
+    if deliberation is None or deliberation.reveal == "scores":
+        return
+    without = [bound for bound in models if not load_elicitation(bound.elicitation).GIVES_REASONS]
+    if without:
+        told = ", ".join(f"{bound.id} by {bound.elicitation!r}" for bound in without)
+        raise ConfigurationError(
+            f"deliberation cannot reveal {deliberation.reveal}: {told} gives no rationales; use "
+            "the elicitation 'justified', or reveal scores"
+        )
+
+
+def refuse_broken_rule(deliberation: Deliberation | None) -> None:
+    """A rule that is to end a deliberation is there before the first call.
+
+    Raises:
+        ConfigurationError: another package's cannot be imported, or is no rule.
+    """
+    if deliberation is None or deliberation.stop_when is None:
+        return
+    try:
+        rule = load_stopping_rule(deliberation.stop_when)
+    except ExtensionError as error:
+        raise ConfigurationError(str(error)) from error
+    if not callable(getattr(rule, "should_stop", None)):
+        raise ConfigurationError(
+            f"the stopping rule {deliberation.stop_when!r} has no function should_stop(judgments, "
+            "rubric); name another in stop_when, or leave it out"
+        )
+
+
+def refuse_if_comparative(models: Sequence[BoundModel], what: str) -> None:
+    """Comparisons do not go with `what`, which is about each response by itself.
+
+    Raises:
+        ConfigurationError: a model's elicitation compares.
+    """
+    if comparing := [bound for bound in models if is_comparative(bound.elicitation)]:
+        told = ", ".join(f"{bound.id} by {bound.elicitation!r}" for bound in comparing)
+        raise ConfigurationError(
+            f"{what} needs a rating of each response by itself, and this panel compares "
+            f"responses ({told}); use another elicitation, such as 'dimensions'"
+        )
 
 
 @dataclass(frozen=True)
@@ -268,3 +465,68 @@ class PanelPlan:
     def prices(self) -> dict[str, Price | None]:
         """Each model's price, None where it is not known, and those of batches where they are."""
         return with_batches({model.id: model.price for model in self.models})
+
+
+def manifest_of(plan: PanelPlan) -> dict[str, Any]:
+    """A panel plan, as JSON has it."""
+    rubric, output_rubric = plan.rubric, plan.output_rubric
+    return {
+        "personas": [persona.model_dump() for persona in plan.personas],
+        "rubric": rubric.model_dump(mode="json"),
+        # Null where ratings come as the rubric says.
+        "output_rubric": None if output_rubric == rubric else output_rubric.model_dump(mode="json"),
+        "models": [
+            {"id": model.id, "model": model.config.model, "elicitation": model.elicitation}
+            | {"parameters": dict(model.client.parameters)}
+            for model in plan.models
+        ],
+        "layout": plan.layout,
+        "replicates": plan.replicates,
+        "plain_judge": plan.plain_judge,
+        "one_dimension_per_call": plan.one_dimension_per_call,
+        "deliberation": plan.deliberation and plan.deliberation.model_dump(),
+        "seed": plan.seed,
+        # Null where responses are judged by the usual graph.
+        "graph": None if plan.graph is None else {"nodes": sorted(plan.graph.nodes)},
+        "prompts": {model.id: _wording_of(model, plan) for model in plan.models},
+        "prices": prices_document(plan.prices),
+        "version": version("persona-panel"),
+    }
+
+
+def prices_document(prices: Mapping[str, Price | None]) -> dict[str, Any]:
+    """Prices by model in US dollars for a million tokens, null where one is not known."""
+    known = set(Price.model_fields)
+    return {name: price and price.model_dump(include=known) for name, price in prices.items()}
+
+
+def _wording_of(model: BoundModel, plan: PanelPlan) -> str:
+    """A digest of the words in which a model is asked, whatever the response."""
+    sample = Response(id="id", prompt="prompt", text="text", system="system")
+    rubric, persona = plan.rubric, plan.personas[0]
+    if plan.is_comparative:
+        two = [sample, sample.model_copy(update={"id": "other"})]
+        judge = next(judge for judge in plan.judges if judge.model == model.id)
+        tasks = model.comparison_tasks(rubric, persona, judge, two, plan.seed)
+        request = model.request_for(next(tasks))
+    else:
+        request = model.first_request(plan.first_rubric, persona, sample)
+    return key_of(request, 1).hex()[:16]
+
+
+def plan_facts(plan: PanelPlan) -> Facts:
+    """Sizes and names; as HTML with a table of the personas."""
+    rubric = plan.rubric
+    models = [SECRETS.scrub(model.id) for model in plan.models]
+    return Facts(
+        "Panel",
+        [
+            counted_judges(plan.judges),
+            counted(len(plan.personas), "persona"),
+            f"models {' and '.join(models)}" if len(models) > 1 else f"model {models[0]}",
+            f"rubric {':'.join(filter(None, (rubric.id, rubric.variant)))}",
+            counted(len(plan.output_rubric.dimensions), "dimension"),
+        ],
+        ("persona", "axis"),
+        [(persona.label, persona.axis) for persona in plan.personas],
+    )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from persona_panel.files.secrets import SECRETS
 from persona_panel.results.table import Table, one_line
 from persona_panel.statistics.core.estimate import Difference
-from persona_panel.statistics.figures.extra import PageColumns, check_plots
+from persona_panel.statistics.figures import PageColumns, check_plots
 
 if TYPE_CHECKING:
     from persona_panel.statistics.figures.page import PaperFigure
@@ -23,7 +23,7 @@ def forest_of(tables: Sequence[Table], *, columns: PageColumns = 1) -> PaperFigu
         ValueError: no table has estimates.
     """
     check_plots(columns)
-    from persona_panel.statistics.figures.forest import (
+    from persona_panel.statistics.figures.charts import (
         ForestMarks,
         ForestPanel,
         ForestPoint,

@@ -14,10 +14,9 @@ from persona_panel.results.cells import FigureText
 from persona_panel.results.console import ReportTable, TableRow
 from persona_panel.results.result import Result
 from persona_panel.results.table import Column, Table, one_line
-from persona_panel.statistics.core.display import NONE, number, signed, small_number
+from persona_panel.statistics.core.display import ALL, NONE, number, signed, small_number
 from persona_panel.statistics.core.display import p_value as p_text
 from persona_panel.statistics.core.estimate import Estimate
-from persona_panel.statistics.core.names import ALL
 
 _MOST_BESIDE = 3
 """Of more columns of estimates, intervals stand below the values, but in a table of the short

@@ -12,13 +12,12 @@ from math import isnan, nan
 from typing import Any
 
 from persona_panel.results.table import Column, Key, Table, When, one_line
-from persona_panel.statistics.breakdown.stratum_rows import LESS_OTHERS
-from persona_panel.statistics.core.display import general
+from persona_panel.statistics.comparison import HUMANS
+from persona_panel.statistics.core.display import ALL, COMPOSITE, general
 from persona_panel.statistics.core.estimate import Estimate
-from persona_panel.statistics.core.names import ALL, COMPOSITE
 from persona_panel.statistics.core.registry import RegisteredStatistic, Registry, StatisticTable
 from persona_panel.statistics.core.table import NO_PERSONA_GROUP, Row
-from persona_panel.statistics.humans.correlate import HUMANS
+from persona_panel.statistics.strata import LESS_OTHERS
 
 LINES_SHOWN = 12
 """Of the judges of a panel, how many have a line."""

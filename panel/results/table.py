@@ -6,9 +6,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from persona_panel.statistics.core.display import ALL, ColumnKind, FrameColumn, FrameMethod
 from persona_panel.statistics.core.estimate import Estimate
-from persona_panel.statistics.core.frames import ColumnKind, FrameColumn, FrameMethod
-from persona_panel.statistics.core.names import ALL
 
 CellKind = Literal["estimate", "number", "p", "whole", "text", "texts", "flag"]
 """What a column holds: estimates, numbers without an interval, p-values, whole numbers, texts,

@@ -16,14 +16,12 @@ import orjson
 from persona_panel.calls.batch_caller import BatchCaller
 from persona_panel.calls.batch_records import RowMatch
 from persona_panel.calls.budget import Caps
-from persona_panel.calls.caller import CallerFactory
-from persona_panel.calls.key_masking import without_keys
+from persona_panel.calls.caller import CallerFactory, without_keys
 from persona_panel.files.errors import Fault, InputError
 from persona_panel.files.unpacking import TooMuchUnpacked, unpacked_file
 from persona_panel.files.wording import shown
 from persona_panel.models.batches import LONGEST_ROW, BatchAnswer, BatchApi
-from persona_panel.models.client import CallError
-from persona_panel.models.model_names import is_another_model
+from persona_panel.models.client import CallError, is_another_model
 from persona_panel.plan.bound_models import BoundModel
 from persona_panel.rubrics import ModelRequest
 from persona_panel.runs.execution import Collect

@@ -21,10 +21,9 @@ from persona_panel.files.errors import ConfigurationError
 from persona_panel.files.private_files import make_private_folder, open_private
 from persona_panel.files.secrets import SECRETS, credentials_in
 from persona_panel.files.wording import shown
+from persona_panel.models.availability import keys_optional
 from persona_panel.models.batches import BatchClient
-from persona_panel.models.config import ModelConfig
-from persona_panel.models.keys import keys_optional
-from persona_panel.models.options import HEADER_OPTIONS
+from persona_panel.models.config import HEADER_OPTIONS, ModelConfig
 from persona_panel.models.providers import client_for
 
 _FILE = "batch-servers"

@@ -6,9 +6,8 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from persona_panel.calls.budget import Spending
-from persona_panel.calls.call_counts import CallCounts
-from persona_panel.models.catalogue import Price, cost
+from persona_panel.calls.budget import CallCounts, Spending
+from persona_panel.models.config import Price, cost
 from persona_panel.rubrics import Usage
 from persona_panel.runs.judgment_lines import usage_document
 

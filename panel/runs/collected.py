@@ -14,7 +14,7 @@ from persona_panel.files.response_batch import Item
 from persona_panel.graphs import Judge, Judgment
 from persona_panel.rubrics import Rubric, Status, Usage
 from persona_panel.runs.comparisons import CollectedComparisons
-from persona_panel.statistics.core.coverage import Coverage
+from persona_panel.statistics.core.table import Coverage
 
 _STATUSES: tuple[Status, ...] = get_args(Status)
 _STATUS_CODE = {status: code for code, status in enumerate(_STATUSES)}

@@ -14,8 +14,7 @@ from persona_panel.files.documents import json_number
 from persona_panel.files.response_batch import Item
 from persona_panel.graphs import Judge, Judgment
 from persona_panel.rubrics.comparison import Outcome
-from persona_panel.statistics.core.options import Random
-from persona_panel.statistics.core.statistic import Reason
+from persona_panel.statistics.core.arrays import Random, Reason
 
 if TYPE_CHECKING:
     from persona_panel.statistics.core.strengths import (

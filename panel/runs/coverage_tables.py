@@ -6,7 +6,7 @@ from __future__ import annotations
 from math import fsum, nan
 from typing import get_args
 
-from persona_panel.models.catalogue import cost
+from persona_panel.models.config import cost
 from persona_panel.results.table import Column, Key, Table
 from persona_panel.rubrics import Status, Usage
 from persona_panel.runs.run import Run

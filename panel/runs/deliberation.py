@@ -28,24 +28,25 @@ from persona_panel.runs.deliberation_document import (
     rankings_document,
 )
 from persona_panel.statistics.core.arrays import Array, divide, row_means, rows_of
-from persona_panel.statistics.core.origin import RatingsOrigin
-from persona_panel.statistics.core.table import Ratings
-from persona_panel.statistics.deliberation.conformity import (
-    Conformities,
-    Influence,
-    conformity,
-    influence,
+from persona_panel.statistics.core.table import Ratings, RatingsOrigin
+from persona_panel.statistics.deliberation import (
+    Reordering,
+    TowardHumans,
+    reordering,
+    toward_humans,
 )
-from persona_panel.statistics.deliberation.reordering import Reordering, reordering
-from persona_panel.statistics.deliberation.revisions import (
+from persona_panel.statistics.revisions import (
     BeforeAfter,
     Change,
+    Conformities,
+    Influence,
     Revisions,
     by_dimension,
     by_judge,
+    conformity,
+    influence,
     spread,
 )
-from persona_panel.statistics.deliberation.toward_humans import TowardHumans, toward_humans
 
 
 @dataclass(frozen=True, slots=True)

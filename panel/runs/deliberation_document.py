@@ -5,11 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from persona_panel.files.documents import json_number
-from persona_panel.statistics.core.statistic import Statistic
-from persona_panel.statistics.deliberation.conformity import Conformity, Influence
-from persona_panel.statistics.deliberation.reordering import Reordering
-from persona_panel.statistics.deliberation.revisions import BeforeAfter, Change
-from persona_panel.statistics.deliberation.toward_humans import TowardHumans
+from persona_panel.statistics.core.arrays import Statistic
+from persona_panel.statistics.deliberation import Reordering, TowardHumans
+from persona_panel.statistics.revisions import BeforeAfter, Change, Conformity, Influence
 
 
 def before_after_document(means: BeforeAfter) -> dict[str, Any]:

@@ -17,19 +17,15 @@ from persona_panel.files.people_scales import GivenScale
 from persona_panel.files.ratings import load_ratings
 from persona_panel.files.records import ColumnMapping
 from persona_panel.graphs.aggregate import composite_rule
-from persona_panel.models.catalogue import cost
+from persona_panel.models.config import cost
 from persona_panel.rubrics import Rubric
 from persona_panel.runs.judge_sample import composite_terms
 from persona_panel.runs.load import load_run
 from persona_panel.runs.run import Run
 from persona_panel.runs.scale_limits import in_points
 from persona_panel.statistics.core.arrays import Array
-from persona_panel.statistics.core.coverage import Coverage
-from persona_panel.statistics.core.origin import RatingsOrigin
-from persona_panel.statistics.core.table import Ratings
-from persona_panel.statistics.humans.prediction_powered import LEAST_PROMPTS
-from persona_panel.statistics.quality.d_study import Goal
-from persona_panel.statistics.quality.design_study import (
+from persona_panel.statistics.core.table import Coverage, Ratings, RatingsOrigin
+from persona_panel.statistics.designs import (
     ITEM,
     SYSTEM,
     DesignResult,
@@ -37,6 +33,8 @@ from persona_panel.statistics.quality.design_study import (
     design_studies,
     rater_groups,
 )
+from persona_panel.statistics.generalizability import Goal
+from persona_panel.statistics.prediction_powered import LEAST_PROMPTS
 
 FEW_LEVELS = 5
 """With fewer levels of a facet its variance is rough."""

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from persona_panel.calls.batch_journal import batches_of, journal_of
+from persona_panel.calls.batch_rounds import batches_of, journal_of
 from persona_panel.calls.budget import Caps
 from persona_panel.calls.caller import Caller, CallerFactory
-from persona_panel.calls.state import CallsState
+from persona_panel.calls.rate_limiter import CallsState
 from persona_panel.files.commands import command_line
 from persona_panel.files.errors import RunFolderError
 from persona_panel.graphs import Judgment, Response, Verdict

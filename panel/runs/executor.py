@@ -35,8 +35,7 @@ from persona_panel.graphs import Judgment, Response, Verdict
 from persona_panel.graphs.context import Abort, ShowPeers
 from persona_panel.graphs.records import has_own_prompt
 from persona_panel.plan.bound_models import BoundModel
-from persona_panel.plan.manifest import manifest_of
-from persona_panel.plan.panel_plan import PanelPlan
+from persona_panel.plan.panel_plan import PanelPlan, manifest_of
 from persona_panel.runs.execution import CALLED, Engine, Execution, refuse_open_batches
 from persona_panel.runs.folder import RunFolder, refuse_another
 from persona_panel.runs.held import HeldRun, held_in
@@ -55,7 +54,7 @@ from persona_panel.runs.written_at_address import sent_to_address
 
 if TYPE_CHECKING:
     from persona_panel.runs.request_files import Exported, RequestFiles
-    from persona_panel.statistics.core.options import Random
+    from persona_panel.statistics.core.arrays import Random
     from persona_panel.statistics.core.table import Ratings
 
 logger = logging.getLogger(__name__)

@@ -10,7 +10,7 @@ import numpy as np
 
 from persona_panel.graphs import Verdict
 from persona_panel.runs.collected import CollectedRatings
-from persona_panel.statistics.core.frames import ColumnKind, FrameColumn, field_columns
+from persona_panel.statistics.core.display import ColumnKind, FrameColumn, field_columns
 from persona_panel.statistics.core.ranking import Leaderboard
 
 

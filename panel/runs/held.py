@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from persona_panel.calls.budget import NOTHING_SPENT, Budget, Caps, Spending
-from persona_panel.models.catalogue import cost, with_batches
+from persona_panel.models.config import cost, with_batches
 from persona_panel.plan.bound_models import BoundModel
 from persona_panel.runs.folder import count_results, refuse_another
 from persona_panel.runs.judging.preflight import refuse_unpriced

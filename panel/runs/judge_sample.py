@@ -10,7 +10,7 @@ from persona_panel.graphs import Judge
 from persona_panel.graphs.aggregate import composite_rule
 from persona_panel.rubrics import Composite, Rubric
 from persona_panel.statistics.core.arrays import Array
-from persona_panel.statistics.core.sampled_mean import JudgeSample, influence_of
+from persona_panel.statistics.core.ranking import JudgeSample, influence_of
 from persona_panel.statistics.core.table import with_several_levels
 
 

@@ -11,7 +11,7 @@ from collections.abc import AsyncGenerator, AsyncIterator
 from itertools import count
 from typing import Any
 
-from persona_panel.calls.in_flight import InFlightLimit
+from persona_panel.calls.rate_limiter import InFlightLimit
 from persona_panel.graphs import Response, Verdict
 from persona_panel.graphs.context import GraphContext
 from persona_panel.runs.judging.mode import Mode

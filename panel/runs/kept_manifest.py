@@ -9,10 +9,10 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from persona_panel.files.errors import Fault, InputError
 from persona_panel.files.wording import explain, printable
-from persona_panel.models.catalogue import Price
+from persona_panel.models.config import Price
 from persona_panel.rubrics import Rubric
 from persona_panel.runs.kept_documents import OF_A_RUN, kept_object
-from persona_panel.statistics.core.options import DEFAULT_OPTIONS, Random
+from persona_panel.statistics.core.arrays import DEFAULT_OPTIONS, Random
 
 _REMEDY = (
     "as a run writes it there; restore the file from a copy, or repeat the run with --overwrite "

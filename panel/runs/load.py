@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 from pydantic import ValidationError
 
-from persona_panel.calls.budget import Spending
-from persona_panel.calls.call_counts import CallCounts, Estimated
+from persona_panel.calls.budget import CallCounts, Estimated, Spending
 from persona_panel.files.csv_cells import own_rows, text_of
 from persona_panel.files.errors import Fault, InputError
 from persona_panel.files.judges import judges_in

@@ -12,9 +12,18 @@ from typing import NamedTuple
 from pydantic import ValidationError
 
 from persona_panel.calls.batch_caller import BatchCaller
-from persona_panel.calls.batch_journal import BATCHES, BatchJournal, batches_of, journal_of
 from persona_panel.calls.batch_records import BatchRecord, sought
-from persona_panel.calls.batch_rounds import NOT_FOUND, PACE, BatchAddress, BatchPace, BatchRounds
+from persona_panel.calls.batch_rounds import (
+    BATCHES,
+    NOT_FOUND,
+    PACE,
+    BatchAddress,
+    BatchJournal,
+    BatchPace,
+    BatchRounds,
+    batches_of,
+    journal_of,
+)
 from persona_panel.calls.budget import NO_CAPS, Budget
 from persona_panel.calls.cache import open_reply_store
 from persona_panel.calls.endpoint import Endpoint

@@ -12,14 +12,14 @@ from typing import Any, NoReturn
 
 import orjson
 
-from persona_panel.calls.batch_journal import journal_of
+from persona_panel.calls.batch_rounds import journal_of
 from persona_panel.calls.budget import NOTHING_SPENT, Budget, Caps
 from persona_panel.files.documents import as_json
 from persona_panel.files.errors import ConfigurationError, RunFolderError
 from persona_panel.files.file_limits import content_of, json_of
 from persona_panel.files.outputs import refuse_as_output, writing
 from persona_panel.files.private_files import make_private_folder, replace_file
-from persona_panel.models.catalogue import cost, with_batches
+from persona_panel.models.config import cost, with_batches
 from persona_panel.plan.bound_models import BoundModel
 from persona_panel.runs.held import HeldRun, sum_of
 from persona_panel.runs.judging.preflight import refuse_unpriced

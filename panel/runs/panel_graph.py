@@ -26,7 +26,7 @@ from persona_panel.graphs import Judgment, Response, Verdict
 from persona_panel.graphs.comparative import comparative_graph
 from persona_panel.graphs.context import Abort, GraphContext
 from persona_panel.graphs.judging import judging_graph
-from persona_panel.models.catalogue import known_models
+from persona_panel.models.config import known_models
 from persona_panel.models.event_loops import run_in_loop
 from persona_panel.plan.panel_plan import PanelPlan
 from persona_panel.runs.executor import prepared

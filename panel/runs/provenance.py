@@ -20,7 +20,7 @@ from uuid import uuid4
 from persona_panel.files.errors import InputError
 from persona_panel.files.file_sets import files_of
 from persona_panel.files.secrets import mask_addresses, scrub
-from persona_panel.models.options import parsed_option, with_headers
+from persona_panel.models.config import parsed_option, with_headers
 from persona_panel.models.providers import load_provider, provider_names
 from persona_panel.plan.bound_models import BoundModel
 from persona_panel.runs.output import RunOutput

@@ -8,8 +8,13 @@ from functools import partial
 from pathlib import Path
 
 from persona_panel.calls.batch_caller import BatchCaller
-from persona_panel.calls.batch_journal import BatchJournal
-from persona_panel.calls.batch_rounds import PACE, BatchAddress, BatchPace, BatchRounds
+from persona_panel.calls.batch_rounds import (
+    PACE,
+    BatchAddress,
+    BatchJournal,
+    BatchPace,
+    BatchRounds,
+)
 from persona_panel.calls.budget import Caps
 from persona_panel.calls.caller import CallerFactory
 from persona_panel.files.errors import ConfigurationError, RunStopped

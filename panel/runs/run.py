@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from persona_panel.calls.call_counts import CallCounts
+from persona_panel.calls.budget import CallCounts
 from persona_panel.files.errors import RunFolderError
 from persona_panel.files.response_batch import Batch, Item
 from persona_panel.graphs import Judge, Judgment, Response, Verdict
 from persona_panel.graphs.aggregate import aggregate
 from persona_panel.graphs.records import controls_among
-from persona_panel.models.catalogue import Price, cost
+from persona_panel.models.config import Price, cost
 from persona_panel.personas import Persona
 from persona_panel.plan.panel_plan import PanelPlan
 from persona_panel.rubrics import Rubric
@@ -40,9 +40,8 @@ from persona_panel.runs.kept_responses import kept_responses
 from persona_panel.runs.ranking_document import difference_document, system_document
 from persona_panel.runs.scale_limits import composite_limits, mean_limits
 from persona_panel.runs.short_form import run_facts
-from persona_panel.statistics.core.frames import FrameMethod
-from persona_panel.statistics.core.names import COMPOSITE
-from persona_panel.statistics.core.options import Random
+from persona_panel.statistics.core.arrays import Random
+from persona_panel.statistics.core.display import COMPOSITE, FrameMethod
 from persona_panel.statistics.core.ranking import (
     Leaderboard,
     competition_ranks,

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 from persona_panel.calls.budget import Spending
 from persona_panel.files.run_copies import is_copy, shown_folder
-from persona_panel.models.catalogue import batched_name, cost
+from persona_panel.models.config import batched_name, cost
 from persona_panel.models.embedded_weights import NOTICE
 from persona_panel.results.conclusions.money import spent as spent_in_words
 from persona_panel.rubrics import Usage
 from persona_panel.runs.run import Run
-from persona_panel.statistics.core.coverage import Coverage
+from persona_panel.statistics.core.table import Coverage
 
 
 def run_remarks(run: Run) -> list[str]:

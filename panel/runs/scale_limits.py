@@ -12,7 +12,7 @@ from persona_panel.graphs.aggregate import composite_rule
 from persona_panel.rubrics import Rubric
 from persona_panel.rubrics.comparison import PREFERRED
 from persona_panel.statistics.core.arrays import Array
-from persona_panel.statistics.core.names import COMPOSITE
+from persona_panel.statistics.core.display import COMPOSITE
 from persona_panel.statistics.core.ranking import UNLIMITED, Limits
 from persona_panel.statistics.core.table import Ratings
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from persona_panel.rubrics import Rubric
 from persona_panel.runs.scale_limits import are_preferences, in_points
-from persona_panel.statistics.core.names import COMPOSITE
+from persona_panel.statistics.core.display import COMPOSITE
 
 
 class FigureUnit(NamedTuple):

@@ -14,14 +14,12 @@ from persona_panel.runs.design import judge_composites
 from persona_panel.runs.run import Run
 from persona_panel.runs.scale_limits import SHARE, are_preferences, mean_limits, on_limits
 from persona_panel.statistics.core.arrays import Array, row_means, rows_of
-from persona_panel.statistics.core.coverage import Coverage
+from persona_panel.statistics.core.display import ALL, COMPOSITE
 from persona_panel.statistics.core.estimate import Difference
-from persona_panel.statistics.core.names import ALL, COMPOSITE
-from persona_panel.statistics.core.origin import RatingsOrigin
 from persona_panel.statistics.core.ranking import Limits
-from persona_panel.statistics.core.table import Ratings
-from persona_panel.statistics.humans.mean_reliability import mean_reliability
-from persona_panel.statistics.quality.votes import (
+from persona_panel.statistics.core.table import Coverage, Ratings, RatingsOrigin
+from persona_panel.statistics.human_raters import mean_reliability
+from persona_panel.statistics.votes import (
     EnsembleDistance,
     Votes,
     effective_votes,

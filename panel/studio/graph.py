@@ -25,7 +25,7 @@ from persona_panel.graphs import Judgment, Response
 from persona_panel.graphs.degradation import Degradation
 from persona_panel.graphs.deliberation import Deliberation
 from persona_panel.graphs.sweeping import sweeping_graph
-from persona_panel.models.catalogue import known_models
+from persona_panel.models.config import known_models
 from persona_panel.plan.bound_models import texts_at_once
 from persona_panel.plan.panel_plan import PanelPlan
 from persona_panel.runs.executor import prepared

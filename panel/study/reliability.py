@@ -9,7 +9,7 @@ import numpy as np
 
 from persona_panel.rubrics import Rubric
 from persona_panel.statistics import correlation, krippendorff_alpha
-from persona_panel.statistics.core.statistic import Statistic
+from persona_panel.statistics.core.arrays import Statistic
 from persona_panel.study.collection import TextRating
 
 RANK = "rank"

@@ -105,7 +105,7 @@ def check_provider(provider: Provider, config: ModelConfig) -> None:
         require(
             _said(other) != said,
             "an option changes nothing in parameters: hand config.options on to the model, or "
-            "refuse them by persona_panel.models.options.refuse_options",
+            "refuse them by persona_panel.models.config.refuse_options",
         )
     reply = asyncio.run(_answer(client))
     require(

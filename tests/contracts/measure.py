@@ -14,10 +14,9 @@ from typing import Any
 
 import orjson
 
-from persona_panel.models.client import CallError, ModelClient
+from persona_panel.models.client import CallError, ModelClient, parameters_of
 from persona_panel.models.config import ModelConfig
 from persona_panel.models.providers import client_for
-from persona_panel.models.sent_parameters import parameters_of
 from persona_panel.rubrics import ModelRequest, ModelResponse
 from tests.contracts.wire import BROKEN_OFF, Payload, Said, Wire, served
 

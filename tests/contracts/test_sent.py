@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from persona_panel import Panel, Response
-from persona_panel.models.sent_parameters import distinct, parameters_of
+from persona_panel.models.client import distinct, parameters_of
 from tests.contracts.installed import each_wire, needed
 from tests.contracts.measure import ASK, measured, surroundings
 from tests.contracts.wire import KEY, Wire, served

@@ -40,7 +40,7 @@ from persona_panel.models.http_responses import content_of
 from persona_panel.models.langchain import as_reply
 from persona_panel.models.openai_compatible import OpenAICompatible
 from persona_panel.models.providers import client_for
-from persona_panel.plan.panel_file import PanelFile
+from persona_panel.plan.definitions import PanelFile
 from persona_panel.results.requirements.requirement import WrongRequirement, parse_requirement
 from persona_panel.rubrics import (
     CategoryScale,
@@ -217,7 +217,7 @@ def _logprob_seeds() -> list[bytes]:
 def logprobs(data: bytes) -> None:
     """Log-probabilities of an answer, as a server or LangChain has them."""
     from persona_panel.models.completions import positions_of
-    from persona_panel.models.langchain_logprobs import positions_in
+    from persona_panel.models.langchain_errors import positions_in
 
     head, rest = head_and_rest(data)
     how, _, name = head.partition(b" ")

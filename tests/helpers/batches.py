@@ -25,10 +25,8 @@ from persona_panel.experiments.generation.report import GeneratedTexts
 from persona_panel.experiments.generation.running import generate_texts
 from persona_panel.experiments.sweep.running import run_sweep
 from persona_panel.files.generation_prompts import GenerationPrompt
-from persona_panel.models.batches import BatchAnswer, BatchStatus
-from persona_panel.models.catalogue import Price
-from persona_panel.models.config import ModelConfig
-from persona_panel.models.openai_batches import OpenAIBatches
+from persona_panel.models.batches import BatchAnswer, BatchStatus, OpenAIBatches
+from persona_panel.models.config import ModelConfig, Price
 from persona_panel.models.openai_compatible import OpenAICompatible
 from persona_panel.runs import executor
 from persona_panel.runs.execution import Execution

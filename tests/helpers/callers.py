@@ -15,7 +15,7 @@ from persona_panel.calls.endpoint import Endpoint
 from persona_panel.calls.rate_limiter import RateLimiter
 from persona_panel.calls.stores.disk import DiskReplyStore
 from persona_panel.graphs.context import Unanswered
-from persona_panel.models.catalogue import Price
+from persona_panel.models.config import Price
 from persona_panel.models.openai_compatible import OpenAICompatible
 from persona_panel.rubrics import ModelRequest, ModelResponse
 from persona_panel.testing import (

@@ -12,7 +12,7 @@ from persona_panel.calls.budget import NO_CAPS, Caps
 from persona_panel.calls.caller import Caller
 from persona_panel.clusters.lease_server import LeaseServer
 from persona_panel.clusters.messages import Pigeonholes
-from persona_panel.clusters.worker import Assignment, Worker, at_work
+from persona_panel.clusters.parts import Assignment, Worker, at_work
 from persona_panel.runs.executor import prepared
 
 

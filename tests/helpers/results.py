@@ -9,7 +9,7 @@ from typing import Any
 from persona_panel.results.result import Result
 from persona_panel.results.table import Column, Key, Table
 from persona_panel.statistics import Difference, Estimate
-from persona_panel.statistics.core.coverage import Coverage
+from persona_panel.statistics.core.table import Coverage
 
 MEANS = Table(
     "means",

@@ -183,7 +183,7 @@ def test_a_server_that_is_stopped_and_goes_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A server that hangs for longer than all attempts of a call take loses no judgment."""
-    monkeypatch.setattr("persona_panel.calls.retrying.ATTEMPTS", 2)
+    monkeypatch.setattr("persona_panel.calls.endpoint.ATTEMPTS", 2)
     told: list[Judgment] = []
     with a_process_of_its_own() as (port, server):
 

@@ -2,7 +2,7 @@
 
 Each function takes a `Run`, as a panel or `load_run` gives it, and returns frozen records; where
 nothing can be said, with the `Reason`. Judges without a persona beside others with one take part
-in none of it. The statistics themselves are in `persona_panel.statistics.breakdown`.
+in none of it. The statistics themselves are in `persona_panel.statistics`.
 """
 
 from persona_panel.analyses.breakdown.groups import (
@@ -12,10 +12,9 @@ from persona_panel.analyses.breakdown.groups import (
 )
 from persona_panel.analyses.breakdown.personas import PersonaDepartures, persona_departures
 from persona_panel.analyses.breakdown.strata import StratumContrast, SystemsBy, systems_by
-from persona_panel.statistics.breakdown.author_groups import AuthorShare
-from persona_panel.statistics.breakdown.contested import ResponseDepartures
-from persona_panel.statistics.breakdown.group_contrasts import GroupDifference
-from persona_panel.statistics.breakdown.persona_departures import Departure
+from persona_panel.statistics.group_differences import GroupDifference
+from persona_panel.statistics.personas import Departure, ResponseDepartures
+from persona_panel.statistics.sources import AuthorShare
 
 __all__ = [
     "AuthorShare",

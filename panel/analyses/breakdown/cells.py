@@ -11,9 +11,9 @@ from persona_panel.graphs.records import controls_among
 from persona_panel.runs.judge_sample import composite_terms
 from persona_panel.runs.run import Run
 from persona_panel.runs.scale_limits import on_one_scale
-from persona_panel.statistics.breakdown.cells import PersonaCells
 from persona_panel.statistics.core.arrays import Array
-from persona_panel.statistics.core.names import COMPOSITE
+from persona_panel.statistics.core.display import COMPOSITE
+from persona_panel.statistics.personas import PersonaCells
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -10,14 +10,14 @@ from typing import Literal
 from persona_panel.analyses.breakdown.cells import RunCells
 from persona_panel.analyses.once import once_per_run
 from persona_panel.runs.run import Run
-from persona_panel.statistics.breakdown.group_contrasts import (
+from persona_panel.statistics.core.arrays import Random
+from persona_panel.statistics.group_differences import (
     GroupDifference,
     PairedResponses,
     axis_pair,
     group_differences,
     model_pair,
 )
-from persona_panel.statistics.core.options import Random
 
 GroupKind = Literal["axis", "model"]
 

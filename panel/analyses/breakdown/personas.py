@@ -9,12 +9,13 @@ import numpy as np
 from persona_panel.analyses.breakdown.cells import RunCells
 from persona_panel.analyses.once import once_per_run
 from persona_panel.runs.run import Run
-from persona_panel.statistics.breakdown.cells import PersonaCells
-from persona_panel.statistics.breakdown.contested import ResponseDepartures, response_departures
-from persona_panel.statistics.breakdown.persona_departures import (
+from persona_panel.statistics.personas import (
     Departure,
+    PersonaCells,
+    ResponseDepartures,
     departures_by_dimension,
     departures_by_system,
+    response_departures,
     severities,
 )
 

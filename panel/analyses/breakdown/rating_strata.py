@@ -19,8 +19,8 @@ from persona_panel.files.file_limits import json_of
 from persona_panel.files.records import ColumnMapping, Fields, Report, read_records
 from persona_panel.runs.kept_responses import kept_lines, metadata_in
 from persona_panel.runs.kept_texts import RESPONSES
-from persona_panel.statistics.core.strata import Strata
 from persona_panel.statistics.core.table import Ratings
+from persona_panel.statistics.strata import Strata
 
 logger = logging.getLogger(__name__)
 

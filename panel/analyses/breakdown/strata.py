@@ -20,20 +20,16 @@ from persona_panel.runs.judge_sample import composite_terms, judge_sample
 from persona_panel.runs.kept_responses import kept_metadata
 from persona_panel.runs.run import Run
 from persona_panel.runs.scale_limits import composite_limits, mean_limits
-from persona_panel.statistics.breakdown.author_groups import AuthorShare, author_shares
-from persona_panel.statistics.breakdown.cells import mean_there, means_by
-from persona_panel.statistics.breakdown.group_contrasts import ALL_SYSTEMS, GroupDifference
-from persona_panel.statistics.breakdown.persona_departures import Departure, departures_by_system
-from persona_panel.statistics.breakdown.stratum_differences import (
+from persona_panel.statistics.core.arrays import Array, Mask, Reason, encode_labels
+from persona_panel.statistics.core.ranking import JudgeSample, Leaderboard, Limits, rank_systems
+from persona_panel.statistics.core.significance import Tested, holm
+from persona_panel.statistics.group_differences import ALL_SYSTEMS, GroupDifference
+from persona_panel.statistics.personas import Departure, departures_by_system, mean_there, means_by
+from persona_panel.statistics.sources import AuthorShare, author_shares
+from persona_panel.statistics.strata import (
     StratumFigure,
     stratum_differences,
 )
-from persona_panel.statistics.core.arrays import Array, Mask, encode_labels
-from persona_panel.statistics.core.holm import holm
-from persona_panel.statistics.core.ranking import Leaderboard, Limits, rank_systems
-from persona_panel.statistics.core.sampled_mean import JudgeSample
-from persona_panel.statistics.core.statistic import Reason
-from persona_panel.statistics.core.tested import Tested
 
 BY_JUDGES = ("persona", "axis", "model")
 BY = (*BY_JUDGES, "prompt", "dimension")
@@ -76,7 +72,7 @@ class StratumContrast(Tested):
     """How far a stratum is above the mean of the others: its texts' composite (`system` is `all`),
     or how far the system is above the others in the prompt. Of two strata there is the first's
     alone. Intervals and p-values are over prompts, with these judges as they are; see
-    `persona_panel.statistics.breakdown.stratum_differences`."""
+    `persona_panel.statistics.strata`."""
 
     stratum: str
     system: str

@@ -36,23 +36,19 @@ from persona_panel.files.records import ColumnMapping
 from persona_panel.results.conclusions.labels import Called, called_by
 from persona_panel.runs.scale_limits import are_preferences
 from persona_panel.runs.units import unit_of
-from persona_panel.statistics.core.arrays import Labels
-from persona_panel.statistics.core.holm import holm
-from persona_panel.statistics.core.names import COMPOSITE
-from persona_panel.statistics.core.options import Random, check_choice
-from persona_panel.statistics.core.origin import RatingsOrigin
-from persona_panel.statistics.core.table import Ratings
-from persona_panel.statistics.paired.differences import (
+from persona_panel.statistics.core.arrays import Labels, Random, check_choice
+from persona_panel.statistics.core.display import COMPOSITE
+from persona_panel.statistics.core.significance import holm
+from persona_panel.statistics.core.table import Ratings, RatingsOrigin
+from persona_panel.statistics.paired import (
+    NearerToPeople,
     PairedDifference,
     PairedTerms,
     adjusted,
-    paired_difference,
-)
-from persona_panel.statistics.paired.panels import (
-    NearerToPeople,
     adjusted_figures,
     best_of_prompts,
     order_alike,
+    paired_difference,
     scores_alike,
 )
 

@@ -26,15 +26,14 @@ from persona_panel.results.conclusions.wording import (
     power,
     turned,
 )
-from persona_panel.statistics.core.display import number, signed
-from persona_panel.statistics.core.names import COMPOSITE
-from persona_panel.statistics.core.options import Random
-from persona_panel.statistics.core.prompts_needed import prompts_needed, takes_more_judges
-from persona_panel.statistics.core.tested import LEVEL
-from persona_panel.statistics.paired.differences import PairedDifference
-from persona_panel.statistics.paired.panels import (
+from persona_panel.statistics.core.arrays import Random
+from persona_panel.statistics.core.display import COMPOSITE, number, signed
+from persona_panel.statistics.core.ranking import prompts_needed, takes_more_judges
+from persona_panel.statistics.core.significance import LEVEL
+from persona_panel.statistics.paired import (
     BestOfPrompts,
     NearerToPeople,
+    PairedDifference,
     PairedFigure,
 )
 

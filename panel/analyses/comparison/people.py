@@ -13,12 +13,11 @@ from persona_panel.analyses.comparison.scored_terms import ScoredTerms
 from persona_panel.files.aligned_ratings import align_ratings
 from persona_panel.files.errors import Fault, InputError
 from persona_panel.runs.scale_limits import on_limits
+from persona_panel.statistics.annotators import compared_advantages
 from persona_panel.statistics.core.arrays import Array, row_means, rows_of
-from persona_panel.statistics.core.names import ALL, COMPOSITE
-from persona_panel.statistics.core.origin import RatingsOrigin
-from persona_panel.statistics.core.table import Ratings
-from persona_panel.statistics.paired.advantages import compared_advantages
-from persona_panel.statistics.paired.panels import NearerToPeople, nearer_to_people
+from persona_panel.statistics.core.display import ALL, COMPOSITE
+from persona_panel.statistics.core.table import Ratings, RatingsOrigin
+from persona_panel.statistics.paired import NearerToPeople, nearer_to_people
 
 
 def nearer_of(

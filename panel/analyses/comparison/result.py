@@ -6,11 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from persona_panel.analyses.comparison.matching import WhatDiffers
-from persona_panel.statistics.core.options import Random
-from persona_panel.statistics.core.origin import RatingsOrigin
-from persona_panel.statistics.core.statistic import Reason
-from persona_panel.statistics.core.tested import Tested
-from persona_panel.statistics.paired.panels import BestOfPrompts, NearerToPeople, PairedFigure
+from persona_panel.statistics.core.arrays import Random, Reason
+from persona_panel.statistics.core.significance import Tested
+from persona_panel.statistics.core.table import RatingsOrigin
+from persona_panel.statistics.paired import BestOfPrompts, NearerToPeople, PairedFigure
 
 
 @dataclass(frozen=True, slots=True)

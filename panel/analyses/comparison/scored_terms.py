@@ -16,11 +16,10 @@ from persona_panel.runs.judge_sample import composite_terms, judge_facets
 from persona_panel.runs.run import share_name
 from persona_panel.runs.scale_limits import composite_limits, mean_limits
 from persona_panel.statistics.core.arrays import Array, Labels, divide
-from persona_panel.statistics.core.display import general
-from persona_panel.statistics.core.names import COMPOSITE
+from persona_panel.statistics.core.display import COMPOSITE, general
 from persona_panel.statistics.core.ranking import Limits
 from persona_panel.statistics.core.table import with_several_levels
-from persona_panel.statistics.paired.differences import PairedTerms, by_other_judges, by_same_judges
+from persona_panel.statistics.paired import PairedTerms, by_other_judges, by_same_judges
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -13,15 +13,14 @@ from persona_panel.analyses.breakdown.groups import axes_of
 from persona_panel.analyses.comparison.matching import Matched
 from persona_panel.analyses.comparison.opened_run import OpenedRun
 from persona_panel.analyses.comparison.scored_terms import ScoredTerms, scored_terms
-from persona_panel.statistics.breakdown.stratum_differences import (
+from persona_panel.statistics.core.arrays import Reason, encode_labels
+from persona_panel.statistics.core.display import COMPOSITE
+from persona_panel.statistics.paired import PairedTerms, mean_over_prompts_of
+from persona_panel.statistics.strata import (
     StratumDifference,
     StratumFigure,
     stratum_differences,
 )
-from persona_panel.statistics.core.arrays import encode_labels
-from persona_panel.statistics.core.names import COMPOSITE
-from persona_panel.statistics.core.statistic import Reason
-from persona_panel.statistics.paired.differences import PairedTerms, mean_over_prompts_of
 
 _BY_JUDGES = ("persona", "axis", "model")
 

@@ -15,30 +15,175 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
+import re
 import threading
 import time
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from functools import partial
 from typing import Any, ClassVar, NamedTuple, TypeVar
+from urllib.parse import parse_qs, urlsplit
 from uuid import uuid4
 
 import redis
+from redis.backoff import NoBackoff
+from redis.exceptions import AuthorizationError
+from redis.retry import Retry
 from tenacity import RetryCallState, Retrying, retry_if_exception, wait_random_exponential
 
-from persona_panel.calls.cache import ENVIRONMENT_VARIABLE, CacheUnreachable
-from persona_panel.calls.coalescing import Coalesced
-from persona_panel.calls.in_flight import waiting_for_a_server
-from persona_panel.calls.journal import JournalEntry, journals_in
+from persona_panel.calls.cache import ENVIRONMENT_VARIABLE, CacheUnreachable, Coalesced
+from persona_panel.calls.journal import JournalEntry, decoded, is_among, journals_in
 from persona_panel.calls.journaled_store import JournaledStore, Pages, unsent_folder
-from persona_panel.calls.redis_client import WITHOUT_ANSWER, client_at, is_worth_another, said_by
-from persona_panel.calls.server_address import refuse_unescaped, without_password
-from persona_panel.calls.server_durability import possible_losses
-from persona_panel.calls.server_outage import OutageReport
-from persona_panel.calls.stored_replies import decoded, is_among
+from persona_panel.calls.rate_limiter import waiting_for_a_server
 from persona_panel.files.errors import ConfigurationError
 from persona_panel.files.secrets import SECRETS, credentials_in
 from persona_panel.rubrics import ModelResponse
+
+
+def odd_address() -> ConfigurationError:
+    """The refusal of an address that cannot be read; it holds no part of it."""
+    return ConfigurationError(
+        f"the address in {ENVIRONMENT_VARIABLE} cannot be read; expected "
+        "redis://[[USER]:PASSWORD@]HOST[:PORT][/DB], with special characters of the password as "
+        "in a web address (%2F for /)"
+    )
+
+
+def refuse_unescaped(address: str) -> None:
+    """Refuse an address whose password holds a sign at which it seems to end, as / does: the rest
+    would be taken for the path, and shown.
+
+    Raises:
+        ConfigurationError: it is one.
+    """
+    if address.startswith("unix:///"):  # A path, which may hold any sign, and no password.
+        return
+    user, at, _ = address.partition("://")[2].rpartition("@")
+    if at and not frozenset("/?#").isdisjoint(user):
+        raise odd_address()
+
+
+def without_password(address: str) -> str:
+    """The scheme, host, port, path and database of an address, as it is shown.
+
+    Raises:
+        ConfigurationError: it cannot be read.
+    """
+    try:
+        url = urlsplit(address)
+        place = url.hostname or ""
+        if url.port is not None:
+            place += f":{url.port}"
+    except ValueError:
+        raise odd_address() from None
+    numbers = parse_qs(url.query).get("db", [""])
+    if len(numbers) > 1:
+        raise odd_address()
+    [number] = numbers
+    return f"{url.scheme}://{place}{url.path}" + (f"?db={number}" if number else "")
+
+
+class OutageReport:
+    """Logs the outages of one server, as the threads that ask it notice them.
+
+    Args:
+        name: the server in a message; no password, no key.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._lock = threading.Lock()
+        self._since: float | None = None
+        self._answered_at = 0.0
+
+    def failed(self, asked_at: float, why: str, patience_s: float) -> None:
+        """It did not answer what was asked at a time (`time.monotonic`); it is tried for so many
+        seconds in all."""
+        with self._lock:
+            # A question from before its last answer is of an outage that has ended.
+            if self._since is not None or asked_at < self._answered_at:
+                return
+            self._since = asked_at
+        logger.warning(
+            "%s does not answer (%s); waiting for it for up to %.0f s.", self._name, why, patience_s
+        )
+
+    def answered(self) -> None:
+        """It answered."""
+        if self._since is None:
+            return
+        with self._lock:
+            since, self._since = self._since, None
+            self._answered_at = time.monotonic()
+        if since is not None:
+            logger.warning("%s answers again, after %.0f s.", self._name, self._answered_at - since)
+
+
+_APPEND = "Set `appendonly yes` in its configuration"
+
+
+def possible_losses(info: Mapping[str, Any], save: str | None) -> Iterator[str]:
+    """What may be lost and what to set against it, in words that follow the server's name.
+
+    Args:
+        info: what INFO answers.
+        save: when it takes snapshots, as CONFIG GET says; None where it does not say.
+    """
+    if not info.get("aof_enabled"):
+        if save:
+            yield f"loses in a crash what came since its last snapshot (appendonly no). {_APPEND}"
+        elif save is None:
+            yield f"may lose answers when it stops (appendonly no). {_APPEND}"
+        else:
+            yield f'loses all answers when it stops (appendonly no, save ""). {_APPEND}'
+    policy = str(info.get("maxmemory_policy"))
+    if info.get("maxmemory") and policy.startswith("allkeys"):
+        yield (
+            f"drops answers that were paid for when its memory is full (maxmemory-policy "
+            f"{policy}). Set `maxmemory-policy noeviction` in its configuration"
+        )
+
+
+_TIMEOUT_S = 10.0
+WITHOUT_ANSWER = (redis.ConnectionError, redis.TimeoutError, redis.ReadOnlyError)
+"""A server that is down, starts, or has just become the replica of another."""
+_REFUSED = (redis.AuthenticationError, AuthorizationError)
+
+
+def client_at(address: str, **options: int) -> redis.Redis:
+    """A client of the server at an address, which connects when it is used.
+
+    Raises:
+        ConfigurationError: the address cannot be read.
+    """
+    try:
+        client = redis.Redis.from_url(
+            address,
+            socket_timeout=_TIMEOUT_S,
+            socket_connect_timeout=_TIMEOUT_S,
+            # Retried here, where the reason is told and closing shortens it.
+            retry=Retry(NoBackoff(), 0),
+            **options,
+        )
+        # Made, not connected: refuses what the address calls an option and is none.
+        client.connection_pool.connection_class(**client.connection_pool.connection_kwargs)
+        return client
+    # Not what it says: that may quote a part of the password.
+    except (ValueError, TypeError):
+        raise odd_address() from None
+
+
+def is_worth_another(error: BaseException) -> bool:
+    """Whether the same may work later."""
+    return isinstance(error, WITHOUT_ANSWER) and not isinstance(error, _REFUSED)
+
+
+def said_by(error: Exception) -> str:
+    """What an error says, on one line."""
+    # Without our script, in which a server may quote it and redis-py does.
+    said = re.sub(r"^Command # \d+ \(EVAL .*?\) of pipeline caused error: ", "", str(error))
+    return re.sub(r",? script: \w{40},.*", "", said).rstrip(".") or type(error).__name__
+
 
 logger = logging.getLogger(__name__)
 

@@ -17,23 +17,12 @@ from persona_panel.experiments.audit.position import position_of
 from persona_panel.experiments.audit.self_preference import self_preference
 from persona_panel.files.comparisons import Compared
 from persona_panel.rubrics.comparison import PREFERRED
-from persona_panel.statistics.bias.compression import (
-    mode_share,
-    resampled_mode_share,
-    resampled_score_entropy,
-    score_entropy,
-)
-from persona_panel.statistics.bias.rater_share import (
-    ComponentName,
-    resampled_variance_share,
-    variance_share,
-)
-from persona_panel.statistics.bias.within_groups import (
-    correlation_within,
-    resampled_correlation_within,
-)
 from persona_panel.statistics.core.arrays import (
+    DEFAULT_OPTIONS,
+    AnalysisOptions,
     Array,
+    Reason,
+    Statistic,
     as_ratings,
     as_scores,
     has_ratings,
@@ -41,12 +30,23 @@ from persona_panel.statistics.core.arrays import (
     paired_scores,
     row_means,
 )
-from persona_panel.statistics.core.names import ALL
-from persona_panel.statistics.core.options import DEFAULT_OPTIONS, AnalysisOptions
-from persona_panel.statistics.core.results import BlockResult, rows_of
-from persona_panel.statistics.core.statistic import Reason, Statistic
+from persona_panel.statistics.core.display import ALL
+from persona_panel.statistics.core.jackknife import resampled_mean
+from persona_panel.statistics.core.registry import BlockResult, rows_of
 from persona_panel.statistics.core.table import Ratings, Row
-from persona_panel.statistics.resampling.weights import resampled_mean
+from persona_panel.statistics.designs import (
+    ComponentName,
+    resampled_variance_share,
+    variance_share,
+)
+from persona_panel.statistics.scores import (
+    correlation_within,
+    mode_share,
+    resampled_correlation_within,
+    resampled_mode_share,
+    resampled_score_entropy,
+    score_entropy,
+)
 
 REAL_BINS = 10
 """Equal parts of a scale of real numbers among which compression tells scores apart."""

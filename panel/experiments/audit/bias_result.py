@@ -22,9 +22,8 @@ from persona_panel.results.result import Result
 from persona_panel.results.statistic_tables import StatisticTables
 from persona_panel.results.table import Table
 from persona_panel.runs.units import POINTS, SHARES_OF_RESPONSES
-from persona_panel.statistics.core.display import number, signed
-from persona_panel.statistics.core.names import ALL
-from persona_panel.statistics.core.statistic import Reason
+from persona_panel.statistics.core.arrays import Reason
+from persona_panel.statistics.core.display import ALL, number, signed
 from persona_panel.statistics.core.table import Ratings, Row
 
 NAME = "bias.json"

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from persona_panel.experiments.audit.uplift import Injection, Uplift
 from persona_panel.results.conclusions.score import Judged, nothing_judged
 from persona_panel.statistics.core.display import percent
-from persona_panel.statistics.core.tested import LEVEL, MOST, POWER
+from persona_panel.statistics.core.significance import LEVEL, MOST, POWER
 
 
 def injection_conclusion(measured: Injection, n_texts: int, judged: Judged) -> list[str]:

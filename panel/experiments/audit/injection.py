@@ -46,7 +46,7 @@ from persona_panel.runs.units import POINTS, unit_of_ratings
 from persona_panel.runs.written_at_address import sent_to_address
 from persona_panel.statistics.core.arrays import Array
 from persona_panel.statistics.core.display import general
-from persona_panel.statistics.core.tested import LEVEL, POWER
+from persona_panel.statistics.core.significance import LEVEL, POWER
 
 if TYPE_CHECKING:
     from persona_panel.plan.panel_plan import PanelPlan

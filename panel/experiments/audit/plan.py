@@ -20,7 +20,7 @@ from persona_panel.experiments.audit.uplift import Rows
 from persona_panel.files.errors import ConfigurationError, Fault, InputError
 from persona_panel.files.response_batch import identified
 from persona_panel.graphs import Response
-from persona_panel.plan.checks import refuse_controls
+from persona_panel.plan.panel_plan import refuse_controls
 
 if TYPE_CHECKING:
     from persona_panel.plan.panel_plan import PanelPlan

@@ -10,11 +10,17 @@ from numpy.typing import ArrayLike
 
 from persona_panel.files.comparisons import Compared
 from persona_panel.rubrics.comparison import Outcome
-from persona_panel.statistics.core.arrays import Labels, as_scores, divide
-from persona_panel.statistics.core.names import ALL
-from persona_panel.statistics.core.options import DEFAULT_OPTIONS, AnalysisOptions
-from persona_panel.statistics.core.results import BlockResult, rows_of
-from persona_panel.statistics.core.statistic import Reason, Statistic
+from persona_panel.statistics.core.arrays import (
+    DEFAULT_OPTIONS,
+    AnalysisOptions,
+    Labels,
+    Reason,
+    Statistic,
+    as_scores,
+    divide,
+)
+from persona_panel.statistics.core.display import ALL
+from persona_panel.statistics.core.registry import BlockResult, rows_of
 from persona_panel.statistics.core.table import Row
 
 

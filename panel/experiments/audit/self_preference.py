@@ -10,13 +10,14 @@ from numpy.typing import ArrayLike
 
 from persona_panel.statistics.core.arrays import (
     Mask,
+    Reason,
     Resampled,
+    Statistic,
     as_ratings,
     difference_of,
     row_means,
 )
-from persona_panel.statistics.core.statistic import Reason, Statistic
-from persona_panel.statistics.resampling.weights import resampled_mean
+from persona_panel.statistics.core.jackknife import resampled_mean
 
 
 @dataclass(frozen=True, slots=True, eq=False)

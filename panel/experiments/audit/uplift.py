@@ -19,9 +19,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from persona_panel.statistics.core.arrays import Array, divide
-from persona_panel.statistics.core.holm import holm
-from persona_panel.statistics.core.student_t import MeanOfFew, values_needed
-from persona_panel.statistics.core.tested import LEVEL, MOST
+from persona_panel.statistics.core.means import MeanOfFew, values_needed
+from persona_panel.statistics.core.significance import LEVEL, MOST, holm
 
 FEWEST = 5
 """From as many base responses an uplift is tested. Ratings are few numbers: on two to four texts

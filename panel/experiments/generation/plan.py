@@ -24,7 +24,7 @@ from persona_panel.graphs.sweeping import TargetAnswer, response_id
 from persona_panel.models.config import ModelConfig
 from persona_panel.plan.bound_models import BoundModel, bind_writers
 from persona_panel.plan.definitions import config_of
-from persona_panel.plan.manifest import prices_document
+from persona_panel.plan.panel_plan import prices_document
 from persona_panel.rubrics import ModelRequest
 
 if TYPE_CHECKING:

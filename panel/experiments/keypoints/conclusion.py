@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from persona_panel.experiments.keypoints.report import OTHER, KeyPointReport
 from persona_panel.results.conclusions.wording import counted, in_brackets, interval, p_adjusted
-from persona_panel.statistics.breakdown.group_shares import GroupShare
 from persona_panel.statistics.core.display import number
+from persona_panel.statistics.sources import GroupShare
 
 _NAMED = 3
 

@@ -9,7 +9,7 @@ from typing import Any
 from persona_panel.experiments.keypoints.conclusion import key_points_conclusion
 from persona_panel.experiments.keypoints.report import KeyPointGroups, KeyPointReport
 from persona_panel.files.documents import json_number
-from persona_panel.statistics.breakdown.group_shares import GroupShare, ShareDifference
+from persona_panel.statistics.sources import GroupShare, ShareDifference
 
 _FIGURES = ("share", "ci_low", "ci_high", "difference", "p", "p_adjusted")
 

@@ -12,7 +12,7 @@ import numpy as np
 from persona_panel.experiments.keypoints.asking import STANCES, Stance
 from persona_panel.experiments.keypoints.rationales import Rationale, rationales_digest
 from persona_panel.experiments.keypoints.steps import SummedUp
-from persona_panel.statistics.breakdown.group_shares import (
+from persona_panel.statistics.sources import (
     GroupShare,
     ShareDifference,
     group_shares,

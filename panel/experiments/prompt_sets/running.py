@@ -25,7 +25,7 @@ from persona_panel.runs.judging.model_access import open_caller
 from persona_panel.runs.judging.preflight import refuse_unpriced
 from persona_panel.runs.output_file import OutputFile
 from persona_panel.runs.spending import spending_kept
-from persona_panel.statistics.figures.extra import plots_at_hand
+from persona_panel.statistics.figures import plots_at_hand
 
 _IDENTITY = ("spec", "files", "models")
 

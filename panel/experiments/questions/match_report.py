@@ -19,9 +19,9 @@ from persona_panel.graphs import Response
 from persona_panel.results.conclusions.wording import counted
 from persona_panel.results.result import Result
 from persona_panel.results.table import Column, Key, Table, row_of
+from persona_panel.statistics.core.arrays import Statistic
 from persona_panel.statistics.core.display import number
 from persona_panel.statistics.core.estimate import Estimate
-from persona_panel.statistics.core.statistic import Statistic
 
 _MATCHES_SHOWN = 12
 

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from persona_panel.experiments.questions.references import LABELS, Reference
-from persona_panel.statistics.agreement.kappa import cohen_kappa
-from persona_panel.statistics.core.statistic import Statistic
+from persona_panel.statistics.core.arrays import Statistic
+from persona_panel.statistics.kappa import cohen_kappa
 
 
 @dataclass(frozen=True, slots=True)

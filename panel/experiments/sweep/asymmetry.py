@@ -15,8 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from persona_panel.statistics.core.arrays import ROUNDING, Array, IntArray, divide
-from persona_panel.statistics.core.bounded_mean import bounded_mean_p_values
-from persona_panel.statistics.core.holm import holm
+from persona_panel.statistics.core.significance import bounded_mean_p_values, holm
 
 ASYMMETRIC = 0.5
 """|Skewness| from which Δs are plainly asymmetric: the usual bound of "moderately skewed"."""

@@ -14,9 +14,8 @@ from functools import lru_cache
 import scipy
 
 from persona_panel.experiments.sweep.asymmetry import RARE, SHOWS_RARE
-from persona_panel.statistics.core.student_t import values_needed
-from persona_panel.statistics.core.tested import LEVEL, MOST, POWER
-from persona_panel.statistics.resampling.sign_flip_power import items_needed, smallest_effect
+from persona_panel.statistics.core.means import items_needed, smallest_effect, values_needed
+from persona_panel.statistics.core.significance import LEVEL, MOST, POWER
 
 _FARTHEST = 10.0
 _HALVINGS = 40

@@ -21,8 +21,8 @@ from persona_panel.results.conclusions.wording import (
     power,
 )
 from persona_panel.statistics.core.display import number
-from persona_panel.statistics.core.tested import LEVEL
-from persona_panel.statistics.resampling.sign_flip_power import items_needed
+from persona_panel.statistics.core.means import items_needed
+from persona_panel.statistics.core.significance import LEVEL
 
 _SHOWN = 3
 

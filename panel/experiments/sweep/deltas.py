@@ -23,11 +23,15 @@ from persona_panel.experiments.sweep.asymmetry import (
 )
 from persona_panel.graphs.framing import Contrast
 from persona_panel.statistics.core.arrays import ROUNDING, Array, IntArray
-from persona_panel.statistics.core.binomial import binomial_interval, sign_test_p_value
-from persona_panel.statistics.core.holm import holm
-from persona_panel.statistics.core.student_t import student_interval
-from persona_panel.statistics.core.tested import LEVEL
-from persona_panel.statistics.resampling.sign_flip import ENUMERATED, sign_flip_p_values
+from persona_panel.statistics.core.means import student_interval
+from persona_panel.statistics.core.significance import (
+    ENUMERATED,
+    LEVEL,
+    binomial_interval,
+    holm,
+    sign_flip_p_values,
+    sign_test_p_value,
+)
 
 THRESHOLD = 1.2
 """|Δ| from which a cell is strong: where SCRuB's heatmap (figure 10) draws bold borders."""

@@ -30,8 +30,8 @@ from persona_panel.runs.judging.cost_result import cost_result
 from persona_panel.runs.load import load_run
 from persona_panel.statistics.core.arrays import ROUNDING, Array
 from persona_panel.statistics.core.display import percent
-from persona_panel.statistics.core.tested import LEVEL, POWER
-from persona_panel.statistics.resampling.sign_flip_power import items_needed
+from persona_panel.statistics.core.means import items_needed
+from persona_panel.statistics.core.significance import LEVEL, POWER
 
 
 @dataclass(frozen=True, slots=True)

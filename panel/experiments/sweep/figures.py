@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from persona_panel.statistics.figures.extra import PageColumns, check_plots
+from persona_panel.statistics.figures import PageColumns, check_plots
 
 if TYPE_CHECKING:
     from persona_panel.experiments.sweep.plots import PlottedSweep

@@ -27,7 +27,7 @@ from persona_panel.runs.growing_file import AppendedFile
 from persona_panel.runs.judgment_lines import usage_document
 from persona_panel.runs.kept_texts import PROMPTS, RESPONSES, KeptTexts
 from persona_panel.runs.output import RunOutput
-from persona_panel.statistics.figures.extra import plots_at_hand
+from persona_panel.statistics.figures import plots_at_hand
 
 _WHAT = ("system", "dimension", "condition")
 _FIGURES = (

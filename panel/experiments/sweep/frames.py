@@ -11,7 +11,7 @@ import numpy as np
 
 from persona_panel.experiments.sweep.deltas import Cell
 from persona_panel.statistics.core.arrays import Array
-from persona_panel.statistics.core.frames import FrameColumn, field_columns
+from persona_panel.statistics.core.display import FrameColumn, field_columns
 
 
 class SweptDeltas(Protocol):

@@ -22,8 +22,7 @@ from persona_panel.graphs.rewriting import Role
 from persona_panel.graphs.sweeping import JudgeSees
 from persona_panel.models.config import MODEL_SPEC, ModelConfig
 from persona_panel.plan.bound_models import BoundModel, bind_models
-from persona_panel.plan.checks import refuse_controls, refuse_if_comparative
-from persona_panel.plan.panel_plan import PanelPlan
+from persona_panel.plan.panel_plan import PanelPlan, refuse_controls, refuse_if_comparative
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel

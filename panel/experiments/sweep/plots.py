@@ -20,16 +20,18 @@ from persona_panel.files.secrets import SECRETS
 from persona_panel.graphs.framing import BASELINE
 from persona_panel.rubrics import Rubric
 from persona_panel.statistics.core.arrays import Array
-from persona_panel.statistics.core.tested import LEVEL
-from persona_panel.statistics.figures.extra import PageColumns
-from persona_panel.statistics.figures.forest import (
+from persona_panel.statistics.core.significance import LEVEL
+from persona_panel.statistics.figures import PageColumns
+from persona_panel.statistics.figures.charts import (
     ForestMarks,
     ForestPanel,
     ForestPoint,
     ForestSeries,
+    HeatCell,
+    HeatPanel,
     forest,
+    heatmap,
 )
-from persona_panel.statistics.figures.heatmap import HeatCell, HeatPanel, heatmap
 from persona_panel.statistics.figures.page import (
     COLOURS,
     LIGHT,

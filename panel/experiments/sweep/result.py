@@ -37,10 +37,9 @@ from persona_panel.rubrics import Rubric
 from persona_panel.runs.conclusion import judged_in
 from persona_panel.runs.run import Run
 from persona_panel.statistics.core.arrays import Array, divide
-from persona_panel.statistics.core.coverage import Coverage
-from persona_panel.statistics.core.display import Facts, counted, ends
-from persona_panel.statistics.core.frames import FrameMethod
-from persona_panel.statistics.core.tested import LEVEL
+from persona_panel.statistics.core.display import Facts, FrameMethod, counted, ends
+from persona_panel.statistics.core.significance import LEVEL
+from persona_panel.statistics.core.table import Coverage
 
 WITHOUT_ANSWER = "without an answer to judge"
 NOT_COMPARABLE = "without another condition to compare with"

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from persona_panel.calls.budget import NO_CAPS, Caps
 from persona_panel.calls.caller import Caller
-from persona_panel.calls.in_flight import InFlightLimit
+from persona_panel.calls.rate_limiter import InFlightLimit
 from persona_panel.calls.tracing import is_traced, traced
 from persona_panel.experiments.sweep.folder import SweepFolder, texts_of
 from persona_panel.experiments.sweep.plan import SweepPlan, endpoint_name, sweep_plan_of
@@ -30,10 +30,9 @@ from persona_panel.graphs.sweeping import (
     response_of,
     sweeping_graph,
 )
-from persona_panel.models.catalogue import Price, with_batches
+from persona_panel.models.config import Price, with_batches
 from persona_panel.plan.bound_models import BoundModel, texts_at_once
-from persona_panel.plan.manifest import manifest_of, prices_document
-from persona_panel.plan.panel_plan import PanelPlan
+from persona_panel.plan.panel_plan import PanelPlan, manifest_of, prices_document
 from persona_panel.rubrics import ModelRequest, ModelResponse, Usage
 from persona_panel.runs.execution import CALLED, Execution, refuse_open_batches
 from persona_panel.runs.executor import kept_going, prepared, written_at_the_end

@@ -20,12 +20,12 @@ from persona_panel.results.table import Column, Key, Table, row_of
 from persona_panel.runs.coverage_tables import coverage_tables
 from persona_panel.runs.run_remarks import counts_sentence, demonstration_notice, run_remarks
 from persona_panel.runs.scale_limits import mean_limits
+from persona_panel.statistics.core.arrays import Reason
 from persona_panel.statistics.core.display import signed
 from persona_panel.statistics.core.estimate import Estimate
-from persona_panel.statistics.core.statistic import Reason
-from persona_panel.statistics.core.student_t import student_interval
-from persona_panel.statistics.core.tested import LEVEL
-from persona_panel.statistics.figures.extra import PLOTS, plots_at_hand
+from persona_panel.statistics.core.means import student_interval
+from persona_panel.statistics.core.significance import LEVEL
+from persona_panel.statistics.figures import PLOTS, plots_at_hand
 
 if TYPE_CHECKING:
     from persona_panel.experiments.sweep.result import Sweep

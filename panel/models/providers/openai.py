@@ -8,11 +8,9 @@ from typing import Any
 
 from persona_panel.files.errors import ConfigurationError
 from persona_panel.files.secrets import SECRETS, credentials_in
-from persona_panel.models.availability import Availability
+from persona_panel.models.availability import Availability, find_key
 from persona_panel.models.client import ModelClient
-from persona_panel.models.config import ModelConfig
-from persona_panel.models.keys import find_key
-from persona_panel.models.options import HEADER_OPTIONS
+from persona_panel.models.config import HEADER_OPTIONS, ModelConfig
 
 URL = "https://api.openai.com/v1"
 packages = ("pycurl",)

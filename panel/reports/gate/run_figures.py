@@ -13,18 +13,17 @@ from math import fsum, isnan, nan
 from typing import get_args
 
 from persona_panel.graphs.records import controls_among
-from persona_panel.models.catalogue import cost
+from persona_panel.models.config import cost
 from persona_panel.results.conclusions.wording import turned
 from persona_panel.results.requirements.figures import Figure, FigureKey, exact
 from persona_panel.rubrics import Status, Usage, is_comparative
 from persona_panel.runs.run import Run, share_name
 from persona_panel.runs.scale_limits import composite_limits, mean_limits
-from persona_panel.statistics.core.names import ALL
-from persona_panel.statistics.core.options import Random
+from persona_panel.statistics.core.arrays import Random, Reason
+from persona_panel.statistics.core.display import ALL
 from persona_panel.statistics.core.ranking import Leaderboard, Limits, SystemDifference, SystemRank
-from persona_panel.statistics.core.statistic import Reason
 from persona_panel.statistics.core.strengths import StrengthDifference, Strengths, SystemStrength
-from persona_panel.statistics.deliberation.revisions import Change
+from persona_panel.statistics.revisions import Change
 
 OVER: Mapping[Random | None, str] = {
     None: "",

@@ -15,11 +15,15 @@ from persona_panel.results.result import Result
 from persona_panel.results.table import Column, Key, Table
 from persona_panel.runs.judge_sample import composite_terms
 from persona_panel.runs.run import Run
-from persona_panel.statistics.agreement.reliability import krippendorff_alpha, resampled_alpha
-from persona_panel.statistics.core.arrays import Array, has_two_ratings
+from persona_panel.statistics.core.arrays import (
+    DEFAULT_OPTIONS,
+    Array,
+    MeasurementLevel,
+    has_two_ratings,
+)
 from persona_panel.statistics.core.estimate import Estimate
-from persona_panel.statistics.core.options import DEFAULT_OPTIONS, MeasurementLevel
-from persona_panel.statistics.core.results import BlockResult, interval_of
+from persona_panel.statistics.core.registry import BlockResult, interval_of
+from persona_panel.statistics.reliability import krippendorff_alpha, resampled_alpha
 
 _CAPTION = "Krippendorff's α: 1 is perfect agreement, 0 what ratings drawn at random give"
 _BY_MODEL = "Below the name of a model: of its judges alone."

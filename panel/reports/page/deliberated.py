@@ -9,10 +9,9 @@ from persona_panel.results.axis import Axis
 from persona_panel.results.conclusions.deliberation import deliberation_conclusion
 from persona_panel.runs.deliberation import DeliberationReport
 from persona_panel.runs.run import Run
-from persona_panel.statistics.core.statistic import Statistic
-from persona_panel.statistics.deliberation.conformity import Conformity
-from persona_panel.statistics.deliberation.reordering import Reordering
-from persona_panel.statistics.deliberation.revisions import BeforeAfter, Change
+from persona_panel.statistics.core.arrays import Statistic
+from persona_panel.statistics.deliberation import Reordering
+from persona_panel.statistics.revisions import BeforeAfter, Change, Conformity
 
 
 @dataclass(frozen=True, slots=True)

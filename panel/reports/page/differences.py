@@ -24,8 +24,8 @@ from persona_panel.reports.page.names import dimension_names
 from persona_panel.results.axis import Axis
 from persona_panel.runs.run import Run
 from persona_panel.runs.scale_limits import composite_limits
+from persona_panel.statistics.core.arrays import Reason
 from persona_panel.statistics.core.display import signed
-from persona_panel.statistics.core.statistic import Reason
 
 _COLUMNS = 20
 """The most responses in a heatmap; of more, these are the most contested."""

@@ -7,16 +7,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from persona_panel.calls.budget import Spending
-from persona_panel.calls.call_counts import CallCounts
-from persona_panel.models.catalogue import cost
+from persona_panel.calls.budget import CallCounts, Spending
+from persona_panel.models.config import cost
 from persona_panel.reports.formats.terminal.run import MUCH_OFF_SCALE
 from persona_panel.results.conclusions.money import spent
 from persona_panel.results.conclusions.wording import SAMPLES, counted
 from persona_panel.rubrics import Status
 from persona_panel.runs.run import Run
-from persona_panel.statistics.core.coverage import Coverage
 from persona_panel.statistics.core.display import percent
+from persona_panel.statistics.core.table import Coverage
 
 _SENTENCES = 2
 _REASONS = 12

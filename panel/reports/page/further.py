@@ -14,7 +14,7 @@ from markupsafe import Markup
 
 from persona_panel.results.formats.html import section
 from persona_panel.runs.run import Run
-from persona_panel.statistics.core.coverage import Coverage
+from persona_panel.statistics.core.table import Coverage
 
 if TYPE_CHECKING:
     from markupsafe import Markup

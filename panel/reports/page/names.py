@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from persona_panel.graphs import Judge
 from persona_panel.rubrics import Rubric
-from persona_panel.statistics.core.names import ALL, COMPOSITE
+from persona_panel.statistics.core.display import ALL, COMPOSITE
 
 
 def judge_names(judges: Sequence[Judge], personas: Mapping[str, tuple[str, str]]) -> dict[str, str]:

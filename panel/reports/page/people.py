@@ -23,12 +23,11 @@ from persona_panel.results.conclusions.readings import origin_sentences
 from persona_panel.results.result import Result
 from persona_panel.runs.run import Run, composite_name
 from persona_panel.runs.votes import votes_of
-from persona_panel.statistics.core.names import COMPOSITE
-from persona_panel.statistics.core.options import AnalysisOptions
-from persona_panel.statistics.core.origin import RatingsOrigin
-from persona_panel.statistics.core.table import Ratings
-from persona_panel.statistics.humans.calibration import calibrate
-from persona_panel.statistics.humans.correlate import correlate
+from persona_panel.statistics.calibration import calibrate
+from persona_panel.statistics.comparison import correlate
+from persona_panel.statistics.core.arrays import AnalysisOptions
+from persona_panel.statistics.core.display import COMPOSITE
+from persona_panel.statistics.core.table import Ratings, RatingsOrigin
 
 _SHOWN = frozenset(
     f"{name}{where}"

@@ -15,15 +15,16 @@ from persona_panel.results.axis import Axis
 from persona_panel.runs.composite_wording import composite_told
 from persona_panel.runs.run import Run
 from persona_panel.runs.scale_limits import composite_limits, mean_limits
+from persona_panel.statistics.core.arrays import Reason
 from persona_panel.statistics.core.ranking import (
+    JudgeSample,
     Leaderboard,
     SystemDifference,
     SystemRank,
+    influence_of,
     rank_systems,
 )
-from persona_panel.statistics.core.sampled_mean import JudgeSample, influence_of
-from persona_panel.statistics.core.statistic import Reason
-from persona_panel.statistics.core.tested import LEVEL
+from persona_panel.statistics.core.significance import LEVEL
 
 _PAIRS = 60
 _TICKS = 60

@@ -16,13 +16,16 @@ from persona_panel.results.conclusions.wording import (
     listed,
 )
 from persona_panel.results.conclusions.wording import p_adjusted as told_p
-from persona_panel.statistics.core.display import number
-from persona_panel.statistics.core.names import ALL, COMPOSITE
-from persona_panel.statistics.core.statistic import Reason
-from persona_panel.statistics.core.tested import LEVEL
-from persona_panel.statistics.humans.align import AlignedDimension, Alignment
-from persona_panel.statistics.humans.alignment import HeldOutFigure, MethodAlignment
-from persona_panel.statistics.humans.alignment_rules import AlignmentMethod
+from persona_panel.statistics.alignment import (
+    AlignedDimension,
+    Alignment,
+    HeldOutFigure,
+    MethodAlignment,
+)
+from persona_panel.statistics.alignment_rules import AlignmentMethod
+from persona_panel.statistics.core.arrays import Reason
+from persona_panel.statistics.core.display import ALL, COMPOSITE, number
+from persona_panel.statistics.core.significance import LEVEL
 
 METHOD_NAMES: Mapping[AlignmentMethod, str] = {
     "isotonic": "isotonic recalibration",

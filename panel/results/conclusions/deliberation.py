@@ -8,12 +8,11 @@ from math import isnan
 
 from persona_panel.results.conclusions.rows import sign_of
 from persona_panel.results.conclusions.wording import counted, in_brackets, listed, p_adjusted
-from persona_panel.statistics.core.statistic import Reason
-from persona_panel.statistics.core.student_t import widened
-from persona_panel.statistics.core.tested import LEVEL
-from persona_panel.statistics.deliberation.revisions import Change
-from persona_panel.statistics.deliberation.toward_humans import Direction, TowardHumans
-from persona_panel.statistics.resampling.sign_flip_power import items_needed
+from persona_panel.statistics.core.arrays import Reason
+from persona_panel.statistics.core.means import items_needed, widened
+from persona_panel.statistics.core.significance import LEVEL
+from persona_panel.statistics.deliberation import Direction, TowardHumans
+from persona_panel.statistics.revisions import Change
 
 _SAID = {
     Direction.TOWARD: "Deliberation moved the panel toward people on {names}{facts}.",

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from persona_panel.statistics.breakdown.stratum_rows import LESS_OTHERS
-from persona_panel.statistics.core.names import ALL, COMPOSITE
+from persona_panel.statistics.alignment import Alignment
+from persona_panel.statistics.core.display import ALL, COMPOSITE
 from persona_panel.statistics.core.table import Ratings, Row
-from persona_panel.statistics.humans.align import Alignment
+from persona_panel.statistics.strata import LESS_OTHERS
 
 Called = Callable[[str], str]
 """What a dimension of an id is called."""

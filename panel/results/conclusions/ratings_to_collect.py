@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from persona_panel.statistics.humans.alignment import LEAST_PROMPTS as LEAST_TO_ALIGN
-from persona_panel.statistics.humans.annotator_test import LEAST_ITEMS
-from persona_panel.statistics.humans.prediction_powered import LEAST_PROMPTS as LEAST_TO_CORRECT
+from persona_panel.statistics.alignment import LEAST_PROMPTS as LEAST_TO_ALIGN
+from persona_panel.statistics.annotators import LEAST_ITEMS
+from persona_panel.statistics.prediction_powered import LEAST_PROMPTS as LEAST_TO_CORRECT
 
 
 def too_few_to_come(

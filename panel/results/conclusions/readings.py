@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from persona_panel.statistics.core.display import counted
-from persona_panel.statistics.core.origin import ItemMatch, RatingsOrigin
+from persona_panel.statistics.core.table import ItemMatch, RatingsOrigin
 
 _NAMED = 10
 

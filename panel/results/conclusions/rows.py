@@ -12,9 +12,8 @@ from persona_panel.results.conclusions.wording import (
     listed,
     p_adjusted,
 )
-from persona_panel.statistics.core.display import number
-from persona_panel.statistics.core.names import ALL
-from persona_panel.statistics.core.student_t import spread_of_interval, widened
+from persona_panel.statistics.core.display import ALL, number
+from persona_panel.statistics.core.means import spread_of_interval, widened
 from persona_panel.statistics.core.table import Ratings, Row
 
 

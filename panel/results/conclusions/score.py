@@ -20,9 +20,14 @@ from persona_panel.results.conclusions.wording import (
     turned,
 )
 from persona_panel.statistics.core.display import number, signed
-from persona_panel.statistics.core.prompts_needed import prompts_needed, takes_more_judges
-from persona_panel.statistics.core.ranking import Leaderboard, SystemDifference, SystemRank
-from persona_panel.statistics.core.tested import LEVEL
+from persona_panel.statistics.core.ranking import (
+    Leaderboard,
+    SystemDifference,
+    SystemRank,
+    prompts_needed,
+    takes_more_judges,
+)
+from persona_panel.statistics.core.significance import LEVEL
 
 MUCH_MISSING = 0.05
 """From which share on missing judgments are in the conclusion, and not only below the tables."""

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 from persona_panel.results.conclusions.ratings_to_collect import too_few_to_come
 from persona_panel.results.conclusions.wording import counted
+from persona_panel.statistics.calibration import SelectedItem
 from persona_panel.statistics.core.table import Ratings
-from persona_panel.statistics.humans.prediction_powered import LEAST_PROMPTS
-from persona_panel.statistics.humans.selection import SelectedItem
+from persona_panel.statistics.prediction_powered import LEAST_PROMPTS
 
 
 def select_conclusion(found: Sequence[SelectedItem], panel: Ratings, n: int) -> list[str]:

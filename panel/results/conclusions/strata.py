@@ -13,11 +13,10 @@ from persona_panel.results.conclusions.wording import (
     p_adjusted,
     turned,
 )
-from persona_panel.statistics.breakdown.stratum_rows import LESS_OTHERS
-from persona_panel.statistics.core.display import number
-from persona_panel.statistics.core.names import ALL
+from persona_panel.statistics.core.display import ALL, number
+from persona_panel.statistics.core.significance import LEVEL
 from persona_panel.statistics.core.table import Row
-from persona_panel.statistics.core.tested import LEVEL
+from persona_panel.statistics.strata import LESS_OTHERS
 
 _SHOWN = 2
 

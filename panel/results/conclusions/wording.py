@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from math import ceil, floor, isnan, log10
 
+from persona_panel.statistics.core.arrays import Random
+from persona_panel.statistics.core.display import COMPOSITE, ends, number
 from persona_panel.statistics.core.display import counted as counted
-from persona_panel.statistics.core.display import ends, number
-from persona_panel.statistics.core.names import COMPOSITE
-from persona_panel.statistics.core.options import Random
-from persona_panel.statistics.core.tested import MOST, POWER
+from persona_panel.statistics.core.significance import MOST, POWER
 
 NAMES_SHOWN = 4
 """How many names a sentence has; of more, their number."""

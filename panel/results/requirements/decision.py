@@ -3,7 +3,7 @@
 Where the figure is in truth on the wrong side of the bound, an interval that covers in 95 % of the
 cases lies wholly on the right side in at most 5 % of them (2.5 % where it misses either way alike).
 Near the end of a scale Student's interval of a mean does not cover so often; there the end of
-Wilson's decides, where it is less favourable: see `persona_panel.statistics.core.scaled_mean`. That
+Wilson's decides, where it is less favourable: see `persona_panel.statistics.core.means`. That
 holds of each requirement; that all of several are met although one of them is not in truth is no
 more frequent. `benchmarks/null_gate.py` measures it.
 """
@@ -16,11 +16,14 @@ from typing import Literal
 
 from persona_panel.results.requirements.figures import Figure
 from persona_panel.results.requirements.requirement import Requirement
-from persona_panel.statistics.core.prompts_needed import prompts_needed, takes_more_judges
-from persona_panel.statistics.core.sampled_mean import SampledMean
-from persona_panel.statistics.core.scaled_mean import scaled_interval, spread_at
-from persona_panel.statistics.core.student_t import spread_of_interval, values_needed
-from persona_panel.statistics.core.tested import LEVEL
+from persona_panel.statistics.core.means import (
+    scaled_interval,
+    spread_at,
+    spread_of_interval,
+    values_needed,
+)
+from persona_panel.statistics.core.ranking import SampledMean, prompts_needed, takes_more_judges
+from persona_panel.statistics.core.significance import LEVEL
 
 Why = Literal[
     "value", "interval", "estimate", "beyond", "open", "contrary", "no interval", "undefined"

@@ -15,7 +15,7 @@ from persona_panel.results.requirements.requirement import (
     same_name,
     written,
 )
-from persona_panel.statistics.core.sampled_mean import SampledMean
+from persona_panel.statistics.core.ranking import SampledMean
 
 _NAMES_SHOWN = 6
 _ANNOTATOR_TEST = ("omega", "rho", "alt_test_winning_rate", "alt_test_advantage")

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
-from persona_panel.calls.token_counts import estimated_tokens, tokens_in
+from persona_panel.calls.endpoint import estimated_tokens, tokens_in
 from persona_panel.files.errors import ConfigurationError, Fault, InputError
 from persona_panel.files.response_batch import Batch, as_async
 from persona_panel.graphs import Response, Verdict

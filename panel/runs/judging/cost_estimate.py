@@ -13,12 +13,11 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, TypeVar
 
-from persona_panel.calls.answer_limit import AnswerLimit
 from persona_panel.calls.cache import ReplyStore, key_of, page_of
-from persona_panel.calls.token_counts import tokens_in
+from persona_panel.calls.endpoint import AnswerLimit, tokens_in
 from persona_panel.graphs import Judge, Response
 from persona_panel.graphs.context import GraphContext, Unanswered
-from persona_panel.models.catalogue import ModelFacts, cost, prices_as_of
+from persona_panel.models.config import ModelFacts, cost, prices_as_of
 from persona_panel.plan.bound_models import BoundModel
 from persona_panel.plan.panel_plan import PanelPlan
 from persona_panel.rubrics import Calls, ModelRequest, ModelResponse, Usage

@@ -15,17 +15,16 @@ from typing import Any, TypeVar
 
 import orjson
 
-from persona_panel.calls.adaptive_concurrency import MAX_CONCURRENCY
 from persona_panel.calls.budget import Budget, Caps
 from persona_panel.calls.cache import RemoteReplyStore, ReplyStore, open_reply_store
 from persona_panel.calls.caller import Caller, CallerFactory
 from persona_panel.calls.endpoint import PATIENCE_S, Endpoint
-from persona_panel.calls.rate_limiter import shared_rate_limiter
+from persona_panel.calls.rate_limiter import MAX_CONCURRENCY, shared_rate_limiter
 from persona_panel.calls.tracing import is_traced, traced
 from persona_panel.files.descriptors import left_for_calls, shared_out
 from persona_panel.graphs import Judge, Judgment, Response
 from persona_panel.graphs.context import Answered, GraphContext, ShowPeers
-from persona_panel.models.catalogue import with_batches
+from persona_panel.models.config import with_batches
 from persona_panel.plan.bound_models import BoundModel, texts_at_once
 from persona_panel.plan.panel_plan import PanelPlan
 from persona_panel.rubrics import ModelRequest, ModelResponse

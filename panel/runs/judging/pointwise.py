@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass
 
-from persona_panel.calls.token_counts import estimated_tokens, tokens_in
+from persona_panel.calls.endpoint import estimated_tokens, tokens_in
 from persona_panel.files.errors import Fault, InputError
 from persona_panel.files.response_batch import Batch, as_async
 from persona_panel.graphs import Response, Verdict

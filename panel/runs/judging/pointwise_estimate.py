@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from persona_panel.calls.token_counts import tokens_in
+from persona_panel.calls.endpoint import tokens_in
 from persona_panel.files.errors import ConfigurationError
 from persona_panel.files.response_batch import Batch
 from persona_panel.graphs import Judge, Judgment, Response

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from persona_panel.calls.budget import Caps
 from persona_panel.calls.caller import Caller
-from persona_panel.calls.token_counts import tokens_in
+from persona_panel.calls.endpoint import tokens_in
 from persona_panel.files.errors import ConfigurationError, RunStopped
 from persona_panel.graphs.context import Unanswered
 from persona_panel.personas import Persona

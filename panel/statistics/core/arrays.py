@@ -1,4 +1,6 @@
-"""The shapes that every statistic shares, and the few operations on them.
+"""Ratings as arrays, a statistic's value or the reason why there is none, and how it is computed.
+
+The shapes that every statistic shares, and the few operations on them.
 
 Ratings are `(items, raters)` with NaN where there is no rating. A resample, such as the items
 without one prompt, is a row of weights: how often each item is in it. Weights keep resampling to
@@ -9,7 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from enum import StrEnum
+from math import isnan, nan
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -272,3 +276,265 @@ def difference_of(first: Resampled, second: Resampled) -> Resampled:
 def unit_weights(n_items: int) -> Array:
     """The weights of the data themselves: one resample that holds every item once."""
     return np.ones((1, n_items))
+
+
+@dataclass(frozen=True, slots=True)
+class Ranks:
+    """`ranks` is `(items, raters)`: 1 is the lowest rating of that rater in that prompt,
+    ties share their mean rank, gaps stay gaps. `ties` is `(prompts, raters)`: Σ(t³ − t)
+    over that rater's groups of t tied items, which tie corrections need."""
+
+    ranks: Array
+    ties: Array
+
+
+def ranks_within(ratings: ArrayLike, prompts: Labels | None = None) -> Ranks:
+    """Each rater's ranking of the items of each prompt that they rated.
+
+    Args:
+        ratings: `(items, raters)`, NaN where missing.
+        prompts: a label an item; all items are one prompt if None.
+
+    Raises:
+        ValueError: a wrong shape, an infinite value, or not one label an item.
+
+    >>> ranks_within([[7.0], [9.0], [7.0]]).ranks.ravel().tolist()
+    [1.5, 3.0, 1.5]
+    """
+    array = as_ratings(ratings)
+    names, codes = encode_labels(prompts, len(array))
+    n_raters = array.shape[1]
+    items, raters = np.nonzero(~np.isnan(array))
+    values = array[items, raters]
+    rankings = codes[items] * n_raters + raters
+    order = np.lexsort((values, rankings))
+    items, raters, values, rankings = items[order], raters[order], values[order], rankings[order]
+
+    # A run is a group of tied ratings of one rater in one prompt.
+    place = np.arange(len(values))
+    opens_ranking = np.diff(rankings, prepend=-1) != 0
+    opens_run = opens_ranking | (np.diff(values, prepend=np.nan) != 0)
+    run = np.cumsum(opens_run) - 1
+    lengths = np.bincount(run)
+    ranking_start = np.maximum.accumulate(np.where(opens_ranking, place, 0))
+    run_start = place[opens_run][run]
+
+    ranks = np.full(array.shape, np.nan)
+    ranks[items, raters] = run_start - ranking_start + (lengths[run] + 1) / 2
+    sizes = lengths.astype(np.float64)
+    ties = np.zeros(len(names) * n_raters)
+    np.add.at(ties, rankings[opens_run], sizes**3 - sizes)
+    return Ranks(ranks, ties.reshape(len(names), n_raters))
+
+
+class Reason(StrEnum):
+    """Why a statistic is undefined. Undefined is undefined: never 0, 1 or a warning."""
+
+    FEW_RATERS = "fewer than two raters"
+    FEW_PEOPLE = "fewer than two people"
+    FEW_PERSONAS = "fewer than two personas"
+    FEW_SYSTEMS = "fewer than two systems"
+    FEW_DIMENSIONS = "fewer than two dimensions with numbers"
+    NO_NUMBERS = "no dimension with numbers"
+    FEW_RESPONSES = "fewer than two responses"
+    NOISE_UNKNOWN = "one model with one replicate shows no noise to compare personas with"
+    NOISE_ZERO = "models or replicates never differ, so noise cannot be estimated"
+    FEW_ITEMS = "fewer than two items"
+    FEW_PROMPTS = "no prompt has a defined value"
+    ONE_ITEM_A_PROMPT = "no prompt has two items"
+    FEW_CLUSTERS = (
+        "an interval needs at least two prompts, or two items where items have no prompts"
+    )
+    FEW_FOR_A_NUMBER = "an interval needs at least five prompts, if items have any, and 20 items"
+    FEW_FOR_A_CORRELATION = (
+        "an interval needs at least five prompts, if items have any, and 8 items"
+    )
+    FEW_FOR_A_MEAN_PEARSON = "an interval needs at least five prompts with eight items each"
+    NO_RANKINGS_BY_PROMPT = "its interval is over prompts: items need prompts, at least five"
+    FEW_JUDGES = "an interval over judges, too, needs at least five judges"
+    NO_COMMON_FACTOR = (
+        "the two panels have neither the same personas nor the same models, so their judges are "
+        "not a common sample"
+    )
+    UNDEFINED_ESTIMATE = "the statistic is undefined"
+    UNDEFINED_WITHOUT_ONE = "the statistic is undefined without one of the prompts or judges"
+    DECLINES = "more than half of its judgments are abstentions"
+    FEW_SOURCES = "fewer than two sources"
+    TWO_SOURCES = "two sources only, whose correlation is always 1 or -1"
+    NO_RATINGS = "no ratings"
+    NO_SHARED_ITEMS = "no shared items"
+    COMPARED = "responses were compared, not rated"
+    NO_COMPLETE_RATERS = "fewer than two raters rated every item"
+    NO_OVERLAP = "raters share too few items for their rankings to be compared"
+    NO_PAIRS = "no pair of raters shares enough items"
+    FEW_SHARED = (
+        "no two people rated enough items in common (50, unless another number is asked for)"
+    )
+    FEW_FOR_A_CORRECTION = "people rated fewer than eight prompts, too few for a correction"
+    FEW_EXCEPTIONS = (
+        "on all of the rated prompts, or all but one or two, people's ratings are alike or follow "
+        "the panel's exactly, which does not show how often it errs: people alone are used"
+    )
+    SHARES_DIFFER = (
+        "people rated a larger share of some prompts than of others, and no inclusion_probability "
+        "is given: without it this is unbiased only where items were drawn at random"
+    )
+    FEW_TO_LEARN = "people rated fewer than ten prompts (or items), too few to learn from"
+    PEOPLE_DISAGREE = (
+        "the reliability of people's mean is not shown to be above 0.25, so people do not agree "
+        "enough to learn from"
+    )
+    ONE_JUDGE = "the panel has a single judge"
+    FEW_COMPLETE = (
+        "fewer than ten prompts have an item that people and every judge rated, too few to compare "
+        "judges"
+    )
+    NOT_RATED_BY_PEOPLE = "people rated nothing of it"
+    FEW_ITEMS_A_PERSON = "no person rated 30 items that the judge and another person rated, too"
+    FEW_PROMPTS_A_PERSON = "no person rated such items of five prompts"
+    BEHIND_PEOPLE = "behind too many people by epsilon or more"
+    NO_MAJORITY = "no item has a majority of labels on each side"
+    NO_COMPARISONS = "no pair of items that the reference tells apart"
+    ONE_VALUE = "one-value domain"
+    CONSTANT_RATER = "constant rater"
+    NO_ERROR_TERM = "too few ratings to tell items, raters and error apart"
+    NO_VARIANCE = "no variance"
+    NO_SPREAD = "no spread over prompts, so its uncertainty cannot be estimated"
+    NOT_POSITIVE = "the variances do not add up to a positive total"
+    NOT_CORRELATED = "the mean correlation of pairs is not above 0"
+    NOISE_ABOVE_ERRORS = (
+        "people's mean is so noisy, or judges are so near to it, that their errors cannot be "
+        "separated from its noise"
+    )
+    UNKNOWN_NOISE = "the noise of people's mean cannot be estimated"
+    UNRELIABLE_REFERENCE = "people's mean has no reliability above 0"
+    NOT_RELIABLE = "the reliability of a single rating, ICC(2,1), is not above 0"
+    NOT_REACHED = "no smaller panel is shown to keep the ranking"
+    FEW_TO_CHOOSE = "choosing judges takes 20 prompts (or items) and 60 items"
+    ONE_LEVEL = "one level only"
+    ONE_STRATUM = "fewer than two strata have an interval, so there is nothing to compare with"
+    FEW_SHARED_PROMPTS = "fewer than five prompts have texts of both kinds"
+    IN_RESIDUAL = "no cell has several ratings, so it is in the residual"
+    SPARSE = "a judge rated fewer than half of the items"
+    NO_LENGTHS = "the lengths of the responses are not known"
+    NO_BOTH_ORDERS = "no comparison in both orders"
+    NO_OWN_FAMILY = "no response is known to be by the judges' own family"
+    NO_OTHER_AUTHORS = "no response is known to be by another family"
+    NO_OTHER_JUDGES = "no judge is known to be of another family"
+    NOT_DELIBERATED = "no response was deliberated"
+    NO_MOVES = "no moves"
+    NO_DIRECTION = "no move with peers on one side of it"
+    NO_DIFFERENCE = "no move where the two had differed"
+    IDENTICAL_REPLICATES = (
+        "all replicates without a persona gave the same ratings, so they count as one judgment; a "
+        "comparison needs replicates that vary"
+    )
+    FEW_TO_CHOOSE_THE_BEST = "choosing the best judge on other prompts takes ten prompts"
+    IDENTICAL_JUDGES = "they gave the same ratings, so they count as one judgment"
+    OTHER_SCALE = "not on the same scale"
+    FEW_TO_TELL = "too few prompts were deliberated"
+    FEW_FOR_A_STRENGTH = "its interval takes five prompts"
+    FEW_OF_ONE_SIZE = "its prompts count as fewer than four of one size"
+    NEVER_COMPARED = "it was compared with no other system"
+    WON_ALL = "it won every comparison, so no finite strength fits"
+    LOST_ALL = "it lost every comparison, so no finite strength fits"
+    NO_OTHER_STRENGTH = "no other system has a finite strength"
+    NOT_CONNECTED = "some systems were never compared with the others, not even through a third"
+    NEVER_LOST = "some systems never lost to the others, so no finite strengths fit"
+    ALL_TIES = "every comparison ended in a tie"
+    MANY_SYSTEMS = "strengths are computed of up to 50 systems"
+    ERROR = "its computation failed"
+
+
+@dataclass(frozen=True, slots=True)
+class Statistic:
+    """One statistic over one set of ratings.
+
+    `value` is NaN exactly when `reason` says why. `n_items` and `n_raters` count what
+    entered the value, not what was handed in.
+    """
+
+    value: float
+    n_items: int
+    n_raters: int
+    p_value: float = nan
+    reason: Reason | None = None
+
+    def __post_init__(self) -> None:
+        if isnan(self.value) != (self.reason is not None):
+            raise ValueError("an estimate has either a value or a reason for having none")
+
+    @classmethod
+    def undefined(cls, reason: Reason, *, n_items: int = 0, n_raters: int = 0) -> Statistic:
+        """The estimate that has no value, and why."""
+        return cls(nan, n_items, n_raters, reason=reason)
+
+
+MeasurementLevel = Literal["nominal", "ordinal", "interval", "ratio"]
+"""What differences between ratings mean: nothing but the same or not; an order; a distance; a
+distance with a true zero."""
+
+Random = Literal["prompts", "prompts-and-judges"]
+"""What an interval takes as a sample: the prompts, with these judges as they are; or the judges,
+too, as a sample of such judges (their personas and their models, where these are crossed)."""
+
+Target = Literal["score", "rank"]
+
+
+@dataclass(frozen=True, slots=True)
+class AnalysisOptions:
+    """How every statistic of an analysis is computed.
+
+    Attributes:
+        level: the level of measurement that ratings are taken to have. Statistics that suit
+            another level only are left out.
+        random: what intervals take as a sample.
+        intervals: whether there are any.
+        confidence: of the intervals.
+        n_permutations: of the permutation tests.
+        seed: of all that is drawn.
+        min_shared: for substitution: pairs of people who share fewer items are left out.
+        target: what a panel is compared with: the mean human score, or the mean rank in its
+            prompt that people give an item.
+        epsilon: for the alternative annotator test: by how much a person may be ahead of a judge,
+            in [0, 1). None: the test is left out.
+
+    Raises:
+        ValueError: an unknown level, sample or target, a confidence outside (0, 1), a negative
+            number of permutations, or an epsilon outside [0, 1).
+    """
+
+    level: MeasurementLevel = "ordinal"
+    random: Random = "prompts"
+    intervals: bool = True
+    confidence: float = 0.95
+    n_permutations: int = 1999
+    seed: int = 0
+    min_shared: int = 50
+    target: Target = "score"
+    epsilon: float | None = None
+
+    def __post_init__(self) -> None:
+        check_choice("level", self.level, MeasurementLevel)
+        check_choice("target", self.target, Target)
+        check_choice("random", self.random, Random)
+        check_confidence(self.confidence)
+        if self.n_permutations < 0:
+            raise ValueError(f"permutations are 0 or more, found {self.n_permutations}")
+        if self.epsilon is not None and not 0 <= self.epsilon < 1:
+            raise ValueError(f"epsilon lies in [0, 1), found {self.epsilon}")
+
+
+def check_choice(name: str, found: str, choices: object) -> None:
+    """Raises ValueError, naming what there is, where `found` is not one of a Literal's values."""
+    if found not in get_args(choices):
+        raise ValueError(f"{name} is one of {', '.join(get_args(choices))}, found {found!r}")
+
+
+def check_confidence(confidence: float) -> None:
+    """Raises ValueError where it is not between 0 and 1."""
+    if not 0 < confidence < 1:
+        raise ValueError(f"confidence lies between 0 and 1, found {confidence}")
+
+
+DEFAULT_OPTIONS = AnalysisOptions()

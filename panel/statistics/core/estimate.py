@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from persona_panel.statistics.core.display import ends as ends_text
 from persona_panel.statistics.core.display import number, signed
-from persona_panel.statistics.core.tested import LEVEL
+from persona_panel.statistics.core.significance import LEVEL
 
 if TYPE_CHECKING:
-    from persona_panel.statistics.core.sampled_mean import SampledMean
+    from persona_panel.statistics.core.ranking import SampledMean
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,23 +1,233 @@
-"""Systems over prompts, ranked, with what can be said of their differences.
+"""Means of systems over prompts, ranked, with what prompts and judges leave open about them.
+
+The mean over prompts of panel scores, with what prompts and judges leave open about it.
+
+Prompts alone: Student's t over the prompts' scores. Judges as a sample, too: to the variance of
+the mean that prompts bring, each factor of the judges (personas and models, where they are crossed;
+else judges) adds its own, from how far each of its levels moves the mean; the degrees of freedom
+are Satterthwaite's. Sources as in `persona_panel.statistics.core.jackknife`: it is the
+jackknife's figure, got from each judge's influence instead of leaving them out one by one.
+
+How many prompts would show that a mean over prompts is not 0, with judges as a sample or not.
+
+With judges as they are it is the number of a t-test: `values_needed`. With judges as a sample the
+same judges rate further prompts: the variance over prompts falls with their number, and so does the
+part of the judges' variance that differs from prompt to prompt; the rest stays, and so may forbid
+it however many prompts there are.
+
+Systems over prompts, ranked, with what can be said of their differences.
 
 Pure functions over arrays. What the numbers mean and how they are shown is elsewhere.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from math import inf, isnan, nan
 
 import numpy as np
+import scipy
+from numpy.typing import ArrayLike
 
-from persona_panel.statistics.core.arrays import Array, IntArray, divide
-from persona_panel.statistics.core.holm import holm
-from persona_panel.statistics.core.options import Random
-from persona_panel.statistics.core.sampled_mean import JudgeSample, SampledMean, sampled_mean
-from persona_panel.statistics.core.statistic import Reason
-from persona_panel.statistics.core.tested import Tested
+from persona_panel.statistics.core.arrays import (
+    ROUNDING,
+    Array,
+    IntArray,
+    Labels,
+    Random,
+    Reason,
+    divide,
+    encode_labels,
+)
+from persona_panel.statistics.core.jackknife import LEAST_JUDGES, reach_of, standard_errors
+from persona_panel.statistics.core.means import two_sided_p, values_needed
+from persona_panel.statistics.core.significance import MOST, POWER, Tested, holm
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class JudgeSample:
+    """Judges as a sample of such judges.
+
+    Attributes:
+        influence: `(responses, judges)`, how much the score of a response changes as a judge
+            counts more; see `influence_of`.
+        factors: what judges are sampled by, a label a judge: `persona` and `model`, say.
+    """
+
+    influence: Array
+    factors: Mapping[str, Labels]
+
+
+@dataclass(frozen=True, slots=True)
+class JudgesVariance:
+    """What one factor of the judges adds to the variance of a mean over prompts, with its degrees
+    of freedom. `by_prompt` of it is there because its levels differ from prompt to prompt: that
+    part falls as 1/prompts, the rest stays."""
+
+    variance: float
+    by_prompt: float
+    df: float
+
+
+@dataclass(frozen=True, slots=True)
+class SampledMean:
+    """A mean over `n_prompts` prompts with its standard errors and their degrees of freedom: over
+    prompts and, where judges are a sample, over both. There are none exactly when `reason` says
+    why. `judges` has what each factor of the judges adds, where they are a sample."""
+
+    mean: float
+    errors: tuple[tuple[float, float], ...]
+    n_prompts: int
+    reason: Reason | None = None
+    judges: tuple[JudgesVariance, ...] = ()
+
+    def interval(
+        self, confidence: float = 0.95, limits: tuple[float, float] = (-math.inf, math.inf)
+    ) -> tuple[float, float]:
+        """Low and high, NaN where there is no standard error; an end outside the limits between
+        which the mean lies is cut there."""
+        if not self.errors:
+            return math.nan, math.nan
+        reach = reach_of(self.errors, confidence)
+        return max(self.mean - reach, limits[0]), min(self.mean + reach, limits[1])
+
+    @property
+    def p_value(self) -> float:
+        """Two-sided, of a mean of 0; NaN where there is no standard error. Below a level exactly
+        where that level's interval leaves 0 out."""
+        if not self.errors:
+            return math.nan
+        return max(two_sided_p(self.mean / error, df) for error, df in self.errors if error)
+
+
+def influence_of(terms: Array) -> Array:
+    """Return how much each judge moves each response's score `(responses, judges)`.
+
+    The score of a response is the mean over terms of the mean over the judges who have that
+    term. A judge's influence is the derivative of the score by the judge's weight: it is how far
+    the judge is from the mean, over the number of judges, averaged over terms.
+
+    Args:
+        terms: `(responses, judges, terms)`, NaN where a judge has none.
+
+    >>> influence_of(np.array([[[1.0], [3.0], [np.nan]]])).tolist()
+    [[-0.5, 0.5, 0.0]]
+    """
+    there = ~np.isnan(terms)
+    counts = there.sum(axis=1, keepdims=True).astype(np.float64)
+    means = divide(np.nansum(terms, axis=1, keepdims=True), counts)
+    moved: Array = np.nan_to_num(divide(terms - means, counts)).mean(axis=2)
+    return moved
+
+
+def sampled_mean(
+    scores: Array, influence: Array | None = None, factors: Mapping[str, Labels] | None = None
+) -> SampledMean:
+    """The mean of scores by prompt, with its standard error.
+
+    Args:
+        scores: `(prompts,)`, NaN where there is none.
+        influence: `(prompts, judges)`, of the judges on these scores; None: they are taken as
+            they are.
+        factors: what judges are sampled by; see `JudgeSample`.
+
+    >>> found = sampled_mean(np.array([1.0, 2.0, 3.0]))
+    >>> found.mean, [(round(error, 3), df) for error, df in found.errors]
+    (2.0, [(0.577, 2.0)])
+    """
+    moved = None if influence is None else _by_level(influence, factors or {})
+    return mean_and_levels(scores, moved)
+
+
+def mean_and_levels(scores: Array, moved: Sequence[Array] | None = None) -> SampledMean:
+    """Return `sampled_mean` of judges whose levels are told by how far they move the scores.
+
+    Args:
+        scores: `(prompts,)`, NaN where there is none.
+        moved: for each factor that judges are sampled by `(prompts, levels)`, the influence of
+            each of its levels on these scores; None: judges are taken as they are.
+    """
+    there = ~np.isnan(scores)
+    n = int(there.sum())
+    mean = float(scores[there].mean()) if n else math.nan
+    if n < 2:
+        return SampledMean(mean, (), n, Reason.FEW_CLUSTERS)
+    if moved is not None and math.prod(one.shape[1] for one in moved) < LEAST_JUDGES:
+        return SampledMean(mean, (), n, Reason.FEW_JUDGES)
+    parts = tuple(_added(one[there]) for one in moved or () if one.shape[1] > 1)
+    variances = [float(scores[there].var(ddof=1)) / n, *(part.variance for part in parts)]
+    errors = standard_errors(variances, [n - 1.0, *(part.df for part in parts)])
+    # What judges leave open is no substitute for what prompts do.
+    if errors[0][0] <= ROUNDING * max(1.0, abs(mean)):
+        return SampledMean(mean, (), n, Reason.NO_SPREAD)
+    return SampledMean(mean, errors, n, judges=parts)
+
+
+def _by_level(influence: Array, factors: Mapping[str, Labels]) -> list[Array]:
+    """For each factor the influence of its levels `(prompts, levels)`, from that of judges."""
+    n_columns = influence.shape[1]
+    encoded = [encode_labels(labels, n_columns) for labels in factors.values()]
+    return [influence @ np.eye(len(names))[codes] for names, codes in encoded]
+
+
+def _added(moved: Array) -> JudgesVariance:
+    """Return what a factor brings, from the influence of its levels `(prompts, levels)`."""
+    n_prompts, levels = moved.shape
+    scale = levels / (levels - 1)
+    variance = scale * float(np.sum(moved.mean(axis=0) ** 2))
+    by_prompt = scale * float(np.sum(moved.var(axis=0, ddof=1))) / n_prompts
+    return JudgesVariance(variance, min(by_prompt, variance), levels - 1.0)
+
+
+def prompts_needed(found: SampledMean, level: float) -> int | None:
+    """With how many prompts a two-sided test at `level` finds the mean in a share `POWER` of the
+    cases, were the mean and the variances those found; None where it is more than `MOST`.
+
+    Where the test at the same level does not find the mean now, it is more than there are now: at a
+    power of a half or less a test just reaches what it has to.
+
+    Raises:
+        ValueError: there is no standard error.
+
+    Of four prompts whose sd is 2, a mean of 1, as of `values_needed(1, 2, 0, 0.05)`:
+
+    >>> prompts_needed(SampledMean(1.0, ((1.0, 3.0),), 4), 0.05)
+    34
+    """
+    if not found.errors:
+        raise ValueError("a mean without a standard error")
+    sd = found.errors[0][0] * math.sqrt(found.n_prompts)
+    by_prompts = values_needed(abs(found.mean), sd, 0.0, level)
+    if by_prompts is None or not found.judges:
+        return by_prompts
+    n = np.arange(by_prompts, MOST + 1, dtype=np.float64)
+    beyond = (abs(found.mean) - _reach(found, n, level)) * np.sqrt(n) / sd
+    enough = np.flatnonzero(beyond >= scipy.special.ndtri(POWER))
+    return int(n[enough[0]]) if len(enough) else None
+
+
+def takes_more_judges(found: SampledMean, level: float) -> bool:
+    """Return whether what judges leave open is alone so much that a test at `level` with these
+    judges finds a mean of this size with no number of prompts."""
+    return bool(found.judges) and abs(found.mean) <= float(_reach(found, inf, level))
+
+
+def _reach(found: SampledMean, n_prompts: ArrayLike, level: float) -> Array:
+    """Return how far from 0 a mean over so many prompts has to be (Satterthwaite's degrees of
+    freedom)."""
+    n = np.asarray(n_prompts, dtype=np.float64)
+    by_prompt = found.errors[0][0] ** 2 * found.n_prompts / n
+    total, squares = by_prompt, by_prompt**2 / (n - 1)
+    for part in found.judges:
+        own = part.variance - part.by_prompt * (1 - found.n_prompts / n)
+        total, squares = total + own, squares + own**2 / part.df
+    df = np.divide(total**2, squares, out=np.full_like(total, inf), where=squares > 0)
+    reach: Array = np.sqrt(total) * scipy.special.stdtrit(df, 1 - level / 2)
+    return reach
+
 
 Limits = tuple[float, float]
 UNLIMITED: Limits = (-inf, inf)
@@ -173,8 +383,7 @@ def rank_systems(
     ranked: it has no interval, and is compared with no other.
 
     A prompt counts once for a system however many responses it has to it, and a response without a
-    composite counts nowhere. Intervals are Student's; see
-    `persona_panel.statistics.core.sampled_mean`. Systems are compared prompt by prompt, and
+    composite counts nowhere. Intervals are Student's. Systems are compared prompt by prompt, and
     p-values adjusted by Holm over all pairs, so that of equal systems one is said to be ahead in at
     most 5 % of leaderboards. A system's range of ranks leaves out the places of those that it is
     shown to differ from, and with that holds for all systems at once (Mogstad et al. 2024,

@@ -1,23 +1,137 @@
-"""Ratings with their names, and a result as a row."""
+"""Ratings with their names and origin, their composite, and rows with their data frame."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from math import nan
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 
-from persona_panel.statistics.core.arrays import Array, Labels, Mask, encode_labels
-from persona_panel.statistics.core.coverage import Coverage
-from persona_panel.statistics.core.display import Facts, counted, counted_beside
-from persona_panel.statistics.core.frames import FrameMethod, rating_columns
-from persona_panel.statistics.core.names import ALL
-from persona_panel.statistics.core.options import Random
-from persona_panel.statistics.core.origin import RatingsOrigin
-from persona_panel.statistics.core.statistic import Reason
-from persona_panel.statistics.figures.ratings import RatingsPlots
+from persona_panel.statistics.core.arrays import Array, Labels, Mask, Random, Reason, encode_labels
+from persona_panel.statistics.core.display import (
+    ALL,
+    COMPOSITE,
+    ColumnKind,
+    Facts,
+    FrameLibrary,
+    FrameMethod,
+    counted,
+    counted_beside,
+    field_columns,
+    frame_of,
+    rating_columns,
+)
+from persona_panel.statistics.figures import RatingsPlots
+
+if TYPE_CHECKING:
+    import pandas
+    import polars
+    import pyarrow
+
+
+@dataclass(frozen=True, slots=True)
+class ItemMatch:
+    """How many of the items that people rated are among a panel's.
+
+    Attributes:
+        n_rated: how many items people rated.
+        unmatched: those of them that the panel does not have.
+        panel: what the panel's ratings are called.
+    """
+
+    n_rated: int
+    unmatched: tuple[str, ...]
+    panel: str
+
+    @property
+    def n_matched(self) -> int:
+        """Return how many the panel has."""
+        return self.n_rated - len(self.unmatched)
+
+    @property
+    def share(self) -> float:
+        """The share that the panel has, from 0 to 1."""
+        return self.n_matched / self.n_rated if self.n_rated else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class RatingsOrigin:
+    """How a file of ratings was read.
+
+    Attributes:
+        file: its name.
+        reading: what was read, and in which form, in one line.
+        remarks: sentences on what may be wrong in it.
+        lines: on which line each rating is, by item, rater and dimension (`all` without one).
+        scale_option: the option of the command that says what the scale of these ratings is.
+        allow_unmatched: whether fewer than 80 % of its items may be a panel's.
+        match: how many of its items a panel has; None where it was compared with none.
+    """
+
+    file: str
+    reading: str
+    remarks: tuple[str, ...] = ()
+    lines: Mapping[tuple[str, str, str], int] = field(default_factory=dict)
+    scale_option: str = "--human-scale"
+    allow_unmatched: bool = False
+    match: ItemMatch | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """How many judgments there should be, and how many there are.
+
+    `expected` is `scored` + `abstained` + the sum of `missing`, which counts by reason.
+    An abstention is an answer, though no rating. `partial` of those that scored rest on
+    fewer comparisons than were asked for. `revisions_failed` counts by reason the revisions that
+    failed in a deliberation, and left the judgment before; `reasons_missing`, judges that changed a
+    rating and could not be asked why.
+    """
+
+    expected: int
+    scored: int
+    abstained: int
+    missing: dict[str, int]
+    partial: int = 0
+    revisions_failed: dict[str, int] = field(default_factory=dict)
+    reasons_missing: int = 0
+
+    @classmethod
+    def of(
+        cls,
+        statuses: Mapping[str, int],
+        *,
+        partial: int,
+        revisions_failed: Mapping[str, int],
+        reasons_missing: int,
+    ) -> Coverage:
+        """Of how many judgments there are of each status, those that were not made as `skipped`.
+
+        >>> Coverage.of({"scored": 3, "skipped": 1}, partial=0, revisions_failed={},
+        ...             reasons_missing=0).missing
+        {'skipped': 1}
+        """
+        there = ("scored", "abstained")
+        missing = {name: n for name, n in sorted(statuses.items()) if n and name not in there}
+        scored, abstained = (statuses.get(name, 0) for name in there)
+        return cls(
+            scored + abstained + sum(missing.values()),
+            scored,
+            abstained,
+            missing,
+            partial,
+            dict(sorted(revisions_failed.items())),
+            reasons_missing,
+        )
+
+    @property
+    def complete(self) -> bool:
+        """Return whether every judgment is there, whole, and so is every revision."""
+        return not (self.missing or self.partial or self.revisions_failed or self.reasons_missing)
+
 
 NO_PERSONA_GROUP = ", no persona"
 """What the group of a panel's judges without a persona is called, behind the panel's name."""
@@ -87,7 +201,7 @@ class Ratings:
                 raise ValueError(f"{len(labels)} {kind} for {length}")
 
     to_frame = FrameMethod(rating_columns)
-    """See `persona_panel.statistics.core.frames.rating_columns`."""
+    """See `persona_panel.statistics.core.display.rating_columns`."""
 
     @property
     def plot(self) -> RatingsPlots:
@@ -333,3 +447,98 @@ class Row:
     n_raters: int = 0
     reason: Reason | None = None
     note: str = ""
+
+
+_MOST_WIDTHS = 8.0
+"""How many times as wide as another the range of a dimension's ratings may be, if both are on one
+scale that is not known: 0 to 100 beside 1 to 5 is wider."""
+
+
+def on_composite(ratings: Ratings, *others: Ratings) -> tuple[Ratings, ...] | None:
+    """These ratings, and others of the same dimensions, on the composite alone, which is then
+    their one dimension.
+
+    A rater who left one of its dimensions out of an item has no composite of it. Of dimensions that
+    are known to be on different scales it is the mean of shares of their widths; see
+    `Ratings.composite`. There is none of one dimension or of ranks, where only some scales are
+    known or, where none is, ratings on one dimension spread over more than eight times the range of
+    those on another; where no rater of a side rated all of them together, the others lack one of
+    them, or the rubric has another rule.
+
+    >>> import numpy as np
+    >>> given = Ratings(np.array([[[1.0, 4.0]]]), ("a",), ("r",), ("clear", "sound"), ("all",))
+    >>> [whole] = on_composite(given) or ()
+    >>> whole.dimensions, whole.scores.tolist()
+    (('composite',), [[[2.5]]])
+    """
+    sides = (ratings, *others)
+    names = ratings.numeric().dimensions if ratings.composite_of is None else ratings.composite_of
+    if len(names) < 2 or COMPOSITE in ratings.dimensions:
+        return None
+    if any(
+        side.lower_is_better
+        or not set(names) <= set(side.numeric().dimensions)
+        or len({name in side.scales for name in names}) > 1
+        for side in sides
+    ):
+        return None
+    several = any(len({side.scales.get(name) for name in names}) > 1 for side in sides)
+    if several and not all(name in side.scales for side in sides for name in names):
+        return None
+    if ranges_differ(sides, names):
+        return None
+    whole = tuple(_on(side, names).composite().called(COMPOSITE) for side in sides)
+    return None if any(np.isnan(side.scores).all() for side in whole) else whole
+
+
+def ranges_differ(sides: Sequence[Ratings], names: Sequence[str]) -> bool:
+    """Return whether ratings on scales that are not known plainly lie on different ones."""
+    widths = []
+    for name in names:
+        own = [side.scores[:, :, side.dimensions.index(name)] for side in sides]
+        if any(name in side.scales for side in sides) or any(np.isnan(one).all() for one in own):
+            return False
+        widths.append(max(map(np.nanmax, own)) - min(map(np.nanmin, own)))
+    # Where all ratings are the same, the scale may be any.
+    there = [width for width in widths if width > 0]
+    return bool(there and max(there) > _MOST_WIDTHS * min(there))
+
+
+def _on(ratings: Ratings, names: Sequence[str]) -> Ratings:
+    """The ratings on these dimensions of numbers."""
+    places = [ratings.dimensions.index(name) for name in names]
+    return replace(
+        ratings, scores=ratings.scores[:, :, places], dimensions=tuple(names), categories={}
+    )
+
+
+_NAMES = [field.name for field in fields(Row)]
+_KINDS: dict[str, ColumnKind] = {
+    "value": "number",
+    "ci_low": "number",
+    "ci_high": "number",
+    "ci_df": "number",
+    "n_clusters": "whole",
+    "p_value": "number",
+    "p_raw": "number",
+    "n_tests": "whole",
+    "n_items": "whole",
+    "n_raters": "whole",
+}
+
+
+@overload
+def rows_frame(rows: Iterable[Row], library: Literal["pandas"] = ...) -> pandas.DataFrame: ...
+@overload
+def rows_frame(rows: Iterable[Row], library: Literal["polars"]) -> polars.DataFrame: ...
+@overload
+def rows_frame(rows: Iterable[Row], library: Literal["pyarrow"]) -> pyarrow.Table: ...
+def rows_frame(rows: Iterable[Row], library: FrameLibrary = "pandas") -> Any:
+    """The rows of `agree`, `correlate` or `panel_quality` as a data frame: one row each, and the
+    fields of `Row` as columns.
+
+    Errors are those of `frame_of`.
+    """
+    given = list(rows)
+    columns = [field_columns(given, _KINDS.get(name, "text"), name) for name in _NAMES]
+    return frame_of([column for (column,) in columns], library)

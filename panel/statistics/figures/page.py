@@ -21,7 +21,7 @@ from matplotlib.figure import Figure
 from matplotlib.ft2font import FT2Font
 from matplotlib.text import Text
 
-from persona_panel.statistics.figures.extra import PageColumns
+from persona_panel.statistics.figures import PageColumns
 
 WIDTHS: dict[PageColumns, float] = {1: 3.3, 2: 6.9}
 """In inches: 84 and 175 mm, which the columns of most journals and proceedings take."""

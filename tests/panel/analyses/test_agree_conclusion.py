@@ -13,9 +13,9 @@ from scipy.stats import t
 from persona_panel.analyses.agree_conclusion import agree_conclusion
 from persona_panel.results.conclusions.wording import WITHOUT_PEOPLE
 from persona_panel.statistics import AnalysisOptions, agree
-from persona_panel.statistics.breakdown.stratum_rows import LESS_OTHERS
-from persona_panel.statistics.core.statistic import Reason
+from persona_panel.statistics.core.arrays import Reason
 from persona_panel.statistics.core.table import Ratings, Row
+from persona_panel.statistics.strata import LESS_OTHERS
 
 
 def rated(

@@ -22,8 +22,7 @@ from persona_panel.statistics import (
     Difference,
     Reason,
 )
-from persona_panel.statistics.core.ranking import Leaderboard, SystemDifference
-from persona_panel.statistics.core.sampled_mean import sampled_mean
+from persona_panel.statistics.core.ranking import Leaderboard, SystemDifference, sampled_mean
 
 DIFFERENCE = CorrectedMean(
     panel=0.9, human_only=Difference(0.3, -0.6, 1.2), corrected=Difference(0.3, -0.2, 0.8, p=0.2),

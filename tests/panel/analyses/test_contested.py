@@ -14,7 +14,7 @@ from persona_panel import Panel, Persona, Response, contested, load_run
 from persona_panel.analyses.contested import Contested, contested_conclusion
 from persona_panel.cli.main import command
 from persona_panel.rubrics import ModelRequest
-from persona_panel.statistics.core.statistic import Reason
+from persona_panel.statistics.core.arrays import Reason
 from persona_panel.testing import ScriptedModel
 
 PERSONAS = [

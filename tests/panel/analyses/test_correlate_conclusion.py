@@ -14,7 +14,7 @@ from statsmodels.stats.power import TTestPower
 from persona_panel.analyses.correlate_conclusion import correlate_conclusion
 from persona_panel.results.conclusions.wording import ONE_PERSON
 from persona_panel.statistics import AnalysisOptions, correlate
-from persona_panel.statistics.core.statistic import Reason
+from persona_panel.statistics.core.arrays import Reason
 from persona_panel.statistics.core.table import Ratings, Row
 
 

@@ -18,9 +18,8 @@ from persona_panel.cli.main import command as main
 from persona_panel.files.ratings import load_ratings
 from persona_panel.runs.design import DesignReport, PrecisionTarget
 from persona_panel.statistics import design_studies
-from persona_panel.statistics.quality.components import VarianceComponents
-from persona_panel.statistics.quality.d_study import d_study, expected_width
-from persona_panel.statistics.quality.design_study import DesignResult, DesignStudy
+from persona_panel.statistics.designs import DesignResult, DesignStudy
+from persona_panel.statistics.generalizability import VarianceComponents, d_study, expected_width
 from persona_panel.testing import serving
 
 Command = Callable[..., CompletedProcess[str]]

@@ -20,7 +20,7 @@ from persona_panel.results.conclusions.wording import ONE_PERSON
 from persona_panel.rubrics import ModelRequest
 from persona_panel.runs.votes import DimensionVotes, VotesReport
 from persona_panel.statistics import Estimate
-from persona_panel.statistics.quality.votes import Votes
+from persona_panel.statistics.votes import Votes
 from persona_panel.testing import ScriptedModel
 
 PERSONAS = [

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from persona_panel.calls.batch_journal import BATCHES, BatchJournal, InUse, batches_of
 from persona_panel.calls.batch_records import (
     BatchRecord,
     DamagedJournal,
     RowMatch,
+    answer_usage,
     batches_in,
     dropped,
     parts_of,
@@ -22,7 +22,7 @@ from persona_panel.calls.batch_records import (
     settled,
     submitted,
 )
-from persona_panel.calls.batch_usage import answer_usage
+from persona_panel.calls.batch_rounds import BATCHES, BatchJournal, InUse, batches_of
 from persona_panel.calls.cache import ReplyKey
 from persona_panel.files.errors import RunFolderError
 from persona_panel.rubrics import ModelResponse, Usage

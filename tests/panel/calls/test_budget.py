@@ -8,8 +8,8 @@ import pytest
 
 from persona_panel.calls.budget import Budget, CapReached, Caps, Spending
 from persona_panel.files.errors import ConfigurationError
-from persona_panel.models.catalogue import Price
-from persona_panel.models.usage import sound
+from persona_panel.models.client import sound
+from persona_panel.models.config import Price
 from persona_panel.rubrics import Usage
 
 PRICE = Price(input=1.0, cached_input=0.1, output=10.0)

@@ -12,18 +12,17 @@ from typing import Any
 
 import pytest
 
-import persona_panel.calls.retrying as module
+import persona_panel.calls.endpoint as module
 from persona_panel.calls import endpoint as lines
 from persona_panel.calls.budget import NO_CAPS, Budget, Caps
 from persona_panel.calls.caller import Caller
-from persona_panel.calls.endpoint import Endpoint
+from persona_panel.calls.endpoint import Endpoint, estimated_tokens, tokens_in
 from persona_panel.calls.rate_limiter import RateLimiter
 from persona_panel.calls.stores.disk import DiskReplyStore
-from persona_panel.calls.token_counts import estimated_tokens, tokens_in
 from persona_panel.graphs import Judge, Response
 from persona_panel.graphs.context import Unanswered
-from persona_panel.models.catalogue import Price
 from persona_panel.models.client import Capabilities, ModelClient
+from persona_panel.models.config import Price
 from persona_panel.models.openai_compatible import OpenAICompatible
 from persona_panel.rubrics import ModelRequest, ModelResponse, Usage
 from persona_panel.testing import (

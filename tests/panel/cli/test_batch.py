@@ -15,8 +15,8 @@ import orjson
 import pytest
 
 from persona_panel import ModelConfig, Panel, Persona, Response
-from persona_panel.calls.batch_journal import BatchJournal, batches_of
 from persona_panel.calls.batch_records import BatchRecord, prepared, settled, submitted
+from persona_panel.calls.batch_rounds import BatchJournal, batches_of
 from persona_panel.calls.cache import ReplyKey
 from persona_panel.rubrics import Usage
 from persona_panel.runs import executor

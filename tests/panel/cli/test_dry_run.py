@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from persona_panel.files.errors import ConfigurationError
+from persona_panel.models.availability import keys_optional, missing_keys
 from persona_panel.models.config import ModelConfig
-from persona_panel.models.keys import keys_optional, missing_keys
 from persona_panel.models.providers import client_for
 from persona_panel.testing import serving
 from tests.helpers.command import Command

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from persona_panel.calls.state import EndpointState, LimiterState
+from persona_panel.calls.rate_limiter import EndpointState, LimiterState
 from persona_panel.cli.eta import Pace, Remaining, seconds_left
 
 DOWN = EndpointState(down_s=4.0, probe_in_s=2.0)

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from persona_panel.calls.state import CallsState, EndpointState, LimiterState
+from persona_panel.calls.rate_limiter import CallsState, EndpointState, LimiterState
 from persona_panel.cli import progress
 from persona_panel.cli.progress_lines import duration, state_lines
 from persona_panel.graphs import Judge, Judgment

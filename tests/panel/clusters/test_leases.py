@@ -16,22 +16,20 @@ import pytest
 from persona_panel import ConfigurationError, ModelConfig, PanelPlan, Persona, Response
 from persona_panel.calls.budget import NO_CAPS, Caps
 from persona_panel.calls.caller import Caller
-from persona_panel.calls.changes import Change, change_of, dropping
-from persona_panel.calls.journal import Journal
-from persona_panel.calls.stored_replies import encoded
+from persona_panel.calls.journal import Change, Journal, change_of, dropping, encoded
 from persona_panel.clusters.lease_server import LeaseServer
 from persona_panel.clusters.messages import (
     DRIVER,
     Begin,
     ClaimReply,
+    ClusterStore,
     Enter,
     Letter,
     Store,
     TakenForLost,
     TookOver,
 )
-from persona_panel.clusters.store import ClusterStore
-from persona_panel.clusters.worker import Assignment, JudgedPart, at_work
+from persona_panel.clusters.parts import Assignment, JudgedPart, at_work
 from persona_panel.files.response_batch import identified
 from persona_panel.rubrics import ModelResponse, Rubric
 from persona_panel.runs.executor import prepared
@@ -292,7 +290,7 @@ async def test_what_a_silent_worker_has_leased_goes_to_others(
     so should it ask again; one that only says that it is there is not."""
     monkeypatch.setattr("persona_panel.clusters.lease_server.ALIVE_S", 0.05)
     monkeypatch.setattr("persona_panel.clusters.lease_server.LOST_S", 0.6)
-    monkeypatch.setattr("persona_panel.clusters.lease_client.ALIVE_S", 0.05)
+    monkeypatch.setattr("persona_panel.clusters.messages.ALIVE_S", 0.05)
     with serving(latency_s=0.25) as server:
         plan = plan_of(server.base_url, concurrency=2)
         enter = Enter(plan.models[0].id, 1)

@@ -12,8 +12,15 @@ import pytest
 from persona_panel import ModelConfig, PanelPlan, Persona, Response, RunStopped
 from persona_panel.calls.budget import NO_CAPS
 from persona_panel.clusters import parts
-from persona_panel.clusters.parts import WorkerHandle, WorkerLost, verdicts_by_workers
-from persona_panel.clusters.worker import Assignment, JudgedPart, Units, at_work
+from persona_panel.clusters.parts import (
+    Assignment,
+    JudgedPart,
+    Units,
+    WorkerHandle,
+    WorkerLost,
+    at_work,
+    verdicts_by_workers,
+)
 from persona_panel.files.response_batch import identified
 from persona_panel.runs.executor import prepared
 from persona_panel.testing import serving

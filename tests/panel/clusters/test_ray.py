@@ -28,8 +28,7 @@ from tests.helpers.invoked import invoked
 if TYPE_CHECKING or find_spec("ray") is not None or "PERSONA_PANEL_ALL_EXTRAS" in os.environ:
     import ray
 
-    from persona_panel.clusters.ray_engine import RayEngine
-    from persona_panel.clusters.ray_mailbox import RayMailbox
+    from persona_panel.clusters.ray_engine import RayEngine, RayMailbox
 else:
     pytest.skip("pip install 'persona-panel[ray]'", allow_module_level=True)
 

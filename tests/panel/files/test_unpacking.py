@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from persona_panel.calls.stored_replies import decoded, encoded
+from persona_panel.calls.journal import decoded, encoded
 from persona_panel.files.unpacking import (
     TooMuchUnpacked,
     UnreadablePacking,

@@ -1,5 +1,5 @@
 """What an embedded model makes of answers that are weighed:
-`persona_panel.models.embedded_weighing`."""
+`persona_panel.models.embedded`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from persona_panel.models.completions import body_of, read_completion
-from persona_panel.models.embedded_weighing import foreseen_in, is_weighed, one_token
+from persona_panel.models.embedded import foreseen_in, is_weighed, one_token
 from persona_panel.rubrics import ModelRequest, Usage
 
 ASKED = ModelRequest("You rate.", ("A text. ", "Rate it."), top_logprobs=2, max_tokens=2)

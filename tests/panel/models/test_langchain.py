@@ -18,8 +18,7 @@ from pydantic import Field, SecretStr
 
 from persona_panel.files.secrets import SECRETS
 from persona_panel.models.client import CallError, ModelClient
-from persona_panel.models.identity import secrets_of
-from persona_panel.models.langchain import LangChainClient
+from persona_panel.models.langchain import LangChainClient, secrets_of
 from persona_panel.rubrics import ModelRequest, ModelResponse, Position, Usage
 from persona_panel.testing import (
     Answer,

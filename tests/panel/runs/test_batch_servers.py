@@ -12,9 +12,8 @@ import orjson
 import pytest
 
 from persona_panel import ConfigurationError
-from persona_panel.calls.batch_journal import BATCHES
 from persona_panel.calls.batch_records import BatchRecord, prepared, submitted
-from persona_panel.calls.batch_rounds import BatchAddress
+from persona_panel.calls.batch_rounds import BATCHES, BatchAddress
 from persona_panel.models.batches import plain_id
 from persona_panel.models.client import NOTHING, CallError
 from persona_panel.runs.batch_servers import remember, require_known

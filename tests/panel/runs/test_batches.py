@@ -18,15 +18,14 @@ import pytest
 
 from persona_panel import ModelConfig, Panel, RunFolderError, RunStopped
 from persona_panel.calls.batch_caller import WantedRows
-from persona_panel.calls.batch_journal import BATCHES, batches_of
 from persona_panel.calls.batch_records import BatchRecord, prepared
+from persona_panel.calls.batch_rounds import BATCHES, batches_of
 from persona_panel.calls.budget import Caps
 from persona_panel.calls.cache import ReplyKey
 from persona_panel.graphs.context import Abort
 from persona_panel.graphs.deliberation import Deliberation
-from persona_panel.models.batches import BatchAnswer
+from persona_panel.models.batches import BatchAnswer, OpenAIBatches
 from persona_panel.models.client import NOTHING
-from persona_panel.models.openai_batches import OpenAIBatches
 from persona_panel.runs import executor
 from persona_panel.runs.answer_files import ByFiles
 from persona_panel.runs.execution import Execution

@@ -35,7 +35,7 @@ from persona_panel.experiments.audit.injection import audit_injection
 from persona_panel.experiments.audit.plan import plan_injection
 from persona_panel.files.definitions import load_definition
 from persona_panel.graphs.deliberation import Deliberation
-from persona_panel.models.catalogue import Price
+from persona_panel.models.config import Price
 from persona_panel.testing import Answer, ScriptedServer, always, ok, serving, status
 
 PERSONAS = [

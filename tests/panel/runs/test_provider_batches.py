@@ -15,13 +15,12 @@ import orjson
 import pytest
 
 from persona_panel import Panel, RunStopped
-from persona_panel.calls.batch_journal import BATCHES, batches_of
 from persona_panel.calls.batch_records import sought
-from persona_panel.calls.batch_rounds import BatchPace
+from persona_panel.calls.batch_rounds import BATCHES, BatchPace, batches_of
 from persona_panel.models.batches import BatchClient, BatchSought, NotToldYet
+from persona_panel.models.client import distinct, parameters_of
 from persona_panel.models.config import ModelConfig
 from persona_panel.models.providers import client_for
-from persona_panel.models.sent_parameters import distinct, parameters_of
 from persona_panel.rubrics import ModelRequest
 from persona_panel.runs import executor
 from persona_panel.runs.answer_files import ByFiles

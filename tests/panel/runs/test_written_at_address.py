@@ -11,6 +11,7 @@ from pathlib import Path
 import click
 import fsspec
 import pytest
+from persona_panel.cli.plan import plan
 
 from persona_panel import (
     Caps,
@@ -24,7 +25,6 @@ from persona_panel import (
     load_run,
 )  # fmt: skip
 from persona_panel.cli.local_runs import local_runs
-from persona_panel.cli.plan import plan
 from persona_panel.cli.sweep import sweep
 from persona_panel.files.run_copies import RemoteFolder, copied_run, shown_folder
 from persona_panel.graphs import Judgment

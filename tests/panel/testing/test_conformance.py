@@ -33,7 +33,7 @@ from persona_panel.calls.stores.disk import open_store
 from persona_panel.experiments.sweep.library import shipped_framings
 from persona_panel.graphs.deliberation import load_stopping_rule, stopping_rule_names
 from persona_panel.models.client import Capabilities
-from persona_panel.models.options import refuse_options
+from persona_panel.models.config import refuse_options
 from persona_panel.models.providers import Availability, load_provider
 from persona_panel.reports.formats import load_renderer, renderer_names
 from persona_panel.rubrics import (

@@ -11,8 +11,14 @@ import pytest
 
 from persona_panel import Caps, PanelPlan, Response, Verdict
 from persona_panel.calls.caller import Caller
-from persona_panel.clusters.parts import WorkerLost, verdicts_by_workers
-from persona_panel.clusters.worker import Assignment, JudgedPart, Units, at_work
+from persona_panel.clusters.parts import (
+    Assignment,
+    JudgedPart,
+    Units,
+    WorkerLost,
+    at_work,
+    verdicts_by_workers,
+)
 from persona_panel.runs.executor import OnJudgment
 from persona_panel.testing import check_engine
 from tests.helpers.cluster import LocalMailbox

@@ -21,11 +21,14 @@ from persona_panel.results.conclusions.align import LOWER, METHOD_NAMES, align_c
 from persona_panel.results.conclusions.labels import labelled_alignment, whole_label
 from persona_panel.results.conclusions.wording import counted
 from persona_panel.results.console import TableRow, has_ids, show_table
-from persona_panel.statistics.core.display import number
-from persona_panel.statistics.core.names import ALL
-from persona_panel.statistics.humans.align import AlignedDimension, Alignment
-from persona_panel.statistics.humans.alignment import HeldOutFigure, MethodAlignment
-from persona_panel.statistics.humans.alignment_rules import compares_judges
+from persona_panel.statistics.alignment import (
+    AlignedDimension,
+    Alignment,
+    HeldOutFigure,
+    MethodAlignment,
+)
+from persona_panel.statistics.alignment_rules import compares_judges
+from persona_panel.statistics.core.display import ALL, number
 
 _OF_ERROR = "RMSE on held-out prompts: the panel's own, and its change"
 _COLUMNS = ("before", "after", "difference", "p,\nadjusted")

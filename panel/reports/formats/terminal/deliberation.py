@@ -12,12 +12,11 @@ from persona_panel.reports.formats.terminal.rows import remark
 from persona_panel.results.conclusions.judge_names import left_out_of, short_ids
 from persona_panel.results.console import TableRow, is_narrow, show_table
 from persona_panel.runs.deliberation import DeliberationReport
+from persona_panel.statistics.core.arrays import Statistic
 from persona_panel.statistics.core.display import NONE, number, percent, signed
 from persona_panel.statistics.core.display import p_value as told_p
-from persona_panel.statistics.core.statistic import Statistic
-from persona_panel.statistics.deliberation.conformity import Conformity, Influence
-from persona_panel.statistics.deliberation.revisions import Change
-from persona_panel.statistics.deliberation.toward_humans import TowardHumans
+from persona_panel.statistics.deliberation import TowardHumans
+from persona_panel.statistics.revisions import Change, Conformity, Influence
 
 _JUDGES_SHOWN = 10
 _PERSONAS_SHOWN = 12

@@ -14,8 +14,8 @@ from persona_panel.reports.formats.terminal.rows import show_conclusion
 from persona_panel.results.cells import FigureText, interval_cell, p_cell, value_cell
 from persona_panel.results.conclusions.wording import counted
 from persona_panel.results.console import TableRow, legible, show_table
-from persona_panel.statistics.breakdown.group_shares import GroupShare
 from persona_panel.statistics.core.display import number
+from persona_panel.statistics.sources import GroupShare
 
 _STANCES = {"pro": "for the text", "con": "against the text"}
 _QUOTED = 2

@@ -13,10 +13,10 @@ from persona_panel.reports.formats.terminal.rows import remark
 from persona_panel.results.cells import interval_cell, p_cell, value_cell
 from persona_panel.results.conclusions.wording import SAMPLES, counted
 from persona_panel.results.console import TableRow, is_narrow, legible, show_table
+from persona_panel.statistics.core.arrays import Reason
 from persona_panel.statistics.core.display import NONE, number
 from persona_panel.statistics.core.ranking import Leaderboard, SystemDifference, SystemRank
-from persona_panel.statistics.core.statistic import Reason
-from persona_panel.statistics.core.tested import LEVEL
+from persona_panel.statistics.core.significance import LEVEL
 
 _DIFFERENCES_SHOWN = 6
 

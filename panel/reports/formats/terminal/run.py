@@ -27,9 +27,9 @@ from persona_panel.rubrics import Usage
 from persona_panel.runs.composite_wording import composite_told
 from persona_panel.runs.run import Run, share_name
 from persona_panel.runs.run_remarks import counts_sentence, spending_sentences
-from persona_panel.statistics.core.coverage import Coverage
 from persona_panel.statistics.core.display import NONE, general, number, percent, signed
 from persona_panel.statistics.core.ranking import SystemRank
+from persona_panel.statistics.core.table import Coverage
 
 _RESPONSES_SHOWN = 12
 """From more responses on their ranks are in verdicts.csv alone."""

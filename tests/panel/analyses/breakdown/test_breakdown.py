@@ -22,8 +22,8 @@ from persona_panel.reports.page.units import PageUnits, page_units
 from persona_panel.rubrics import CategoryScale, Composite, Dimension, Rubric, Scale
 from persona_panel.runs.run import Run
 from persona_panel.runs.scale_limits import in_points
-from persona_panel.statistics.breakdown.contested import ContestedResponse
-from persona_panel.statistics.core.statistic import Reason
+from persona_panel.statistics.core.arrays import Reason
+from persona_panel.statistics.personas import ContestedResponse
 from persona_panel.testing import ScriptedModel
 from tests.helpers.judgments import a_dimension
 

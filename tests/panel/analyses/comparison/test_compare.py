@@ -31,7 +31,7 @@ from persona_panel.analyses.comparison.opened_run import open_run
 from persona_panel.analyses.comparison.panel_facts import judges_in_both
 from persona_panel.analyses.comparison.result import RunComparison
 from persona_panel.rubrics import ModelRequest
-from persona_panel.statistics.core.holm import holm, holm_of_two
+from persona_panel.statistics.core.significance import holm, holm_of_two
 from persona_panel.testing import ScriptedModel
 from tests.helpers.marked_texts import (
     CLARITY_DEPTH,

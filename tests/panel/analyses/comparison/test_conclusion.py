@@ -11,18 +11,16 @@ import pytest
 from persona_panel.analyses.comparison.conclusion import TwoRuns, compare_conclusion
 from persona_panel.results.conclusions.wording import ONE_PERSON, as_many
 from persona_panel.statistics.core.display import number, signed
-from persona_panel.statistics.core.prompts_needed import prompts_needed
-from persona_panel.statistics.paired.differences import (
+from persona_panel.statistics.core.ranking import prompts_needed
+from persona_panel.statistics.paired import (
     PairedDifference,
     adjusted,
-    by_same_judges,
-    paired_difference,
-)
-from persona_panel.statistics.paired.panels import (
     adjusted_figures,
     best_of_prompts,
+    by_same_judges,
     nearer_to_people,
     order_alike,
+    paired_difference,
 )
 
 LARGE = [1.0, 1.2, 0.8, 1.1, 0.9]

@@ -28,7 +28,7 @@ from persona_panel.experiments.audit.plan import plan_injection
 from persona_panel.experiments.audit.uplift import Injection, Rows, difference, measure
 from persona_panel.results.document import result_document
 from persona_panel.rubrics import Rubric
-from persona_panel.statistics.core.student_t import values_needed
+from persona_panel.statistics.core.means import values_needed
 from persona_panel.testing import Answer, ok, serving, status
 from tests.helpers import forked
 from tests.helpers.command import COMMAND

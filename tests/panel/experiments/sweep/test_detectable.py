@@ -18,7 +18,7 @@ from persona_panel.experiments.sweep.detectable import (
 )
 from persona_panel.experiments.sweep.plan import sweep_plan_of
 from persona_panel.graphs.framing import FramedResponse
-from persona_panel.statistics.resampling.sign_flip_power import smallest_effect
+from persona_panel.statistics.core.means import smallest_effect
 from persona_panel.testing import ScriptedModel, serving
 from tests.sycophant import questions, world
 

@@ -16,8 +16,8 @@ from click.testing import CliRunner, Result
 from persona_panel import Panel, Persona, Response, load_aligned_ratings
 from persona_panel.cli.main import command
 from persona_panel.rubrics import ModelRequest
-from persona_panel.statistics.humans.ceiling import NOT_COMPARABLE
-from persona_panel.statistics.humans.correlate import correlate
+from persona_panel.statistics.comparison import correlate
+from persona_panel.statistics.human_raters import NOT_COMPARABLE
 from persona_panel.testing import ScriptedModel
 from tests.helpers.results import statistics_of
 

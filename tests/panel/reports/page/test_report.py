@@ -17,8 +17,7 @@ import numpy as np
 import pytest
 
 from persona_panel import InputError, Run, load_ratings, load_run
-from persona_panel.calls.budget import Spending
-from persona_panel.calls.call_counts import CallCounts
+from persona_panel.calls.budget import CallCounts, Spending
 from persona_panel.cli.report_page import report_at_the_end
 from persona_panel.experiments.audit.audited import load_audited_run
 from persona_panel.experiments.audit.bias import biases
@@ -26,7 +25,7 @@ from persona_panel.experiments.audit.bias_result import bias_conclusion, write_b
 from persona_panel.files.response_batch import Item
 from persona_panel.graphs import Judgment
 from persona_panel.graphs.aggregate import aggregate
-from persona_panel.models.catalogue import Price
+from persona_panel.models.config import Price
 from persona_panel.reports.page.biased import bias_section
 from persona_panel.reports.page.contested import contested_section
 from persona_panel.reports.page.embedded import EmbeddedData, embedded
@@ -40,8 +39,8 @@ from persona_panel.results.page_text import seconds, sentence, shown
 from persona_panel.rubrics import Usage
 from persona_panel.runs.collected import judgment_of_row
 from persona_panel.statistics import AnalysisOptions, agree
-from persona_panel.statistics.core.composite import on_composite
 from persona_panel.statistics.core.display import ends, number, p_value, signed
+from persona_panel.statistics.core.table import on_composite
 from tests.helpers.judging import JUDGES, RUBRIC
 
 PERSONAS = {judge.persona: (judge.persona.title(), "disciplinary") for judge in JUDGES}

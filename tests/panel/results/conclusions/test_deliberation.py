@@ -9,8 +9,8 @@ from scipy.stats import t
 
 from persona_panel.results.conclusions.deliberation import deliberation_conclusion
 from persona_panel.statistics import Direction, Reason, TowardHumans
-from persona_panel.statistics.deliberation.revisions import Change
-from persona_panel.statistics.resampling.jackknife import Interval
+from persona_panel.statistics.core.jackknife import Interval
+from persona_panel.statistics.revisions import Change
 from tests.helpers.deliberations import AGREED, JUDGED, deliberation, humans
 
 

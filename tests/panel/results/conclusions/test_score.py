@@ -11,13 +11,14 @@ import pytest
 from statsmodels.stats.power import TTestPower
 
 from persona_panel.results.conclusions.score import Judged, board_conclusion, score_conclusion
-from persona_panel.statistics.core.prompts_needed import prompts_needed
-from persona_panel.statistics.core.ranking import Leaderboard, rank_systems
-from persona_panel.statistics.core.sampled_mean import (
+from persona_panel.statistics.core.ranking import (
     JudgeSample,
     JudgesVariance,
+    Leaderboard,
     SampledMean,
     influence_of,
+    prompts_needed,
+    rank_systems,
 )
 
 WHOLE = Judged(n_judges=6, n_personas=3, n_models=2, expected=60, scored=60)

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from persona_panel import ModelConfig, Panel, Response
-from persona_panel.calls.token_counts import tokens_in
-from persona_panel.models.catalogue import Price
+from persona_panel.calls.endpoint import tokens_in
+from persona_panel.models.config import Price
 from persona_panel.testing import ok, serving
 from tests.helpers.embedded import PLAIN, READERS, needs_the_model
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from persona_panel.statistics.core.arrays import row_means, scaled_to_unit
-from persona_panel.statistics.humans.ceiling import mean_of_others
+from persona_panel.statistics.human_raters import mean_of_others
 
 
 @pytest.mark.parametrize("power", [-1060, -600, 0, 600, 1020])

@@ -15,12 +15,13 @@ from statsmodels.stats.multitest import multipletests
 
 from persona_panel.statistics import Reason
 from persona_panel.statistics.core.ranking import (
+    JudgeSample,
     Leaderboard,
     SystemRank,
     competition_ranks,
+    influence_of,
     rank_systems,
 )
-from persona_panel.statistics.core.sampled_mean import JudgeSample, influence_of
 
 NAN = math.nan
 Row = tuple[str, str, float]

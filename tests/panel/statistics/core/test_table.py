@@ -33,7 +33,7 @@ from persona_panel.statistics import (
     row_means,
     substitution,
 )
-from persona_panel.statistics.core.holm import holm_of_two
+from persona_panel.statistics.core.significance import holm_of_two
 from tests.helpers.rating_tables import HUMANS, PANEL, QUICK, made_up
 
 

@@ -9,13 +9,13 @@ from pathlib import Path
 import matplotlib as mpl
 import pytest
 
-from persona_panel.statistics.figures.forest import (
+from persona_panel.statistics.figures.charts import (
     ForestMarks,
     ForestPanel,
     ForestPoint,
     ForestSeries,
 )
-from persona_panel.statistics.figures.forest import forest as draw_forest
+from persona_panel.statistics.figures.charts import forest as draw_forest
 from persona_panel.statistics.figures.page import PaperFigure, label
 from tests.helpers.figures import names
 

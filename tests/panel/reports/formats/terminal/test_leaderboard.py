@@ -9,8 +9,12 @@ import pytest
 
 from persona_panel.reports.formats.terminal.leaderboard import show_leaderboard
 from persona_panel.results.console import output
-from persona_panel.statistics.core.ranking import Leaderboard, rank_systems
-from persona_panel.statistics.core.sampled_mean import JudgeSample, influence_of
+from persona_panel.statistics.core.ranking import (
+    JudgeSample,
+    Leaderboard,
+    influence_of,
+    rank_systems,
+)
 
 
 def board(table: list[list[float]]) -> Leaderboard:

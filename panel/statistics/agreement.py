@@ -1,0 +1,428 @@
+"""The rows of `agree` and of panel quality: every registered statistic of each group of raters."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import compress
+from typing import Literal
+
+import numpy as np
+
+from persona_panel.statistics.concordance import leaves_out_raters
+from persona_panel.statistics.core.arrays import (
+    DEFAULT_OPTIONS,
+    AnalysisOptions,
+    Array,
+    Labels,
+    MeasurementLevel,
+    Reason,
+    Statistic,
+    check_choice,
+)
+from persona_panel.statistics.core.display import ALL
+from persona_panel.statistics.core.jackknife import EstimateKind
+from persona_panel.statistics.core.means import OverPrompts
+from persona_panel.statistics.core.registry import (
+    BlockOf,
+    BlockResult,
+    OnStep,
+    Registry,
+    StatisticTable,
+    mean_over_prompts,
+    no_interval,
+)
+from persona_panel.statistics.core.table import Ratings, Row, kept_without, on_composite
+from persona_panel.statistics.strata import (
+    Strata,
+    all_raters_of,
+    difference_rows,
+    stratum_rows,
+    without_permutations,
+)
+
+Breakdown = Literal["dimension", "group", "source", "prompt", "persona", "model"]
+"""What ratings may be broken down by that they name themselves; see `agree`."""
+
+AGREEMENT = StatisticTable("Agreement")
+FURTHER_AGREEMENT = StatisticTable("Further agreement statistics", all_raters_only=True)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AgreementBlock:
+    """One group's ratings of one dimension or of the composite, or of all dimensions together.
+
+    Attributes:
+        ratings: `(items, raters)`, NaN where there is none; ranks where `sign` is −1.
+        sign: what ratings are to be multiplied by so that higher is better.
+        prompts: an item's prompt; rankings are compared inside it. None: all items are one.
+        clusters: what intervals are over, a label an item: its prompt, or itself.
+        level: of measurement.
+        controls: `(items, replicates)`, ratings by judges without a persona; none, `(items, 0)`,
+            where there are no such judges, or the raters are of several groups.
+        raters: their names.
+        groups: the group of each, where the block is of several groups; else none.
+        categories: the names of the categories whose codes the ratings are, 0, 1, …; none of
+            numbers.
+        prompt_kind: what `prompts` are called.
+        judge_factors: what raters are sampled by, a label a rater: `rater`, or of a run
+            `persona` and `model`.
+    """
+
+    ratings: Array
+    sign: int
+    prompts: list[Hashable] | None
+    clusters: list[Hashable]
+    level: MeasurementLevel
+    options: AnalysisOptions
+    controls: Array
+    raters: tuple[str, ...]
+    categories: tuple[str, ...] = ()
+    groups: tuple[str, ...] = ()
+    prompt_kind: str = "prompts"
+    judge_factors: Mapping[str, Labels] = field(default_factory=dict)
+    side: str = "panel"
+    of: BlockOf = "dimension"
+
+    def without_judges(self) -> list[list[AgreementBlock]]:
+        """For each factor that raters are sampled by, the block without each of its levels; none
+        where no interval needs them."""
+        if self.options.random == "prompts" or not self.options.intervals:
+            return []
+        # Their values alone are of use.
+        options = replace(self.options, random="prompts", intervals=False, n_permutations=0)
+        return [
+            [
+                replace(
+                    self,
+                    ratings=self.ratings[:, kept],
+                    raters=tuple(compress(self.raters, kept)),
+                    groups=tuple(compress(self.groups, kept)),
+                    options=options,
+                )
+                for kept in levels
+            ]
+            for levels in kept_without(self.judge_factors)
+        ]
+
+    @property
+    def has(self) -> Collection[str]:
+        there = {
+            "prompts": self.prompts is not None,
+            "controls": bool(self.controls.size),
+            "categories": bool(self.categories),
+            "groups": bool(self.groups),
+            "incomplete_rankings": leaves_out_raters(self.ratings, self.prompts),
+        }
+        return [name for name, found in there.items() if found]
+
+    def over_prompts(
+        self,
+        found: OverPrompts,
+        kind: EstimateKind = "mean_correlation",
+        limits: tuple[float, float] = (-1.0, 1.0),
+    ) -> BlockResult:
+        """A mean over prompts, with an interval where each prompt lies in one cluster, so that
+        it is drawn whole or not at all. `kind` and `limits` as for `BlockResult`."""
+        if self.prompts is None:
+            return self._without_interval(BlockResult(found.mean))
+        cluster_of: dict[Hashable, Hashable] = {}
+        whole = all(
+            cluster_of.setdefault(prompt, cluster) == cluster
+            for prompt, cluster in zip(self.prompts, self.clusters, strict=True)
+        )
+        result = mean_over_prompts(
+            found, self.prompts, self.prompt_kind, kind=kind, limits=limits, whole=whole
+        )
+        # A mean over dimensions, of items without prompts.
+        return result if whole else self._without_interval(result)
+
+    def _without_interval(self, result: BlockResult) -> BlockResult:
+        if result.statistic.reason is not None or not self.options.intervals:
+            return result
+        return replace(result, ci=no_interval(Reason.NO_RANKINGS_BY_PROMPT, self.options))
+
+
+agreement_statistics: Registry[AgreementBlock] = Registry(
+    "persona_panel.statistics.registered", FURTHER_AGREEMENT
+)
+"""What `agree` shows."""
+
+
+def agree(
+    ratings: Ratings,
+    options: AnalysisOptions = DEFAULT_OPTIONS,
+    by: Breakdown | Strata = "dimension",
+    on_step: OnStep | None = None,
+    only: Collection[str] | None = None,
+) -> list[Row]:
+    """Every agreement statistic of each group of raters, and of all where there are several.
+
+    By `dimension` there are rows for each dimension, over all items. Rows of the dimension
+    `composite` come first, where several dimensions are on one scale and the level is not nominal:
+    of the mean over them, on the main statistics; its p-values are a family beside those of the
+    dimensions (`persona_panel.statistics.core.significance.holm_of_two`). By
+    `group` there are none, dimensions
+    are put together, each item's rating on each as an item of its own (rankings stay within
+    a dimension). By anything else there are rows for each stratum and dimension, which the rows'
+    `by` and `by_value` then name: `source` and `prompt` are of items; `persona` and `model` (the
+    raters' group) of raters, all of a stratum being one group, `all`; any other by `Strata`.
+    Statistics that have rows of several kinds are then shown by their main row alone.
+
+    A statistic is computed where it suits the level of measurement; of categories that is
+    nominal, whatever the options say, and by `group` they are left out.
+
+    Intervals are over prompts, or items where there are none, and over raters where
+    `options.random` says so. p-values are those of permutation tests, adjusted by Holm over
+    dimensions, and over strata where there are any.
+
+    `on_step` is called with the share that is done. `only` names the statistics to compute; by
+    default all are.
+
+    Raises:
+        ValueError: ratings without what is to go by, or as the statistics do.
+    """
+    strata = _strata(ratings, by)
+    parts = list(_parts(ratings, strata, options, together=by == "group"))
+    return stratum_rows(agreement_statistics, parts, strata.by if strata else None, on_step, only)
+
+
+def agreement_differences(
+    ratings: Ratings,
+    by: Literal["dimension", "source", "prompt", "persona", "model"] | Strata,
+    options: AnalysisOptions = DEFAULT_OPTIONS,
+) -> list[Row]:
+    """Return whether raters agree more in one stratum, or on one dimension, than on the others:
+    rows of all raters together, of strata also on the composite; see
+    `persona_panel.statistics.strata`.
+
+    Raises:
+        ValueError: as for `agree`.
+    """
+    strata = _strata(ratings, by)
+    of_raters = strata is not None and strata.of == "raters"
+    group = ALL if of_raters else all_raters_of(ratings)[0]
+    parts = list(_parts(ratings, strata, without_permutations(options)))
+    return difference_rows(agreement_statistics, parts, group, strata.by if strata else None)
+
+
+def _strata(ratings: Ratings, by: Breakdown | Strata) -> Strata | None:
+    if isinstance(by, Strata):
+        return by
+    check_choice("by", by, Breakdown)
+    return None if by in ("dimension", "group") else Strata.named(ratings, by)
+
+
+_Part = tuple[str | None, AgreementBlock, str, str]
+"""A stratum, None where there are none; a block to measure; its group and dimension."""
+
+
+def _parts(
+    ratings: Ratings, strata: Strata | None, options: AnalysisOptions, *, together: bool = False
+) -> Iterator[_Part]:
+    """Each block to measure: of the composite, where there is one, then of each dimension, or of
+    all `together`; group by group."""
+    composite = None if together or options.level == "nominal" else on_composite(ratings)
+    for own in composite or ():
+        for stratum, block, group, dimension in _parts_of(own, strata, options):
+            yield stratum, replace(block, of="composite"), group, dimension
+    yield from _parts_of(ratings, strata, options, together=together)
+
+
+def _parts_of(
+    ratings: Ratings, strata: Strata | None, options: AnalysisOptions, *, together: bool = False
+) -> Iterator[_Part]:
+    if strata is None:
+        for group, raters in ratings.raters_by_group().items():
+            for dimension, block in _blocks(ratings, group, raters, options, together=together):
+                yield None, block, group, dimension
+        return
+    strata_found = list(strata.parts(ratings))
+    for group in [ALL] if strata.of == "raters" else ratings.raters_by_group():
+        for stratum, own in strata_found:
+            raters = (
+                all_raters_of(own)[1] if strata.of == "raters" else own.raters_by_group()[group]
+            )
+            for dimension, block in _blocks(own, group, raters, options):
+                yield stratum, block, group, dimension
+
+
+def _blocks(
+    ratings: Ratings,
+    group: str,
+    raters: list[int],
+    options: AnalysisOptions,
+    *,
+    together: bool = False,
+) -> Iterator[tuple[str, AgreementBlock]]:
+    """Each dimension, or all `together`, and the block to measure."""
+    if together:
+        ratings = ratings.comparable_dimensions()
+    # Raters of several models differ by their models, too.
+    controls = ratings.controls_of(group) if group in ratings.groups else []
+    scores, others = (ratings.scores[:, columns] for columns in (raters, controls))
+    groups = tuple(ratings.groups[rater] for rater in raters)
+    nothing = np.empty((0, 0))
+    common = AgreementBlock(
+        nothing,
+        ratings.sign,
+        list(ratings.prompts) if ratings.prompts else None,
+        list(ratings.prompts or ratings.items),
+        options.level,
+        options,
+        nothing,
+        tuple(ratings.raters[rater] for rater in raters),
+        groups=groups if len(set(groups)) > 1 else (),
+        judge_factors=ratings.judge_factors(raters),
+    )
+    if together:
+        yield ALL, _all_dimensions(common, scores, others, ratings.dimensions)
+        return
+    for place, dimension in enumerate(ratings.dimensions):
+        block = replace(
+            common,
+            ratings=scores[:, :, place],
+            controls=others[:, :, place],
+            level="nominal" if dimension in ratings.categories else options.level,
+            categories=ratings.categories.get(dimension, ()),
+        )
+        yield dimension, block
+
+
+def _all_dimensions(
+    common: AgreementBlock, scores: Array, others: Array, dimensions: Sequence[str]
+) -> AgreementBlock:
+    """A block in which an item's ratings on each dimension are an item of their own."""
+    n_items = len(scores)
+    stacked = (
+        side.transpose(2, 0, 1).reshape(n_items * len(dimensions), side.shape[1])
+        for side in (scores, others)
+    )
+    within: list[Hashable] = [
+        (dimension, common.prompts[item] if common.prompts else None)
+        for dimension in dimensions
+        for item in range(n_items)
+    ]
+    ratings, controls = stacked
+    return replace(
+        common,
+        ratings=ratings,
+        controls=controls,
+        prompts=within,
+        clusters=common.clusters * len(dimensions),
+        prompt_kind="prompts on a dimension" if common.prompts else "dimensions",
+    )
+
+
+MIN_SHARE_RATED = 0.5
+"""Judges who rated less than this share of the items cannot stand for each other."""
+
+FURTHER_QUALITY = StatisticTable("Further figures of panel quality", all_raters_only=True)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PanelBlock:
+    """One group's ratings of one dimension.
+
+    Attributes:
+        ratings: `(items, judges)`, NaN where there is none; ranks where `sign` is −1.
+        sign: what ratings are to be multiplied by so that higher is better.
+        judges: their names.
+        judge_factors: what judges consist of, a label a judge: `rater`, or of a run `persona`
+            and `model`.
+        sampled: of these factors those by which judges are sampled, where they are.
+        prompts: one an item, None where there are none.
+        clusters: what intervals are over, a label an item: its prompt, or itself.
+    """
+
+    ratings: Array
+    sign: int
+    judges: tuple[str, ...]
+    judge_factors: Mapping[str, Labels]
+    prompts: list[Hashable] | None
+    clusters: list[Hashable]
+    options: AnalysisOptions
+    sampled: Mapping[str, Labels] = field(default_factory=dict)
+    side: str = "panel"
+    of: BlockOf = "dimension"
+
+    def without_judges(self) -> list[list[PanelBlock]]:
+        """None: the figures that have an interval see to the judges themselves."""
+        return []
+
+    @property
+    def level(self) -> MeasurementLevel:
+        return self.options.level
+
+    @property
+    def has(self) -> Collection[str]:
+        return () if self.prompts is None else ("prompts",)
+
+    @property
+    def interchangeable(self) -> bool:
+        """Return whether any further judge is one more of the same kind: judges differ by one
+        factor, and none is a replicate of another."""
+        several = [set(labels) for labels in self.judge_factors.values() if len(set(labels)) > 1]
+        return len(several) == 1 and len(several[0]) == len(self.judges)
+
+    @property
+    def sparse(self) -> bool:
+        """Return whether a judge rated too few of the items to stand for the others."""
+        rated = np.mean(~np.isnan(self.ratings), axis=0)
+        return bool((rated < MIN_SHARE_RATED).any())
+
+    def counted(self, value: float) -> Statistic:
+        """A value, with how many items were rated and how many judges rated any."""
+        return Statistic(value, *self._counts())
+
+    def undefined(self, reason: Reason) -> Statistic:
+        n_items, n_raters = self._counts()
+        return Statistic.undefined(reason, n_items=n_items, n_raters=n_raters)
+
+    def _counts(self) -> tuple[int, int]:
+        rated = ~np.isnan(self.ratings)
+        return int(rated.any(axis=1).sum()), int(rated.any(axis=0).sum())
+
+
+panel_quality_statistics: Registry[PanelBlock] = Registry(
+    "persona_panel.statistics.registered", FURTHER_QUALITY
+)
+"""What `panel_quality` shows, and `agree` below its own."""
+
+
+def panel_quality(
+    ratings: Ratings,
+    options: AnalysisOptions = DEFAULT_OPTIONS,
+    on_step: OnStep | None = None,
+    only: Collection[str] | None = None,
+) -> list[Row]:
+    """Return how good each group of raters, and all where there are several, are as a panel.
+
+    On each dimension that is rated by numbers: `reliability` of the mean of 1, 2, 4, … and
+    twice as many judges as there are (Spearman-Brown, from ICC(2,1)), or, where judges are
+    personas through several models or replicates, `reliability_by_design`, of more and fewer of
+    each; `variance_share` of items, judges (of a run: personas and models), their interactions and
+    the residual; `alpha_without` each judge;
+    `smallest_subset`, the number of judges whose ranking keeps τ_b ≥ 0.95 to the panel's on
+    held-out items, and who they are. The rows' `by` and `by_value` say which number of
+    judges, design, component or judge a row is of. Judges who did not each rate half of the items
+    are not left out one by one, nor chosen from. `on_step` is called with the share that is done.
+    `only` names the statistics to compute; by default all are.
+    """
+    ratings = ratings.numeric()
+    blocks: list[tuple[PanelBlock, str, str]] = []
+    for group, raters in ratings.raters_by_group().items():
+        for place, dimension in enumerate(ratings.dimensions):
+            block = PanelBlock(
+                ratings.scores[:, raters, place],
+                ratings.sign,
+                tuple(ratings.raters[rater] for rater in raters),
+                ratings.judge_facets(raters),
+                list(ratings.prompts) if ratings.prompts else None,
+                list(ratings.prompts or ratings.items),
+                options,
+                ratings.judge_factors(raters),
+            )
+            blocks.append((block, group, dimension))
+    found = panel_quality_statistics.rows_of_all(blocks, on_step, only)
+    return [row for rows in found for row in rows]

@@ -1,0 +1,329 @@
+"""Rules learnt from people's ratings, and ensembles of judges chosen by them, each on other items.
+
+Rules that turn judges' scores of an item into what people would give on average, learnt from
+items that people rated.
+
+Three kinds: `isotonic`, a rising function of the mean of all judges; `weights`, a weighted mean of
+judges; `subset`, the mean of some of them. With E the matrix of judges' mean products of errors
+(score less people's mean), the squared error of a weighted mean is w'Ew, as weights sum to one.
+
+Sources: M. Ayer et al. (1955), "An empirical distribution function for sampling with incomplete
+information", for isotonic regression; L. Breiman (1996), "Stacked regressions", for weights that
+are not negative, and J. M. Bates & C. W. J. Granger (1969), "The combination of forecasts", for
+those that sum to one; A. E. Hoerl & R. W. Kennard (1970), "Ridge regression", for the penalty, here
+of how far weights are from equal ones; C. L. Lawson & R. J. Hanson (1974), *Solving Least Squares
+Problems*, chapter 23, for the algorithm.
+
+Ensembles of strong and of weak judges, chosen on other items than they are measured on.
+
+Source: debate-speeches.txt, Appendix E and Figure 12, which groups judges by their τ_c with people
+and finds that the weak ones gain by being put together and the strong ones do not. Judges who are
+chosen and measured on the same items look better, or worse, than they are. Here the prompts are
+dealt into folds; the judges of a fold's ensembles are chosen by all other folds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Literal
+
+import numpy as np
+import scipy.optimize
+from numpy.typing import ArrayLike
+
+from persona_panel.statistics.core.arrays import (
+    Array,
+    IntArray,
+    Labels,
+    Mask,
+    Statistic,
+    as_ratings,
+    as_scores,
+    check_choice,
+    divide,
+    encode_labels,
+    row_means,
+    without_rounding,
+)
+from persona_panel.statistics.core.correlation import CorrelationKind, correlation
+
+AlignmentMethod = Literal["isotonic", "weights", "subset"]
+
+PENALTIES = (0.01, 0.1, 1.0, 10.0)
+"""Tried penalties of unequal weights, in units of the judges' mean squared error."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AlignmentRule:
+    """How judges' scores of an item become one score.
+
+    Attributes:
+        weights: `(judges,)`, 0 or more, with the sum 1. Of an item that some judges did not rate,
+            those of the others are divided by their sum.
+        scores, values: of a monotone rule `(knots,)`, both rising: what `scores` of the panel
+            become, between them on a straight line, and beyond them the same as at the ends. Empty
+            where the weighted mean stays as it is.
+    """
+
+    weights: Array
+    scores: Array
+    values: Array
+
+    def apply(self, ratings: ArrayLike) -> Array:
+        """The scores of items `(items,)` from judges' ratings `(items, judges)`; NaN where no judge
+        with a weight rated.
+
+        >>> rule = AlignmentRule(np.array([0.75, 0.25]), np.array([]), np.array([]))
+        >>> rule.apply([[1, 5], [np.nan, 5]]).tolist()
+        [2.0, 5.0]
+        """
+        array = as_ratings(ratings)
+        sums = np.nan_to_num(array) @ self.weights
+        mean = without_rounding(divide(sums, ~np.isnan(array) @ self.weights), array)
+        if not len(self.scores):
+            return mean
+        moved: Array = np.where(np.isnan(mean), mean, np.interp(mean, self.scores, self.values))
+        return moved
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RatedItems:
+    """Items that people rated, dealt into folds.
+
+    Attributes:
+        ratings: `(items, judges)`, NaN where missing.
+        people: `(items,)`, people's mean.
+        weights: `(items,)`, how much an item counts.
+        folds: `(items,)`, the fold of each, 0 to `n_folds` - 1.
+    """
+
+    ratings: Array
+    people: Array
+    weights: Array
+    folds: IntArray
+    n_folds: int
+
+
+Learner = Callable[[Sequence[int]], AlignmentRule | None]
+"""From folds to the rule that is learnt from them; None where they have nothing to learn from."""
+
+
+def complete_items(ratings: Array) -> Mask:
+    """Return which items every judge rated `(items,)`: on others judges' errors cannot be
+    compared."""
+    complete: Mask = np.asarray(~np.isnan(ratings).any(axis=1))
+    return complete
+
+
+def learner(method: AlignmentMethod, items: RatedItems) -> Learner:
+    """Return what learns a rule of a method from some of the folds of these items.
+
+    Raises:
+        ValueError: there is no such method.
+    """
+    check_choice("method", method, AlignmentMethod)
+    return _LEARNERS[method](items)
+
+
+def compares_judges(method: AlignmentMethod) -> bool:
+    """Return whether a method weighs judges against each other: it then needs two of them, learns
+    from complete items alone, and what it learns are weights."""
+    return method != "isotonic"
+
+
+def _learner_from_errors(
+    learn: Callable[[_Moments, Sequence[int]], AlignmentRule | None], items: RatedItems
+) -> Learner:
+    complete = complete_items(items.ratings)
+    errors = items.ratings - items.people[:, None]
+    products, sizes = [], []
+    for fold in range(items.n_folds):
+        of = (items.folds == fold) & complete
+        weights = items.weights[of]
+        products.append((errors[of] * weights[:, None]).T @ errors[of])
+        sizes.append(weights.sum())
+    moments = _Moments(np.array(products), np.array(sizes))
+    return partial(learn, moments)
+
+
+def _isotonic(items: RatedItems, folds: Sequence[int]) -> AlignmentRule | None:
+    n_judges = items.ratings.shape[1]
+    equal = AlignmentRule(np.full(n_judges, 1 / n_judges), np.array([]), np.array([]))
+    mean = equal.apply(items.ratings)
+    of = np.isin(items.folds, folds) & ~np.isnan(mean)
+    if not of.any():
+        return None
+    scores, place = np.unique(mean[of], return_inverse=True)
+    weights = np.bincount(place, items.weights[of])
+    values = np.bincount(place, items.weights[of] * items.people[of]) / weights
+    fitted = scipy.optimize.isotonic_regression(values, weights=weights).x
+    return AlignmentRule(equal.weights, scores, fitted)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Moments:
+    """By fold the weighted sums of products of judges' errors `(folds, judges, judges)`, and of the
+    weights `(folds,)`."""
+
+    products: Array
+    sizes: Array
+
+    def of(self, folds: Sequence[int]) -> Array:
+        """The mean products; NaN of folds without items."""
+        return divide(self.products[list(folds)].sum(axis=0), self.sizes[list(folds)].sum())
+
+
+def _simplex(moments: _Moments, folds: Sequence[int]) -> AlignmentRule | None:
+    """Weights with the penalty that is best on folds that they were not learnt from."""
+    return _chosen(moments, folds, lambda within: weights_by_errors(moments.of(within), PENALTIES))
+
+
+def _subset(moments: _Moments, folds: Sequence[int]) -> AlignmentRule | None:
+    """The mean of so many judges as are best on folds that they were not chosen by."""
+    return _chosen(moments, folds, lambda within: _greedy(moments.of(within)))
+
+
+def _chosen(
+    moments: _Moments, folds: Sequence[int], candidates: Callable[[Sequence[int]], list[Array]]
+) -> AlignmentRule | None:
+    """Of several candidates, the one whose kind has the least error on each fold when learnt from
+    the others; learnt from all."""
+    there = [fold for fold in folds if moments.sizes[fold] > 0]
+    if not there:
+        return None
+    found = candidates(there)
+    total: Array = np.zeros(len(found))
+    for held in there if len(there) > 1 else ():
+        learnt = candidates([fold for fold in there if fold != held])
+        total += [weights @ moments.products[held] @ weights for weights in learnt]
+    return AlignmentRule(found[int(np.argmin(total))], np.array([]), np.array([]))
+
+
+_LEARNERS: Mapping[AlignmentMethod, Callable[[RatedItems], Learner]] = {
+    "isotonic": lambda items: partial(_isotonic, items),
+    "weights": partial(_learner_from_errors, _simplex),
+    "subset": partial(_learner_from_errors, _subset),
+}
+
+
+def weights_by_errors(errors: Array, penalties: Sequence[float]) -> list[Array]:
+    """For each penalty the weights `(judges,)`, 0 or more with the sum 1, that make w'Ew and the
+    penalty's times the squared distance from equal weights least.
+
+    Args:
+        errors: `(judges, judges)`, mean products of judges' errors.
+        penalties: above 0, in units of the judges' mean squared error.
+
+    Judges who err independently are weighted by the inverse of their squared errors; the larger the
+    penalty, the more equally:
+
+    >>> [one.round(3).tolist() for one in weights_by_errors(np.diag([1.0, 4.0]), [1e-9, 1e9])]
+    [[0.8, 0.2], [0.5, 0.5]]
+    """
+    n = len(errors)
+    size = float(np.trace(errors)) / n
+    if not size > 0:
+        return [np.full(n, 1 / n) for _ in penalties]
+    values, vectors = np.linalg.eigh(errors / size)
+    found = []
+    for penalty in penalties:
+        # Rounding may leave a value below 0.
+        roots = np.sqrt(np.maximum(values, 0) + penalty)
+        # At the least w'Aw with the sum 1, Aw is a constant for the judges with a weight and above
+        # it for others: the same as at the least v'Av - 2 sum(v), whose v is w times a constant.
+        least, _ = scipy.optimize.nnls(roots[:, None] * vectors.T, (vectors / roots).sum(axis=0))
+        found.append(least / least.sum())
+    return found
+
+
+def _greedy(errors: Array) -> list[Array]:
+    """Equal weights of the first 1, 2, … judges, each the one that makes the error least."""
+    n = len(errors)
+    left, weights, found = np.arange(n), np.zeros(n), list[Array]()
+    # What each judge shares with those who were chosen.
+    shared, own = np.zeros(n), np.diag(errors)
+    for size in range(1, n + 1):
+        best = left[np.argmin(2 * shared[left] + own[left])]
+        left = left[left != best]
+        shared = shared + errors[best]
+        weights[best] = 1
+        found.append(weights / size)
+    return found
+
+
+Half = Literal["strong", "weak"]
+
+
+@dataclass(frozen=True, slots=True)
+class ChosenEnsemble:
+    """One half of the judges.
+
+    Attributes:
+        half: the `strong` ones, those nearest to people on other items, or the `weak` ones.
+        tau_c: of their mean scores with the people's, each item scored by the judges who were
+            chosen without it.
+        members: the mean τ_c of a single judge of the half, measured in the same way: for each
+            place in the half the scores of the judge who has it. NaN where one is undefined.
+    """
+
+    half: Half
+    tau_c: Statistic
+    members: float
+
+
+def ensembles_on_other_items(
+    judges: ArrayLike, target: ArrayLike, prompts: Labels, *, folds: int = 5, seed: int = 0
+) -> list[ChosenEnsemble]:
+    """The better half of the judges and the other half, chosen by τ_c on other prompts.
+
+    How to read it: where `tau_c` is above `members`, putting the half's judges together pays. Of an
+    odd number of judges the middle one is in neither half.
+
+    Args:
+        judges: `(items, judges)` scores, NaN where missing; two judges at least.
+        target: `(items,)`, the people's mean.
+        prompts: a label an item; a prompt is in one fold.
+        folds: into how many parts prompts are dealt, no more than there are prompts.
+        seed: of the dealing.
+
+    Raises:
+        ValueError: fewer than two judges, prompts or folds, or shapes that do not fit.
+
+    >>> people = np.arange(8.0)
+    >>> judges = np.stack([people, people, -people, -people], axis=1)
+    >>> found = ensembles_on_other_items(judges, people, "aabbccdd")
+    >>> [(one.half, one.tau_c.value) for one in found]
+    [('strong', 1.0), ('weak', -1.0)]
+    """
+    scores, people = as_ratings(judges), as_scores(target)
+    names, codes = encode_labels(prompts, len(scores))
+    folds = min(folds, len(names))
+    if scores.shape[1] < 2 or folds < 2 or len(people) != len(scores):
+        raise ValueError(
+            f"two judges, two prompts and a score of people an item are needed, found "
+            f"{scores.shape[1]}, {len(names)} and {len(people)} for {len(scores)}"
+        )
+    n = scores.shape[1] // 2
+    fold_of = np.random.default_rng(seed).permutation(np.arange(len(names)) % folds)[codes]
+    # By their places among the judges, the best first.
+    ranked = np.full(scores.shape, np.nan)
+    for fold in range(folds):
+        own = fold_of == fold
+        taus = [_tau(scores[~own, judge], people[~own]) for judge in range(scores.shape[1])]
+        order = np.argsort([-tau.value if tau.reason is None else np.inf for tau in taus])
+        ranked[own] = scores[own][:, order]
+    halves: Sequence[tuple[Half, slice]] = (("strong", slice(0, n)), ("weak", slice(-n, None)))
+    found = []
+    for half, part in halves:
+        members = [_tau(column, people).value for column in ranked[:, part].T]
+        found.append(
+            ChosenEnsemble(half, _tau(row_means(ranked[:, part]), people), float(np.mean(members)))
+        )
+    return found
+
+
+def _tau(scores: ArrayLike, target: ArrayLike) -> Statistic:
+    kind: CorrelationKind = "tau_c"
+    return correlation(scores, target, kind)

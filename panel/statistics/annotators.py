@@ -1,0 +1,573 @@
+"""A judge in a person's place: the alternative annotator test, and substitution in pairs.
+
+May a judge take the place of a human annotator? The alternative annotator test.
+
+Each person is left out in turn. On every item that this person, the judge and another person have,
+the judge and the person are scored by how near they are to the other people: by accuracy of labels,
+by −RMSE of scores. The judge has the advantage on an item where its score is at least the person's,
+so that both have it where they tie. The judge wins over a person where the person's share of
+advantages exceeds the judge's by less than ε, shown by a one-sided t-test, with the false discovery
+rate over people kept at q by Benjamini and Yekutieli's procedure.
+
+Source: N. Calderon, R. Reichart & R. Dror (2025), "The Alternative Annotator Test for
+LLM-as-a-Judge", ACL, section 3. Theirs takes items as independent; here items of one prompt are
+left out together (the jackknife of a mean, with Student's t over prompts), which is the same t-test
+where each item is a prompt of its own.
+
+Can the panel stand in for a person? Leave-one-out substitution in pairs of raters.
+
+Source: the debate-speeches paper, section 4, and its authors' published script: pairs of
+people who share enough items; their mean weighted κ; the same with each person of a pair
+replaced by the judge, in turn. A pair with a constant rater counts as 0 there. Both
+figures are given here: with those zeros, and without those pairs.
+
+Two panels on the same texts, each in a person's place: which is more often as near to the other
+people as a person is.
+
+The advantage probability ρ is that of the alternative annotator test (Calderon, Reichart & Dror
+2025). The difference of two panels' is
+paired: it is of the same items and people, and leaves out one prompt at a time of both.
+
+ρ is a mean over items, so that a prompt with most of the items decides the difference nearly alone.
+Student's t has as many degrees of freedom as prompts of equal size that would be worth as much,
+less one: L. Kish (1965), *Survey Sampling*, section 8.2, for the number; A. Carter, K. Schnepel &
+D. Steigerwald (2017), "Asymptotic behavior of a t-test robust to cluster heterogeneity", for its
+use in place of the number of clusters.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from math import nan
+from typing import Literal
+
+import numpy as np
+import scipy
+from numpy.typing import ArrayLike
+
+from persona_panel.statistics.core.arrays import (
+    Array,
+    IntArray,
+    Labels,
+    Mask,
+    Reason,
+    Resampled,
+    Statistic,
+    as_ratings,
+    as_scores,
+    check_choice,
+    difference_of,
+    divide,
+    encode_labels,
+    mean_of,
+    unit_weights,
+)
+from persona_panel.statistics.core.jackknife import left_out_variance
+from persona_panel.statistics.core.means import values_needed
+from persona_panel.statistics.core.registry import BlockResult
+from persona_panel.statistics.core.significance import benjamini_yekutieli
+from persona_panel.statistics.kappa import KappaWeights, resampled_cohen_kappa
+from persona_panel.statistics.paired import ComparedAdvantages, PairedFigure, paired_figure
+
+_WHO = r"[\d,]+ of [\d,]+ people left out with [^:;]*"
+_NAMED = re.compile(rf"(?P<who>{_WHO}): .*?(?=; {_WHO}: |\Z)", re.DOTALL)
+
+
+def left_out(names: Sequence[str], of: int, what: str) -> str:
+    """Return how many of all people were left out, by what, and their names.
+
+    >>> left_out(["ada", "bo"], 1200, "fewer than 5 prompts")
+    '2 of 1,200 people left out with fewer than 5 prompts: ada, bo'
+    """
+    return f"{len(names):,} of {of:,} people left out with {what}: {', '.join(names)}"
+
+
+def without_names(note: str) -> str:
+    """A note without the names of those who were left out.
+
+    >>> without_names(f"epsilon 0.2; {left_out(['a; b', 'c'], 4, 'fewer than 5 prompts')}")
+    'epsilon 0.2; 2 of 4 people left out with fewer than 5 prompts'
+    """
+    return _NAMED.sub(r"\g<who>", note)
+
+
+AlignmentScore = Literal["accuracy", "neg_rmse"]
+"""How near a rating is to the other people's: the share of them who gave the same label, or the
+negative root of the mean squared distance to their scores."""
+
+FALSE_DISCOVERIES = 0.05
+"""The share of wins that may be false."""
+LEAST_ITEMS = 30
+"""With fewer items shared with the judge and other people a person is left out, as in the paper."""
+LEAST_CLUSTERS = 5
+"""With fewer prompts, likewise: see docs/explanation/statistics.md on intervals of few prompts."""
+_SAME = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class AnnotatorComparison:
+    """A judge compared with one person.
+
+    Attributes:
+        human: the column of the person.
+        n_items, n_clusters: items that the person, the judge and another person rated, and the
+            prompts that they answer (items, without prompts).
+        advantage: the share of items on which the judge is at least as near to the others.
+        human_advantage: the share on which the person is.
+        p_value: one-sided, of human_advantage − advantage being ε or more; `p_adjusted` by
+            Benjamini and Yekutieli's procedure over the people who are tested.
+        items_needed: how many items it takes for the win at the level that half of these people
+            have to reach, in 80 % of the cases, if the difference and its spread are as observed;
+            None where it is more than can be said, or the difference is ε or more.
+        is_tested: whether the person has enough items and prompts; if not, the rest is NaN.
+    """
+
+    human: int
+    n_items: int
+    n_clusters: int
+    advantage: float = nan
+    human_advantage: float = nan
+    p_value: float = nan
+    p_adjusted: float = nan
+    items_needed: int | None = None
+    is_tested: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class AnnotatorTest:
+    """What the alternative annotator test found of one judge.
+
+    Attributes:
+        winning_rate: ω, the share of the tested people over whom the judge wins. At 0.5 or more it
+            may take the place of a person, by this test.
+        advantage: ρ, the mean over tested people of the share of items on which the judge is at
+            least as near to the others as that person.
+        items_needed: how many items each person has to rate for ω to be 0.5 or more, see
+            `AnnotatorComparison`.
+        humans: those tested and those left out.
+    """
+
+    winning_rate: Statistic
+    advantage: Statistic
+    items_needed: Statistic
+    humans: tuple[AnnotatorComparison, ...]
+
+
+def annotator_test(
+    judge: ArrayLike,
+    humans: ArrayLike,
+    *,
+    score: AlignmentScore,
+    epsilon: float,
+    clusters: Labels | None = None,
+    min_items: int = LEAST_ITEMS,
+) -> AnnotatorTest:
+    """The alternative annotator test of a judge (or of a panel's mean or majority).
+
+    How to read it: ω is the share of people over whom the judge wins; at 0.5 or more it may stand
+    in for a person, by this test. ρ is how often, on average over people, it is at least as near to
+    the others as a person: it ranks judges. Both depend on who the people are: it takes no work to
+    be ahead of careless ones.
+
+    Args:
+        judge: `(items,)`, scores or codes of labels, NaN where missing.
+        humans: `(items, humans)`, likewise.
+        score: how near a rating is to the other people's.
+        epsilon: by how much a person may be ahead, in [0, 1): what a judge costs less. The paper
+            takes 0.2 where people are experts, 0.15 where skilled, 0.1 from a crowd.
+        clusters: a label an item, of its prompt; each item is its own cluster if None.
+        min_items: people who share fewer items with the judge and others are left out.
+
+    Returns:
+        ω and ρ in [0, 1]; undefined without two people, or where none can be tested.
+
+    Raises:
+        ValueError: a wrong shape, an infinite value, an unknown score, or ε outside [0, 1).
+
+    >>> people = np.tile([[1, 1, 2], [3, 3, 2], [2, 4, 2]], (10, 1))
+    >>> found = annotator_test([1, 3, 2] * 10, people, score="neg_rmse", epsilon=0.1)
+    >>> found.winning_rate.value, round(found.advantage.value, 3)
+    (1.0, 1.0)
+    """
+    check_choice("score", score, AlignmentScore)
+    if not 0 <= epsilon < 1:
+        raise ValueError(f"epsilon lies in [0, 1), found {epsilon}")
+    ours, theirs = _checked(judge, humans)
+    ahead, behind = _advantages(ours, theirs, score)
+    codes = encode_labels(range(len(ours)) if clusters is None else clusters, len(ours))[1]
+    shared = ~np.isnan(ahead)
+    sizes = [(int(of.sum()), len(np.unique(codes[of]))) for of in shared.T]
+    tested = [
+        human
+        for human, (n, n_clusters) in enumerate(sizes)
+        if n >= max(min_items, 1) and n_clusters >= LEAST_CLUSTERS
+    ]
+    reason = _why_untested(theirs, shared, sizes)
+    n_items = int(shared[:, tested].any(axis=1).sum()) if tested else int(shared.any(axis=1).sum())
+    if not tested:
+        none = Statistic.undefined(reason, n_items=n_items)
+        left = (AnnotatorComparison(human, *size) for human, size in enumerate(sizes))
+        return AnnotatorTest(none, none, none, tuple(left))
+    means = {
+        human: _clustered_mean((behind - ahead)[shared[:, human], human], codes[shared[:, human]])
+        for human in tested
+    }
+    p_values = {human: mean.p_below(epsilon) for human, mean in means.items()}
+    adjusted = dict(zip(tested, benjamini_yekutieli(list(p_values.values())), strict=True))
+    half = math.ceil(len(tested) / 2)
+    level = FALSE_DISCOVERIES * half / len(tested) / sum(1 / n for n in range(1, len(tested) + 1))
+    found = tuple(
+        AnnotatorComparison(
+            human,
+            *size,
+            advantage=float(np.nanmean(ahead[:, human])),
+            human_advantage=float(np.nanmean(behind[:, human])),
+            p_value=p_values[human],
+            p_adjusted=float(adjusted[human]),
+            items_needed=means[human].items_needed(epsilon, level),
+            is_tested=True,
+        )
+        if human in means
+        else AnnotatorComparison(human, *size)
+        for human, size in enumerate(sizes)
+    )
+    wins = [one.p_adjusted <= FALSE_DISCOVERIES for one in found if one.is_tested]
+    n = len(tested)
+    needed = sorted(one.items_needed for one in found if one.items_needed is not None)
+    return AnnotatorTest(
+        Statistic(float(np.mean(wins)), n_items, n),
+        Statistic(float(np.mean([found[human].advantage for human in tested])), n_items, n),
+        Statistic(float(needed[half - 1]), n_items, n)
+        if len(needed) >= half
+        else Statistic.undefined(Reason.BEHIND_PEOPLE, n_items=n_items, n_raters=n),
+        found,
+    )
+
+
+def resampled_advantage(
+    judge: ArrayLike,
+    humans: ArrayLike,
+    *,
+    score: AlignmentScore,
+    of: IntArray | list[int] | None = None,
+) -> Resampled:
+    """ρ as a function of resampling weights, with these people as they are.
+
+    Args:
+        judge, humans, score: as for `annotator_test`.
+        of: the columns of the people who are tested; all if None.
+    """
+    ours, theirs = _checked(judge, humans)
+    ahead = _advantages(ours, theirs, score)[0]
+    ahead = ahead if of is None else ahead[:, of]
+    there, won = ~np.isnan(ahead), np.nan_to_num(ahead)
+
+    def statistic(weights: Array) -> Array:
+        shares = divide(weights @ won, weights @ there.astype(np.float64))
+        # Of single prompts, those people who rated items of them.
+        defined = ~np.isnan(shares)
+        return divide(np.nansum(shares, axis=1), defined.sum(axis=1))
+
+    return statistic
+
+
+def _checked(judge: ArrayLike, humans: ArrayLike) -> tuple[Array, Array]:
+    ours, theirs = as_scores(judge), as_ratings(humans)
+    if len(ours) != len(theirs):
+        raise ValueError(f"{len(ours)} items rated by the judge, {len(theirs)} by humans")
+    return ours, theirs
+
+
+def _advantages(judge: Array, humans: Array, score: AlignmentScore) -> tuple[Array, Array]:
+    """Where the judge is at least as near to the other people as each person, and where the person
+    is at least as near as the judge: 1 or 0 `(items, humans)`, NaN where they cannot be compared.
+    """
+    ahead, behind = np.full((2, *humans.shape), np.nan)
+    for human, own in enumerate(humans.T):
+        # Of people who rated a few of many items, these alone are looked at.
+        rows = np.flatnonzero(~np.isnan(judge + own))
+        others = np.delete(humans[rows], human, axis=1)
+        with_others = ~np.isnan(others).all(axis=1)
+        rows, others = rows[with_others], others[with_others]
+        ours, theirs = (_distance(one[rows], others, score) for one in (judge, own))
+        ahead[rows, human] = ours <= theirs + _SAME
+        behind[rows, human] = theirs <= ours + _SAME
+    return ahead, behind
+
+
+def _distance(one: Array, others: Array, score: AlignmentScore) -> Array:
+    """Return how far a rating is from those of the others who rated the item: 1 − accuracy, or
+    RMSE."""
+    away = (one[:, None] - others) ** 2
+    if score == "accuracy":
+        away = np.where(np.isnan(away), np.nan, away > 0)
+    # No row is without others; a plain mean over those who are there.
+    mean: Array = np.nansum(away, axis=1) / np.sum(~np.isnan(away), axis=1)
+    return mean if score == "accuracy" else np.sqrt(mean)
+
+
+def _why_untested(humans: Array, shared: Array, sizes: list[tuple[int, int]]) -> Reason:
+    if (~np.isnan(humans)).any(axis=0).sum() < 2:
+        return Reason.FEW_PEOPLE
+    if not shared.any():
+        return Reason.NO_SHARED_ITEMS
+    few = all(n < LEAST_ITEMS for n, _ in sizes)
+    return Reason.FEW_ITEMS_A_PERSON if few else Reason.FEW_PROMPTS_A_PERSON
+
+
+@dataclass(frozen=True, slots=True)
+class _ClusteredMean:
+    """The mean over items, with its standard error from leaving out one cluster at a time."""
+
+    mean: float
+    error: float
+    n_items: int
+    n_clusters: int
+
+    def p_below(self, bound: float) -> float:
+        """One-sided, of the mean being `bound` or more."""
+        away = self.mean - bound
+        # All differences are the same: the mean is known as far as they go.
+        if self.error <= _SAME:
+            return 0.0 if away < -_SAME else 1.0
+        return float(scipy.special.stdtr(self.n_clusters - 1, away / self.error))
+
+    def items_needed(self, bound: float, level: float) -> int | None:
+        """Return how many items show the mean to be below `bound`, one-sided at `level`."""
+        if self.mean >= bound:
+            return None
+        spread = self.error * math.sqrt(self.n_clusters)
+        needed = values_needed(self.mean, spread, bound, 2 * level)
+        if needed is None:
+            return None
+        return math.ceil(needed * self.n_items / self.n_clusters)
+
+
+def _clustered_mean(values: Array, codes: IntArray) -> _ClusteredMean:
+    codes = np.unique(codes, return_inverse=True)[1]
+    sums, counts = np.bincount(codes, values), np.bincount(codes)
+    n = len(sums)
+    without = (sums.sum() - sums) / (counts.sum() - counts)
+    variance = left_out_variance(without, counts / counts.sum())
+    return _ClusteredMean(float(values.mean()), math.sqrt(variance), len(values), n)
+
+
+ScorePair = tuple[Array, Array]
+
+
+@dataclass(frozen=True, slots=True)
+class MeanKappa:
+    """The mean κ of pairs. `with_zeros` counts the `n_constant` pairs with a constant rater
+    as 0, `without` leaves them out. `n_missing` of the pairs have no item that both rated
+    (the panel lacks them all) and are in neither."""
+
+    with_zeros: Statistic
+    without: Statistic
+    n_pairs: int
+    n_constant: int
+    n_missing: int
+
+
+@dataclass(frozen=True, slots=True)
+class Substitution:
+    """`panel` has two pairs for each pair of humans: either of them may be replaced."""
+
+    humans: MeanKappa
+    panel: MeanKappa
+
+
+def substitution(
+    ratings: ArrayLike,
+    panel: ArrayLike,
+    *,
+    min_shared: int = 50,
+    weights: KappaWeights = "quadratic",
+    categories: Sequence[float] | None = None,
+) -> Substitution:
+    """Mean κ between people, and with one person of each pair replaced by the panel.
+
+    How to read it: where the panel's mean κ is not below people's, the panel may take a
+    person's place without loss of agreement; κ itself reads as `cohen_kappa`.
+
+    Args:
+        ratings: people's `(items, raters)`, NaN where missing.
+        panel: the panel's `(items,)`, NaN where missing. Its mean may be used as it is
+            (distances are between values), or rounded to the scale by the caller.
+        min_shared: pairs of people who share fewer items are left out.
+        weights, categories: see `cohen_kappa`.
+
+    Raises:
+        ValueError: shapes that do not match, an infinite value, a rating that is not among
+            the categories, unknown weights, `min_shared` below 1.
+
+    >>> humans = [[1, 1], [2, 2], [3, 3], [1, 2]]
+    >>> found = substitution(humans, [1, 2, 3, 1], min_shared=4)
+    >>> round(found.humans.without.value, 3), round(found.panel.without.value, 3)
+    (0.8, 0.9)
+    """
+    humans, replaced = _pairs(ratings, panel, min_shared)
+    raters = int(np.sum(~np.isnan(as_ratings(ratings)).all(axis=0)))
+    return Substitution(
+        _mean(humans, weights, categories, raters), _mean(replaced, weights, categories, raters)
+    )
+
+
+def resampled_substitution(
+    ratings: ArrayLike,
+    panel: ArrayLike,
+    *,
+    min_shared: int = 50,
+    weights: KappaWeights = "quadratic",
+    categories: Sequence[float] | None = None,
+    zeros: bool = True,
+) -> tuple[Resampled, Resampled]:
+    """People's and the panel's mean κ as functions of resampling weights.
+
+    Args and errors as for `substitution`; `zeros` says whether pairs with a constant
+    rater, in that resample, count as 0 or are left out.
+    """
+    humans, replaced = _pairs(ratings, panel, min_shared)
+    return (
+        _resampled_mean(humans, weights, categories, zeros),
+        _resampled_mean(replaced, weights, categories, zeros),
+    )
+
+
+def _pairs(
+    ratings: ArrayLike, panel: ArrayLike, min_shared: int
+) -> tuple[list[ScorePair], list[ScorePair]]:
+    """The pairs of people, and those with one of them replaced, NaN outside the items that
+    the two people share."""
+    if min_shared < 1:
+        raise ValueError(f"a pair needs at least 1 shared item, found {min_shared}")
+    array = as_ratings(ratings)
+    judge = as_scores(panel)
+    if len(judge) != len(array):
+        raise ValueError(f"{len(judge)} scores of the panel for {len(array)} items")
+    humans, replaced = [], []
+    for a, b in combinations(array.T, 2):
+        both = ~np.isnan(a + b)
+        if both.sum() < min_shared:
+            continue
+        a, b, stand_in = (np.where(both, scores, np.nan) for scores in (a, b, judge))
+        humans.append((a, b))
+        replaced += [(stand_in, b), (a, stand_in)]
+    return humans, replaced
+
+
+def _mean(
+    pairs: list[ScorePair], weights: KappaWeights, categories: Sequence[float] | None, n_raters: int
+) -> MeanKappa:
+    rated = np.array([~np.isnan(x + y) for x, y in pairs])
+    n_items = int(rated.any(axis=0).sum()) if pairs else 0
+    n_missing = int((~rated.any(axis=1)).sum()) if pairs else 0
+    kappas = np.array(
+        [
+            resampled_cohen_kappa(x, y, weights, categories)(unit_weights(len(x)))[0]
+            for x, y in pairs
+        ]
+    )
+    n_constant = int(np.isnan(kappas).sum()) - n_missing
+
+    def estimate(count: int, otherwise: Reason) -> Statistic:
+        if count:
+            return Statistic(float(np.nansum(kappas) / count), n_items, n_raters)
+        reason = Reason.FEW_PEOPLE if n_raters < 2 else otherwise
+        return Statistic.undefined(reason, n_items=n_items, n_raters=n_raters)
+
+    n_present = len(pairs) - n_missing
+    none = Reason.NO_SHARED_ITEMS if pairs else Reason.FEW_SHARED
+    return MeanKappa(
+        with_zeros=estimate(n_present, none),
+        without=estimate(n_present - n_constant, Reason.CONSTANT_RATER if n_present else none),
+        n_pairs=len(pairs),
+        n_constant=n_constant,
+        n_missing=n_missing,
+    )
+
+
+def _resampled_mean(
+    pairs: list[ScorePair], weights: KappaWeights, categories: Sequence[float] | None, zeros: bool
+) -> Resampled:
+    kappas = [resampled_cohen_kappa(x, y, weights, categories) for x, y in pairs]
+    if not zeros:
+        return mean_of(kappas)
+    rated = [~np.isnan(x + y) for x, y in pairs]
+
+    def mean(drawn: Array) -> Array:
+        total, count = np.zeros(len(drawn)), np.zeros(len(drawn))
+        for kappa, both in zip(kappas, rated, strict=True):
+            total += np.nan_to_num(kappa(drawn))
+            # A pair of whom no item was drawn is absent, not constant.
+            count += drawn[:, both].any(axis=1)
+        return divide(total, count)
+
+    return mean
+
+
+def compared_advantages(
+    a: ArrayLike,
+    b: ArrayLike,
+    humans: ArrayLike,
+    prompts: Labels,
+    *,
+    epsilon: float | None = None,
+    same_scale: bool = True,
+) -> ComparedAdvantages:
+    """Return whether one of two panels is more often than the other at least as near to people as a
+    person is, over the items that both panels rated; see `annotator_test`.
+
+    How to read it: a difference of ρ above 0 whose interval leaves 0 out says that b takes a
+    person's place better than a, with these people as they are. ω counts decisions of tests: it may
+    jump where ρ hardly differs.
+
+    Args:
+        a, b: `(items,)`, NaN where missing; higher is better.
+        humans: `(items, humans)`, likewise; as for `annotator_test`, who has few items is left out.
+        prompts: a label an item.
+        epsilon: for ω, by how much a person may be ahead, in [0, 1).
+        same_scale: whether people's ratings are on the panels' scale; else all is undefined.
+
+    Raises:
+        ValueError: the shapes differ, a value is infinite, or ε is outside [0, 1).
+
+    >>> people = np.tile([[1, 1, 2], [3, 3, 2], [2, 4, 2]], (10, 1))
+    >>> found = compared_advantages([5] * 30, [1, 3, 2] * 10, people, range(30), epsilon=0.1)
+    >>> (found.a_advantage, found.b_advantage), (found.a_winning_rate, found.b_winning_rate)
+    ((0.0, 1.0), (0.0, 1.0))
+    """
+    first, second, raters = as_scores(a), as_scores(b), as_ratings(humans)
+    if not same_scale:
+        return ComparedAdvantages(nan, nan, PairedFigure(nan, nan, nan, 0, 0, Reason.OTHER_SCALE))
+    missing = np.isnan(first + second)
+    sides = [np.where(missing, np.nan, side) for side in (first, second)]
+    tests = [
+        annotator_test(side, raters, score="neg_rmse", epsilon=epsilon or 0.0, clusters=prompts)
+        for side in sides
+    ]
+    # Of both the same people are tested: those who have enough of the items that both rated.
+    tested = [one.human for one in tests[0].humans if one.is_tested]
+    ours, theirs = (
+        resampled_advantage(side, raters, score="neg_rmse", of=tested) for side in sides
+    )
+    of_a, of_b = (one.advantage for one in tests)
+    result = BlockResult(
+        of_a if of_a.reason else replace(of_b, value=of_b.value - of_a.value),
+        difference_of(theirs, ours),
+        kind="mean_difference",
+        limits=(-1.0, 1.0),
+    )
+    rates = [nan if epsilon is None else one.winning_rate.value for one in tests]
+    judged = ~missing & (~np.isnan(raters[:, tested])).any(axis=1)
+    figure = paired_figure(result, prompts, tested=True, most_df=_worth(prompts, judged) - 1)
+    return ComparedAdvantages(of_a.value, of_b.value, figure, *rates)
+
+
+def _worth(prompts: Labels, judged: Mask) -> float:
+    """Return how many prompts of equal size those of the judged items are worth."""
+    sizes = np.bincount(encode_labels(prompts, len(judged))[1][judged])
+    return float(sizes.sum() ** 2 / max(np.sum(sizes**2), 1))

@@ -1,1 +1,0 @@
-"""What sways scores besides the responses?"""

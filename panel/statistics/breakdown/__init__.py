@@ -1,1 +1,0 @@
-"""Personas beside the panel, groups of judges beside each other, and contested responses."""

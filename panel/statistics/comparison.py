@@ -1,0 +1,371 @@
+"""The rows of `correlate`: every registered statistic of a panel compared with people."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Hashable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+
+from persona_panel.statistics.core.arrays import (
+    DEFAULT_OPTIONS,
+    AnalysisOptions,
+    Array,
+    MeasurementLevel,
+    Statistic,
+    ranks_within,
+    row_means,
+)
+from persona_panel.statistics.core.display import ALL
+from persona_panel.statistics.core.registry import (
+    BlockOf,
+    OnStep,
+    Registry,
+    StatisticTable,
+    labels_of,
+)
+from persona_panel.statistics.core.table import Ratings, Row, on_composite
+from persona_panel.statistics.strata import (
+    PROMPT,
+    Strata,
+    all_raters_of,
+    difference_rows,
+    stratum_rows,
+    without_permutations,
+)
+
+HUMANS = "humans"
+"""The group of rows that say what people achieve in the panel's place."""
+
+FURTHER_COMPARISONS = StatisticTable("Further comparisons with people")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ComparisonBlock:
+    """A panel's and people's ratings of the same items on one dimension, on the composite, or on
+    all dimensions together.
+
+    Of the composite and of all dimensions, a rater's rating is the mean over them, NaN where one of
+    them is missing.
+
+    Attributes:
+        side: whose figures are computed: those of the `panel`, or those of the `humans` in its
+            place.
+        judges: `(items, judges)`, higher is better, NaN where there is no rating; of the
+            people's side there are none, `(items, 0)`.
+        humans: `(items, humans)`, likewise.
+        compared: people's ratings or, where ranks are the target, the negated ranks in
+            their prompt.
+        by_dimension: the ratings of judges and of people on each dimension.
+        judges_sign, humans_sign: what a side's ratings are to be multiplied by to be as they
+            were given.
+        prompts, sources: one an item, None where there are none.
+        clusters: what intervals are over, a label an item: its prompt, or itself.
+        same_scale: whether both sides give scores, or both ranks.
+        other_scale: whether their scores are known to be on different scales.
+        controls: `(items, replicates)`, ratings by judges without a persona, higher is better;
+            none, `(items, 0)`, where there are no such judges.
+        judge_names, human_names: of the columns of `judges` and `humans`.
+        categories: the names of the categories whose codes the ratings are, 0, 1, …; none of
+            numbers.
+    """
+
+    side: Literal["panel", "humans"]
+    judges: Array
+    humans: Array
+    compared: Array
+    by_dimension: Mapping[str, tuple[Array, Array]]
+    judges_sign: int
+    humans_sign: int
+    prompts: list[Hashable] | None
+    sources: list[Hashable] | None
+    clusters: list[Hashable]
+    same_scale: bool
+    options: AnalysisOptions
+    controls: Array
+    judge_names: tuple[str, ...]
+    human_names: tuple[str, ...]
+    categories: tuple[str, ...] = ()
+    of: BlockOf = "dimension"
+    other_scale: bool = False
+
+    def without_judges(self) -> list[list[ComparisonBlock]]:
+        """None: judges and people are taken as they are."""
+        return []
+
+    @property
+    def level(self) -> MeasurementLevel:
+        return "nominal" if self.categories else self.options.level
+
+    @property
+    def has(self) -> Collection[str]:
+        there = {
+            "prompts": self.prompts is not None,
+            "sources": self.sources is not None,
+            "same_scale": self.same_scale,
+            "controls": bool(self.controls.size),
+            "categories": bool(self.categories),
+        }
+        return [name for name, found in there.items() if found]
+
+    @property
+    def panel_mean(self) -> Array:
+        """The mean of the judges who rated an item `(items,)`."""
+        return row_means(self.judges)
+
+    @property
+    def target(self) -> Array:
+        """Return what a panel is compared with `(items,)`: people's mean score or rank."""
+        return row_means(self.compared)
+
+    def of_both(self, found: Statistic) -> Statistic:
+        """A statistic of two means, of which all raters who rated anything are counted."""
+        n_raters = sum(
+            int(np.sum(~np.isnan(ratings).all(axis=0))) for ratings in (self.judges, self.humans)
+        )
+        return replace(found, n_raters=n_raters)
+
+
+comparison_statistics: Registry[ComparisonBlock] = Registry(
+    "persona_panel.statistics.registered", FURTHER_COMPARISONS
+)
+"""What `correlate` shows."""
+
+
+_Part = tuple[str | None, ComparisonBlock, str, str]
+"""A stratum, None where there are none; a block to measure; its group and dimension."""
+
+
+@dataclass(frozen=True, slots=True)
+class _SharedRatings:
+    """One side's ratings of the items that both sides rated."""
+
+    ratings: Ratings
+    items: list[int]
+
+    def of(self, dimension: str, raters: list[int] | None = None) -> Array:
+        """`(items, raters)`, higher is better; of categories, their codes."""
+        scores = self.ratings.scores[self.items, :, self.ratings.dimensions.index(dimension)]
+        sign = 1 if dimension in self.ratings.categories else self.ratings.sign
+        return sign * (scores if raters is None else scores[:, raters])
+
+
+def correlate(
+    panel: Ratings,
+    humans: Ratings,
+    options: AnalysisOptions = DEFAULT_OPTIONS,
+    on_step: OnStep | None = None,
+    only: Collection[str] | None = None,
+    by: Literal["dimension"] | Strata = "dimension",
+) -> list[Row]:
+    """Every comparison of a panel with people, for each group of judges and dimension.
+
+    The panel's score is the mean of its judges, people's that of theirs; only items and
+    dimensions that both name are compared. What people achieve in the panel's place has
+    the group `humans`. κ and α need one scale, so they are left out where one side gives ranks
+    and the other scores, and undefined where scores are on different scales; the custom loss is
+    there where all its dimensions are, in [0, 1].
+
+    Prompts and sources are people's, or the panel's where people name none. Intervals
+    are over prompts, or items where there are none. p-values are from permutations: of correlations
+    within prompts inside these, without prompts of correlations over all items; adjusted by Holm
+    over dimensions. `on_step` is called with the share that is done.
+    `only` names the comparisons to compute; by default all are.
+
+    Rows of the dimension `composite` come first, where the panel's composite is the mean of several
+    dimensions and people rated each of them. Its p-values are a family beside those of the
+    dimensions: see `persona_panel.statistics.core.significance.holm_of_two`.
+
+    On dimensions of categories the labels are compared, by majority and each judge.
+
+    `by` strata of the panel's items or judges there are rows of each stratum, which the rows' `by`
+    and `by_value` name; of judges all of a stratum are one group, `all`. Statistics that have rows
+    of several kinds are then shown by their main row alone, and strata without an item of the
+    people's left out; p-values are adjusted over strata, too.
+
+    Raises:
+        ValueError: the two share no item or no dimension, name different categories of one, or a
+            group of judges is called `humans`.
+    """
+    strata = None if by == "dimension" else by
+    parts = _parts(panel, humans, options, strata)
+    return stratum_rows(comparison_statistics, parts, strata.by if strata else None, on_step, only)
+
+
+def correlation_differences(
+    panel: Ratings,
+    humans: Ratings,
+    by: Literal["dimension"] | Strata,
+    options: AnalysisOptions = DEFAULT_OPTIONS,
+) -> list[Row]:
+    """Return whether the panel goes with people more in one stratum, or on one dimension, than on
+    the others: rows of all judges together, of strata also on the composite; see
+    `persona_panel.statistics.strata`.
+
+    Raises:
+        ValueError: as for `correlate`.
+    """
+    strata = None if by == "dimension" else by
+    of_raters = strata is not None and strata.of == "raters"
+    group = ALL if of_raters else all_raters_of(panel)[0]
+    parts = _parts(panel, humans, without_permutations(options), strata)
+    return difference_rows(comparison_statistics, parts, group, strata.by if strata else None)
+
+
+def _parts(
+    panel: Ratings, humans: Ratings, options: AnalysisOptions, strata: Strata | None
+) -> list[_Part]:
+    """Each block to measure: those of the composite, where there is one, then the others."""
+    parts = _parts_of(panel, humans, options, strata)
+    if (sides := on_composite(panel, humans)) is None:
+        return parts
+    ours, theirs = sides
+    names = panel.composite_of or panel.numeric().dimensions
+    other = any(_on_other_scales(panel, humans, name) for name in names)
+    of_composite = [
+        (stratum, replace(block, of="composite", other_scale=other), group, dimension)
+        for stratum, block, group, dimension in _parts_of(ours, theirs, options, strata)
+        if block.of == "dimension"
+    ]
+    return [*of_composite, *parts]
+
+
+def _parts_of(
+    panel: Ratings, humans: Ratings, options: AnalysisOptions, strata: Strata | None
+) -> list[_Part]:
+    if strata is None:
+        return [(None, *block) for block in _blocks(panel, humans, options)]
+    _shared(panel, humans)  # for what it refuses, of all strata together
+    return list(_stratum_blocks(panel, humans, options, strata))
+
+
+def _stratum_blocks(
+    panel: Ratings, humans: Ratings, options: AnalysisOptions, strata: Strata
+) -> Iterator[_Part]:
+    """Each stratum that shares an item with people, and block to measure, with its group and
+    dimension; group by group."""
+    if strata.by == PROMPT:
+        humans = replace(humans, prompts=None)
+    known = set(humans.items)
+    every = []
+    for stratum, own in strata.parts(panel):
+        if not known.intersection(own.items):
+            continue
+        if strata.of == "raters":
+            own = replace(own, groups=(ALL,) * len(own.raters))
+        every += [(stratum, *block) for block in _blocks(own, humans, options)]
+    groups = dict.fromkeys(group for _, _, group, _ in every)
+    if strata.of == "raters":
+        # People are the same in each stratum.
+        groups.pop(HUMANS, None)
+    for name in groups:
+        yield from (part for part in every if part[2] == name)
+
+
+def _blocks(
+    panel: Ratings, humans: Ratings, options: AnalysisOptions
+) -> list[tuple[ComparisonBlock, str, str]]:
+    """Each block to measure, with its group and dimension."""
+    ours, theirs, dimensions = _shared(panel, humans)
+    numeric = [name for name in dimensions if name not in panel.categories]
+    prompts = labels_of(humans.prompts, theirs.items) or labels_of(panel.prompts, ours.items)
+    sources = labels_of(humans.sources, theirs.items) or labels_of(panel.sources, ours.items)
+    sides: dict[str, tuple[Literal["panel", "humans"], list[int]]] = {
+        HUMANS: ("humans", []),
+        **{group: ("panel", raters) for group, raters in panel.raters_by_group().items()},
+    }
+    nothing = np.empty((len(theirs.items), 0))
+    blocks: dict[str, ComparisonBlock] = {}
+    for group, (side, raters) in sides.items():
+        by_dimension = {name: (ours.of(name, raters), theirs.of(name)) for name in dimensions}
+        judges, people = (
+            np.mean([by_dimension[name][of] for name in numeric], axis=0) if numeric else nothing
+            for of in (0, 1)
+        )
+        blocks[group] = ComparisonBlock(
+            side,
+            judges,
+            people,
+            _compared(people, prompts, options),
+            by_dimension,
+            panel.sign,
+            humans.sign,
+            prompts,
+            sources,
+            prompts or [humans.items[index] for index in theirs.items],
+            panel.lower_is_better == humans.lower_is_better,
+            options,
+            nothing,
+            tuple(panel.raters[rater] for rater in raters),
+            humans.raters,
+            of="all",
+        )
+    every: list[tuple[ComparisonBlock, str, str]] = []
+    for dimension in dimensions:
+        for group, whole in blocks.items():
+            judges, people = whole.by_dimension[dimension]
+            block = replace(
+                whole,
+                judges=judges,
+                humans=people,
+                compared=people
+                if dimension in panel.categories
+                else _compared(people, prompts, options),
+                controls=ours.of(dimension, panel.controls_of(group)),
+                categories=panel.categories.get(dimension, ()),
+                of="dimension",
+                other_scale=_on_other_scales(panel, humans, dimension),
+            )
+            every.append((block, group, dimension))
+    if numeric:
+        every += [(whole, group, ALL) for group, whole in blocks.items()]
+    return every
+
+
+def _shared(panel: Ratings, humans: Ratings) -> tuple[_SharedRatings, _SharedRatings, list[str]]:
+    """Return what both sides rated, the panel's and people's ratings of it, and on which
+    dimensions.
+
+    Raises:
+        ValueError: as `correlate`.
+    """
+    if HUMANS in panel.groups:
+        raise ValueError(f"a group of judges is called {HUMANS!r}, the name of the other side")
+    place = {name: index for index, name in enumerate(panel.items)}
+    shared = [index for index, name in enumerate(humans.items) if name in place]
+    dimensions = [name for name in humans.dimensions if name in panel.dimensions]
+    if not shared or not dimensions:
+        raise ValueError(f"panel and people share no {'dimension' if shared else 'item'}")
+    for name in dimensions:
+        if panel.categories.get(name) != humans.categories.get(name):
+            raise ValueError(
+                f"panel and people have different categories of {name!r}; `load_aligned_ratings` "
+                "gives both the same"
+            )
+    ours = _SharedRatings(panel, [place[humans.items[index]] for index in shared])
+    return ours, _SharedRatings(humans, shared), dimensions
+
+
+def _compared(humans: Array, prompts: list[Hashable] | None, options: AnalysisOptions) -> Array:
+    return -ranks_within(-humans, prompts).ranks if options.target == "rank" else humans
+
+
+def _on_other_scales(panel: Ratings, humans: Ratings, dimension: str) -> bool:
+    """Return whether a dimension's scores are known to be on different scales: those of one side
+    lie outside the scale of the other or, where neither's scale is known, only one side's are
+    shares between 0 and 1."""
+    sides = panel, humans
+    scores = [side.scores[:, :, side.dimensions.index(dimension)] for side in sides]
+    if dimension in panel.categories or any(np.isnan(one).all() for one in scores):
+        return False
+    ours, theirs = (side.scales.get(dimension) for side in sides)
+    if ours is not None and theirs is not None:
+        return ours != theirs
+    for scale, others in ((ours, scores[1]), (theirs, scores[0])):
+        if scale is not None:
+            return bool(np.nanmin(others) < scale[0] or np.nanmax(others) > scale[1])
+    shares = [
+        bool(np.nanmin(one) >= 0 and np.nanmax(one) <= 1 and (one % 1 > 0).any()) for one in scores
+    ]
+    return shares[0] != shares[1] and bool(np.nanmax(scores[shares[0]]) > 1)

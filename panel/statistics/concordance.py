@@ -1,0 +1,438 @@
+"""Kendall's W of complete and of incomplete rankings, prompt by prompt, with permutation tests.
+
+Kendall's coefficient of concordance W, prompt by prompt, and its permutation test.
+
+Sources: the SCRuB paper, section 14.5 (W = 12 S / (m² (n³ − n)), no tie correction);
+Kendall & Babington Smith (1939), "The problem of m rankings"; for ties, Kendall (1962),
+*Rank Correlation Methods*, ch. 6: m Σ T is taken off the denominator, T = Σ (t³ − t).
+
+Concordance of raters who ranked different items of a prompt: Skillings and Mack's statistic.
+
+Kendall's W compares complete rankings. Where each rater saw some of a prompt's items only (in the
+SCRuB study three of ten human texts and three models', rotated over raters), raters are blocks
+and items treatments of an incomplete block design, whose rank test this is.
+
+Sources: J. H. Skillings & G. A. Mack (1981), "On the use of a Friedman-type statistic in balanced
+and unbalanced block designs" (T); J. Durbin (1951), "Incomplete blocks in ranking experiments"
+(the same in balanced incomplete blocks, and its share of what unanimous raters would reach, also
+in J. D. Gibbons & S. Chakraborti, *Nonparametric Statistical Inference*, ch. 12). In designs that
+are not balanced, what unanimous raters would reach depends on their order; the order taken is
+that which fits the rankings best, so that T cannot be more (Cauchy-Schwarz).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import scipy
+from numpy.typing import ArrayLike
+
+from persona_panel.statistics.core.arrays import (
+    ROUNDING,
+    Array,
+    IntArray,
+    Labels,
+    Mask,
+    Reason,
+    Statistic,
+    as_ratings,
+    divide,
+    encode_labels,
+    items_by_label,
+    ranks_within,
+)
+from persona_panel.statistics.core.correlation import permutation_p_value, shuffled_sums
+from persona_panel.statistics.core.means import OverPrompts, over_prompts
+
+CELLS_AT_ONCE = 2_000_000
+"""Shuffled ranks held at a time: 16 MB."""
+
+
+def kendall_w(
+    ratings: ArrayLike,
+    prompts: Labels | None = None,
+    *,
+    correct_ties: bool = False,
+    n_permutations: int = 0,
+    seed: int = 0,
+) -> OverPrompts:
+    """Kendall's W in each prompt, and its mean over prompts.
+
+    W compares complete rankings: in each prompt it is over the raters who rated every
+    item there that anyone rated. Others are left out of that prompt, not completed;
+    `incomplete_concordance` takes them in.
+
+    The permutation test asks whether the mean W is more than random ranking gives: each
+    rater's ranks are shuffled inside each prompt, ties kept, and the p-value is the share
+    of shuffles whose mean W is at least the one found, corrected for ties as it is.
+
+    How to read it: 1 where all raters rank alike, 0 where their rankings cancel out; it is never
+    negative, and cannot tell two groups of raters with opposed rankings from chance. W is
+    Friedman's χ² over m (n − 1), and the mean Spearman ρ over pairs of m raters is (m W − 1) / (m
+    − 1). Unrelated rankings of m raters have a W of 1 / m on average, so look at the p-value.
+    With many ties take `correct_ties`: without it W stays below 1 even where all agree.
+
+    Args:
+        ratings: `(items, raters)` scores or ranks, NaN where missing.
+        prompts: a label an item; all items are one prompt if None.
+        correct_ties: whether ties shrink the largest W that could be reached.
+        n_permutations: shuffles of the test; none leaves the p-value NaN.
+        seed: of the shuffles.
+
+    Returns:
+        W in [0, 1] for each prompt. A prompt needs two items and two complete raters and,
+        for the tie-corrected W, a rater who does not tie everything.
+
+    Raises:
+        ValueError: a wrong shape, an infinite value, or not one label an item.
+
+    >>> ranks = [[1, 1, 2], [2, 2, 1], [3, 3, 3]]
+    >>> round(kendall_w(ranks).mean.value, 3)
+    0.778
+    >>> kendall_w([[1, 3], [2, 2], [3, 1]]).mean.value
+    0.0
+    """
+    return concordances(ratings, prompts, n_permutations=n_permutations, seed=seed)[correct_ties]
+
+
+def concordances(
+    ratings: ArrayLike,
+    prompts: Labels | None = None,
+    *,
+    n_permutations: int = 0,
+    seed: int = 0,
+) -> tuple[OverPrompts, OverPrompts]:
+    """`kendall_w` without and with the correction for ties, from the same shuffles."""
+    array = as_ratings(ratings)
+    names, codes = encode_labels(prompts, len(array))
+    rated = ~np.isnan(array)
+    anyone: Mask = np.any(rated, axis=1)
+    rated_by_prompt = _sum_by_prompt(rated, codes, len(names))
+    items_by_prompt = _sum_by_prompt(anyone, codes, len(names))
+    complete = (rated_by_prompt == items_by_prompt[:, None]) & (items_by_prompt > 0)[:, None]
+    ranked = ranks_within(np.where(complete[codes], array, np.nan), prompts)
+
+    n, m = items_by_prompt, complete.sum(axis=1).astype(np.float64)
+    unties = m**2 * (n**3 - n)
+    # Rank sums are whole or half numbers, so S and what is left of the denominator are exact.
+    scales = np.array(
+        [
+            np.where((n >= 2) & (m >= 2), divide(12, most), np.nan)
+            for most in (unties, unties - m * ranked.ties.sum(axis=1))
+        ]
+    )
+    deviations = np.nansum(ranked.ranks, axis=1) - (m * (n + 1) / 2)[codes]
+    spread = _sum_by_prompt(np.where(anyone, deviations, 0) ** 2, codes, len(names))
+
+    present = (rated_by_prompt > 0).sum(axis=1)
+    found = [
+        over_prompts(
+            [
+                (name, _estimate(*row))
+                for name, *row in zip(names, spread * scale, n, m, present, strict=True)
+            ]
+        )
+        for scale in scales
+    ]
+    if n_permutations and not found[0].mean.reason:
+        blocks = [
+            (ranked.ranks[np.ix_((codes == code) & anyone, complete[code])], scales[:, code])
+            for code in np.flatnonzero(~np.isnan(scales[0]))
+        ]
+        means = _shuffled_means(blocks, n_permutations, np.random.default_rng(seed))
+        found = [
+            replace(
+                one,
+                mean=replace(
+                    one.mean, p_value=permutation_p_value(one.mean.value, shuffled, "greater")
+                ),
+            )
+            if not one.mean.reason
+            else one
+            for one, shuffled in zip(found, means, strict=True)
+        ]
+    return found[0], found[1]
+
+
+def _sum_by_prompt(values: Array | Mask, codes: IntArray, n_prompts: int) -> Array:
+    """Sums of `(items, …)` over the items of each prompt: `(prompts, …)`."""
+    total = np.zeros((n_prompts, *values.shape[1:]))
+    np.add.at(total, codes, values)
+    return total
+
+
+def _estimate(value: float, n_items: float, n_raters: float, present: int) -> Statistic:
+    if not np.isnan(value):
+        return Statistic(float(value), int(n_items), int(n_raters))
+    if present < 2:
+        reason = Reason.FEW_RATERS
+    elif n_items < 2:
+        reason = Reason.FEW_ITEMS
+    elif n_raters < 2:
+        reason = Reason.NO_COMPLETE_RATERS
+    else:
+        reason = Reason.CONSTANT_RATER
+    return Statistic.undefined(reason, n_items=int(n_items), n_raters=int(n_raters))
+
+
+def _shuffled_means(
+    blocks: list[tuple[Array, Array]], n_permutations: int, rng: np.random.Generator
+) -> Array:
+    """The mean W over prompts of each shuffle, without and with the correction for ties
+    `(2, shuffles)`.
+
+    Args:
+        blocks: each prompt's complete ranks `(items, raters)` and its 12 / denominator without and
+            with the correction `(2,)`, NaN where it has no W.
+    """
+    total = np.zeros((2, n_permutations))
+    for ranks, scales in blocks:
+        centre = ranks.sum() / len(ranks)
+        at_once = max(1, CELLS_AT_ONCE // ranks.size)
+        for start in range(0, n_permutations, at_once):
+            size = min(at_once, n_permutations - start)
+            spread = ((shuffled_sums(ranks, size, rng) - centre) ** 2).sum(axis=1)
+            total[:, start : start + size] += np.nan_to_num(scales)[:, None] * spread
+    defined = np.sum([~np.isnan(scales) for _, scales in blocks], axis=0)
+    means: Array = total / np.maximum(defined, 1)[:, None]
+    return means
+
+
+@dataclass(frozen=True, slots=True)
+class IncompleteConcordance:
+    """W in each prompt and its mean over prompts; `statistic` is Skillings and Mack's T, summed
+    over prompts, with its `degrees_of_freedom`; `statistic_by_chance` and `by_chance` are the means
+    of T and W where raters rank at random, with as many ties as they have. All but the first are
+    NaN where `over_prompts.mean` is undefined."""
+
+    over_prompts: OverPrompts
+    statistic: float
+    degrees_of_freedom: float
+    statistic_by_chance: float
+    by_chance: float
+
+
+def incomplete_concordance(
+    ratings: ArrayLike,
+    prompts: Labels | None = None,
+    *,
+    n_permutations: int = 0,
+    seed: int = 0,
+) -> IncompleteConcordance:
+    """Kendall's W of rankings of different items, by Skillings and Mack's statistic.
+
+    In each prompt a rater ranks what they rated; ties share their mean rank. An item that one
+    rater alone rated, and a rater with one item alone, tell nothing of agreement and are left out
+    (again, until there is none). W is T over what it would be if all raters followed the order of
+    items that fits their rankings best.
+
+    The permutation test asks whether T, summed over prompts, is more than random ranking gives:
+    each rater's ranks are shuffled among the items that this rater rated of a prompt, ties kept,
+    and the p-value is the share of shuffles whose sum is at least the one found.
+
+    How to read it: as `kendall_w`, to which it is equal where all raters of a prompt rated the
+    same items: 1 where all who ranked two items ranked them alike, 0 where items differ no more
+    than by the raters' contradicting each other. Rankings at random do not give 0 but
+    `by_chance`, the more the fewer raters an item has: look at the p-value. With many ties W
+    stays below 1 even where all agree.
+
+    Args:
+        ratings: `(items, raters)` scores or ranks, NaN where missing.
+        prompts: a label an item; all items are one prompt if None.
+        n_permutations: shuffles of the test; none leaves the p-value NaN.
+        seed: of the shuffles.
+
+    Returns:
+        W in [0, 1] for each prompt. A prompt needs two raters who both rated the same two items,
+        or a longer circle of such overlaps.
+
+    Raises:
+        ValueError: a wrong shape, an infinite value, or not one label an item.
+
+    >>> nan = float("nan")
+    >>> found = incomplete_concordance([[1, 1, nan], [2, nan, 1], [nan, 2, 2]])
+    >>> found.over_prompts.mean.value, round(found.statistic, 3)
+    (1.0, 2.667)
+    """
+    array = as_ratings(ratings)
+    within: list[tuple[object, Statistic]] = []
+    designs: list[_Design] = []
+    unanimous: list[float] = []
+    for name, items in items_by_label(prompts, len(array)):
+        block = array[items]
+        kept_items, kept_raters = _overlapping(~np.isnan(block))
+        if kept_items.any():
+            design = _Design.of(block[np.ix_(kept_items, kept_raters)])
+            designs.append(design)
+            unanimous.append(design.unanimous())
+            within.append((name, Statistic(design.w(unanimous[-1]), *design.ranks.shape)))
+        else:
+            within.append((name, _undefined(block)))
+    result = over_prompts(within)
+    if not designs:
+        return IncompleteConcordance(result, np.nan, np.nan, np.nan, np.nan)
+    by_chance = [design.by_chance() for design in designs]
+    observed = sum(float(design.statistic(design.totals)[0]) for design in designs)
+    if n_permutations:
+        rng = np.random.default_rng(seed)
+        shuffled = np.sum([design.shuffled(n_permutations, rng) for design in designs], axis=0)
+        p_value = permutation_p_value(observed, shuffled, "greater")
+        result = replace(result, mean=replace(result.mean, p_value=p_value))
+    return IncompleteConcordance(
+        result,
+        observed,
+        float(sum(design.degrees_of_freedom for design in designs)),
+        float(sum(by_chance)),
+        float(np.mean([t / most for t, most in zip(by_chance, unanimous, strict=True)])),
+    )
+
+
+def leaves_out_raters(ratings: ArrayLike, prompts: Labels | None = None) -> bool:
+    """Return whether in some prompt raters rated different items, so that `kendall_w` leaves some
+    out.
+
+    Raters who rated nothing of a prompt are none of its raters.
+
+    >>> leaves_out_raters([[1, 1], [2, float("nan")]]), leaves_out_raters([[1, 1], [2, 2]])
+    (True, False)
+    """
+    rated = ~np.isnan(as_ratings(ratings))
+    names, codes = encode_labels(prompts, len(rated))
+    counts = np.zeros((len(names), rated.shape[1]), dtype=np.intp)
+    np.add.at(counts, codes, rated)
+    items = np.bincount(codes[rated.any(axis=1)], minlength=len(names))
+    return bool(((counts > 0) & (counts < items[:, None])).any())
+
+
+def _overlapping(rated: Mask) -> tuple[Mask, Mask]:
+    """The items `(items,)` and raters `(raters,)` that remain when items of one rater and raters
+    of one item are left out until there is none."""
+    items, raters = (np.ones(n, dtype=np.bool_) for n in rated.shape)
+    while True:
+        left = rated & items[:, None] & raters[None, :]
+        more_items, more_raters = left.sum(axis=1) >= 2, left.sum(axis=0) >= 2
+        if (more_items == items).all() and (more_raters == raters).all():
+            return items, raters
+        items, raters = items & more_items, raters & more_raters
+
+
+def _undefined(block: Array) -> Statistic:
+    rated = ~np.isnan(block)
+    n_items, n_raters = int(rated.any(axis=1).sum()), int(rated.any(axis=0).sum())
+    if n_raters < 2:
+        reason = Reason.FEW_RATERS
+    elif n_items < 2:
+        reason = Reason.FEW_ITEMS
+    else:
+        reason = Reason.NO_OVERLAP
+    return Statistic.undefined(reason, n_items=n_items, n_raters=n_raters)
+
+
+def _weighted_ranks(block: Array) -> Array:
+    """Each rater's ranks about their mean, times √(12 / (k + 1)) where k is how many items they
+    ranked, so that without ties two items of one rater have the covariance −1; 0 where there is
+    none `(items, raters)`."""
+    counts = np.sum(~np.isnan(block), axis=0)
+    centred = np.nan_to_num(ranks_within(block).ranks - (counts + 1) / 2)
+    weighted: Array = centred * np.sqrt(12 / (counts + 1))
+    return weighted
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Design:
+    """One prompt's rankings: who ranked what, and how.
+
+    The covariance of the items' totals, where raters rank at random, is D − N N′: N is 1 where a
+    rater ranked an item, and D holds for each item how many items its raters ranked. Its inverse
+    goes through a matrix of raters (Woodbury), as there may be thousands of items.
+
+    Attributes:
+        ranks: see `_weighted_ranks`.
+        rated: N `(items, raters)`.
+        weights: 1 over D's diagonal `(items,)`.
+        inner: the generalised inverse of I − N′ D⁻¹ N `(raters, raters)`.
+    """
+
+    ranks: Array
+    rated: Array
+    weights: Array
+    inner: Array
+
+    @classmethod
+    def of(cls, block: Array) -> _Design:
+        rated = (~np.isnan(block)).astype(np.float64)
+        weights = 1 / (rated @ rated.sum(axis=0))
+        inner = scipy.linalg.pinvh(np.eye(rated.shape[1]) - (rated.T * weights) @ rated)
+        return cls(_weighted_ranks(block), rated, weights, inner)
+
+    @property
+    def degrees_of_freedom(self) -> int:
+        """Of T: the totals of items that raters connect add up to 0."""
+        if self.rated.all(axis=0).any():
+            # A rater of all items connects them, as in most designs.
+            return len(self.rated) - 1
+        parts, _ = scipy.sparse.csgraph.connected_components(self.rated.T @ self.rated)
+        return len(self.rated) - int(parts)
+
+    @property
+    def totals(self) -> Array:
+        """The sum of each item's ranks `(1, items)`."""
+        totals: Array = self.ranks.sum(axis=1)[None]
+        return totals
+
+    def statistic(self, totals: Array) -> Array:
+        """T of each row of totals `(rows, items)`: `(rows,)`."""
+        values: Array = (totals * self.effects(totals)).sum(axis=1)
+        return values
+
+    def effects(self, totals: Array) -> Array:
+        """The items' effects on ranks that fit each row of totals best `(rows, items)`."""
+        weighted = totals * self.weights
+        fitted: Array = (
+            weighted + (weighted @ self.rated @ self.inner) @ self.rated.T * self.weights
+        )
+        return fitted
+
+    def by_chance(self) -> float:
+        """The mean of T where raters rank at random: that of a quadratic form of the totals, each
+        rater's covariances being those of their ranks with their ties."""
+        sizes = self.rated.sum(axis=0)
+        covariances = (self.ranks**2).sum(axis=0) / (sizes * (sizes - 1))
+        fitted = self.effects(self.rated.T)  # of each rater's items (raters, items)
+        own = self.weights + ((self.rated @ self.inner) * self.rated).sum(axis=1) * self.weights**2
+        spread = sizes * (self.rated.T @ own) - (fitted * self.rated.T).sum(axis=1)
+        return float(covariances @ spread)
+
+    def unanimous(self) -> float:
+        """T where every rater follows the order that fits best, without ties; at least T."""
+        effects = self.effects(self.totals)[0]
+        effects = np.round(effects / max(np.abs(effects).max(), 1) / ROUNDING)
+        # Of items that fit alike, those that more raters rated come first.
+        order = np.lexsort((-self.rated.sum(axis=1), effects))
+        place = np.empty(len(order))
+        place[order] = np.arange(len(order))
+        agreed = _weighted_ranks(np.where(self.rated > 0, place[:, None], np.nan))
+        return float(self.statistic(agreed.sum(axis=1)[None])[0])
+
+    def w(self, unanimous: float) -> float:
+        """T's share of what unanimous raters would reach."""
+        return float(np.clip(self.statistic(self.totals)[0] / unanimous, 0, 1))
+
+    def shuffled(self, n_permutations: int, rng: np.random.Generator) -> Array:
+        """T of shuffles of each rater's ranks `(n_permutations,)`."""
+        values = np.empty(n_permutations)
+        at_once = max(1, CELLS_AT_ONCE // self.ranks.size)
+        # Raters beside each other who rated the same items are shuffled in one call.
+        other = np.flatnonzero((self.rated[:, 1:] != self.rated[:, :-1]).any(axis=0)) + 1
+        alike = [
+            (np.flatnonzero(self.rated[:, raters[0]]), raters)
+            for raters in np.split(np.arange(self.rated.shape[1]), other)
+        ]
+        for start in range(0, n_permutations, at_once):
+            totals = np.zeros((min(at_once, n_permutations - start), len(self.ranks)))
+            for items, raters in alike:
+                ranks = self.ranks[np.ix_(items, raters)]
+                totals[:, items] += shuffled_sums(ranks, len(totals), rng)
+            values[start : start + len(totals)] = self.statistic(totals)
+        return values

@@ -1,0 +1,415 @@
+"""Confidence intervals from leaving out: one prompt at a time and, where judges are a sample too,
+one persona, model or judge at a time.
+
+Responses to one prompt are judged alike, so they are left out together: a cluster is a prompt,
+or an item where there are no prompts. How far a statistic moves gives its standard error, and
+Student's t over so many clusters the interval. A mean of clusters of one size has Student's own
+interval then. Which form covers, and from how many clusters on, was chosen by simulation:
+`benchmarks/coverage.py`, with its figures in docs/explanation/statistics.md.
+
+Sources: J. W. Tukey (1958), "Bias and confidence in not-quite large samples", for the jackknife
+with t; R. A. Fisher (1921), "On the 'probable error' of a coefficient of correlation", for z;
+E. B. Wilson (1927), "Probable inference", with the number of observations that a clustered share
+is worth, as in Korn & Graubard (1998), "Confidence intervals for proportions with small expected
+number of positive counts", whose own interval, Clopper and Pearson's, stands where it is wider;
+A. B. Owen (2007), "The pigeonhole bootstrap", for the sum of the variances of crossed samples, less
+what both hold, as in Cameron, Gelbach & Miller (2011), "Robust inference with multiway clustering";
+F. E. Satterthwaite (1946), "An approximate distribution of estimates of variance components", for
+its degrees of freedom; R. Davidson & J. G. MacKinnon (1993), *Estimation and Inference in
+Econometrics*, section 16.3, for the jackknife's variance without the factor (n − 1)/n, there called
+HC3; F. Cribari-Neto (2004), "Asymptotic inference under heteroskedasticity of unknown form", for
+the exponent by which a cluster with a large share of the data counts for more, HC4; S. Zahl (1977),
+"Jackknifing an index of diversity", for entropies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import inf, isnan, nan, prod, sqrt
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from persona_panel.statistics.core.arrays import (
+    Array,
+    IntArray,
+    Labels,
+    Mask,
+    Reason,
+    Resampled,
+    check_choice,
+    check_confidence,
+    divide,
+    encode_labels,
+    unit_weights,
+)
+from persona_panel.statistics.core.means import critical_t, wilson_ends
+from persona_panel.statistics.core.significance import binomial_interval
+
+
+def resampled_mean(values: Array) -> Resampled:
+    """The mean over items of values `(items,)` that no resample changes, NaN left out."""
+    defined = ~np.isnan(values)
+
+    def statistic(weights: Array) -> Array:
+        kept = weights[:, defined]
+        return divide(kept @ values[defined], kept.sum(axis=1))
+
+    return statistic
+
+
+def left_out_weights(codes: IntArray, n_clusters: int) -> Array:
+    """Item weights `(clusters, items)` with one cluster left out in each row."""
+    weights: Array = (codes[None, :] != np.arange(n_clusters)[:, None]).astype(np.float64)
+    return weights
+
+
+EstimateKind = Literal[
+    "mean",
+    "share",
+    "mean_correlation",
+    "mean_pearson",
+    "correlation",
+    "difference",
+    "mean_difference",
+    "skewed_difference",
+    "kappa",
+    "entropy",
+    "number",
+]
+"""What a statistic is, by which its interval is formed: the `mean` of what clusters have, a
+`share` in [0, 1] that is such a mean, the `mean_correlation` of the correlations inside clusters
+(`mean_pearson`, of Pearson's r of two sets of scores), a `correlation` in [−1, 1] over all of them,
+the `difference` of two such figures over the same items, the `mean_difference` of two correlations
+inside each cluster (`skewed_difference`, of a panel's and one human's), agreement beyond chance on
+values without an order (`kappa`), an `entropy`, or any other `number`."""
+
+MOST_GROUPS = 200
+"""More clusters than these are left out by groups of nearly equal size, drawn at random."""
+MOST_GROUPS_A_JUDGE = 30
+"""So many groups at most are left out together with a judge."""
+LEAST_JUDGES = 5
+"""Fewer judges cannot be taken as a sample: their interval covers too little or says nothing."""
+STEEPEST = 3
+"""The largest exponent of HC4, which has 4: with that, α of five prompts of which one has most of
+the items is covered in 0.99, by intervals two to three times as wide."""
+_SAME = 1e-12
+_MOST = 0.99
+_WITHOUT_THE_FACTOR: tuple[EstimateKind, ...] = ("kappa", "entropy", "skewed_difference")
+"""Whose variance lacks the factor (n − 1)/n. With it κ covers in 0.91 to 0.93 where one of the
+values is rare, and so does one judge's entropy; and the panel less one human within prompts, of a
+judge who rates as people do, is beyond the ends at 99.5 % in up to 0.8 %."""
+_ON_FISHERS_SCALE: tuple[EstimateKind, ...] = ("correlation", "mean_correlation", "mean_pearson")
+
+
+class _Needs(NamedTuple):
+    clusters: int
+    items: int
+    reason: Reason
+    items_a_cluster: int = 1
+
+
+_NEEDS: dict[EstimateKind, _Needs] = {
+    "mean": _Needs(2, 2, Reason.FEW_CLUSTERS),
+    "share": _Needs(5, 20, Reason.FEW_FOR_A_NUMBER),
+    "mean_correlation": _Needs(5, 8, Reason.FEW_FOR_A_CORRELATION),
+    # r of three or four items is so skewed that the interval of its mean covers in 0.8 to 0.9.
+    "mean_pearson": _Needs(5, 40, Reason.FEW_FOR_A_MEAN_PEARSON, 8),
+    "correlation": _Needs(5, 8, Reason.FEW_FOR_A_CORRELATION),
+    "difference": _Needs(5, 8, Reason.FEW_FOR_A_CORRELATION),
+    "mean_difference": _Needs(5, 8, Reason.FEW_FOR_A_CORRELATION),
+    "skewed_difference": _Needs(5, 8, Reason.FEW_FOR_A_CORRELATION),
+    "kappa": _Needs(5, 20, Reason.FEW_FOR_A_NUMBER),
+    "entropy": _Needs(5, 20, Reason.FEW_FOR_A_NUMBER),
+    "number": _Needs(5, 20, Reason.FEW_FOR_A_NUMBER),
+}
+"""From how many on there is an interval. Of three or four clusters it would cover in most of these
+kinds, but by intervals of very unequal width: one in fifteen is less than a third as wide as usual,
+and every other of those misses."""
+_MEANS: tuple[EstimateKind, ...] = (
+    "mean", "share", "mean_correlation", "mean_pearson", "mean_difference", "skewed_difference"
+)  # fmt: skip
+"""Those that are means of what clusters have; in any other a cluster counts by its items."""
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """A confidence interval; `low` and `high` are NaN exactly when `reason` says why.
+
+    `standard_error` is the statistic's own, in its unit; `degrees_of_freedom` those of t;
+    `n_clusters` the clusters that the statistic depends on.
+    """
+
+    low: float
+    high: float
+    standard_error: float
+    degrees_of_freedom: float
+    confidence: float
+    n_clusters: int
+    reason: Reason | None = None
+
+
+def jackknife(
+    statistic: Resampled,
+    n_items: int,
+    clusters: Labels | None = None,
+    *,
+    kind: EstimateKind = "number",
+    limits: tuple[float, float] = (-inf, inf),
+    judges: Sequence[Sequence[Resampled | None]] = (),
+    counted: Mask | None = None,
+    confidence: float = 0.95,
+    seed: int = 0,
+) -> Interval:
+    """The interval of a statistic, from what it is without each cluster.
+
+    How to read it: were other clusters drawn from where these come from, intervals made so would
+    hold the true value in about `confidence` of the cases; with `judges` given, were other
+    judges drawn as well.
+
+    Args:
+        statistic: see `Resampled`.
+        n_items: how many items the weights are for.
+        clusters: a label an item; each item is its own cluster if None.
+        kind: what the statistic is; see `EstimateKind`.
+        limits: between which the statistic lies; an end outside is cut there.
+        judges: for each factor that judges are sampled from (personas, models), the statistic
+            without each of its levels, None where it is undefined. None at all: judges are taken
+            as they are.
+        counted: the items from which the statistic is computed `(items,)`; all of them if None.
+        confidence: in (0, 1).
+        seed: of the groups in which more than `MOST_GROUPS` clusters are left out.
+
+    Raises:
+        ValueError: an unknown kind, a confidence outside (0, 1), or not one label an item.
+
+    >>> values = np.array([1.0, 2, 3, 4, 5, 6])
+    >>> interval = jackknife(resampled_mean(values), 6, kind="mean")
+    >>> round(interval.low, 2), round(interval.high, 2)
+    (1.54, 5.46)
+    """
+    check_choice("kind", kind, EstimateKind)
+    check_confidence(confidence)
+    codes = np.arange(n_items) if clusters is None else encode_labels(clusters, n_items)[1]
+    n_clusters = int(codes.max(initial=-1)) + 1
+    needs = _NEEDS[kind]
+
+    def none(reason: Reason, entering: int = n_clusters) -> Interval:
+        return Interval(nan, nan, nan, nan, confidence, entering, reason)
+
+    if n_clusters < needs.clusters or n_items < needs.items:
+        return none(needs.reason)
+    if judges and prod(map(len, judges)) < LEAST_JUDGES:
+        return none(Reason.FEW_JUDGES)
+    groups, n_groups = _groups(codes, n_clusters, seed)
+    without = left_out_weights(groups, n_groups)
+    value, *others = statistic(np.concatenate([unit_weights(n_items), without])).tolist()
+    if isnan(value):
+        return none(Reason.UNDEFINED_ESTIMATE)
+    left_out = np.array(others)
+    # Of what is a mean, a group enters that has one of its own; of the rest, one without which
+    # the value is another or there is none.
+    alone = statistic(1 - without) if kind in _MEANS else np.empty(0)
+    entering = (
+        ~np.isnan(alone)
+        if kind in _MEANS
+        else ~(np.abs(left_out - value) <= _SAME * max(1.0, abs(value)))
+    )
+    n_entering = len(np.unique(codes[entering[groups]]))
+    sizes = np.bincount(groups, counted, n_groups)[entering]
+    if not entering.any():
+        return none(Reason.NO_SPREAD)
+    least = max(needs.items, needs.items_a_cluster * n_entering)
+    if n_entering < needs.clusters or sizes.sum() < least:
+        return none(needs.reason, n_entering)
+    moved = left_out[entering]
+    levels = [_without_levels(one, np.where(entering[groups], groups, -1), seed) for one in judges]
+    if np.isnan(moved).any() or any(np.isnan(one[:, 0]).any() for one in levels):
+        return none(Reason.UNDEFINED_WITHOUT_ONE, n_entering)
+    n = len(moved)
+    shares = (
+        _shares_of_a_mean(value, moved, alone[entering]) if kind in _MEANS else sizes / sizes.sum()
+    )
+    variance = left_out_variance(moved, shares)
+    if kind in _WITHOUT_THE_FACTOR:
+        variance *= n / max(n - 1, 1)
+    errors = standard_errors(
+        [variance, *(_variance(one[:, 0]) for one in levels)],
+        [n - 1, *(len(one) - 1 for one in levels)],
+        [_shared(one) for one in levels],
+    )
+    # What judges leave open is no substitute for what clusters do.
+    if errors[0][0] <= _SAME * max(1.0, abs(value)):
+        return none(Reason.NO_SPREAD, n_entering)
+    error, df = errors[-1]
+    # Few ratings have too low an entropy: its interval is about the jackknife's estimate.
+    centre = n * value - (n - 1) * float(moved.mean()) if kind == "entropy" else value
+    low, high = _ends(centre, reach_of(errors, confidence), kind)
+    if kind == "share" and 0 < value < 1:
+        # Where hardly any cluster has a hit, or lacks one, the exact interval reaches farther.
+        trials = value * (1 - value) / errors[0][0] ** 2
+        exact = binomial_interval(value * trials, trials, confidence)
+        low, high = min(low, exact[0]), max(high, exact[1])
+    low, high = min(low, value), max(high, value)
+    low, high = float(max(low, limits[0])), float(min(high, limits[1]))
+    return Interval(low, high, float(error), float(df), confidence, n_entering)
+
+
+def left_out_variance(left_out: Array, shares: Array) -> float:
+    """The variance of a statistic from what it is without each of its clusters.
+
+    Of clusters with one share each it is the jackknife's, (n − 1)/n times the sum of squares about
+    their mean. A cluster that has a large share h draws the statistic toward itself, so that how
+    far the others lie from it says too little: its square counts (1 − h)^(1 − δ) times as much as
+    it would with δ = 1, where δ is n h, `STEEPEST` at most (HC4).
+
+    Args:
+        left_out: `(clusters,)`, the statistic without each.
+        shares: `(clusters,)`, of the weight that the statistic gives to all, below 1 each; their
+            sum is 1.
+
+    >>> round(left_out_variance(np.array([1.0, 2, 3]), np.full(3, 1 / 3)), 9)
+    1.333333333
+    """
+    n = len(left_out)
+    if n < 2:
+        return 0.0
+    rest = 1 - shares
+    squares = (left_out - rest @ left_out / rest.sum()) ** 2
+    return float(squares @ rest ** (2 - np.minimum(n * shares, STEEPEST)))
+
+
+def correlation_at(found: Interval, value: float, confidence: float) -> Interval:
+    """The interval of a correlation over clusters at another confidence, from its standard error:
+    as `jackknife` gives it, without leaving anything out once more.
+
+    Args:
+        found: what `jackknife` gave of the kind `correlation`, without judges.
+        value: of the correlation.
+        confidence: in (0, 1).
+
+    Raises:
+        ValueError: a confidence outside (0, 1).
+    """
+    check_confidence(confidence)
+    if found.reason is not None:
+        return replace(found, confidence=confidence)
+    reach = reach_of([(found.standard_error, found.degrees_of_freedom)], confidence)
+    low, high = _ends(value, reach, "correlation")
+    return replace(found, low=min(low, value), high=max(high, value), confidence=confidence)
+
+
+def standard_errors(
+    variances: Sequence[float],
+    dfs: Sequence[float],
+    shared: Sequence[tuple[float, float]] = (),
+) -> tuple[tuple[float, float], ...]:
+    """Standard errors with their degrees of freedom: that of the first sample alone and, of
+    several that are crossed, that of the sum of their variances (Satterthwaite; no fewer degrees
+    than the smallest sample has).
+
+    Args:
+        variances, dfs: of each sample, with its degrees of freedom.
+        shared: of each sample but the first, the part of its variance that the first's holds, too,
+            with its degrees of freedom; what of it is left is added, 0 at least. By default none
+            of it is shared.
+
+    >>> standard_errors([4.0, 12.0], [8, 8])
+    ((2.0, 8), (4.0, 12.8))
+    >>> standard_errors([4.0, 12.0], [8, 8], [(8.0, 64)])
+    ((2.0, 8), (2.8284271247461903, 8))
+    >>> standard_errors([4.0, 12.0], [8, 8], [(13.0, 64)])
+    ((2.0, 8), (2.0, 8.0))
+    """
+    alone = sqrt(variances[0]), dfs[0]
+    total, parts = variances[0], [(variances[0], dfs[0])]
+    for own, df, both in zip(
+        variances[1:], dfs[1:], shared or [(0.0, inf)] * (len(variances) - 1), strict=True
+    ):
+        if own > both[0]:
+            total += own - both[0]
+            parts += [(own, df), both]
+    spread = sum(v**2 / df for v, df in parts if df > 0)
+    if len(variances) == 1 or not spread:
+        return (alone,)
+    # Of a small remainder of large variances there would be less than one.
+    return alone, (sqrt(total), max(total**2 / spread, min(df for _, df in parts)))
+
+
+def reach_of(errors: Sequence[tuple[float, float]], confidence: float) -> float:
+    """Return how far an interval reaches to either side: the farthest of these standard errors, as
+    one over prompts and judges may have so many more degrees of freedom than one over prompts that
+    it would be narrower."""
+    return max(error * critical_t(df, confidence) for error, df in errors)
+
+
+def _groups(codes: IntArray, n_clusters: int, seed: int) -> tuple[IntArray, int]:
+    """Each item's group, and how many groups there are."""
+    dealt = _dealt(n_clusters, MOST_GROUPS, seed)
+    return dealt[codes], min(n_clusters, MOST_GROUPS)
+
+
+def _dealt(n: int, most: int, seed: int) -> IntArray:
+    """The group of each of n: its own or, of more than `most`, one of so many of nearly equal size,
+    at random."""
+    places = np.arange(n, dtype=np.intp)
+    return places if n <= most else np.random.default_rng(seed).permutation(places % most)
+
+
+def _variance(left_out: Array) -> float:
+    n = len(left_out)
+    if n < 2:
+        return 0.0
+    return float((n - 1) / n * np.sum((left_out - left_out.mean()) ** 2))
+
+
+def _shares_of_a_mean(value: float, left_out: Array, alone: Array) -> Array:
+    """Return what share of a mean each cluster has, from the mean without each and of it alone: the
+    whole is h times what a cluster has and 1 − h times what the others have."""
+    apart = alone - left_out
+    # Of those that are like the others nothing depends on the share: they have what is left.
+    told = np.abs(apart) > _SAME * max(1.0, abs(value))
+    shares = np.clip((value - left_out[told]) / apart[told], 0, 1)
+    found = np.full(len(apart), max(0.0, 1 - shares.sum()) / max(1, len(apart) - len(shares)))
+    found[told] = shares
+    # Of a mean of several means, each over other items, they do not add up to 1.
+    return (
+        np.minimum(found / found.sum(), _MOST)
+        if found.any()
+        else np.full(len(found), 1 / len(found))
+    )
+
+
+def _without_levels(factor: Sequence[Resampled | None], groups: IntArray, seed: int) -> Array:
+    """The statistic without each level of a factor of the judges `(levels, 1 + groups)`: of all
+    items, then without each group of them, too; those of the group −1 are never left out."""
+    n_groups = int(groups.max(initial=-1)) + 1
+    entering = np.unique(groups[groups >= 0])
+    place = np.full(n_groups + 1, -1, dtype=np.intp)
+    place[entering] = _dealt(len(entering), MOST_GROUPS_A_JUDGE, seed)
+    fewer = place[groups]
+    without = left_out_weights(fewer, int(fewer.max(initial=-1)) + 1)
+    weights = np.concatenate([unit_weights(len(groups)), without])
+    nothing = np.full(len(weights), nan)
+    return np.array([nothing if one is None else one(weights) for one in factor])
+
+
+def _shared(levels: Array) -> tuple[float, float]:
+    """The part of the variance of leaving out each level `(levels, 1 + groups)` that is there
+    because levels differ from cluster to cluster, with its degrees of freedom: leaving out
+    clusters brings it, too. It is what leaving out clusters does to the differences of the levels
+    from their mean; nothing where that is undefined."""
+    n_levels, n_groups = len(levels), levels.shape[1] - 1
+    apart = (levels - levels.mean(axis=0))[:, 1:]
+    found = (n_levels - 1) / n_levels * sum(map(_variance, apart))
+    return (0.0, inf) if isnan(found) else (found, (n_levels - 1.0) * (n_groups - 1.0))
+
+
+def _ends(value: float, reach: float, kind: EstimateKind) -> tuple[float, float]:
+    if kind in _ON_FISHERS_SCALE and abs(value) < 1:
+        z, of_z = np.arctanh(value), reach / (1 - value**2)
+        return float(np.tanh(z - of_z)), float(np.tanh(z + of_z))
+    if kind == "share" and 0 < value < 1:
+        return wilson_ends(value, reach)
+    return value - reach, value + reach

@@ -1,0 +1,360 @@
+"""Tests of shares, means and paired differences, and p-values adjusted for one another.
+
+Holm's correction of p-values that are looked at together, in one family or in two.
+
+Sources: S. Holm (1979), "A simple sequentially rejective multiple test procedure"; F. Bretz,
+W. Maurer, W. Brannath & M. Posch (2009), "A graphical approach to sequentially rejective multiple
+test procedures", for a level that is passed from one family to another.
+
+The false discovery rate of tests that may depend on each other in any way.
+
+Source: Y. Benjamini & D. Yekutieli (2001), "The control of the false discovery rate in multiple
+testing under dependency".
+
+A share of independent trials with its exact interval, and the sign test.
+
+Sources: Clopper and Pearson (1934), "The use of confidence or fiducial limits illustrated in the
+case of the binomial"; Dixon and Mood (1946), "The statistical sign test".
+
+The mean of values that no one takes for symmetric, tested against 0.
+
+No test of a mean holds its level for every distribution (Bahadur and Savage 1956, "The
+nonexistence of certain statistical procedures in nonparametric problems"): a rare, large value
+that no sample has shown moves the mean. Where a bound on such values is given there is one.
+
+Source: Gaffke (2005), "Three test statistics for a nonparametric one-sided hypothesis on the mean
+of a nonnegative variable": the sample is joined by one value at the bound, and its values get
+random weights, those of the spacings of n uniform numbers; p is the probability that their weighted
+mean is not above 0. That it never errs in more than its level is a conjecture: Learned-Miller and
+Thomas (2020), "A new confidence interval for the mean of a bounded random variable", found no
+distribution of which it is not true, and `benchmarks/null_sweeps.py` none of those that matter
+here. The weights are those of exponential variables over their sum, whose linear combinations have
+the distribution function of Imhof (1961), "Computing the distribution of quadratic forms in normal
+variables".
+
+Paired differences tested by flipping their signs.
+
+Where a treatment does nothing, what was measured with it and without it could as well
+have been measured the other way round, so every difference could have had the other sign.
+
+That is its null hypothesis: differences that are symmetric about 0. Of the mean it is a test as
+far as they are; where rare large differences of one sign make up for many small ones of the other,
+the mean may be 0 and the test rejects far more often than its level (`benchmarks/null_sweeps.py`).
+
+Source: R. A. Fisher (1935), *The Design of Experiments*, section 21; for the p-value from
+drawn flips Phipson & Smyth (2010), as in `persona_panel.statistics.core.correlation`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import scipy
+from numpy.typing import ArrayLike
+
+from persona_panel.statistics.core.arrays import ROUNDING, Array, as_ratings, as_scores
+
+LEVEL = 0.05
+"""How often, at most, what is tested together may have a claim where there is nothing to claim:
+adjusted p-values below it are significant."""
+POWER = 0.8
+"""How often as many values (or prompts) as are said to be needed are enough."""
+MOST = 10_000
+"""Above so many values nothing is said of how many are needed."""
+
+
+class Tested:
+    """A figure that was tested beside others; a frozen record of it says what is `shown`.
+
+    Attributes:
+        p_adjusted: its p-value, adjusted for all that are tested together; NaN without a test.
+    """
+
+    __slots__ = ()
+    p_adjusted: float
+
+    @property
+    def shown(self) -> bool:
+        """Return whether it may be claimed: its adjusted p-value is below `LEVEL`."""
+        return self.p_adjusted < LEVEL
+
+
+def holm(p_values: ArrayLike) -> Array:
+    """Adjusted p-values, in the order given.
+
+    Args:
+        p_values: `(tests,)` in [0, 1]; NaN where there was no test, which stays NaN and
+            does not count as one.
+
+    Raises:
+        ValueError: a p-value outside [0, 1].
+
+    >>> holm([0.01, 0.04, 0.03]).round(4).tolist()
+    [0.03, 0.06, 0.06]
+    """
+    return adjusted_stepwise(
+        p_values, lambda p: np.maximum.accumulate(p * np.arange(len(p), 0, -1))
+    )
+
+
+def holm_of_two(first: ArrayLike, second: ArrayLike) -> tuple[Array, Array]:
+    """Adjusted p-values of two families of tests, such as that of a composite and those of its
+    dimensions, in the order given.
+
+    Each family is tested by Holm's procedure at half of the level and, once all of the other is
+    significant there, at the whole level. So anything is claimed falsely, in either, no more often
+    than the level says; the composite is not one test among many, and dimensions may differ where
+    it does not. By closed testing: where tests of both families are true, half of the level is
+    Bonferroni's for each of the two, and the whole where those of one are.
+
+    Args:
+        first, second: `(tests,)` each, as for `holm`. Without a test in one family the other has
+            the whole level.
+
+    Raises:
+        ValueError: as `holm`.
+
+    >>> [each.round(3).tolist() for each in holm_of_two([0.02], [0.01, 0.2])]
+    [[0.04], [0.04, 0.2]]
+    >>> [each.round(3).tolist() for each in holm_of_two([0.5], [0.01, 0.02])]
+    [[0.5], [0.04, 0.04]]
+    """
+    families = holm(first), holm(second)
+    # A family without a test has none above 0, so that the other has the whole level.
+    largest = [np.max(each, initial=0.0, where=~np.isnan(each)) for each in families]
+    adjusted = [
+        np.maximum(each, np.minimum(1, 2 * np.minimum(each, other)))
+        for each, other in zip(families, reversed(largest), strict=True)
+    ]
+    return adjusted[0], adjusted[1]
+
+
+def holm_beside(p_values: ArrayLike, primary: ArrayLike) -> Array:
+    """`holm_of_two` of tests that stand together, in the order given.
+
+    Args:
+        p_values: `(tests,)`, as for `holm`.
+        primary: `(tests,)`, which of them are the first family; of none or all there is one family.
+
+    Raises:
+        ValueError: as `holm`.
+
+    >>> holm_beside([0.01, 0.02, 0.2], [False, True, False]).round(3).tolist()
+    [0.04, 0.04, 0.2]
+    """
+    raw, first = np.asarray(p_values, dtype=np.float64), np.asarray(primary, dtype=bool)
+    adjusted = np.empty(raw.shape)
+    adjusted[first], adjusted[~first] = holm_of_two(raw[first], raw[~first])
+    return adjusted
+
+
+def adjusted_stepwise(p_values: ArrayLike, adjust: Callable[[Array], Array]) -> Array:
+    """Adjusted p-values, in the order given, at most 1; args and errors as for `holm`.
+
+    Args:
+        adjust: of the p-values of all tests, the smallest first.
+    """
+    raw = np.asarray(p_values, dtype=np.float64)
+    tested = np.flatnonzero(~np.isnan(raw))
+    if ((raw[tested] < 0) | (raw[tested] > 1)).any():
+        raise ValueError("a p-value lies between 0 and 1")
+    order = tested[np.argsort(raw[tested], kind="stable")]
+    adjusted = np.full(raw.shape, np.nan)
+    adjusted[order] = np.minimum(adjust(raw[order]), 1)
+    return adjusted
+
+
+def benjamini_yekutieli(p_values: ArrayLike) -> Array:
+    """Adjusted p-values, in the order given.
+
+    Of the hypotheses whose adjusted p-value is at most q, a share of at most q is expected to be
+    true.
+
+    Args:
+        p_values: `(tests,)` in [0, 1]; NaN where there was no test, which stays NaN and
+            does not count as one.
+
+    Raises:
+        ValueError: a p-value outside [0, 1].
+
+    >>> benjamini_yekutieli([0.01, 0.04, 0.03]).round(4).tolist()
+    [0.055, 0.0733, 0.0733]
+    """
+
+    def adjust(p: Array) -> Array:
+        places = np.arange(1, len(p) + 1)
+        steps = p * len(p) * np.sum(1 / places) / places
+        return np.minimum.accumulate(steps[::-1])[::-1]
+
+    return adjusted_stepwise(p_values, adjust)
+
+
+def binomial_interval(
+    successes: float, trials: float, confidence: float = 0.95
+) -> tuple[float, float]:
+    """The interval of a share; it holds the true one in at least `confidence` of the cases.
+
+    NaN without trials. Numbers need not be whole: a clustered share is worth some number of trials.
+
+    Raises:
+        ValueError: a negative number, or more successes than trials.
+
+    None of 30: up to a tenth may still be expected.
+
+    >>> low, high = binomial_interval(0, 30)
+    >>> low, round(high, 3)
+    (0.0, 0.116)
+    """
+    if not 0 <= successes <= trials:
+        raise ValueError(f"found {successes} successes in {trials} trials")
+    if trials == 0:
+        return math.nan, math.nan
+    tail, failures = (1 - confidence) / 2, trials - successes
+    low = float(scipy.special.betaincinv(successes, failures + 1, tail)) if successes else 0.0
+    high = float(scipy.special.betaincinv(successes + 1, failures, 1 - tail)) if failures else 1.0
+    return low, high
+
+
+def sign_test_p_value(above: int, below: int) -> float:
+    """Two-sided p-value of the sign test: whether more values lie above 0 than below it, or fewer.
+
+    It takes nothing of how the values are distributed but that they are independent; values of 0
+    are left out. 1 where no value is above or below.
+
+    Raises:
+        ValueError: a negative number.
+
+    Eleven of twelve or more are 13 of 4,096 patterns of signs, either way:
+
+    >>> round(sign_test_p_value(11, 1), 6), round(2 * 13 / 4096, 6)
+    (0.006348, 0.006348)
+    """
+    if min(above, below) < 0:
+        raise ValueError(f"found {above} values above 0 and {below} below")
+    return min(1.0, 2 * float(scipy.special.bdtr(min(above, below), above + below, 0.5)))
+
+
+_STEP, _REACH = 0.1, 35.0
+"""Of the logarithm over which is integrated; steps are finer where the sum of many angles turns
+faster."""
+_NEGLIGIBLE = 30.0
+_LEAST = 1e-11
+
+
+def bounded_mean_p_values(values: ArrayLike, bounds: ArrayLike) -> Array:
+    """Two-sided p-values of the mean of each column against 0, for values of any distribution
+    that is bounded on the side away from its mean.
+
+    With bounds that are known it is at most 0.05 in at most 5 % of samples with the mean 0,
+    however skewed they are and however few. That does not hold of bounds that are estimated from
+    the sample, which may have missed the farthest values: then it errs more often, the fewer
+    values there are. A test of little power, for where one that takes symmetry cannot be trusted.
+
+    Args:
+        values: `(items, tests)`, NaN where an item has none.
+        bounds: `(tests,)`: how far a value may lie from 0 on the side opposite to the mean of
+            its column, in the values' unit. One that is nearer than a value found is moved there.
+
+    Returns:
+        `(tests,)` in (0, 1], NaN where fewer than two items have a value; 1 without a bound above
+        0, as nothing could then move the mean.
+
+    Raises:
+        ValueError: another shape, an infinite value, or a bound below 0.
+
+    Three falls of 1 where a rise of 1 is possible: were half of all changes such rises, one sample
+    in eight would have none, and as many no fall.
+
+    >>> bounded_mean_p_values([[-1.0], [-1.0], [-1.0]], [1.0]).round(3)
+    array([0.25])
+    """
+    columns, limits = as_ratings(values), as_scores(bounds)
+    if limits.shape != (columns.shape[1],):
+        raise ValueError(f"a bound is needed for each of {columns.shape[1]}, found {len(limits)}")
+    if not (limits >= 0).all():
+        raise ValueError("a bound is 0 or above")
+    there = ~np.isnan(columns)
+    # A value that is not there has no weight.
+    filled = np.where(there, columns, 0.0)
+    toward = filled * np.where(filled.sum(axis=0) < 0, -1.0, 1.0)
+    limits = np.maximum(limits, (-toward).max(axis=0, initial=0.0))
+    # Either direction could have been claimed.
+    p_values = np.minimum(1.0, 2 * _share_below(np.vstack([toward, -limits])))
+    p_values = np.where(limits > 0, p_values, 1.0)
+    return np.where(there.sum(axis=0) >= 2, p_values, np.nan)
+
+
+def _share_below(factors: Array) -> Array:
+    """The probability `(tests,)` that the sum of factors `(variables, tests)` times independent
+    exponential variables is below 0."""
+    largest = np.abs(factors).max(axis=0)
+    scaled = np.divide(factors, largest, out=np.zeros_like(factors), where=largest > 0)
+    total = np.zeros(factors.shape[1])
+    step = min(_STEP, 0.5 / len(factors) ** 0.5)
+    for log in np.arange(-_REACH, _REACH, step):
+        at = scaled * np.exp(log)
+        size = np.log1p(at**2).sum(axis=0) / 2
+        total += np.sin(np.arctan(at).sum(axis=0)) * np.exp(-size)
+        if size.min(initial=_NEGLIGIBLE + 1) > _NEGLIGIBLE:
+            break
+    found: Array = np.maximum(_LEAST, 0.5 - total * step / np.pi)
+    return found
+
+
+ENUMERATED = 14
+"""Up to this many items every pattern of signs is tried (16,384 of them), and p is exact."""
+_BLOCK = 4096
+
+
+def sign_flip_p_values(
+    differences: ArrayLike, *, n_permutations: int = 9999, seed: int = 0
+) -> Array:
+    """Two-sided p-values of the mean of each column of differences against 0.
+
+    Args:
+        differences: `(items, tests)`, NaN where an item has none.
+        n_permutations: how many patterns of signs are drawn where there are too many to
+            try them all. The smallest p-value possible is 1 / (n_permutations + 1).
+        seed: of the drawing. All tests are under the same patterns.
+
+    Returns:
+        `(tests,)` in (0, 1], NaN where fewer than two items have a difference.
+
+    Raises:
+        ValueError: not two-dimensional, an infinite difference, or no permutations.
+
+    >>> sign_flip_p_values([[1.0], [2.0], [3.0]])
+    array([0.25])
+    """
+    values = as_ratings(differences)
+    if n_permutations < 1:
+        raise ValueError(f"at least one permutation is needed, found {n_permutations}")
+    there = ~np.isnan(values)
+    # A sum orders the patterns as a mean does, and an item without a difference adds 0 to it.
+    filled = np.where(there, values, 0.0)
+    observed = np.abs(filled.sum(axis=0))
+    least = observed - ROUNDING * np.maximum(1.0, observed)
+    exact = len(values) <= ENUMERATED
+    patterns = _all(len(values)) if exact else _drawn(len(values), n_permutations, seed)
+    extreme, total = np.zeros(values.shape[1]), 0
+    for signs in patterns:
+        extreme += (np.abs(signs @ filled) >= least).sum(axis=0)
+        total += len(signs)
+    # Among all patterns are the data themselves; to drawn ones they are added.
+    p_values = extreme / total if exact else (1 + extreme) / (1 + total)
+    return np.where(there.sum(axis=0) >= 2, p_values, np.nan)
+
+
+def _all(n: int) -> Iterator[Array]:
+    for start in range(0, 2**n, _BLOCK):
+        numbers = np.arange(start, min(start + _BLOCK, 2**n))
+        yield np.where((numbers[:, None] >> np.arange(n)) & 1, -1.0, 1.0)
+
+
+def _drawn(n: int, n_permutations: int, seed: int) -> Iterator[Array]:
+    rng = np.random.default_rng(seed)
+    for start in range(0, n_permutations, _BLOCK):
+        size = min(_BLOCK, n_permutations - start)
+        yield rng.choice(np.array([-1.0, 1.0]), size=(size, n))

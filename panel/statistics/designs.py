@@ -1,0 +1,523 @@
+"""Designs of a panel, and the share of the variance that lies between raters.
+
+From ratings to designs: what the present number of prompts, personas, models and replicates
+gives, what others would give, and which is the cheapest for a wanted interval.
+
+The dimensions of a rubric are fixed: they are all that is asked, not a sample of such questions. So
+each is studied by itself, and the composite as what it is, one score of each judge (Brennan 2001,
+section 4.4: a fixed facet is averaged over).
+
+How much of the variance of ratings lies between raters, with all resamples at once.
+
+The value is that of `components.variance_components` with items and raters as factors.
+The resampled form is ours: each equals the value of the resampled items, a drawn item
+being an item of its own as often as it was drawn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import inf, isnan, nan, prod
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from persona_panel.statistics.core.arrays import (
+    Array,
+    Labels,
+    Reason,
+    Resampled,
+    Statistic,
+    as_ratings,
+    divide,
+    encode_labels,
+    row_means,
+)
+from persona_panel.statistics.core.display import COMPOSITE
+from persona_panel.statistics.core.table import Ratings, ranges_differ
+from persona_panel.statistics.generalizability import (
+    BETWEEN,
+    PROMPT,
+    REPLICATE,
+    RESIDUAL,
+    DStudy,
+    Goal,
+    Levels,
+    VarianceComponents,
+    cheapest_design,
+    d_study,
+    detectable_difference,
+    error_as_rated,
+    error_shares,
+    expected_width,
+    variance_components,
+)
+
+ITEM, SYSTEM = "item", "system"
+RATER, GROUP = "rater", "group"
+"""The facets of raters who are no run's judges; in groups, each group's mean is one rater."""
+_MOST = {"persona": 30, "model": 10, RATER: 100, GROUP: 100, REPLICATE: 5}
+"""How many of each the cheapest design may have, unless there are more already."""
+_MOST_PROMPTS = 10_000
+LEAST_SAMPLED = 3
+"""How few personas, models or raters the cheapest design may have, where these are a sample: two
+have one degree of freedom."""
+
+
+@dataclass(frozen=True, slots=True)
+class DesignResult:
+    """What a design gives.
+
+    Attributes:
+        figures: standard errors and coefficients.
+        n_ratings: how many ratings of judges one mean takes.
+        width: of the 95 % interval of a system's mean over prompts and judges that can be
+            expected, from end to end, in points; at most what the scale allows, where that is
+            known; of responses and where there is no such interval NaN.
+        detectable: the smallest difference of two systems that is told from 0 with 80 % power, in
+            points, likewise.
+    """
+
+    figures: DStudy
+    n_ratings: int
+    width: float = nan
+    detectable: float = nan
+
+
+@dataclass(frozen=True, slots=True)
+class StudiedScores:
+    """What a G-study was made of.
+
+    Attributes:
+        scores: `(rows, columns)`, NaN where missing.
+        rows, columns: by factor, the label of each.
+    """
+
+    scores: Array
+    rows: Mapping[str, Labels]
+    columns: Mapping[str, Labels]
+
+    @property
+    def factors(self) -> dict[str, Labels]:
+        """A label for each score, row by row."""
+        return crossed_factors(self.scores.shape, self.rows, self.columns)
+
+    def components(self) -> VarianceComponents:
+        """Of all these scores."""
+        return variance_components(self.scores.ravel(), self.factors)
+
+    @property
+    def scores_a_row(self) -> int:
+        """Return how many scores a row has: the harmonic mean over rows that have any, rounded, as
+        the error of a mean goes with one over their number."""
+        counts = np.sum(~np.isnan(self.scores), axis=1)
+        return round(1 / float(np.mean(1 / counts[counts > 0])))
+
+    def error_as_rated(self, components: VarianceComponents, measured: str) -> float:
+        """The absolute standard error of the means over rows of each row's mean."""
+        there = ~np.isnan(self.scores)
+        counts = there.sum(axis=1)
+        codes = encode_labels(self.rows[measured], len(there))[1]
+        rows = np.bincount(codes, counts > 0)[codes]
+        weights = np.where(there, divide(np.ones(len(there)), counts * rows)[:, None], 0.0)
+        return error_as_rated(components, measured, self.factors, weights.ravel())
+
+
+@dataclass(frozen=True, slots=True)
+class DesignStudy:
+    """The G-study of one dimension and its D-study.
+
+    Attributes:
+        measured: whose means are studied: each `item`'s, or each `system`'s over prompts.
+        dimension: or `composite`.
+        components: of the G-study.
+        designs: the present one first, then with half and twice as many conditions of each facet;
+            none where `reason` says why. Where raters rated some responses each, the present one is
+            of as many raters as rated a response (the harmonic mean), who rate all of them.
+        error_shares: which share of the present absolute error variance each component brings,
+            largest first.
+        raters_each: how many raters' ratings one entry is the mean of.
+        span: from the lowest to the highest value of the scale, where that is known.
+        error_as_rated: where raters rated some responses each, the absolute standard error of the
+            means as they are; else NaN.
+    """
+
+    measured: str
+    dimension: str
+    components: VarianceComponents
+    designs: tuple[DesignResult, ...] = ()
+    error_shares: Mapping[str, float] | None = None
+    reason: Reason | None = None
+    raters_each: float = 1.0
+    span: float = inf
+    error_as_rated: float = nan
+
+    @property
+    def in_turn(self) -> tuple[str, int, int] | None:
+        """Where raters rated some responses each: what raters are called, how many rated a
+        response, and how many there are."""
+        if isnan(self.error_as_rated):
+            return None
+        facet = next(name for name in self.components.levels if name in (RATER, GROUP))
+        return facet, self.designs[0].figures.levels[facet], self.components.levels[facet]
+
+    def cheapest(
+        self,
+        points: float,
+        *,
+        goal: Goal = "width",
+        present_judges: bool = False,
+        fewest_prompts: int = 2,
+    ) -> DesignResult | None:
+        """The design with the fewest ratings that can be expected to be this precise: whose 95 %
+        interval of a system's mean, over prompts and judges, is so wide at most, or which detects
+        so small a difference of two systems with 80 % power. None where none is: up to
+        10,000 prompts, 3 to 30 personas, 3 to 10 models (or 100 raters), and up to 5 replicates,
+        where there are any. Of what has one level there stays one.
+
+        It is a forecast as if these variance components were the true ones. The fewest ratings of
+        many designs are found where chance made the components small, so that a run with this
+        design will often be less precise.
+
+        Args:
+            present_judges: whether only the number of prompts may change.
+            fewest_prompts: of designs that are tried.
+
+        Raises:
+            ValueError: a study of items, an undefined one, or points that are not above 0.
+        """
+        levels = cheapest_design(
+            self.components,
+            SYSTEM,
+            points,
+            self._choices(fewest_prompts, present_judges=present_judges),
+            goal=goal,
+        )
+        if levels is None:
+            return None
+        return _result(self.components, SYSTEM, levels, self.span, self.raters_each)
+
+    def _choices(self, fewest_prompts: int, *, present_judges: bool) -> dict[str, Sequence[int]]:
+        """Return which numbers of conditions a cheapest design may have."""
+        if self.measured != SYSTEM or not self.designs:
+            raise ValueError("the interval of a system's mean takes a defined study of systems")
+        present = self.designs[0].figures.levels
+        prompts = [n for n in _prompts(present[PROMPT]) if n >= fewest_prompts]
+        choices: dict[str, Sequence[int]] = {PROMPT: prompts}
+        for facet, n in present.items():
+            if facet == PROMPT:
+                continue
+            single = facet != REPLICATE and self.components.levels[facet] < 2
+            if present_judges or single:
+                choices[facet] = [n]
+            else:
+                fewest = 1 if facet == REPLICATE else LEAST_SAMPLED
+                choices[facet] = range(fewest, max(n, _MOST[facet]) + 1)
+        return choices
+
+
+def design_studies(
+    ratings: Ratings, composites: Array | None = None, composite_span: float = inf
+) -> list[DesignStudy]:
+    """The studies of responses and of systems, on each dimension that is rated by numbers and on
+    the composite.
+
+    Items, systems, prompts and judges are random and crossed: of a run a judge is a persona through
+    a model, else a rater. Raters in groups that share something (models, say) are no independent
+    sample: where a group has several, its mean counts as one rater's rating, and figures are for
+    groups of such a size. Judges who are only compared with the panel are left out. A judge's
+    ratings of several responses of one system to one prompt count as their mean. There are no
+    studies of systems without sources and prompts.
+
+    Args:
+        composites: `(items, raters)`, each judge's composite of each item, NaN where missing; None:
+            the mean over the dimensions.
+        composite_span: from the lowest to the highest composite that there can be, where these are
+            given.
+
+    Returns:
+        Responses first, the composite before the dimensions.
+
+    >>> scores = np.array([[1.0, 2], [2, 3], [3, 5]])[:, :, None]
+    >>> ratings = Ratings(scores, ("a", "b", "c"), ("r", "s"), ("clarity",), ("human", "human"))
+    >>> (study,) = design_studies(ratings)
+    >>> for one in study.designs:
+    ...     print(design_name(one.figures.levels), round(one.figures.dependability, 3))
+    2 raters 0.75
+    1 rater 0.6
+    4 raters 0.857
+    """
+    raters = [column for column, name in enumerate(ratings.raters) if name not in ratings.controls]
+    grouped = rater_groups(ratings)
+    each = len(raters) / len(grouped) if grouped else 1.0
+    judges = {GROUP: list(grouped)} if grouped else ratings.judge_facets(raters)
+    numeric = ratings.numeric()
+    scored = {name: numeric.scores[:, raters, d] for d, name in enumerate(numeric.dimensions)}
+    spans = {name: high - low for name, (low, high) in numeric.scales.items()}
+    if composites is not None:
+        scored = {COMPOSITE: composites[:, raters]} | scored
+        spans[COMPOSITE] = composite_span
+    elif (
+        len(scored) > 1
+        and COMPOSITE not in scored
+        and not ranges_differ([numeric], numeric.dimensions)
+    ):
+        composite = numeric.composite().called(COMPOSITE)
+        scored = {COMPOSITE: composite.scores[:, raters, 0]} | scored
+        spans |= {name: high - low for name, (low, high) in composite.scales.items()}
+    if grouped:
+        places = [[raters.index(rater) for rater in those] for those in grouped.values()]
+        scored = {
+            name: np.stack([row_means(scores[:, those]) for those in places], axis=1)
+            for name, scores in scored.items()
+        }
+    studies = [
+        _study(ITEM, name, StudiedScores(scores, {ITEM: ratings.items}, judges), each)
+        for name, scores in scored.items()
+    ]
+    if ratings.sources is None or ratings.prompts is None:
+        return studies
+    pairs = list(zip(ratings.sources, ratings.prompts, strict=True))
+    codes = encode_labels(pairs, len(pairs))[1]
+    sources, prompts = zip(*dict.fromkeys(pairs), strict=True)
+    rows: dict[str, Labels] = {SYSTEM: sources, PROMPT: prompts}
+    for name, scores in scored.items():
+        there = ~np.isnan(scores)
+        sums, counts = np.zeros((2, len(prompts), scores.shape[1]))
+        np.add.at(sums, codes, np.where(there, scores, 0.0))
+        np.add.at(counts, codes, there)
+        of_systems = StudiedScores(divide(sums, counts), rows, judges)
+        studies.append(_study(SYSTEM, name, of_systems, each, spans.get(name, inf)))
+    return studies
+
+
+def rater_groups(ratings: Ratings) -> dict[str, list[int]]:
+    """The columns of each group of raters who are not a run's judges; none where there is one
+    group, or each has one rater."""
+    if ratings.personas is not None:
+        return {}
+    found: dict[str, list[int]] = {}
+    for column, (name, group) in enumerate(zip(ratings.raters, ratings.groups, strict=True)):
+        if name not in ratings.controls:
+            found.setdefault(group, []).append(column)
+    several = len(found) > 1 and max(map(len, found.values())) > 1
+    return found if several else {}
+
+
+def design_name(levels: Levels) -> str:
+    """A design in words.
+
+    >>> design_name({"prompt": 8, "persona": 10, "model": 1, "replicate": 1})
+    '8 prompts x 10 personas x 1 model'
+    """
+    return " x ".join(
+        f"{n:,} {facet}{'s' if n != 1 else ''}"
+        for facet, n in levels.items()
+        if facet != REPLICATE or n > 1
+    )
+
+
+def _study(
+    measured: str, dimension: str, scores: StudiedScores, each: float, span: float = inf
+) -> DesignStudy:
+    found = scores.components()
+    if found.reason is not None:
+        return DesignStudy(measured, dimension, found, reason=found.reason)
+    levels, as_rated = present_levels(found, measured), nan
+    if len(scores.columns) == 1:
+        # Every persona rates everything through every model; raters may take turns.
+        (facet,) = scores.columns
+        if scores.scores_a_row < levels[facet]:
+            levels[facet] = scores.scores_a_row
+            as_rated = scores.error_as_rated(found, measured)
+    designs = designs_around(found, measured, levels)
+    return DesignStudy(
+        measured,
+        dimension,
+        found,
+        tuple(_result(found, measured, design, span, each) for design in designs),
+        error_shares(found, measured, levels),
+        raters_each=each,
+        span=span,
+        error_as_rated=as_rated,
+    )
+
+
+def crossed_factors(
+    shape: tuple[int, ...], rows: Mapping[str, Labels], columns: Mapping[str, Labels]
+) -> dict[str, Labels]:
+    """A label for each cell of a table of this shape, in the order of its rows, from those of its
+    rows and columns."""
+    n_rows, n_columns = shape
+    return {
+        **{
+            name: encode_labels(labels, n_rows)[1].repeat(n_columns)
+            for name, labels in rows.items()
+        },
+        **{
+            name: np.tile(encode_labels(labels, n_columns)[1], n_rows)
+            for name, labels in columns.items()
+        },
+    }
+
+
+def present_levels(components: VarianceComponents, measured: str) -> dict[str, int]:
+    """Return how many conditions the design of a G-study has of each facet."""
+    levels = {name: n for name, n in components.levels.items() if name != measured}
+    if _repeated(components):
+        levels[REPLICATE] = round(components.replicates)
+    return levels
+
+
+def designs_around(components: VarianceComponents, measured: str, present: Levels) -> list[Levels]:
+    """The present design, and with half and twice as many conditions of each facet of which it has
+    several."""
+    designs = [present]
+    for facet, n in present.items():
+        if facet == REPLICATE or components.levels[facet] > 1:
+            designs += [{**present, facet: max(1, n // 2)}, {**present, facet: 2 * n}]
+    return [design for place, design in enumerate(designs) if design not in designs[:place]]
+
+
+def _repeated(components: VarianceComponents) -> bool:
+    """Return whether replicates tell the highest interaction from error."""
+    return BETWEEN.join(name for name, n in components.levels.items() if n > 1) not in (
+        components.unidentified
+    )
+
+
+def _result(
+    components: VarianceComponents, measured: str, levels: Levels, span: float, each: float
+) -> DesignResult:
+    figures = d_study(components, measured, levels)
+    n_ratings = round(prod(levels.values()) * each)
+    if components.levels.get(PROMPT, 1) < 2:
+        return DesignResult(figures, n_ratings)
+    return DesignResult(
+        figures,
+        n_ratings,
+        # As min() would not, np.minimum keeps NaN.
+        float(np.minimum(expected_width(components, measured, levels), span)),
+        # What the scale does not allow cannot be detected.
+        detected
+        if (detected := detectable_difference(components, measured, levels)) <= span
+        else nan,
+    )
+
+
+def _prompts(present: int) -> list[int]:
+    """Return which numbers of prompts a design may have: every one up to 100, then by steps of a
+    twentieth, and the present one."""
+    further = np.geomspace(100, _MOST_PROMPTS, 96).round().astype(int)
+    return sorted({*range(2, 101), *further.tolist(), present})
+
+
+ComponentName = Literal["item", "rater", "residual"]
+
+_SINGULAR = 1e-9
+"""Equations whose determinant is below this share of what their size would make it."""
+
+
+def variance_share(ratings: ArrayLike, raters: Labels, part: ComponentName) -> Statistic:
+    """The share of the variance of ratings that is due to items, to raters, or to neither.
+
+    How to read it: from 0 to 1; the shares of item, rater and residual add up to 1. `rater` near
+    0: the raters' means are alike. `residual` near 0 besides: they say the same of every item.
+
+    Args:
+        ratings: `(items, columns)`, NaN where missing.
+        raters: a label a column; columns of the same label are one rater, asked repeatedly.
+        part: `rater` are differences between the raters' means; which rater likes which item
+            is `residual`, with error, also where columns of a rater tell the two apart.
+
+    Raises:
+        ValueError: a wrong shape, an infinite value, or not one label a column.
+
+    >>> round(variance_share([[1, 2], [2, 3], [3, 4]], ["a", "b"], "item").value, 3)
+    0.667
+    """
+    array = as_ratings(ratings)
+    labels = encode_labels(raters, array.shape[1])[1]
+    items = np.broadcast_to(np.arange(len(array))[:, None], array.shape).ravel()
+    columns = np.broadcast_to(labels, array.shape).ravel()
+    rated = ~np.isnan(array)
+    counts = int(rated.any(axis=1).sum()), len(np.unique(columns[rated.ravel()]))
+    reason = None
+    if counts[1] < 2:
+        reason = Reason.FEW_RATERS
+    elif counts[0] < 2:
+        reason = Reason.FEW_ITEMS
+    if reason:
+        return Statistic.undefined(reason, n_items=counts[0], n_raters=counts[1])
+    found = variance_components(array.ravel(), {"item": items, "rater": columns})
+    if found.reason:
+        return Statistic.undefined(found.reason, n_items=counts[0], n_raters=counts[1])
+    share = found.shares[part]
+    if part == RESIDUAL:
+        # Of its own where raters were asked repeatedly; nothing else is left out.
+        share = 1 - found.shares["item"] - found.shares["rater"]
+    return Statistic(share, *counts)
+
+
+def resampled_variance_share(ratings: ArrayLike, raters: Labels, part: ComponentName) -> Resampled:
+    """The share as a function of resampling weights; args as for `variance_share`."""
+    array = as_ratings(ratings)
+    _, labels = encode_labels(raters, array.shape[1])
+    rated = ~np.isnan(array)
+    values = np.where(rated, array - np.mean(array[rated]), 0.0) if rated.any() else array * 0
+    raters_of = (labels[:, None] == np.unique(labels)[None, :]).astype(np.float64)
+    cells, sums = rated @ raters_of, values @ raters_of
+    sizes, totals, squares = cells.sum(axis=1), sums.sum(axis=1), (values**2).sum(axis=1)
+    spread = np.nan_to_num(divide((cells**2).sum(axis=1), sizes))
+    between = np.nan_to_num(divide(totals**2, sizes))
+    n_cells, in_cell = (cells > 0).sum(axis=1), np.nan_to_num(divide(sums**2, cells)).sum(axis=1)
+    place = ("item", "rater", RESIDUAL).index(part)
+
+    def statistic(weights: Array) -> Array:
+        n, n_rater, sum_rater = weights @ sizes, weights @ cells, weights @ sums
+        of_mean = divide(weights @ totals, n) * (weights @ totals)
+        mean_item = divide(weights @ sizes**2, n)
+        mean_rater = divide((n_rater**2).sum(axis=1), n)
+        in_rater = np.nan_to_num(divide(weights @ cells**2, n_rater)).sum(axis=1)
+        n_items, n_raters = weights @ (sizes > 0), (n_rater > 0).sum(axis=1)
+        mean_cell, in_item = divide(weights @ (cells**2).sum(axis=1), n), weights @ spread
+        of_item, of_rater, of_cell = n - mean_item, n - mean_rater, n - mean_cell
+        repeated = weights @ (sizes - n_cells) > 0
+        none, one = np.zeros(len(weights)), np.ones(len(weights))
+        # Each rater's ratings of an item vary by error alone; of one rating nothing is known.
+        of_cells = np.where(
+            repeated,
+            [of_item, of_rater, of_cell, weights @ n_cells - 1],
+            [none, none, one, none],
+        )
+        equations = np.stack(
+            [
+                np.stack([of_item, in_item - mean_rater, in_item - mean_cell, n_items - 1]),
+                np.stack([in_rater - mean_item, of_rater, in_rater - mean_cell, n_raters - 1]),
+                of_cells,
+                np.stack([of_item, of_rater, of_cell, n - 1]),
+            ]
+        ).transpose(2, 0, 1)
+        found = np.stack(
+            [
+                weights @ between - of_mean,
+                np.nan_to_num(divide(sum_rater**2, n_rater)).sum(axis=1) - of_mean,
+                np.where(repeated, weights @ in_cell - of_mean, 0.0),
+                weights @ squares - of_mean,
+            ],
+            axis=1,
+        )
+        solvable = (n_items > 1) & (n_raters > 1)
+        size = np.prod(np.abs(equations).max(axis=2), axis=1)
+        solvable &= np.abs(np.linalg.det(np.nan_to_num(equations))) > _SINGULAR * size
+        variances = np.full((len(weights), 4), np.nan)
+        variances[solvable] = np.linalg.solve(equations[solvable], found[solvable][:, :, None])[
+            :, :, 0
+        ]
+        positive = np.maximum(variances, 0)
+        wanted = positive[:, place:] if part == RESIDUAL else positive[:, [place]]
+        return divide(wanted.sum(axis=1), positive.sum(axis=1))
+
+    return statistic

@@ -1,0 +1,577 @@
+"""The G-study and the D-study of generalizability theory: variance components, and other designs.
+
+How much of the variance of scores is due to items, to personas, to models, to their
+interactions, to error: the G-study of generalizability theory.
+
+Sources: C. R. Henderson (1953), "Estimation of variance and covariance components",
+method 1: the sum of squares between the cells of each effect is set equal to what the model
+expects of it. R. L. Brennan (2001), *Generalizability Theory*, sections 3.4 and 7.1, for its use
+here. All factors are random and crossed. Nothing needs to be balanced; where it is, this is
+analysis of variance. It was preferred to restricted likelihood because it is unbiased with gaps,
+solves one small system of equations, and takes no package.
+
+What another design would give: the D-study of generalizability theory.
+
+From the variance components of a G-study follow, for any number of prompts, personas, models and
+replicates, the standard error of a mean and the share of its variance that is not error.
+
+Sources: L. J. Cronbach, G. C. Gleser, H. Nanda & N. Rajaratnam (1972), *The Dependability of
+Behavioral Measurements*; R. L. Brennan (2001), *Generalizability Theory*, chapter 4, for random
+facets that are crossed. The width of an interval is that of `sampled_mean`, with each variance at
+its expected value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations
+from math import nan, sqrt
+from typing import Literal, TypeVar
+
+import numpy as np
+import scipy
+from numpy.typing import ArrayLike
+
+from persona_panel.statistics.core.arrays import (
+    Array,
+    IntArray,
+    Labels,
+    Reason,
+    as_scores,
+    check_choice,
+    encode_labels,
+)
+from persona_panel.statistics.core.jackknife import LEAST_JUDGES
+from persona_panel.statistics.core.significance import POWER
+
+RESIDUAL = "residual"
+BETWEEN = ":"
+"""Stands between the factors in the name of an interaction."""
+
+
+@dataclass(frozen=True, slots=True)
+class VarianceComponents:
+    """What a G-study estimates.
+
+    Attributes:
+        variances: by effect, in the squared unit of the scores: each factor (`item`), each
+            interaction (`item:persona`) and `residual`; unbiased and so sometimes below zero, NaN
+            for what the design does not identify.
+        shares: of their sum, with those below zero taken as zero.
+        n_scores: how many scores there are.
+        levels: how many levels each factor has.
+        unidentified: why an effect has no variance of its own. The interaction of all factors is
+            in the residual where no cell has several scores.
+        replicates: how many scores the cells of all factors have, on average.
+        reason: why all variances are NaN, None where they are not.
+    """
+
+    variances: Mapping[str, float]
+    shares: Mapping[str, float]
+    n_scores: int
+    levels: Mapping[str, int]
+    unidentified: Mapping[str, Reason] = field(default_factory=dict)
+    replicates: float = 1.0
+    reason: Reason | None = None
+
+
+def variance_components(scores: ArrayLike, factors: Mapping[str, Labels]) -> VarianceComponents:
+    """The variance of scores due to each factor and to each of their interactions.
+
+    How to read it: a large share of items means that judges see the same differences (it is
+    ICC(2,1), with one factor for the judges); of personas or models, that these are milder or
+    stricter than others on everything; of `item:model`, that models disagree about which items
+    are better, which more personas on the same models cannot average out. The residual is
+    what a judge says of an item beyond all this: the highest interaction, unless replicates tell
+    it from error, and error. A variance below 0 is an estimate of one near 0. Few levels make a
+    variance unsure: between three models it has two degrees of freedom.
+
+    Args:
+        scores: `(scores,)`, one entry a rating, NaN where missing.
+        factors: by name, a label a rating: which item, which persona, which model. Ratings
+            with the same labels are replicates.
+
+    Raises:
+        ValueError: a wrong shape, an infinite value, not one label a rating, no factor, or
+            one that is called `residual` or has a colon in its name.
+
+    >>> scores = [1, 2, 2, 3, 3, 4]
+    >>> factors = {"item": [0, 0, 1, 1, 2, 2], "rater": [0, 1, 0, 1, 0, 1]}
+    >>> found = variance_components(scores, factors)
+    >>> {name: round(share, 3) + 0 for name, share in found.shares.items()}
+    {'item': 0.667, 'rater': 0.333, 'item:rater': nan, 'residual': 0.0}
+    >>> found.unidentified["item:rater"].value
+    'no cell has several ratings, so it is in the residual'
+    """
+    values = as_scores(scores)
+    if not factors or RESIDUAL in factors or any(BETWEEN in name for name in factors):
+        raise ValueError(
+            f"factors are needed, none of them called {RESIDUAL!r} or with {BETWEEN!r} in its name"
+        )
+    rated = ~np.isnan(values)
+    codes = {
+        name: np.unique(encode_labels(labels, len(values))[1][rated], return_inverse=True)[1]
+        for name, labels in factors.items()
+    }
+    levels = {name: int(code.max(initial=-1)) + 1 for name, code in codes.items()}
+    varying = [name for name in factors if levels[name] > 1]
+    values = values[rated]
+    cells = _cells([codes[name] for name in varying], len(values))
+    whole = tuple(range(len(varying)))
+    n_cells = len(cells[whole][1])
+    unidentified = {
+        _named(effect): Reason.ONE_LEVEL
+        for effect in _effects(tuple(factors))
+        if any(levels[name] < 2 for name in effect)
+    }
+    kept = _effects(whole)
+    if len(varying) > 1 and n_cells == len(values):
+        kept.remove(whole)
+        unidentified[_named(varying)] = Reason.IN_RESIDUAL
+
+    def components(estimates: Mapping[str, float], reason: Reason | None) -> VarianceComponents:
+        every = (*map(_named, _effects(tuple(factors))), RESIDUAL)
+        variances = {name: estimates.get(name, nan) for name in every}
+        positive = {name: max(value, 0.0) for name, value in variances.items()}
+        total = sum(value for value in positive.values() if not np.isnan(value))
+        shares = {name: value / total if total > 0 else nan for name, value in positive.items()}
+        replicates = len(values) / n_cells if n_cells else 1.0
+        return VarianceComponents(
+            variances, shares, len(values), levels, unidentified, replicates, reason
+        )
+
+    if len(values) < 2 or np.ptp(values) == 0:
+        return components({}, Reason.NO_VARIANCE)
+    coefficients, sums = _equations(values, cells, kept)
+    if np.linalg.matrix_rank(coefficients) < len(sums):
+        return components({}, Reason.NO_ERROR_TERM)
+    solution = np.linalg.solve(coefficients, sums)
+    names = (*(_named([varying[place] for place in effect]) for effect in kept), RESIDUAL)
+    return components(dict(zip(names, map(float, solution), strict=True)), None)
+
+
+EffectT = TypeVar("EffectT", bound=Hashable)
+_Cells = Mapping[tuple[int, ...], tuple[IntArray, Array]]
+
+
+def _named(effect: Sequence[str]) -> str:
+    return BETWEEN.join(effect)
+
+
+def _effects(factors: tuple[EffectT, ...]) -> list[tuple[EffectT, ...]]:
+    """The factors, then their interactions, those of fewer factors first."""
+    return [effect for n in range(1, len(factors) + 1) for effect in combinations(factors, n)]
+
+
+def _cells(factors: Sequence[IntArray], n: int) -> _Cells:
+    """For each effect, and for none `()`, the cell that each score is in and the size of each."""
+    found: dict[tuple[int, ...], tuple[IntArray, Array]] = {
+        (): (np.zeros(n, dtype=np.intp), np.array([float(n)])[: min(n, 1)])
+    }
+    for effect in _effects(tuple(range(len(factors)))):
+        before, last = found[effect[:-1]][0], factors[effect[-1]]
+        joined = before * (int(last.max(initial=-1)) + 1) + last
+        _, codes, sizes = np.unique(joined, return_inverse=True, return_counts=True)
+        found[effect] = codes, sizes.astype(np.float64)
+    return found
+
+
+def _equations(
+    values: Array, cells: _Cells, effects: Sequence[tuple[int, ...]]
+) -> tuple[Array, Array]:
+    """Expected and found sums of squares about the mean: one row an effect, and the total.
+
+    An effect's is Σ nₐ (ȳₐ − ȳ)² over its cells. Of the variance of effect B it holds
+    Σ n_ab² / nₐ − Σ n_b² / n, of the residual the number of its cells less one.
+    """
+    n = len(values)
+    centred = values - values.mean()
+    of_mean = np.array([np.sum(cells[effect][1] ** 2) / n for effect in effects])
+    rows, sums = [], []
+    for effect in effects:
+        codes, sizes = cells[effect]
+        held = [_held(cells, effect, other) for other in effects]
+        rows.append([*(held - of_mean), len(sizes) - 1])
+        sums.append(np.sum(np.bincount(codes, weights=centred) ** 2 / sizes))
+    rows.append([*(n - of_mean), n - 1])
+    sums.append(np.sum(centred**2))
+    return np.array(rows, dtype=np.float64), np.array(sums)
+
+
+def _held(cells: _Cells, effect: tuple[int, ...], other: tuple[int, ...]) -> float:
+    """Σ over the cells of both effects together of n_ab² / nₐ."""
+    codes, sizes = cells[tuple(sorted({*effect, *other}))]
+    within, of = cells[effect]
+    of_cell = np.empty(len(sizes), dtype=np.intp)
+    of_cell[codes] = within
+    return float(np.sum(sizes**2 / of[of_cell]))
+
+
+PROMPT = "prompt"
+"""The facet of what systems answered; all facets but this one are of judges."""
+REPLICATE = "replicate"
+"""The facet of repeated ratings by the same judge."""
+LEAST_DF = 3
+"""Degrees of freedom below which no width is forecast: Student's t varies so much from one sample
+to the next that the expected width is far above what most samples give."""
+
+Goal = Literal["width", "difference"]
+"""What a design is to reach: an interval of a mean this wide at most, from end to end, or a
+difference of two means this small that it detects."""
+
+Levels = Mapping[str, int]
+"""How many conditions of each facet: 8 prompts, 10 personas, 3 models."""
+
+
+@dataclass(frozen=True, slots=True)
+class DStudy:
+    """What a design gives.
+
+    Attributes:
+        levels: how many conditions it has of each facet.
+        absolute_error: the standard error of a mean as an estimate of the mean over all such
+            conditions, in points.
+        relative_error: the same of its distance from the others' means: what moves all alike is
+            no error. Two of them differ with √2 times this standard error.
+        dependability: Φ, the share of the variance of means that is not absolute error, 0 to 1.
+        generalizability: Eρ², the same for relative error; for rankings.
+
+    The last three are NaN where the objects of measurement have one level, and the last two where
+    nothing varies.
+    """
+
+    levels: Levels
+    absolute_error: float
+    relative_error: float
+    dependability: float
+    generalizability: float
+
+
+def d_study(components: VarianceComponents, measured: str, levels: Levels) -> DStudy:
+    """Return what a design with so many conditions of each facet gives.
+
+    How to read it: twice the personas on the same models divides what personas bring by two, and
+    leaves what models bring as it is. Where one model was used, its effects are part of the
+    objects' own and the figures are of that model alone: they say nothing of others. Estimates
+    below zero are taken as zero. The figures rest on estimates: with three models that of models
+    may be off by a factor of several.
+
+    Args:
+        components: of a G-study that was defined.
+        measured: the factor whose levels are measured: `item`, or `system`.
+        levels: how many conditions of each other factor, 1 or more; and of `replicate`, where the
+            G-study tells these from the highest interaction. What is not named has 1.
+
+    Raises:
+        ValueError: undefined components, a factor that there is not, fewer conditions than one,
+            or several of a facet of which the G-study had one, or no replicates.
+
+    >>> from persona_panel.statistics import variance_components
+    >>> scores = [1, 2, 2, 4, 3, 4, 5, 5]
+    >>> found = variance_components(scores, {"item": [0, 0, 1, 1, 2, 2, 3, 3], "rater": [0, 1] * 4})
+    >>> [round(d_study(found, "item", {"rater": n}).dependability, 3) for n in (2, 4)]
+    [0.836, 0.911]
+    """
+    terms = _terms(components, measured, levels)
+    sizes = {facet: np.array([float(n)]) for facet, n in levels.items()}
+    error = {
+        kind: float(sum(term.over(sizes)[0] for term in terms if term.relative or kind == "any"))
+        for kind in ("any", "relative")
+    }
+    own = components.variances.get(measured, nan)
+    own = max(own, 0.0) if components.levels[measured] > 1 else nan
+    return DStudy(
+        dict(levels),
+        sqrt(error["any"]),
+        nan if np.isnan(own) else sqrt(error["relative"]),
+        _share(own, error["any"]),
+        _share(own, error["relative"]),
+    )
+
+
+def error_shares(components: VarianceComponents, measured: str, levels: Levels) -> dict[str, float]:
+    """Return which share of the absolute error variance of a design each component brings, largest
+    first; empty where there is no error. Args and errors as for `d_study`.
+
+    >>> variances = {"item": 1.0, "rater": 0.2, "residual": 0.6}
+    >>> found = VarianceComponents(variances, {}, 0, {"item": 9, "rater": 5})
+    >>> {name: round(part, 2) for name, part in error_shares(found, "item", {"rater": 5}).items()}
+    {'residual': 0.75, 'rater': 0.25}
+    """
+    sizes = {facet: np.array([float(n)]) for facet, n in levels.items()}
+    parts = {term.name: float(term.over(sizes)[0]) for term in _terms(components, measured, levels)}
+    total = sum(parts.values())
+    ordered = sorted(parts, key=lambda name: -parts[name])
+    return {name: parts[name] / total for name in ordered} if total > 0 else {}
+
+
+def error_as_rated(
+    components: VarianceComponents, measured: str, factors: Mapping[str, Labels], weights: Array
+) -> float:
+    """The absolute standard error of means as they were rated, where not every judge rated
+    everything: the root of their mean variance.
+
+    A component's variance counts by the squared share that each of its conditions has in a mean: of
+    raters who took turns more share in the mean of a system than rated any one response.
+
+    Args:
+        factors: by name, a label a rating, as for `variance_components`.
+        weights: `(ratings,)`, the share of each in the mean that it is part of, 0 of what is
+            missing; those of each mean add up to 1.
+
+    Raises:
+        ValueError: as for `d_study`.
+
+    Two items, rated by the first two and by the last two of three raters: σ² of raters and the
+    residual over 2.
+
+    >>> variances = {"item": 1.0, "rater": 0.5, "residual": 1.5}
+    >>> found = VarianceComponents(variances, {}, 0, {"item": 2, "rater": 3})
+    >>> factors = {"item": [0, 0, 1, 1], "rater": [0, 1, 1, 2]}
+    >>> error_as_rated(found, "item", factors, np.full(4, 0.5))
+    1.0
+    """
+    there = weights > 0
+    codes = {name: encode_labels(of, len(weights))[1][there] for name, of in factors.items()}
+    shares, variance = weights[there], 0.0
+    for term in _terms(components, measured, {}):
+        of_cells = shares
+        if term.name != RESIDUAL:
+            cells = np.stack([codes[name] for name in (measured, *term.facets)])
+            _, places = np.unique(cells, axis=1, return_inverse=True)
+            of_cells = np.bincount(places.ravel(), shares).astype(np.float64)
+        variance += term.variance * float(np.sum(of_cells**2))
+    return sqrt(variance / len(np.unique(codes[measured])))
+
+
+def expected_width(
+    components: VarianceComponents,
+    measured: str,
+    levels: Levels,
+    *,
+    difference: bool = False,
+    confidence: float = 0.95,
+) -> float:
+    """Return how wide, from end to end, the interval over prompts and judges of a mean can be
+    expected to be: the leaderboard's, `sampled_mean` with judges as a sample.
+
+    It is wider than the standard error says: that of few conditions has Student's t with few
+    degrees of freedom, and each sample's variance includes its interactions with the others.
+
+    Args:
+        levels: as for `d_study`, two or more of each facet that was not single in the G-study.
+        difference: whether it is of the difference of two means, by the same prompts and judges.
+
+    Returns:
+        NaN with fewer than five judges, with one condition of a facet of which the G-study had
+        several, with fewer than three degrees of freedom, and for a difference where it had one
+        object of measurement. With few degrees of freedom more it is above most widths of samples.
+
+    Raises:
+        ValueError: as for `d_study`, or a G-study without the factor `prompt`.
+
+    >>> variances = {"system": 1.0, "prompt": 0.4, "rater": 0.2, "residual": 0.6}
+    >>> found = VarianceComponents(variances, {}, 0, {"system": 4, "prompt": 9, "rater": 5})
+    >>> round(expected_width(found, "system", {"prompt": 9, "rater": 5}), 2)
+    1.47
+    """
+    sizes = {facet: np.array([float(n)]) for facet, n in levels.items()}
+    terms = _terms(components, measured, levels)
+    if difference and components.levels[measured] < 2:
+        return nan
+    return float(_widths(terms, sizes, difference, confidence)[0])
+
+
+def detectable_difference(
+    components: VarianceComponents,
+    measured: str,
+    levels: Levels,
+    *,
+    power: float = POWER,
+    confidence: float = 0.95,
+) -> float:
+    """The smallest true difference of two means that the interval of their difference, over prompts
+    and judges, leaves 0 out of with this power.
+
+    It is (t of the confidence + t of the power) standard errors, with the interval's degrees of
+    freedom (Cohen 1988, *Statistical Power Analysis*, section 2.4). It is for two systems: of
+    several, the adjustment for as many differences takes more.
+
+    Args:
+        levels: as for `expected_width`.
+
+    Returns:
+        NaN where `expected_width` of the difference is.
+
+    Raises:
+        ValueError: as for `expected_width`.
+
+    >>> variances = {"system": 1.0, "rater": 0.2, "system:prompt": 0.3, "residual": 0.6}
+    >>> found = VarianceComponents(variances, {}, 0, {"system": 4, "prompt": 9, "rater": 5})
+    >>> levels = {"prompt": 9, "rater": 5}
+    >>> round(expected_width(found, "system", levels, difference=True) / 2, 2)
+    0.76
+    >>> round(detectable_difference(found, "system", levels), 2)
+    1.06
+    """
+    sizes = {facet: np.array([float(n)]) for facet, n in levels.items()}
+    terms = _terms(components, measured, levels)
+    if components.levels[measured] < 2:
+        return nan
+    return float(_detectable(terms, sizes, power, confidence)[0])
+
+
+def cheapest_design(
+    components: VarianceComponents,
+    measured: str,
+    points: float,
+    choices: Mapping[str, Sequence[int]],
+    *,
+    goal: Goal = "width",
+    confidence: float = 0.95,
+) -> Levels | None:
+    """The design with the fewest ratings that can be expected to be this precise.
+
+    Args:
+        points: of `expected_width`, or of `detectable_difference`, above 0.
+        choices: for each facet, which numbers of conditions may be had.
+        goal: `width`, of the interval of a mean; `difference`, that two means can be told apart.
+
+    Returns:
+        Of equally many ratings, the design with fewest models, personas and so on, in the reverse
+        order of `choices`; None where no design does.
+
+    Raises:
+        ValueError: as for `d_study`, or points that are not above 0.
+
+    >>> variances = {"system": 1.0, "prompt": 0.4, "rater": 0.2, "residual": 0.6}
+    >>> found = VarianceComponents(variances, {}, 0, {"system": 4, "prompt": 9, "rater": 5})
+    >>> choices = {"prompt": range(2, 100), "rater": range(5, 30)}
+    >>> cheapest_design(found, "system", 1.0, choices)
+    {'prompt': 15, 'rater': 9}
+    """
+    check_choice("goal", goal, Goal)
+    if not points > 0:
+        raise ValueError(f"a width, or a difference, is above 0, found {points}")
+    facets = tuple(choices)
+    grid = np.meshgrid(
+        *(np.array(sorted(set(choices[facet])), dtype=np.float64) for facet in facets),
+        indexing="ij",
+    )
+    sizes = {facet: each.ravel() for facet, each in zip(facets, grid, strict=True)}
+    _terms(components, measured, {facet: int(each.min()) for facet, each in sizes.items()})
+    most = {facet: int(each.max()) for facet, each in sizes.items()}
+    terms = _terms(components, measured, most)
+    reached = (
+        _widths(terms, sizes, False, confidence)
+        if goal == "width"
+        else _detectable(terms, sizes, POWER, confidence)
+    ) <= points
+    if not reached.any():
+        return None
+    ratings = np.where(reached, np.prod(list(sizes.values()), axis=0), np.inf)
+    # The last key is the first to be sorted by.
+    place = np.lexsort([*sizes.values(), ratings])[0]
+    return {facet: int(each[place]) for facet, each in sizes.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class _Term:
+    """A component as a part of the error: its variance, and what it is averaged over."""
+
+    name: str
+    variance: float
+    facets: tuple[str, ...]
+    relative: bool
+
+    def over(self, sizes: Mapping[str, Array]) -> Array:
+        """Return what it brings to the variance of a mean, for each design."""
+        n = np.prod([sizes[facet] for facet in self.facets if facet in sizes], axis=0)
+        result: Array = self.variance / (n * np.ones(_n_designs(sizes)))
+        return result
+
+
+def _n_designs(sizes: Mapping[str, Array]) -> int:
+    return max((len(each) for each in sizes.values()), default=1)
+
+
+def _terms(components: VarianceComponents, measured: str, levels: Levels) -> list[_Term]:
+    """The parts of the error, checked."""
+    factors = components.levels
+    if components.reason is not None:
+        raise ValueError(f"the variance components are undefined: {components.reason}")
+    if unknown := {measured, *levels} - {*factors, REPLICATE}:
+        raise ValueError(f"no such factor: {', '.join(sorted(unknown))}")
+    if measured in levels or min(levels.values(), default=1) < 1:
+        raise ValueError(
+            "each facet has one condition or more, and what is measured is not a facet"
+        )
+    if alone := [name for name, n in levels.items() if n > 1 and factors.get(name, 2) < 2]:
+        raise ValueError(f"one {alone[0]} says nothing of others")
+    facets = tuple(name for name in factors if name != measured)
+    highest = BETWEEN.join(name for name, n in factors.items() if n > 1)
+    if levels.get(REPLICATE, 1) > 1 and highest in components.unidentified:
+        raise ValueError("no cell has several ratings, which says nothing of replicates")
+    terms = []
+    for name, variance in components.variances.items():
+        if np.isnan(variance) or name == measured:
+            continue
+        of = (*facets, REPLICATE) if name == RESIDUAL else tuple(name.split(BETWEEN))
+        averaged = tuple(facet for facet in of if facet != measured)
+        relative = name == RESIDUAL or measured in of
+        terms.append(_Term(name, max(variance, 0.0), averaged, relative))
+    return terms
+
+
+def _share(own: float, error: float) -> float:
+    return own / (own + error) if own + error > 0 else nan
+
+
+def _widths(
+    terms: Sequence[_Term], sizes: Mapping[str, Array], difference: bool, confidence: float
+) -> Array:
+    """The expected width of the interval of each design."""
+    return 2 * _reaches(terms, sizes, difference, ((1 + confidence) / 2,))
+
+
+def _detectable(
+    terms: Sequence[_Term], sizes: Mapping[str, Array], power: float, confidence: float
+) -> Array:
+    """The difference that each design detects with this power."""
+    return _reaches(terms, sizes, True, ((1 + confidence) / 2, power))
+
+
+def _reaches(
+    terms: Sequence[_Term],
+    sizes: Mapping[str, Array],
+    difference: bool,
+    quantiles: Sequence[float],
+) -> Array:
+    """For each design the standard error times the sum of these quantiles of Student's t: over
+    prompts alone, or over prompts and judges, whichever is more."""
+    parts = [term for term in terms if term.relative or not difference]
+    known = {facet for term in terms if term.name != RESIDUAL for facet in term.facets}
+    if not {PROMPT} <= known & set(sizes):
+        raise ValueError("an interval over prompts takes several of the factor 'prompt'")
+    of_judges = [facet for facet in sizes if facet in known - {PROMPT}]
+    sampled = [PROMPT, *of_judges]
+    judges = np.prod([np.ones(_n_designs(sizes)), *(sizes[facet] for facet in of_judges)], axis=0)
+    variances, dfs = [], []
+    for facet in sampled:
+        of_facet = [term.over(sizes) for term in parts if facet in term.facets]
+        variances.append(np.sum(of_facet, axis=0) * (2 if difference else 1))
+        dfs.append(sizes[facet] - 1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        total = np.sum(variances, axis=0)
+        df = total**2 / np.sum([v**2 / n for v, n in zip(variances, dfs, strict=True)], axis=0)
+        alone, together = (
+            np.sqrt(variance)
+            * np.sum([scipy.special.stdtrit(of, quantile) for quantile in quantiles], axis=0)
+            for variance, of in ((variances[0], dfs[0]), (total, df))
+        )
+    possible = (judges >= LEAST_JUDGES) & (np.min(dfs, axis=0) > 0)
+    # The wider of the two is the interval.
+    possible &= np.where(alone > together, dfs[0], df) >= LEAST_DF
+    reach: Array = np.where(possible & (total > 0), np.fmax(alone, together), nan)
+    return reach

@@ -1,0 +1,536 @@
+"""People compared with one another, and with a panel in the place of one of them.
+
+How reliable the mean of some raters is: which share of its variance over items is not noise.
+
+Sources: L. J. Cronbach (1951), "Coefficient alpha and the internal structure of tests", which this
+is where all rated all; C. R. Henderson (1953), method 1, for the variances with gaps (see
+`persona_panel.statistics.reliability`). Where items have other raters, their severity is noise as
+well: all of it where no two items share a rater, none where all share all.
+
+A panel and one person compared with the same others: the difference, and averaging's share.
+
+The panel's correlation with the mean of k people is no match for a person's with the mean of the
+other k − 1: a mean of fewer is less reliable, so that a judge who rates exactly as people do
+comes out ahead (by 0.08 with two people). Here each person is left out in turn; the mean of the
+others is what that person, the panel and each of its judges are correlated with, over the same
+items. The mean of several judges is more reliable than one person, too (Spearman, 1910; Brown,
+1910); so the difference between one judge and one person, and what averaging adds to that, are
+figures of their own.
+
+What α becomes when model raters join the human ones, one after the other.
+
+Source: the argument-quality paper, section 4.3 and table 4. It marks changes as significant
+without naming its test. Here both α are computed without each prompt in turn, and Student's t over
+prompts (the jackknife's, see `persona_panel.statistics.core.jackknife`) gives the interval of
+their difference and its p-value. Of n additions each is tested at a level n times as strict, and
+has an
+interval to match (Bonferroni): the α of so many raters are too much alike for their correlation
+to be estimated from few prompts, which tests of the largest t would need.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import nan
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from persona_panel.statistics.core.arrays import (
+    Array,
+    Labels,
+    MeasurementLevel,
+    Reason,
+    Resampled,
+    Statistic,
+    as_ratings,
+    check_confidence,
+    difference_of,
+    divide,
+    encode_labels,
+    has_two_ratings,
+    items_by_label,
+    mean_of,
+    row_means,
+    unit_weights,
+    without_rounding,
+)
+from persona_panel.statistics.core.correlation import (
+    CorrelationKind,
+    correlation,
+    correlations,
+    resampled_correlation,
+)
+from persona_panel.statistics.core.jackknife import Interval, jackknife
+from persona_panel.statistics.core.means import OverPrompts, over_prompts, two_sided_p
+from persona_panel.statistics.reliability import (
+    centred_ratings,
+    item_rater_variances,
+    krippendorff_alpha,
+    resampled_alpha,
+)
+
+_SHARED = 1e-12
+
+
+def mean_reliability(ratings: ArrayLike) -> Statistic:
+    """The reliability of items' mean ratings by these raters.
+
+    How to read it: the share of the variance of the means that other raters would find again. 1: no
+    noise; 0: the means differ no more than noise makes them. A correlation with the mean is at most
+    the root of it times what it would be with the mean over all such raters.
+
+    Args:
+        ratings: `(items, raters)`, NaN where missing. An item's noise is taken to be the same
+            for all, over its number of raters.
+
+    Returns:
+        At most 1. Undefined without two items, where no item has two raters, where all means
+        are the same, or where the gaps leave raters and noise inseparable.
+
+    Raises:
+        ValueError: a wrong shape or an infinite value.
+
+    >>> round(mean_reliability([[1, 2], [2, 3], [3, 5], [5, 5]]).value, 3)
+    0.931
+    """
+    array = as_ratings(ratings)
+    rated = ~np.isnan(array)
+    sizes = rated.sum(axis=1)
+    n_items, n_raters = int((sizes > 0).sum()), int(rated.any(axis=0).sum())
+    value = float(resampled_mean_reliability(array)(unit_weights(len(array)))[0])
+    if not np.isnan(value):
+        return Statistic(value, n_items, n_raters)
+    if n_raters < 2:
+        reason = Reason.FEW_PEOPLE
+    elif n_items < 2:
+        reason = Reason.FEW_ITEMS
+    elif not (sizes >= 2).any():
+        reason = Reason.NO_SHARED_ITEMS
+    else:
+        means = divide(np.nansum(array, axis=1), sizes)
+        constant = np.ptp(means[sizes > 0]) == 0
+        reason = Reason.NO_VARIANCE if constant else Reason.NO_ERROR_TERM
+    return Statistic.undefined(reason, n_items=n_items, n_raters=n_raters)
+
+
+def resampled_mean_reliability(ratings: ArrayLike) -> Resampled:
+    """The reliability as a function of resampling weights; args as for `mean_reliability`."""
+    values, counts = centred_ratings(as_ratings(ratings))
+    sizes = counts.sum(axis=1)
+    rated = sizes > 0
+    values, counts, sizes = values[rated], counts[rated], sizes[rated]
+    means, parts = values.sum(axis=1) / sizes, counts / sizes[:, None]
+
+    def statistic(weights: Array) -> Array:
+        drawn = weights[:, rated]
+        n = drawn.sum(axis=1)
+        spread = divide(drawn @ means**2 - divide((drawn @ means) ** 2, n), n - 1)
+        own = divide(drawn @ (1 / sizes), n)
+        # How much of a rater's severity two items have in common, on average.
+        shared = divide(((drawn @ parts) ** 2).sum(axis=1) - n * own, n * (n - 1))
+        _, raters, error = item_rater_variances(values, counts, drawn, True)
+        _, _, within = item_rater_variances(values, counts, drawn, False)
+        noise = error * own + raters * (own - shared)
+        noise = np.where(np.isnan(noise) & (shared < _SHARED), within * own, noise)
+        constant = spread <= _SHARED * divide(drawn @ means**2, n)
+        return np.minimum(1 - divide(noise, np.where(constant, 0, spread)), 1)
+
+    return statistic
+
+
+NOT_COMPARABLE = (
+    "The mean of the others is of one person fewer than what judges are compared with, and the "
+    "less reliable for it: whether a panel agrees with people more than a person does is said by "
+    "the difference of panel and person, both with the same others, not by these two "
+    "correlations."
+)
+"""What is to be said where a panel's correlation stands next to that of people with the others."""
+
+
+@dataclass(frozen=True, slots=True)
+class HumanCeiling:
+    """`raters` are the columns with enough items, `values` theirs, and `mean` over those
+    that have one: a rater who is constant has none, and `n_undefined` counts them."""
+
+    mean: Statistic
+    raters: tuple[int, ...]
+    values: tuple[Statistic, ...]
+    n_undefined: int
+
+
+def human_ceiling(
+    ratings: ArrayLike, kind: CorrelationKind, *, min_shared: int = 2
+) -> HumanCeiling:
+    """Each rater's correlation with the mean of the others, and its mean over raters.
+
+    The mean of the others is over those who rated the item, one at least. A panel that is
+    compared with the mean of all people is ahead of this figure by the one person more: with two
+    people by 0.07 to 0.09 where its only judge rates as they do. `human_difference` compares alike.
+
+    How to read it: as `correlation`, of one person chosen at random with the mean of the others. It
+    is no upper bound: a mean over many judges may be above it.
+
+    Args:
+        ratings: `(items, raters)`, NaN where missing.
+        kind: see `correlation`.
+        min_shared: raters with fewer items that others rated too are left out.
+
+    Raises:
+        ValueError: a wrong shape, an infinite value, an unknown kind.
+
+    >>> found = human_ceiling([[1, 1, 2], [2, 3, 3], [3, 2, 4], [4, 4, 4]], "tau_b")
+    >>> round(found.mean.value, 3)
+    0.793
+    """
+    array = as_ratings(ratings)
+    others = mean_of_others(array)
+    raters = _with_enough(array, others, min_shared)
+    values = tuple(correlation(array[:, rater], others[:, rater], kind) for rater in raters)
+    defined = [estimate.value for estimate in values if estimate.reason is None]
+    if defined:
+        n_items = int(np.sum(~np.isnan(others[:, raters]).all(axis=1)))
+        mean = Statistic(float(np.mean(defined)), n_items, len(defined))
+    elif np.sum(~np.isnan(array).all(axis=0)) < 2:
+        mean = Statistic.undefined(Reason.FEW_PEOPLE)
+    elif values:
+        mean = Statistic.undefined(Reason.CONSTANT_RATER)
+    elif np.sum(~np.isnan(array).all(axis=1)) < 2:
+        mean = Statistic.undefined(Reason.FEW_ITEMS)
+    else:
+        mean = Statistic.undefined(Reason.NO_SHARED_ITEMS)
+    return HumanCeiling(mean, tuple(raters), values, len(values) - len(defined))
+
+
+def human_ceiling_by_prompt(
+    ratings: ArrayLike, prompts: Labels, kind: CorrelationKind
+) -> OverPrompts:
+    """The ceiling inside each prompt, and its mean over prompts; as `human_ceiling`.
+
+    >>> ratings = [[1, 1], [2, 2], [5, 6], [6, 5]]
+    >>> human_ceiling_by_prompt(ratings, "aabb", "tau_b").mean.value
+    0.0
+    """
+    array = as_ratings(ratings)
+    return over_prompts(
+        [
+            (name, human_ceiling(array[items], kind).mean)
+            for name, items in items_by_label(prompts, len(array))
+        ]
+    )
+
+
+def resampled_human_ceiling(
+    ratings: ArrayLike, kind: CorrelationKind, *, min_shared: int = 2
+) -> Resampled:
+    """The ceiling as a function of resampling weights; args as for `human_ceiling`."""
+    array = as_ratings(ratings)
+    others = mean_of_others(array)
+    raters = _with_enough(array, others, min_shared)
+    return mean_of(
+        [resampled_correlation(array[:, rater], others[:, rater], kind) for rater in raters]
+    )
+
+
+def mean_of_others(ratings: Array) -> Array:
+    """For each rating, the mean of the item's other ratings: `(items, raters)`, NaN where
+    there is no rating or no other."""
+    rated = ~np.isnan(ratings)
+    sums = np.nansum(ratings, axis=1, keepdims=True) - np.nan_to_num(ratings)
+    counts = rated.sum(axis=1, keepdims=True) - rated
+    return np.where(rated, without_rounding(divide(sums, counts), ratings), np.nan)
+
+
+def _with_enough(array: Array, others: Array, min_shared: int) -> list[int]:
+    counts = np.sum(~np.isnan(others), axis=0)
+    return [int(rater) for rater in np.flatnonzero(counts >= max(min_shared, 2))]
+
+
+class HumanDifference(NamedTuple):
+    """`panel` is the panel's mean less one person, `judge` one judge of it less one person, and
+    `averaging` the panel's mean less one of its judges."""
+
+    panel: Statistic
+    judge: Statistic
+    averaging: Statistic
+
+
+class ResampledDifference(NamedTuple):
+    """The fields of `HumanDifference` as functions of resampling weights."""
+
+    panel: Resampled
+    judge: Resampled
+    averaging: Resampled
+
+
+class DifferenceOverPrompts(NamedTuple):
+    """The fields of `HumanDifference` inside each prompt, and their means over prompts."""
+
+    panel: OverPrompts
+    judge: OverPrompts
+    averaging: OverPrompts
+
+
+class _Columns(NamedTuple):
+    """Two raters a column, and the mean of the people whom both are compared with
+    `(items, comparisons)`, NaN outside the items that all three have."""
+
+    first: Array
+    second: Array
+    others: Array
+
+    @classmethod
+    def of(cls, first: Array, second: Array, others: Array) -> _Columns:
+        missing = np.isnan(first + second + others)
+        return cls(*(np.where(missing, np.nan, side) for side in (first, second, others)))
+
+
+def human_difference(
+    judges: ArrayLike, humans: ArrayLike, kind: CorrelationKind
+) -> HumanDifference:
+    """By how much a panel, and one of its judges, correlates more with people than a person does.
+
+    Each person is left out in turn, and the figures are means over people (and over judges, where
+    one of them is compared).
+
+    How to read it: 0, the panel (or a judge of it) agrees with people as one of them does; above
+    0, better; below 0, worse. `panel` is above 0 for a mean of several judges who rate exactly as
+    people do: `averaging` is what it gains by being a mean. What the judges are worth as raters is
+    `judge`. All three fall short of what they would be against the true mean of all people, as
+    the mean of few is unreliable, but not in sign.
+
+    Args:
+        judges: the panel's `(items, judges)`, NaN where missing.
+        humans: `(items, humans)`, likewise; their mean is over those who rated the item.
+        kind: see `correlation`.
+
+    Returns:
+        Values in [−2, 2]. Undefined without two people who rated an item of the panel's, and
+        where all who could be compared are constant; `averaging` without two judges.
+
+    Raises:
+        ValueError: wrong shapes, numbers of items that differ, an infinite value, an unknown kind.
+
+    >>> humans = [[1, 1, 2], [2, 3, 3], [3, 2, 4], [4, 4, 4]]
+    >>> found = human_difference([[1, 2], [2, 2], [3, 3], [4, 4]], humans, "pearson")
+    >>> [round(one.value, 3) for one in found]
+    [0.077, 0.056, 0.021]
+    """
+    ours, theirs = _checked(judges, humans)
+    return HumanDifference(
+        *(_statistic(columns, kind, ours, theirs) for columns in _comparisons(ours, theirs))
+    )
+
+
+def resampled_human_difference(
+    judges: ArrayLike, humans: ArrayLike, kind: CorrelationKind
+) -> ResampledDifference:
+    """The differences as functions of resampling weights; args and errors as for
+    `human_difference`."""
+    ours, theirs = _checked(judges, humans)
+    return ResampledDifference(
+        *(_resampled(columns, kind) for columns in _comparisons(ours, theirs))
+    )
+
+
+def human_difference_by_prompt(
+    judges: ArrayLike, humans: ArrayLike, prompts: Labels, kind: CorrelationKind
+) -> DifferenceOverPrompts:
+    """The differences inside each prompt, and their means over prompts; args and errors as for
+    `human_difference`, and one label an item.
+
+    >>> judges, humans = [[1], [2], [6], [5]], [[1, 1], [2, 2], [5, 6], [6, 5]]
+    >>> found = human_difference_by_prompt(judges, humans, "aabb", "tau_b")
+    >>> [round(value.value, 3) for value in found.panel.values]
+    [0.0, 1.0]
+    """
+    ours, theirs = _checked(judges, humans)
+    within = [
+        (name, human_difference(ours[items], theirs[items], kind))
+        for name, items in items_by_label(prompts, len(ours))
+    ]
+    return DifferenceOverPrompts(
+        *(
+            over_prompts([(name, found[field]) for name, found in within])
+            for field in range(len(HumanDifference._fields))
+        )
+    )
+
+
+def _checked(judges: ArrayLike, humans: ArrayLike) -> tuple[Array, Array]:
+    ours, theirs = as_ratings(judges), as_ratings(humans)
+    if len(ours) != len(theirs):
+        raise ValueError(f"{len(ours)} items rated by judges, {len(theirs)} by humans")
+    return ours, theirs
+
+
+def _comparisons(judges: Array, humans: Array) -> tuple[_Columns, _Columns, _Columns]:
+    """Return what is compared: panel and human, judge and human, panel and judge."""
+    others, mean = mean_of_others(humans), row_means(judges)[:, None]
+    each = judges[:, ~np.isnan(judges).all(axis=0)]
+    several = each if each.shape[1] > 1 else each[:, :0]
+
+    def crossed(columns: Array, of: Array) -> Array:
+        return np.repeat(columns, of.shape[1], axis=1)
+
+    def in_turn(columns: Array) -> Array:
+        return np.tile(columns, humans.shape[1])
+
+    return (
+        _Columns.of(in_turn(mean), humans, others),
+        _Columns.of(in_turn(each), crossed(humans, each), crossed(others, each)),
+        _Columns.of(mean, in_turn(several), crossed(others, several)),
+    )
+
+
+def _resampled(columns: _Columns, kind: CorrelationKind) -> Resampled:
+    functions: dict[bytes, Resampled] = {}
+    terms: list[list[bytes]] = []
+    for first, second, others in zip(*(side.T for side in columns), strict=True):
+        # Of raters who rated the same items, one correlation serves in many comparisons.
+        terms.append([side.tobytes() + others.tobytes() for side in (first, second)])
+        for key, side in zip(terms[-1], (first, second), strict=True):
+            if key not in functions:
+                functions[key] = resampled_correlation(side, others, kind)
+
+    def mean(weights: Array) -> Array:
+        values = {key: function(weights) for key, function in functions.items()}
+        total, count = np.zeros(len(weights)), np.zeros(len(weights))
+        for first, second in terms:
+            difference = values[first] - values[second]
+            defined = ~np.isnan(difference)
+            total[defined] += difference[defined]
+            count += defined
+        return divide(total, count)
+
+    return mean
+
+
+def _statistic(columns: _Columns, kind: CorrelationKind, judges: Array, humans: Array) -> Statistic:
+    first, second = (correlations(side, columns.others, kind) for side in columns[:2])
+    defined = ~np.isnan(first - second)
+    n_judges, n_humans = (int(np.sum(~np.isnan(side).all(axis=0))) for side in (judges, humans))
+    shared = ~np.isnan(columns.others)
+    n_items = int(shared.any(axis=1).sum())
+    if defined.any():
+        value = float(np.mean((first - second)[defined]))
+        return Statistic(value, n_items, n_judges + n_humans)
+    if n_humans < 2:
+        reason = Reason.FEW_PEOPLE
+    elif not shared.shape[1]:
+        reason = Reason.FEW_RATERS
+    elif not n_items:
+        reason = Reason.NO_SHARED_ITEMS
+    elif shared.sum(axis=0).max() < 2:
+        reason = Reason.FEW_ITEMS
+    else:
+        reason = Reason.CONSTANT_RATER
+    return Statistic.undefined(reason, n_items=n_items, n_raters=n_judges + n_humans)
+
+
+@dataclass(frozen=True, slots=True)
+class AddedRaters:
+    """`alphas` after adding 0, 1, … n raters, and of each of the n additions the `change`
+    from people's α, its interval (`confidence` holds for all n together), its p-value and
+    that adjusted by Bonferroni: `(n,)`, NaN where an α is undefined."""
+
+    alphas: tuple[Statistic, ...]
+    change: Array
+    intervals: tuple[Interval, ...]
+    p_value: Array
+    p_adjusted: Array
+
+    @property
+    def low(self) -> Array:
+        """The lower ends `(n,)`."""
+        return np.array([one.low for one in self.intervals])
+
+    @property
+    def high(self) -> Array:
+        """The upper ends `(n,)`."""
+        return np.array([one.high for one in self.intervals])
+
+    @property
+    def reasons(self) -> tuple[Reason | None, ...]:
+        """Why there is no interval of a change, where there is none."""
+        return tuple(one.reason for one in self.intervals)
+
+
+def added_raters(
+    humans: ArrayLike,
+    models: ArrayLike,
+    level: MeasurementLevel = "ordinal",
+    clusters: Labels | None = None,
+    *,
+    same_items: bool = True,
+    confidence: float = 0.95,
+    seed: int = 0,
+) -> AddedRaters:
+    """Krippendorff's α of people with the first 0, 1, … n model raters.
+
+    How to read it: a change near 0 means that the models agree with these people as much as these
+    do among themselves; below 0 less, above 0 more. `p_adjusted` is below 0.05 exactly where the
+    95 % interval leaves 0 out. All raters are taken as they are: one more human, who happens to be
+    stricter than these, changes α, too, and with many prompts this is found.
+
+    Args:
+        humans: `(items, raters)`, NaN where missing.
+        models: `(items, n)` in the order in which they are added.
+        level: see `krippendorff_alpha`.
+        clusters: a label an item, its prompt; each item is its own if None. Intervals and
+            p-values take five, and 8 items.
+        same_items: whether all α are over the items that two people rated, so that a
+            change is due to the raters added; if not, items that only models make
+            pairable enter too.
+        confidence: of the n intervals together.
+        seed: as for `jackknife`.
+
+    Raises:
+        ValueError: the numbers of items differ, or as for `krippendorff_alpha` and `jackknife`.
+
+    >>> humans = [[1, 1], [2, 2], [3, 3], [1, 2]]
+    >>> found = added_raters(humans, [[1], [2], [3], [1]])
+    >>> [round(alpha.value, 3) for alpha in found.alphas]
+    [0.79, 0.853]
+    """
+    check_confidence(confidence)
+    theirs, ours = as_ratings(humans), as_ratings(models)
+    if len(theirs) != len(ours):
+        raise ValueError(f"{len(theirs)} items rated by people, {len(ours)} by models")
+    codes = encode_labels(range(len(theirs)) if clusters is None else clusters, len(theirs))[1]
+    if same_items:
+        kept = has_two_ratings(theirs)
+        theirs, ours, codes = theirs[kept], ours[kept], codes[kept]
+    sets = [np.hstack([theirs, ours[:, :n]]) for n in range(ours.shape[1] + 1)]
+    alphas = tuple(krippendorff_alpha(ratings, level) for ratings in sets)
+    change = np.array([alpha.value - alphas[0].value for alpha in alphas[1:]])
+    n_tests = max(1, int(np.sum(~np.isnan(change))))
+    alone, *joined = (resampled_alpha(ratings, level) for ratings in sets)
+    found = [
+        jackknife(
+            difference_of(function, alone),
+            len(codes),
+            codes,
+            kind="difference",
+            counted=has_two_ratings(ratings),
+            confidence=1 - (1 - confidence) / n_tests,
+            seed=seed,
+        )
+        for function, ratings in zip(joined, sets[1:], strict=True)
+    ]
+    p_value = np.array([_p_value(*one) for one in zip(change, found, strict=True)])
+    return AddedRaters(
+        alphas,
+        change,
+        tuple(found),
+        p_value,
+        np.minimum(n_tests * p_value, 1),
+    )
+
+
+def _p_value(change: float, interval: Interval) -> float:
+    """Two-sided, of no change."""
+    if interval.reason is not None:
+        return nan
+    return two_sided_p(change / interval.standard_error, interval.degrees_of_freedom)

@@ -1,1 +1,0 @@
-"""Does the panel agree with people?"""

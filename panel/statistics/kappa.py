@@ -1,0 +1,435 @@
+"""Agreement on categories: tables of values, Cohen's and Fleiss' κ, majorities and confusion.
+
+Which values every two raters gave to the same items, as tables of counts.
+
+Ratings have few values (1 to 10), and then τ_b, Spearman's ρ and Cohen's κ of two raters follow
+from how often each pair of values occurs, as in A. Agresti (2010), *Analysis of Ordinal Categorical
+Data*, ch. 7 and 8: the work grows with the number of items, and not with that of pairs of items.
+
+Agreement beyond chance on categories: Cohen's κ of two raters, Fleiss' κ of many.
+
+Sources: J. Cohen (1960), "A coefficient of agreement for nominal scales", and (1968),
+"Weighted kappa"; J. L. Fleiss (1971), "Measuring nominal scale agreement among many
+raters"; for items with gaps, K. L. Gwet (2014), *Handbook of Inter-Rater Reliability*,
+4th ed., ch. 2, which is Fleiss' κ where nobody skipped an item.
+
+Labels, of a few categories without an order: majorities, confusion and agreement by category.
+
+Labels are codes 0, 1, … of categories, NaN where missing, as ratings are.
+
+Sources: D. V. Cicchetti & A. R. Feinstein (1990), "High agreement but low kappa: II" (agreement on
+each category of two raters, there called p_pos and p_neg); J. L. Fleiss, B. Levin & M. C. Paik
+(2003), *Statistical Methods for Rates and Proportions*, 3rd ed., ch. 18 (the same of many raters).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from persona_panel.statistics.core.arrays import (
+    Array,
+    DistinctValues,
+    IntArray,
+    Mask,
+    Reason,
+    Resampled,
+    Statistic,
+    as_ratings,
+    check_choice,
+    count_by_item,
+    divide,
+    has_several_values,
+    paired_scores,
+    unit_weights,
+)
+
+MOST_VALUES = 32
+"""Of more values tables would be larger than what they save."""
+LEAST_ITEMS = 16
+"""Of fewer items, as one prompt has, all pairs of items are few."""
+
+Sums = tuple[Array, Array]
+"""What two raters share, and what the first has of its own: `(raters, raters)` each."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ValueTables:
+    """How often two raters gave a pair of values to an item.
+
+    Attributes:
+        given: whether a rater gave a value to an item, 1 or 0 `(items, raters × values)`.
+        counts: over all items `(raters, values, raters, values)`.
+        values: the values, from the lowest on.
+    """
+
+    given: Array
+    counts: Array
+    values: Array
+
+    @classmethod
+    def of(cls, ratings: Array) -> Self | None:
+        """Of ratings `(items, raters)`; None where there are so many values that to compare all
+        pairs of items is as fast."""
+        n_items, n_raters = ratings.shape
+        if n_items < LEAST_ITEMS:
+            return None
+        values = np.unique(ratings[~np.isnan(ratings)])
+        if len(values) > MOST_VALUES or len(values) ** 2 > n_items or not len(values):
+            return None
+        given: Mask = ratings[:, :, None] == values
+        flat = given.reshape(n_items, -1).astype(np.float64)
+        shape = n_raters, len(values), n_raters, len(values)
+        return cls(flat, (flat.T @ flat).reshape(shape), values)
+
+    def without(self, missing: Array) -> Array:
+        """The counts `(raters, values, raters, values)` less this share of each item `(items,)`."""
+        items = np.flatnonzero(missing)
+        given = self.given[items]
+        less = given.T @ (given * missing[items, None])
+        counts: Array = self.counts - less.reshape(self.counts.shape)
+        return counts
+
+
+def resampled_mean_of(
+    tables: ValueTables, matrix: Callable[[Array], Array], pairs: IntArray
+) -> Resampled:
+    """The mean over pairs of raters `(pairs, 2)` of what `matrix` makes `(raters, raters)` of
+    counts, as a function of resampling weights."""
+
+    def statistic(weights: Array) -> Array:
+        found = [matrix(tables.without(missing)) for missing in 1 - weights]
+        return mean_over_pairs(np.array(found), pairs)
+
+    return statistic
+
+
+def mean_over_pairs(matrices: Array, pairs: IntArray) -> Array:
+    """The mean over pairs of raters `(pairs, 2)` of what each matrix `(resamples, raters, raters)`
+    has; a pair without a value does not enter."""
+    values = matrices[:, pairs[:, 0], pairs[:, 1]]
+    defined = ~np.isnan(values)
+    return divide(np.where(defined, values, 0).sum(axis=1), defined.sum(axis=1))
+
+
+def counts_of_the_first(counts: Array) -> Array:
+    """Return how often the first of two raters gave each value to what the second rated `(raters,
+    values, raters)`; as the tables are symmetric, from a sum that is ten times as fast as that over
+    their last axis."""
+    found: Array = counts.sum(axis=1).transpose(1, 2, 0)
+    return found
+
+
+def tau_b_sums(counts: Array) -> Sums:
+    """The agreements of two raters over ordered pairs of items, and the pairs that the first tells
+    apart among those that the second rated, from counts `(raters, values, raters, values)`."""
+    n_raters, n_values = counts.shape[:2]
+    signs = _signs(n_values)
+    # Of each pair of values the concordant less the discordant items.
+    beside = (signs @ counts.reshape(n_raters, n_values, -1)).reshape(-1, n_values) @ signs.T
+    agreement = (counts * beside.reshape(counts.shape)).sum(axis=(1, 3))
+    first = counts_of_the_first(counts)
+    untied = first.sum(axis=1) ** 2 - (first**2).sum(axis=1)
+    return agreement, np.maximum(untied, 0)
+
+
+def spearman_sums(counts: Array) -> Sums:
+    """Products of two raters' centred ranks, times four, and squares of the first's, among the
+    items that both rated; counts as for `tau_b_sums`."""
+    first = counts_of_the_first(counts)
+    # Twice the centred rank of each value of the first, `(raters, values, raters)`.
+    ranks = (_signs(counts.shape[1]) @ first.reshape(*first.shape[:2], -1)).reshape(first.shape)
+    others = (counts * ranks.transpose(2, 0, 1)[:, None]).sum(axis=3)
+    return (ranks * others).sum(axis=1), (first * ranks**2).sum(axis=1)
+
+
+def _signs(n_values: int) -> Array:
+    """1 where the first of two values is the larger, −1 where it is the smaller."""
+    places = np.arange(n_values)
+    signs: Array = np.sign(places[:, None] - places).astype(np.float64)
+    return signs
+
+
+KappaWeights = Literal["none", "linear", "quadratic"]
+
+
+def cohen_kappa(
+    x: ArrayLike,
+    y: ArrayLike,
+    weights: KappaWeights = "quadratic",
+    categories: Sequence[float] | None = None,
+) -> Statistic:
+    """Cohen's κ of two raters over the items that both rated.
+
+    How to read it: 1 is perfect agreement, 0 what two raters with these shares of each category
+    would reach by chance, below 0 less than that. `none` is for categories without an order;
+    `linear` and `quadratic` for ordered ones, where near misses count less than far ones. κ is
+    low where one category is very common, however often the two agree. Quadratic κ is close to
+    Pearson's r, less what differing means and spreads cost.
+
+    Args:
+        x, y: `(items,)`, NaN where missing.
+        weights: how a disagreement counts: `none` (all alike), `linear` (by its
+            distance), `quadratic` (by its square).
+        categories: the scale in order; distances are then between places on it. If None,
+            they are between the values, so that a pair who never use a 3 are still two
+            apart at 2 and 4.
+
+    Returns:
+        κ in [−1, 1] without weights; with them, at most 1. Undefined without a shared
+        item or where either rater gives one value only: the formula then gives 0 however
+        much the other agrees, or nothing at all.
+
+    Raises:
+        ValueError: the shapes differ, a value is infinite or not among the categories, or
+            unknown weights.
+
+    >>> cohen_kappa([1, 1, 2, 2], [1, 1, 2, 1], "none").value
+    0.5
+    >>> cohen_kappa([1, 2, 3], [3, 2, 1]).value
+    -1.0
+    """
+    first, second, both = paired_scores(x, y)
+    value = float(
+        resampled_cohen_kappa(first, second, weights, categories)(unit_weights(len(first)))[0]
+    )
+    n_items = int(both.sum())
+    if not np.isnan(value):
+        return Statistic(value, n_items, n_raters=2)
+    reason = Reason.CONSTANT_RATER if n_items else Reason.NO_SHARED_ITEMS
+    return Statistic.undefined(reason, n_items=n_items, n_raters=2)
+
+
+def resampled_cohen_kappa(
+    x: ArrayLike,
+    y: ArrayLike,
+    weights: KappaWeights = "quadratic",
+    categories: Sequence[float] | None = None,
+) -> Resampled:
+    """Cohen's κ as a function of resampling weights; args and errors as `cohen_kappa`."""
+    check_choice("weights", weights, KappaWeights)
+    first, second, both = paired_scores(x, y)
+    first, second = first[both], second[both]
+    if categories is not None:
+        first, second = _places(first, categories), _places(second, categories)
+
+    if not both.any():
+        return lambda drawn: np.full(len(drawn), np.nan)
+    values_x, values_y = DistinctValues.of(first), DistinctValues.of(second)
+    distance = _distance(first, second, weights)
+    apart = _distance(values_x.values[:, None], values_y.values[None, :], weights)
+
+    def statistic(drawn: Array) -> Array:
+        drawn = drawn[:, both]
+        counts_x, counts_y = values_x.count(drawn), values_y.count(drawn)
+        observed = (drawn @ distance) * drawn.sum(axis=1)
+        expected = ((counts_x @ apart) * counts_y).sum(axis=1)
+        defined = has_several_values(counts_x) & has_several_values(counts_y)
+        return np.where(defined, 1 - divide(observed, expected), np.nan)
+
+    return statistic
+
+
+def kappa_matrix(ratings: ArrayLike, weights: KappaWeights) -> Array | None:
+    """Cohen's κ of every two raters `(raters, raters)`, NaN where it is undefined; None where
+    ratings have too many values for it to be faster than one pair after the other."""
+    tables = ValueTables.of(as_ratings(ratings))
+    return None if tables is None else _kappa_of(tables, weights)(tables.counts)
+
+
+def resampled_mean_kappa(
+    ratings: ArrayLike, pairs: IntArray, weights: KappaWeights
+) -> Resampled | None:
+    """The mean Cohen's κ of these pairs of raters `(pairs, 2)` as a function of resampling weights;
+    None as for `kappa_matrix`."""
+    tables = ValueTables.of(as_ratings(ratings))
+    return None if tables is None else resampled_mean_of(tables, _kappa_of(tables, weights), pairs)
+
+
+def _kappa_of(tables: ValueTables, weights: KappaWeights) -> Callable[[Array], Array]:
+    """κ of every two raters from counts `(raters, values, raters, values)`."""
+    apart = _distance(tables.values[:, None], tables.values[None, :], weights)
+
+    def kappa(counts: Array) -> Array:
+        first, second = counts_of_the_first(counts), counts.sum(axis=1)
+        observed = np.tensordot(counts, apart, axes=((1, 3), (0, 1))) * first.sum(axis=1)
+        # Rater, value of the first, rater, as what the second gives on average is apart from it.
+        expected = (first * (second @ apart).transpose(0, 2, 1)).sum(axis=1)
+        several = ((first > 0).sum(axis=1) > 1) & ((second > 0).sum(axis=2) > 1)
+        return np.where(several, 1 - divide(observed, expected), np.nan)
+
+    return kappa
+
+
+def fleiss_kappa(ratings: ArrayLike) -> Statistic:
+    """Fleiss' κ: categories are nominal, raters interchangeable.
+
+    Agreement is over the items with at least two ratings; how common a category is, over
+    all rated items, each counting alike.
+
+    How to read it: 1 is perfect agreement, 0 what raters would reach by chance who all use the
+    categories as often as they were used in all, below 0 less than that. It ignores any order of
+    the categories, so for ratings on a scale it is far below α. With two raters it is Scott's π,
+    not Cohen's κ; without gaps it comes near nominal α as items grow many.
+
+    Args:
+        ratings: `(items, raters)`, NaN where missing.
+
+    Returns:
+        κ, at most 1. Undefined when fewer than two items have two ratings (of one item κ would be
+        −1 / (raters − 1) whatever they are), or when all have one value.
+
+    Raises:
+        ValueError: a wrong shape or an infinite value.
+
+    >>> round(fleiss_kappa([[1, 1, 1], [2, 2, 1], [2, 2, 2]]).value, 3)
+    0.55
+    """
+    array = as_ratings(ratings)
+    rated = ~np.isnan(array)
+    pairable = rated.sum(axis=1) >= 2
+    n_items, n_raters = int(pairable.sum()), int(rated.any(axis=0).sum())
+    value = float(resampled_fleiss_kappa(array)(unit_weights(len(array)))[0])
+    if not np.isnan(value):
+        return Statistic(value, n_items, n_raters)
+    if n_raters < 2:
+        reason = Reason.FEW_RATERS
+    elif n_items == 0:
+        reason = Reason.NO_SHARED_ITEMS
+    elif n_items == 1:
+        reason = Reason.FEW_ITEMS
+    else:
+        reason = Reason.ONE_VALUE
+    return Statistic.undefined(reason, n_items=n_items, n_raters=n_raters)
+
+
+def resampled_fleiss_kappa(ratings: ArrayLike) -> Resampled:
+    """Fleiss' κ as a function of resampling weights; args and errors as `fleiss_kappa`."""
+    array = as_ratings(ratings)
+    counts = count_by_item(array, np.unique(array[~np.isnan(array)]))
+    sizes = counts.sum(axis=1)
+    pairable = (sizes >= 2).astype(np.float64)
+    agreement = np.nan_to_num(divide((counts * (counts - 1)).sum(axis=1), sizes * (sizes - 1)))
+    shares = np.nan_to_num(divide(counts, sizes[:, None]))
+
+    def statistic(weights: Array) -> Array:
+        observed = divide(weights @ agreement, weights @ pairable)
+        common = divide(weights @ shares, (weights @ (sizes > 0))[:, None])
+        several = ((common > 0).sum(axis=1) > 1) & (weights @ pairable > 1)
+        expected = (common**2).sum(axis=1)
+        return np.where(several, divide(observed - expected, 1 - expected), np.nan)
+
+    return statistic
+
+
+def _places(scores: Array, categories: Sequence[float]) -> Array:
+    scale = np.asarray(categories, dtype=np.float64)
+    found = scores[:, None] == scale[None, :]
+    if not found.any(axis=1).all():
+        stray = scores[~found.any(axis=1)][0]
+        raise ValueError(f"{stray:g} is not among the categories {list(categories)}")
+    places: Array = found.argmax(axis=1).astype(np.float64)
+    return places
+
+
+def _distance(x: Array, y: Array, weights: KappaWeights) -> Array:
+    distance: Array = np.abs(x - y)
+    if weights == "none":
+        return np.sign(distance)
+    return distance if weights == "linear" else distance**2
+
+
+def majority(labels: ArrayLike) -> Array:
+    """The label that more raters gave to an item than any other `(items,)`.
+
+    NaN where two labels share the first place, or nobody gave one.
+
+    Args:
+        labels: `(items, raters)`, NaN where missing.
+
+    Raises:
+        ValueError: a wrong shape or an infinite value.
+
+    >>> majority([[0, 1, 1], [0, 1, float("nan")]]).tolist()
+    [1.0, nan]
+    """
+    array = as_ratings(labels)
+    values = np.unique(array[~np.isnan(array)])
+    if not len(values):
+        return np.full(len(array), np.nan)
+    counts = count_by_item(array, values)
+    most = counts.max(axis=1, keepdims=True)
+    alone = ((counts == most).sum(axis=1) == 1) & (most[:, 0] > 0)
+    result: Array = np.where(alone, values[counts.argmax(axis=1)], np.nan)
+    return result
+
+
+def confusion(x: ArrayLike, y: ArrayLike, n_categories: int) -> Array:
+    """Return how often each pair of labels occurs: `(n_categories, n_categories)`, rows by x.
+
+    Args:
+        x, y: `(items,)`, codes from 0 to n_categories − 1, NaN where missing.
+
+    Raises:
+        ValueError: the shapes differ, or a code is not of a category.
+
+    >>> confusion([0, 0, 1], [0, 1, 1], 2).tolist()
+    [[1.0, 1.0], [0.0, 1.0]]
+    """
+    first, second, both = paired_scores(x, y)
+    pairs = np.stack([first[both], second[both]])
+    if not np.isin(pairs, np.arange(n_categories)).all():
+        raise ValueError(f"codes of categories are whole numbers from 0 to {n_categories - 1}")
+    cells = pairs[0] * n_categories + pairs[1]
+    counts = np.bincount(cells.astype(np.intp), minlength=n_categories**2)
+    return counts.reshape(n_categories, n_categories).astype(np.float64)
+
+
+def agreement_on(labels: ArrayLike, category: float) -> Resampled:
+    """The agreement of raters on one category, as a function of resampling weights.
+
+    How to read it: where one rater gave this label, the probability that another one of the same
+    item did; 1, whoever gives it is joined by all others. It does not correct for chance: a common
+    label reaches a high value by chance alone. Of two raters it is 2a / (2a + b + c), the F1 of the
+    category, whichever of the two is taken as the reference.
+
+    Args:
+        labels: `(items, raters)`, NaN where missing; items with fewer than two do not enter.
+        category: its code.
+
+    Returns:
+        Values in [0, 1]; NaN where nobody gave the label.
+
+    Raises:
+        ValueError: a wrong shape or an infinite value.
+
+    >>> float(agreement_on([[0, 0], [0, 1], [1, 1]], 0)(np.ones((1, 3)))[0])
+    0.6666666666666666
+    """
+    array = as_ratings(labels)
+    sizes = np.sum(~np.isnan(array), axis=1)
+    own = np.sum(array == category, axis=1)
+    # Each item's pairs count by 1 / (n − 1), so that a rating counts alike however many there are.
+    others = np.maximum(sizes - 1, 1)
+    joined = np.where(sizes > 1, own * (own - 1) / others, 0.0)
+    given = np.where(sizes > 1, own, 0).astype(np.float64)
+    return lambda weights: divide(weights @ joined, weights @ given)
+
+
+def same_label(x: ArrayLike, y: ArrayLike) -> Array:
+    """Return whether two raters gave an item one label: 1 or 0 `(items,)`, NaN where either is
+    missing.
+
+    Raises:
+        ValueError: the shapes differ or a value is infinite.
+
+    >>> same_label([0, 1, 2, np.nan], [0, 2, 2, 1])
+    array([ 1.,  0.,  1., nan])
+    """
+    first, second, both = paired_scores(x, y)
+    result: Array = np.where(both, (first == second).astype(np.float64), np.nan)
+    return result

@@ -1,0 +1,583 @@
+"""Two runs compared: the mean difference over prompts, and two panels on the same texts.
+
+The mean difference of two runs over prompts: pairs of texts, or one text rated twice.
+
+What is paired is subtracted before anything is averaged, so that what both sides owe to the
+prompt, and to judges that both have, cancels. Pairs of one prompt are no independent samples: a
+prompt counts once, with the mean of its pairs. Interval and p-value are those of
+`persona_panel.statistics.core.ranking`: Student's t over prompts and, where judges are a
+sample, too, what the levels of their factors (personas, models) add.
+
+Two panels on the same texts: do they order them alike, give the same scores, and name the same
+best ones; and which of them is nearer to people.
+
+Everything is measured on the responses that both panels rated, by each panel's score of a response.
+The functions are those of `agree` and `correlate`, with the two panels in the place of two raters;
+intervals are the jackknife's over prompts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import inf, isnan, nan
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from persona_panel.statistics.core.arrays import (
+    AnalysisOptions,
+    Array,
+    IntArray,
+    Labels,
+    Mask,
+    Reason,
+    Statistic,
+    as_scores,
+    defined_mean,
+    divide,
+    encode_labels,
+    has_two_ratings,
+    items_by_label,
+    without_rounding,
+)
+from persona_panel.statistics.core.correlation import (
+    correlation,
+    correlations,
+    resampled_correlation,
+)
+from persona_panel.statistics.core.means import critical_t, over_prompts, two_sided_p
+from persona_panel.statistics.core.ranking import (
+    SampledMean,
+    competition_ranks,
+    influence_of,
+    sampled_mean,
+)
+from persona_panel.statistics.core.registry import BlockResult, interval_of, mean_over_prompts
+from persona_panel.statistics.core.significance import Tested, holm_beside
+from persona_panel.statistics.reliability import krippendorff_alpha, resampled_alpha
+from persona_panel.statistics.votes import correlation_gain, resampled_correlation_gain
+
+_DECIMALS = 9
+"""Scores that are equal to so many decimals are ties, as in rankings."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PairedTerms:
+    """What two sides are compared by, of each pair.
+
+    Attributes:
+        a, b: `(pairs,)`, the score of either side by what both have.
+        difference: `(pairs,)`, b − a; NaN where they have nothing in common.
+        influence: `(pairs, judges)`, how much the difference changes as a judge counts more.
+    """
+
+    a: Array
+    b: Array
+    difference: Array
+    influence: Array
+
+    def of(self, kept: Mask) -> PairedTerms:
+        """Return those of these pairs `(pairs,)` alone."""
+        return PairedTerms(self.a[kept], self.b[kept], self.difference[kept], self.influence[kept])
+
+
+@dataclass(frozen=True, slots=True)
+class PairedDifference(Tested):
+    """How far side b is above side a, over prompts.
+
+    Attributes:
+        a, b: the means over prompts of either side; their difference is `difference`.
+        difference: the mean over prompts of the mean over a prompt's pairs, b − a, in points.
+        ci_low, ci_high: its own 95 % interval, which is not widened for other differences.
+        p: two-sided, of a mean of 0.
+        p_adjusted: by Holm over the differences looked at together; p until `adjusted` is called.
+        effect_size: the difference over the standard deviation of the prompts' differences.
+        wins, ties, losses: of how many pairs b is above, level with and below a.
+        n_prompts, n_pairs: how many entered.
+        sampled: what interval and p are from.
+        reason: why there is no interval, p and effect size; they are NaN then.
+    """
+
+    a: float
+    b: float
+    difference: float
+    ci_low: float
+    ci_high: float
+    p: float
+    p_adjusted: float
+    effect_size: float
+    wins: int
+    ties: int
+    losses: int
+    n_prompts: int
+    n_pairs: int
+    sampled: SampledMean
+    reason: Reason | None
+
+
+def by_same_judges(a: Array, b: Array) -> PairedTerms:
+    """Two sides rated by the same judges, who are paired: a judge counts for a pair, in a term, who
+    has rated both of its sides. A judge's severity then cancels, also where ratings are missing.
+
+    Args:
+        a, b: `(pairs, judges, terms)`, what of each judge the score is the mean of (terms, of the
+            mean over judges); NaN where a judge has none. Judges in the same order.
+
+    Raises:
+        ValueError: the shapes differ.
+
+    The second judge has not rated b, and does not count:
+
+    >>> found = by_same_judges(np.array([[[5.0], [9.0]]]), np.array([[[6.0], [np.nan]]]))
+    >>> found.difference.tolist(), found.a.tolist()
+    ([1.0], [5.0])
+    """
+    if a.shape != b.shape:
+        raise ValueError(f"{a.shape} and {b.shape} cannot be paired")
+    either = np.isnan(a) | np.isnan(b)
+    first, second = (np.where(either, np.nan, side) for side in (a, b))
+    ours, theirs = _mean_of_terms(first), _mean_of_terms(second)
+    return PairedTerms(ours, theirs, theirs - ours, influence_of(second - first))
+
+
+def by_other_judges(a: Array, b: Array) -> PairedTerms:
+    """The same texts rated by two panels, each by its own judges and rule.
+
+    The judges of `influence` are those of a, then those of b.
+
+    Args:
+        a, b: `(texts, judges of the side, terms of the side)`, as for `by_same_judges`.
+
+    Raises:
+        ValueError: not the same number of texts.
+    """
+    if len(a) != len(b):
+        raise ValueError(f"{len(a)} and {len(b)} texts cannot be paired")
+    ours, theirs = _mean_of_terms(a), _mean_of_terms(b)
+    influence = np.concatenate([-influence_of(a), influence_of(b)], axis=1)
+    return PairedTerms(ours, theirs, theirs - ours, influence)
+
+
+def paired_difference(
+    paired: PairedTerms,
+    prompts: Labels,
+    factors: Mapping[str, Labels] | None = None,
+    *,
+    most: float = inf,
+) -> PairedDifference:
+    """The mean difference over prompts, with its interval and test.
+
+    How to read it: above 0, b is higher. With judges as they are (`factors` None), interval and
+    test say what other prompts of the kind would give with these judges; else what other prompts
+    and other such judges would.
+
+    Args:
+        paired: see `PairedTerms`.
+        prompts: a label a pair.
+        factors: what judges are sampled by, a label a judge of `paired.influence`; a factor that
+            the two sides have in common, as only what they share can be another sample of both.
+        most: the most by which the sides can differ; an end of the interval beyond is cut there.
+
+    Raises:
+        ValueError: not one label a pair.
+
+    Of three prompts, with differences 1, 2 and 3:
+
+    >>> scores = np.array([[[1.0]], [[2.0]], [[3.0]]])
+    >>> found = paired_difference(by_same_judges(np.zeros_like(scores), scores), "pqr")
+    >>> found.difference, round(found.p, 3), found.wins
+    (2.0, 0.074, 3)
+    """
+    codes = encode_labels(prompts, len(paired.difference))[1]
+    there = ~np.isnan(paired.difference)
+    scores, a, b = (
+        _over_prompts(np.where(there, side, np.nan), codes)
+        for side in (paired.difference, paired.a, paired.b)
+    )
+    if factors is None:
+        found = sampled_mean(scores)
+    else:
+        moved = np.where(there[:, None], paired.influence, np.nan)
+        influence = np.stack([_over_prompts(of_judge, codes) for of_judge in moved.T], axis=1)
+        found = sampled_mean(scores, influence, factors)
+        if not factors and found.n_prompts > 1:
+            found = SampledMean(found.mean, (), found.n_prompts, Reason.NO_COMMON_FACTOR)
+    in_prompts = scores[~np.isnan(scores)]
+    sd = float(in_prompts.std(ddof=1)) if len(in_prompts) > 1 else nan
+    signs = np.sign(np.round(paired.difference[there], _DECIMALS))
+    wins, ties, losses = (int(np.sum(signs == sign)) for sign in (1, 0, -1))
+    low, high = found.interval(limits=(-most, most))
+    return PairedDifference(
+        defined_mean(a),
+        defined_mean(b),
+        found.mean,
+        low,
+        high,
+        found.p_value,
+        found.p_value,
+        nan if found.reason or not sd else found.mean / sd,
+        wins,
+        ties,
+        losses,
+        found.n_prompts,
+        int(there.sum()),
+        found,
+        found.reason,
+    )
+
+
+def adjusted(
+    differences: Sequence[PairedDifference],
+    same_as: Sequence[int] | None = None,
+    primary: Sequence[bool] | None = None,
+) -> list[PairedDifference]:
+    """The differences with p-values adjusted by Holm over all of them.
+
+    Args:
+        primary: for each, whether it is a composite's: those are a family of their own beside the
+            others (`holm_beside`). None: all are one family.
+        same_as: for each, the place of the one whose test it repeats (its own, where it repeats
+            none): a composite of one dimension is that dimension, and no second test.
+    """
+    places = list(range(len(differences))) if same_as is None else list(same_as)
+    p_values = [one.p if places[i] == i else nan for i, one in enumerate(differences)]
+    found = holm_beside(p_values, np.zeros(len(places)) if primary is None else primary)
+    return [
+        replace(one, p_adjusted=float(found[place]))
+        for one, place in zip(differences, places, strict=True)
+    ]
+
+
+def mean_over_prompts_of(values: ArrayLike, prompts: Labels) -> Array:
+    """The mean of each prompt's values `(prompts,)`, in order of appearance, NaN left out.
+
+    >>> mean_over_prompts_of([1.0, 3.0, np.nan], "ppq").tolist()
+    [2.0, nan]
+    """
+    array = as_scores(values)
+    return _over_prompts(array, encode_labels(prompts, len(array))[1])
+
+
+def _over_prompts(values: Array, codes: IntArray) -> Array:
+    there = ~np.isnan(values)
+    n = int(codes.max(initial=-1)) + 1
+    sums, counts = np.zeros(n), np.zeros(n)
+    np.add.at(sums, codes[there], values[there])
+    np.add.at(counts, codes[there], 1.0)
+    return divide(sums, counts)
+
+
+def _mean_of_terms(terms: Array) -> Array:
+    """The mean over terms of the mean over the judges who have one `(pairs,)`; NaN where a term has
+    none, as a composite is."""
+    there = ~np.isnan(terms)
+    means = divide(np.nansum(terms, axis=1), there.sum(axis=1))
+    return without_rounding(means.mean(axis=1), terms)
+
+
+_OPTIONS = AnalysisOptions()
+_TAU_LIMITS, _GAIN_LIMITS = (-1.0, 1.0), (-2.0, 2.0)
+
+
+@dataclass(frozen=True, slots=True)
+class PairedFigure(Tested):
+    """A figure of two panels with its 95 % interval over prompts; NaN where `reason` or `ci_reason`
+    says why. `p` is two-sided, of 0, NaN where nothing is tested; `p_adjusted` by Holm, p until
+    `adjusted_figures` is called."""
+
+    value: float
+    ci_low: float
+    ci_high: float
+    n_items: int
+    n_prompts: int
+    reason: Reason | None = None
+    ci_reason: Reason | None = None
+    p: float = nan
+    p_adjusted: float = nan
+
+
+@dataclass(frozen=True, slots=True)
+class BestOfPrompts:
+    """In how many prompts two panels rate the same response highest (of ties: the same ones),
+    share some but not all of their best, or rate others highest; prompts with one response have
+    none."""
+
+    same: int
+    shared: int
+    flipped: int
+
+    @property
+    def n_prompts(self) -> int:
+        """Prompts with several responses that both rated."""
+        return self.same + self.shared + self.flipped
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedAdvantages:
+    """Two panels by the alternative annotator test, each in a person's place.
+
+    Attributes:
+        a_advantage, b_advantage: ρ of either panel: how often, on average over people, it is at
+            least as near to the other people as a person is.
+        difference: b_advantage − a_advantage; above 0, b is more often as near.
+        a_winning_rate, b_winning_rate: ω of either panel, which has no interval; NaN without ε.
+    """
+
+    a_advantage: float
+    b_advantage: float
+    difference: PairedFigure
+    a_winning_rate: float = nan
+    b_winning_rate: float = nan
+
+
+@dataclass(frozen=True, slots=True)
+class NearerToPeople:
+    """Which of two panels is nearer to the mean of people's ratings.
+
+    Attributes:
+        within: whether correlations are means of those within prompts, or over all responses.
+        a_tau, b_tau: τ_b of either panel's scores with people's mean.
+        tau: b_tau − a_tau; above 0, b orders responses more as people do.
+        a_distance, b_distance: the mean over prompts of the distance of a panel's score from
+            people's mean, in points; NaN where they are on other scales.
+        distance: b_distance − a_distance; below 0, b's scores are nearer.
+        advantages: either panel in a person's place; None where people's single ratings are not
+            known.
+        n_people: how many people rated; 0 where their single ratings are not known.
+    """
+
+    within: bool
+    a_tau: float
+    b_tau: float
+    tau: PairedFigure
+    a_distance: float
+    b_distance: float
+    distance: PairedFigure
+    advantages: ComparedAdvantages | None = None
+    n_people: int = 0
+
+    @property
+    def figures(self) -> tuple[PairedFigure, ...]:
+        """The differences of the panels, which are tested together."""
+        of_places = () if self.advantages is None else (self.advantages.difference,)
+        return self.tau, self.distance, *of_places
+
+    def with_figures(
+        self, tau: PairedFigure, distance: PairedFigure, *more: PairedFigure
+    ) -> NearerToPeople:
+        """The same with these in the place of `figures`."""
+        advantages = self.advantages
+        if advantages is not None:
+            advantages = replace(advantages, difference=more[0])
+        return replace(self, tau=tau, distance=distance, advantages=advantages)
+
+
+def order_alike(a: ArrayLike, b: ArrayLike, prompts: Labels) -> tuple[PairedFigure, PairedFigure]:
+    """Kendall's τ_b of two panels' scores: the mean of those within prompts, and over all.
+
+    How to read it: 1 the same order, 0 none in common, −1 the opposite order. Over all responses
+    the difference between easy and hard prompts counts as well.
+
+    Args:
+        a, b: `(responses,)`, NaN where missing.
+        prompts: a label a response.
+
+    Raises:
+        ValueError: the shapes differ, or a value is infinite.
+
+    >>> within, over_all = order_alike([1, 2, 5, 6], [2, 1, 5, 7], "aabb")
+    >>> within.value, round(over_all.value, 3)
+    (0.0, 0.667)
+    """
+    first, second = as_scores(a), as_scores(b)
+    rated = ~np.isnan(first + second)
+    names, taus = _within(first[:, None], second, prompts)
+    inside = over_prompts(_statistics(names, taus[:, 0], rated, prompts, n_raters=2))
+    every = BlockResult(
+        replace(correlation(first, second, "tau_b"), p_value=nan),
+        resampled_correlation(first, second, "tau_b"),
+        kind="correlation",
+        limits=_TAU_LIMITS,
+        counted=rated,
+    )
+    return paired_figure(mean_over_prompts(inside, prompts), prompts), paired_figure(every, prompts)
+
+
+def scores_alike(a: ArrayLike, b: ArrayLike, prompts: Labels) -> PairedFigure:
+    """Krippendorff's α at the interval level of two panels' scores, as of two raters.
+
+    How to read it: 1 the same scores, 0 as alike as by chance; a panel that is stricter lowers it,
+    though both may order responses alike. Args and errors as for `order_alike`.
+
+    >>> scores_alike([1, 2, 3], [1, 2, 3], "pqr").value
+    1.0
+    """
+    both = np.column_stack([as_scores(a), as_scores(b)])
+    found = krippendorff_alpha(both, "interval")
+    result = BlockResult(
+        found,
+        resampled_alpha(both, "interval"),
+        limits=(-1.0, 1.0),
+        counted=has_two_ratings(both),
+    )
+    return paired_figure(result, prompts)
+
+
+def best_of_prompts(a: ArrayLike, b: ArrayLike, prompts: Labels) -> BestOfPrompts:
+    """Return whether two panels rate the same response to a prompt highest. Args as for
+    `order_alike`.
+
+    >>> best_of_prompts([1, 2, 5, 6], [2, 1, 5, 7], "aabb")
+    BestOfPrompts(same=1, shared=0, flipped=1)
+    """
+    first, second = as_scores(a), as_scores(b)
+    rated: Mask = ~np.isnan(first + second)
+    counts = {"same": 0, "shared": 0, "flipped": 0}
+    for _, items in items_by_label(prompts, len(first)):
+        both = items[rated[items]]
+        if len(both) < 2:
+            continue
+        best = [set(both[competition_ranks(side[both]) == 1].tolist()) for side in (first, second)]
+        kind = "same" if best[0] == best[1] else "shared" if best[0] & best[1] else "flipped"
+        counts[kind] += 1
+    return BestOfPrompts(**counts)
+
+
+def nearer_to_people(
+    a: ArrayLike, b: ArrayLike, people: ArrayLike, prompts: Labels, *, same_scale: bool = True
+) -> NearerToPeople:
+    """Return which of two panels goes more with people's mean rating, over the items of all three.
+
+    Two questions: who orders responses more as people do (τ_b, within prompts where a prompt has
+    two responses, else over all), and whose scores are nearer to people's (mean distance). Both
+    differences are paired, prompt by prompt; their p-values are of Student's t of what they are
+    without each prompt.
+
+    Args:
+        a, b, people: `(items,)`, NaN where missing; higher is better.
+        prompts: a label an item.
+        same_scale: whether people's ratings are on the panels' scale; else there is no distance.
+
+    Raises:
+        ValueError: the shapes differ, or a value is infinite.
+
+    >>> found = nearer_to_people([1, 2, 3], [3, 2, 1], [1, 2, 3], "pqr")
+    >>> found.tau.value, found.distance.value
+    (-2.0, 1.3333333333333333)
+    """
+    sides = [as_scores(side) for side in (a, b, people)]
+    missing = np.isnan(np.sum(sides, axis=0))
+    first, second, target = (np.where(missing, np.nan, side) for side in sides)
+    within = _several(missing, prompts)
+    if within:
+        names, taus = _within(np.column_stack([first, second]), target, prompts)
+        gains = taus[:, 1] - taus[:, 0]
+        inside = over_prompts(_statistics(names, gains, ~missing, prompts, n_raters=3))
+        result = mean_over_prompts(inside, prompts, kind="mean_difference", limits=_GAIN_LIMITS)
+        # Over the prompts that enter their difference, so that it is theirs.
+        of_each = [defined_mean(np.where(np.isnan(gains), np.nan, own)) for own in taus.T]
+    else:
+        result = BlockResult(
+            correlation_gain(second, first, target, "tau_b"),
+            resampled_correlation_gain(second, first, target, "tau_b"),
+            kind="difference",
+            limits=_GAIN_LIMITS,
+            counted=~missing,
+        )
+        of_each = [correlation(side, target, "tau_b").value for side in (first, second)]
+    distances = [np.abs(side - target) for side in (first, second)]
+    ours, theirs = (mean_over_prompts_of(side, prompts) for side in distances)
+    return NearerToPeople(
+        within,
+        of_each[0],
+        of_each[1],
+        paired_figure(result, prompts, tested=True),
+        defined_mean(ours) if same_scale else nan,
+        defined_mean(theirs) if same_scale else nan,
+        _distance(ours, theirs, int(np.sum(~missing)), same_scale),
+    )
+
+
+def adjusted_figures(
+    figures: Sequence[PairedFigure], primary: Sequence[bool] | None = None
+) -> list[PairedFigure]:
+    """The figures with p-values adjusted by Holm over all of them; `primary` as for
+    `adjusted`."""
+    family = np.zeros(len(figures)) if primary is None else primary
+    p_values = holm_beside([one.p for one in figures], family)
+    return [replace(one, p_adjusted=float(p)) for one, p in zip(figures, p_values, strict=True)]
+
+
+def _within(sides: Array, target: Array, prompts: Labels) -> tuple[list[Hashable], Array]:
+    """The prompts, and inside each τ_b of each side `(items, sides)` with the target: `(prompts,
+    sides)`."""
+    found = [
+        (name, correlations(sides[items], _repeated(target[items], sides.shape[1]), "tau_b"))
+        for name, items in items_by_label(prompts, len(target))
+    ]
+    # Rounding can pass the bounds by a hair.
+    return [name for name, _ in found], np.clip([taus for _, taus in found], -1, 1)
+
+
+def _repeated(column: Array, times: int) -> Array:
+    return np.repeat(column[:, None], times, axis=1)
+
+
+def _statistics(
+    names: Sequence[Hashable], values: Array, rated: Mask, prompts: Labels, *, n_raters: int
+) -> list[tuple[object, Statistic]]:
+    """Each prompt's value, or why it has none."""
+    found: list[tuple[object, Statistic]] = []
+    counts = [int(rated[items].sum()) for _, items in items_by_label(prompts, len(rated))]
+    for name, value, n in zip(names, values.tolist(), counts, strict=True):
+        if isnan(value):
+            reason = Reason.CONSTANT_RATER if n > 1 else Reason.FEW_ITEMS
+            found.append((name, Statistic.undefined(reason, n_items=n)))
+        else:
+            found.append((name, Statistic(value, n, n_raters)))
+    return found
+
+
+def _several(missing: Mask, prompts: Labels) -> bool:
+    """Return whether a prompt has two items that are there."""
+    names, codes = encode_labels(prompts, len(missing))
+    return bool((np.bincount(codes[~missing], minlength=len(names)) > 1).any())
+
+
+def paired_figure(
+    result: BlockResult, prompts: Labels, *, tested: bool = False, most_df: float = inf
+) -> PairedFigure:
+    """A result with its interval over prompts.
+
+    Args:
+        tested: whether it has the p-value of its being 0.
+        most_df: degrees of freedom that it has at most; with fewer than it would have, the interval
+            is widened.
+    """
+    found = result.statistic
+    there = interval_of(result, prompts, _OPTIONS)
+    if there is None or there.reason is not None:
+        reason = None if there is None else there.reason
+        return PairedFigure(found.value, nan, nan, found.n_items, 0, found.reason, reason)
+    p, df, ends = nan, there.degrees_of_freedom, (there.low, there.high)
+    if most_df < df:
+        df = most_df
+        reach = there.standard_error * critical_t(df)
+        low, high = result.limits
+        ends = max(found.value - reach, low), min(found.value + reach, high)
+    if tested:
+        p = two_sided_p(found.value / there.standard_error, df)
+    return PairedFigure(found.value, *ends, found.n_items, there.n_clusters, p=p, p_adjusted=p)
+
+
+def _distance(a: Array, b: Array, n_items: int, same_scale: bool) -> PairedFigure:
+    if not same_scale:
+        return PairedFigure(nan, nan, nan, 0, 0, Reason.OTHER_SCALE)
+    if not n_items:
+        return PairedFigure(nan, nan, nan, 0, 0, Reason.NO_SHARED_ITEMS)
+    found = sampled_mean(b - a)
+    p = found.p_value
+    return PairedFigure(
+        found.mean, *found.interval(), n_items, found.n_prompts, None, found.reason, p, p
+    )

@@ -1,0 +1,526 @@
+"""Personas beside the panel: how far they depart from it, and the responses on which they disagree.
+
+Ratings by response, persona and model, and how far each lies from the panel's.
+
+A rating is compared with those that the same model gave to the same response for other personas:
+so a gap of one model moves nobody's departure by that model's level.
+
+How far personas are above or below the panel: in all, by system, by dimension.
+
+Each cell is a mean over prompts with Student's interval and test; see
+`persona_panel.statistics.core.ranking`. Holm's correction is over all cells of a table.
+
+On which responses personas disagree, beyond noise.
+
+Inside a response, ratings are a table of personas by models. With what a judge is lenient or severe
+by taken out, the variance between personas beyond what models of one persona differ by is
+
+    (SS_personas − (personas − 1) · MS_residual) / k
+
+where k is models · (personas − 1) in a complete table: the variance component of Henderson's third
+method, which also takes tables with gaps (S. R. Searle, G. Casella, C. E. McCulloch (1992),
+"Variance components", sections 4.4 and 5.5). What a persona sees only through one model counts as
+noise. Of one model, its replicates stand in place of models.
+
+The test that a response is contested adds the sums of squares over dimensions and compares them by
+F, with both degrees of freedom multiplied by (tr S)² / tr S², S the residual covariance of
+dimensions (G. E. P. Box (1954), "Some theorems on quadratic forms applied in the study of analysis
+of variance problems"; the sum over dimensions is that of B. H. McArdle, M. J. Anderson (2001),
+"Fitting multivariate models to community data"). It is made twice, with the response's own noise
+and with that of all responses, and the larger p-value counts: the first holds where noise differs
+from response to response, the second where models of one persona happen to agree. p-values are
+adjusted by Holm over responses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import isnan, nan, pi, sqrt
+
+import numpy as np
+import scipy
+
+from persona_panel.statistics.core.arrays import (
+    ROUNDING,
+    Array,
+    IntArray,
+    Labels,
+    Mask,
+    Reason,
+    divide,
+    encode_labels,
+)
+from persona_panel.statistics.core.means import critical_t
+from persona_panel.statistics.core.ranking import sampled_mean
+from persona_panel.statistics.core.significance import LEVEL, Tested, holm
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PersonaCells:
+    """Ratings with personas crossed with columns.
+
+    Attributes:
+        values: `(responses, personas, columns, terms)`, NaN where there is none. Columns are the
+            models, replicates averaged; of one model its replicates.
+        personas, models: their names.
+    """
+
+    values: Array
+    personas: tuple[str, ...]
+    models: tuple[str, ...]
+
+    @classmethod
+    def of(cls, ratings: Array, personas: Sequence[str], models: Sequence[str]) -> PersonaCells:
+        """Of ratings `(responses, judges, terms)` with the persona and the model of each judge."""
+        n, n_judges, n_terms = ratings.shape
+        names, persona = encode_labels(personas, n_judges)
+        of_models, model = encode_labels(models, n_judges)
+        if len(of_models) > 1:
+            column = model
+        else:
+            seen = [0] * len(names)
+            column = np.zeros(n_judges, dtype=np.intp)
+            for judge, place in enumerate(persona):
+                column[judge] = seen[place]
+                seen[place] += 1
+        shape = (n, len(names), int(column.max(initial=-1)) + 1, n_terms)
+        # Judge by judge: of a large run, each further copy of all ratings is much memory.
+        values, counts = np.zeros(shape), np.zeros(shape, dtype=np.uint16)
+        for judge in range(n_judges):
+            there = ~np.isnan(ratings[:, judge])
+            values[:, persona[judge], column[judge]] += np.where(there, ratings[:, judge], 0.0)
+            counts[:, persona[judge], column[judge]] += there
+        values[counts == 0] = np.nan
+        np.divide(values, counts, out=values, where=counts > 1)
+        return cls(values, tuple(map(str, names)), tuple(map(str, of_models)))
+
+    @property
+    def whole(self) -> Array:
+        """The mean over terms `(responses, personas, columns)`, NaN where one is missing or there
+        is no term."""
+        if not self.values.shape[3]:
+            return np.full(self.values.shape[:3], np.nan)
+        mean: Array = self.values.mean(axis=3)
+        return mean
+
+
+def mean_there(values: Array, axis: int) -> Array:
+    """The mean over an axis of what is there, NaN where nothing is."""
+    there = ~np.isnan(values)
+    counts = there.sum(axis=axis)
+    sums = np.where(there, values, 0.0).sum(axis=axis)
+    return divide(sums, counts)
+
+
+def departures(values: Array) -> Array:
+    """Return how far each persona's rating is above the mean of all personas' by the same model on
+    the same response: the shape of `values`, `(responses, personas, columns, …)`; NaN where there
+    is no rating, or no other persona's.
+
+    >>> departures(np.array([[[6.0], [4.0], [np.nan]]])).tolist()
+    [[[1.0], [-1.0], [nan]]]
+    """
+    counts = (~np.isnan(values)).sum(axis=1, keepdims=True)
+    means = np.expand_dims(mean_there(values, 1), 1)
+    return np.where(counts > 1, values - means, np.nan)
+
+
+def without_severity(values: Array) -> Array:
+    """Departures less the judge's median departure over all responses: what it sees in this
+    response beyond being lenient or severe. Args and result as of `departures`.
+
+    The median: a response on which a judge is far off moves a mean, and with it what the judge
+    seems to see in all others.
+    """
+    from_panel = departures(values)
+    known = (~np.isnan(from_panel)).any(axis=0)
+    severity = np.full(from_panel.shape[1:], np.nan)
+    severity[known] = np.nanmedian(from_panel[:, known], axis=0)
+    beyond: Array = from_panel - severity[None]
+    return beyond
+
+
+def means_by(values: Array, codes: IntArray, n: int) -> Array:
+    """The mean of values `(responses, …)` in each of `n` groups, of what is there `(n, …)`."""
+    there = ~np.isnan(values)
+    sums, counts = np.zeros((n, *values.shape[1:])), np.zeros((n, *values.shape[1:]))
+    np.add.at(sums, codes, np.where(there, values, 0.0))
+    np.add.at(counts, codes, there)
+    return divide(sums, counts)
+
+
+@dataclass(frozen=True, slots=True)
+class Departure(Tested):
+    """How far a persona is from the panel on the same texts, in points.
+
+    Attributes:
+        on: the system or the dimension; empty where it is all of them.
+        departure: the persona's mean minus the panel's, over prompts.
+        beyond_severity: the same less the persona's departure over all systems (or dimensions) of
+            the prompt; `departure` itself where it is of all of them.
+        ci_low, ci_high: the 95 % interval of `beyond_severity` over prompts, with these judges as
+            they are.
+        p, p_adjusted: two-sided, of `beyond_severity` being 0; by Holm over the table's cells.
+        reason: why there is no interval; it and the p-values are NaN then.
+    """
+
+    persona: str
+    on: str
+    departure: float
+    beyond_severity: float
+    ci_low: float
+    ci_high: float
+    p: float
+    p_adjusted: float
+    n_prompts: int
+    reason: Reason | None
+
+
+def severities(cells: PersonaCells, prompts: Labels) -> list[Departure]:
+    """Return how lenient each persona is: its departure over all responses, on the mean of the
+    terms.
+
+    >>> cells = PersonaCells.of(np.array([[[6.0], [4.0]], [[7.0], [4.0]]]), ["a", "b"], ["m", "m"])
+    >>> [(one.persona, one.departure) for one in severities(cells, ["p", "q"])]
+    [('a', 1.25), ('b', -1.25)]
+    """
+    codes, n_prompts = _encoded(prompts, len(cells.values))
+    of_prompt = means_by(_whole_departures(cells), codes, n_prompts)[:, :, None]
+    return _tested(cells, ("",), of_prompt, of_prompt, None)
+
+
+def departures_by_system(
+    cells: PersonaCells, systems: Sequence[str], prompts: Labels
+) -> list[Departure]:
+    """Personas by systems, on the mean of the terms: how a persona sees a system otherwise than it
+    sees the others. Systems are in order of appearance; of one system nothing is beyond severity.
+    """
+    n = len(cells.values)
+    codes, n_prompts = _encoded(prompts, n)
+    names, system = encode_labels(systems, n)
+    found = means_by(_whole_departures(cells), codes * len(names) + system, n_prompts * len(names))
+    # Of shape (prompts, personas, systems).
+    table = found.reshape(n_prompts, len(names), found.shape[1]).transpose(0, 2, 1)
+    reason = Reason.FEW_SYSTEMS if len(names) < 2 else None
+    return _tested(cells, tuple(map(str, names)), table, _beyond(table), reason)
+
+
+def departures_by_dimension(
+    cells: PersonaCells, dimensions: Sequence[str], prompts: Labels, *, one_scale: bool = True
+) -> list[Departure]:
+    """Personas by dimensions, the terms of `cells`: how a persona rates a dimension otherwise than
+    it rates the others. Dimensions on different scales have departures and no test."""
+    codes, n_prompts = _encoded(prompts, len(cells.values))
+    table = means_by(mean_there(departures(cells.values), 2), codes, n_prompts)
+    reason = Reason.FEW_DIMENSIONS if len(dimensions) < 2 else None
+    if reason is None and not one_scale:
+        reason = Reason.OTHER_SCALE
+    return _tested(cells, tuple(dimensions), table, _beyond(table), reason)
+
+
+def _encoded(prompts: Labels, n: int) -> tuple[IntArray, int]:
+    names, codes = encode_labels(prompts, n)
+    return codes, len(names)
+
+
+def _whole_departures(cells: PersonaCells) -> Array:
+    """`(responses, personas)`, on the mean of the terms."""
+    return mean_there(departures(cells.whole), 2)
+
+
+def _beyond(table: Array) -> Array:
+    """Return what of a table `(prompts, personas, columns)` is beyond the persona's mean over the
+    columns that it has in the prompt, two at least."""
+    counts = (~np.isnan(table)).sum(axis=2, keepdims=True)
+    return np.where(counts > 1, table - mean_there(table, 2)[:, :, None], np.nan)
+
+
+def _tested(
+    cells: PersonaCells, on: Sequence[str], table: Array, beyond: Array, reason: Reason | None
+) -> list[Departure]:
+    """Every cell of `beyond` `(prompts, personas, columns)` against 0."""
+    if len(cells.personas) < 2:
+        reason = Reason.FEW_PERSONAS
+    if reason is not None:
+        beyond = np.full(table.shape, np.nan)
+    means = mean_there(table, 0)
+    places = [(p, c) for p in range(len(cells.personas)) for c in range(len(on))]
+    found = [sampled_mean(beyond[:, p, c]) for p, c in places]
+    adjusted = holm([one.p_value for one in found])
+    return [
+        Departure(
+            cells.personas[p],
+            on[c],
+            float(means[p, c]),
+            one.mean,
+            *((nan, nan) if isnan(one.mean) else one.interval()),
+            one.p_value,
+            float(p_adjusted),
+            one.n_prompts,
+            reason or one.reason,
+        )
+        for (p, c), one, p_adjusted in zip(places, found, adjusted, strict=True)
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class ContestedResponse(Tested):
+    """How far personas disagree about a response.
+
+    Attributes:
+        response: its place among the responses.
+        spread: the standard deviation between personas beyond noise, root mean square over
+            dimensions, in points; 0 where they differ by no more than noise.
+        by_dimension: the same of each dimension, NaN where it cannot be told.
+        share: of the variance between judges, severity taken out, what lies between personas.
+        p, p_adjusted: that personas differ by noise alone; by Holm over all responses.
+        reason: why nothing can be said; the rest is NaN then.
+    """
+
+    response: int
+    spread: float
+    by_dimension: tuple[float, ...]
+    share: float
+    p: float
+    p_adjusted: float
+    reason: Reason | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ResponseDepartures:
+    """How far each persona is above or below the panel on each response, severity taken out.
+
+    Attributes:
+        departures: `(responses, personas)` in points, on the mean of the dimensions.
+        by_dimension: `(responses, personas, dimensions)`.
+        chance: `(responses, personas)`, what noise alone exceeds in 5 % of the cells.
+        p, p_adjusted: `(responses, personas)`; by Holm over all of them.
+        reason: why noise is unknown; `chance` and p-values are NaN then.
+    """
+
+    departures: Array
+    by_dimension: Array
+    chance: Array
+    p: Array
+    p_adjusted: Array
+    reason: Reason | None
+
+    @property
+    def shown(self) -> Mask:
+        """Return which cells noise does not explain `(responses, personas)`, corrected over all."""
+        found: Mask = self.p_adjusted < LEVEL
+        return found
+
+    @property
+    def beyond_chance(self) -> Mask:
+        """Return which cells are beyond `chance`, one by one: 5 % would be if there were noise
+        alone."""
+        found: Mask = np.abs(np.nan_to_num(self.departures)) > self.chance
+        return found
+
+
+def contested_responses(cells: PersonaCells) -> list[ContestedResponse]:
+    """Every response: first those on which personas differ by more than noise, in each part the
+    widest spread first, then in the order given.
+
+    How to read it: of 10 personas with a spread of 1 point, two thirds are within 1 point of the
+    panel after their severity and the noise of models are taken out.
+    """
+    n = len(cells.values)
+    reason = _why_not(cells)
+    if reason is None:
+        tables = _tables(without_severity(cells.values), n)
+        if not (tables.noise > ROUNDING).any():
+            reason = Reason.NOISE_ZERO
+    if reason is not None:
+        none = (nan,) * cells.values.shape[3]
+        return [ContestedResponse(i, nan, none, nan, nan, nan, reason) for i in range(n)]
+    p_values = tables.p_values()
+    adjusted = holm(p_values)
+    components = tables.components
+    spreads = np.sqrt(np.maximum(mean_there(components, 1), 0))
+    noise = mean_there(tables.mean_squares, 1)
+    shares = divide(spreads**2, spreads**2 + noise)
+    found = [
+        ContestedResponse(
+            i,
+            float(spreads[i]),
+            tuple(sqrt(max(one, 0)) if one == one else nan for one in components[i].tolist()),
+            float(shares[i]),
+            float(p_values[i]),
+            float(adjusted[i]),
+            None if p_values[i] == p_values[i] else Reason.FEW_RATERS,
+        )
+        for i in range(n)
+    ]
+    return sorted(found, key=lambda one: (not one.shown, -np.nan_to_num(one.spread, nan=-1)))
+
+
+def response_departures(cells: PersonaCells) -> ResponseDepartures:
+    """Personas by responses: who stands apart on which.
+
+    A cell is tested by t with the noise of its response and with that of all responses, the larger
+    p-value counts, and all columns (models, or replicates) of the persona must lie on one side.
+    """
+    seen = without_severity(cells.values)
+    by_dimension = mean_there(seen, 2)
+    whole = without_severity(cells.whole)
+    found = mean_there(whole, 2)
+    none = np.full(found.shape, nan)
+    reason = _why_not(cells)
+    if reason is None:
+        tables = _tables(whole[..., None], len(whole))
+        if not (tables.noise > ROUNDING).any():
+            reason = Reason.NOISE_ZERO
+    if reason is not None:
+        return ResponseDepartures(found, by_dimension, none, none, none, reason)
+    there = ~np.isnan(whole)
+    # A persona's mean over its columns, less the mean of the personas of each.
+    share = divide(1.0, there.sum(axis=2)) * (
+        1 - divide(1.0, there.any(axis=2).sum(axis=1))[:, None]
+    )
+    pooled = np.full(found.shape, tables.noise[0]), float(tables.pooled_df[0])
+    own = np.broadcast_to(tables.mean_squares, found.shape), tables.residual_df
+    p = np.zeros(found.shape)
+    for noise, df in (pooled, own):
+        error = np.sqrt(noise * share)
+        t = divide(np.abs(found), error)
+        at_zero = np.where(np.abs(found) > ROUNDING, 0.0, 1.0)
+        of_noise = np.where(error > 0, 2 * scipy.special.stdtr(df, -t), at_zero)
+        p = np.maximum(p, of_noise)
+    signs = np.where(there, np.sign(np.where(np.abs(whole) > ROUNDING, whole, 0)), np.nan)
+    one_side = (np.nanmin(np.where(there, signs, 1), axis=2) == 1) | (
+        np.nanmax(np.where(there, signs, -1), axis=2) == -1
+    )
+    p = np.where(np.isnan(found), nan, np.where(one_side & (there.sum(axis=2) > 1), p, 1.0))
+    chance = critical_t(pooled[1]) * np.sqrt(pooled[0] * share)
+    adjusted = holm(p.ravel()).reshape(p.shape)
+    return ResponseDepartures(found, by_dimension, chance, p, adjusted, None)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Tables:
+    """The analysis of variance of each response and dimension, `(responses, dimensions)`.
+
+    Attributes:
+        personas, residual: sums of squares.
+        persona_df, residual_df: their degrees of freedom.
+        k: what a persona's variance counts in its sum of squares.
+        left: the residuals `(cells, dimensions)`, 0 where there is none.
+        kept: the share of the variance that is left where severity is taken out.
+    """
+
+    personas: Array
+    residual: Array
+    persona_df: Array
+    residual_df: Array
+    k: Array
+    left: Array
+    kept: float
+
+    @property
+    def mean_squares(self) -> Array:
+        return divide(self.residual, self.residual_df * self.kept)
+
+    @property
+    def pooled_df(self) -> Array:
+        """`(dimensions,)`."""
+        total: Array = self.residual_df.sum(axis=0) * self.kept
+        return total
+
+    @property
+    def noise(self) -> Array:
+        """The residual mean square over all responses `(dimensions,)`."""
+        return np.nan_to_num(divide(self.residual.sum(axis=0), self.pooled_df))
+
+    @property
+    def components(self) -> Array:
+        """The variance between personas, also below 0, NaN where it cannot be told."""
+        explained = self.persona_df * divide(self.residual, self.residual_df)
+        return divide(self.personas - explained, self.k * self.kept)
+
+    def p_values(self) -> Array:
+        """`(responses,)`, NaN where no dimension has a test."""
+        tested = (self.persona_df > 0) & (self.residual_df > 0)
+        between = np.where(tested, divide(self.personas, self.persona_df * self.kept), 0.0)
+        own = np.where(tested, self.mean_squares, 0.0).sum(axis=1)
+        pooled = np.where(tested, self.noise, 0.0).sum(axis=1)
+        covariance = self.left.T @ self.left
+        shrink = divide(np.trace(covariance) ** 2, np.sum(covariance**2)).item()
+        dfs = [
+            np.where(tested, one, 0).sum(axis=1) / np.maximum(tested.sum(axis=1), 1) * shrink
+            for one in (
+                self.persona_df,
+                self.residual_df,
+                np.broadcast_to(self.pooled_df, tested.shape),
+            )
+        ]
+        p = np.where(tested.any(axis=1), 0.0, nan)
+        for noise, df in ((own, dfs[1]), (pooled, dfs[2])):
+            total = between.sum(axis=1)
+            ratio = divide(total, noise)
+            at_zero = np.where(total > ROUNDING, 0.0, 1.0)
+            of_noise = np.where(noise > ROUNDING, scipy.special.fdtrc(dfs[0], df, ratio), at_zero)
+            p = np.maximum(p, of_noise)
+        return p
+
+
+def _why_not(cells: PersonaCells) -> Reason | None:
+    if not cells.values.shape[3]:
+        return Reason.NO_NUMBERS
+    if len(cells.personas) < 2:
+        return Reason.FEW_PERSONAS
+    if cells.values.shape[2] < 2:
+        return Reason.NOISE_UNKNOWN
+    return Reason.FEW_RESPONSES if len(cells.values) < 2 else None
+
+
+def _tables(seen: Array, n: int) -> _Tables:
+    """Of departures `(responses, personas, columns, dimensions)`."""
+    n_personas, n_columns, n_terms = seen.shape[1:]
+    # A copy, which becomes the residuals: of a large run, each further one is much memory.
+    left = seen.transpose(0, 3, 1, 2).copy().reshape(n * n_terms, n_personas * n_columns)
+    del seen
+    there = ~np.isnan(left)
+    found = np.zeros((5, n * n_terms))
+    patterns, of_pattern = np.unique(there, axis=0, return_inverse=True)
+    for place, pattern in enumerate(patterns):
+        rows = np.flatnonzero(of_pattern.ravel() == place)
+        if not pattern.any():
+            continue
+        by_persona = np.repeat(np.eye(n_personas), n_columns, axis=0)[pattern]
+        by_column = np.tile(np.eye(n_columns), (n_personas, 1))[pattern]
+        columns, both = _basis(by_column), _basis(np.hstack([by_column, by_persona]))
+        cells = np.ix_(rows, np.flatnonzero(pattern))
+        y = left[cells]
+        explained = ((y @ both) ** 2).sum(axis=1)
+        own = by_persona - columns @ (columns.T @ by_persona)
+        found[0, rows] = explained - ((y @ columns) ** 2).sum(axis=1)
+        y -= (y @ both) @ both.T
+        left[cells] = y
+        found[1, rows] = (y**2).sum(axis=1)
+        found[2, rows] = both.shape[1] - columns.shape[1]
+        found[3, rows] = pattern.sum() - both.shape[1]
+        found[4, rows] = np.sum(by_persona * own)
+    left[~there] = 0.0
+    tables = found.reshape(5, n, n_terms)
+    shaped = left.reshape(n, n_terms, -1).transpose(0, 2, 1).reshape(-1, n_terms)
+    personas, residual, persona_df, residual_df, k = tables
+    return _Tables(personas, residual, persona_df, residual_df, k, shaped, _kept(n))
+
+
+def _kept(n: int) -> float:
+    """The share of a variance that is left in `n` values from their median.
+
+    A value has the covariance σ²/n with the median, whose own variance is near πσ²/2n: with n + ½
+    for n where that is odd, and n + 1¼ where it is even, to 2 % from two values on.
+    """
+    return 1 - 2 / n + pi / (2 * n + (1 if n % 2 else 2.5)) if n > 2 else 0.5
+
+
+def _basis(design: Array) -> Array:
+    """An orthonormal basis of what the columns of a design span."""
+    vectors, sizes, _ = np.linalg.svd(design, full_matrices=False)
+    basis: Array = vectors[:, sizes > ROUNDING * max(1.0, float(sizes.max(initial=0)))]
+    return basis

@@ -1,0 +1,459 @@
+"""What `agree` shows of ratings: reliability, agreement, rankings, labels, personas.
+
+Krippendorff's α of every two groups of raters together: a matrix, groups by groups.
+
+Source: argument-quality.txt, section 4.3 and Figure 5. Below the α of both groups alone, the two
+rate differently, though each may agree among themselves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import lru_cache
+from itertools import combinations
+from math import inf, isnan
+
+import numpy as np
+
+from persona_panel.statistics.agreement import AGREEMENT, AgreementBlock, agreement_statistics
+from persona_panel.statistics.concordance import concordances, incomplete_concordance
+from persona_panel.statistics.core.arrays import (
+    Array,
+    Reason,
+    Statistic,
+    difference_of,
+    has_ratings,
+    has_two_ratings,
+    unit_weights,
+)
+from persona_panel.statistics.core.jackknife import EstimateKind, resampled_mean
+from persona_panel.statistics.core.means import OverPrompts
+from persona_panel.statistics.core.registry import ANY_LEVEL, OF_SCORES, BlockResult, StatisticTable
+from persona_panel.statistics.kappa import (
+    agreement_on,
+    cohen_kappa,
+    fleiss_kappa,
+    resampled_fleiss_kappa,
+)
+from persona_panel.statistics.pairs import (
+    PairStatistic,
+    RankingAgreement,
+    pairwise,
+    pairwise_by_prompt,
+    perfect_agreement,
+    ranking_agreement,
+    resampled_pairwise,
+)
+from persona_panel.statistics.panel_size import effective_judges, effective_judges_interval
+from persona_panel.statistics.reliability import (
+    ICCForm,
+    disagreement_by_item,
+    icc,
+    krippendorff_alpha,
+    resampled_alpha,
+    resampled_icc,
+)
+from persona_panel.statistics.votes import why_no_gain
+
+
+@agreement_statistics.register(
+    "krippendorff_alpha", "Krippendorff\nα", table=AGREEMENT, levels=ANY_LEVEL,
+    of=OF_SCORES, summary="Krippendorff α", order=10,
+)  # fmt: skip
+def alpha(block: AgreementBlock) -> Iterator[BlockResult]:
+    yield BlockResult(
+        krippendorff_alpha(block.ratings, block.level),
+        resampled_alpha(block.ratings, block.level),
+        block.level,
+        kind="kappa" if block.level == "nominal" else "number",
+        limits=(-inf, 1),
+        counted=has_two_ratings(block.ratings),
+    )
+
+
+GROUPS_SHOWN = 12
+"""Of more groups there would be too many pairs to look at."""
+
+
+@agreement_statistics.register(
+    "alpha_of_two_groups", "Krippendorff α",
+    table=StatisticTable("Krippendorff α of every two groups together", columns="crossed",
+                all_raters_only=True),
+    levels=ANY_LEVEL, needs=("groups",), order=75,
+)  # fmt: skip
+def alpha_matrix(block: AgreementBlock) -> Iterator[BlockResult]:
+    """`by` is the one group, `by_value` the other."""
+    names = list(dict.fromkeys(block.groups))
+    if not 2 < len(names) <= GROUPS_SHOWN:
+        # Of two groups it is the α of all raters.
+        return
+    for one, other in combinations(names, 2):
+        ratings = block.ratings[:, [group in (one, other) for group in block.groups]]
+        yield BlockResult(
+            krippendorff_alpha(ratings, block.level),
+            resampled_alpha(ratings, block.level),
+            block.level,
+            kind="kappa" if block.level == "nominal" else "number",
+            limits=(-inf, 1),
+            by=one,
+            by_value=other,
+            counted=has_two_ratings(ratings),
+        )
+
+
+@agreement_statistics.register("icc1", "ICC(1,1)", order=190)
+def one_way(block: AgreementBlock) -> Iterator[BlockResult]:
+    yield _icc(block, "icc1")
+
+
+@agreement_statistics.register("icc2", "ICC(2,1)", table=AGREEMENT, order=40)
+def two_way(block: AgreementBlock) -> Iterator[BlockResult]:
+    yield _icc(block, "icc2")
+
+
+@agreement_statistics.register(
+    "icc2k", "ICC(2,k),\nof the mean", table=AGREEMENT, of=OF_SCORES,
+    summary="ICC(2,k), of the mean", order=50,
+)  # fmt: skip
+def two_way_of_the_mean(block: AgreementBlock) -> Iterator[BlockResult]:
+    """Spearman-Brown's figure from ICC(2,1): none where that is not above 0, and none below 0."""
+    found = _icc(block, "icc2k")
+    one = found.statistic
+    if one.reason in (None, Reason.NOT_POSITIVE) and not one.value > 0:
+        undefined = Statistic.undefined(
+            Reason.NOT_RELIABLE, n_items=one.n_items, n_raters=one.n_raters
+        )
+        yield BlockResult(undefined)
+        return
+    yield replace(found, limits=(0, 1))
+
+
+def _icc(block: AgreementBlock, form: ICCForm) -> BlockResult:
+    # An item with one rating tells of the variance of items, so that it counts.
+    return BlockResult(
+        icc(block.ratings, form),
+        resampled_icc(block.ratings, form),
+        limits=(-inf, 1),
+        counted=has_ratings(block.ratings),
+    )
+
+
+@agreement_statistics.register("fleiss_kappa", "Fleiss κ", levels=ANY_LEVEL, order=180)
+def kappa(block: AgreementBlock) -> Iterator[BlockResult]:
+    yield BlockResult(
+        fleiss_kappa(block.ratings),
+        resampled_fleiss_kappa(block.ratings),
+        kind="kappa",
+        limits=(-inf, 1),
+        counted=has_two_ratings(block.ratings),
+    )
+
+
+@agreement_statistics.register(
+    "perfect_agreement", "perfect\nagreement", levels=ANY_LEVEL, order=200
+)
+def same_rating(block: AgreementBlock) -> Iterator[BlockResult]:
+    found = perfect_agreement(block.ratings)
+    rated_twice = np.sum(~np.isnan(block.ratings), axis=1) >= 2
+    agreed = np.where(rated_twice, found.subset.astype(np.float64), np.nan)
+    note = f"{int(found.subset.sum())} items"
+    yield BlockResult(found.share, resampled_mean(agreed), note, "share", (0.0, 1.0))
+
+
+@agreement_statistics.register(
+    "kendall_w", "Kendall\nW", table=AGREEMENT, of=OF_SCORES, summary="Kendall W", order=20
+)
+def uncorrected(block: AgreementBlock) -> Iterator[BlockResult]:
+    yield _kendall_w(block, correct_ties=False)
+
+
+@agreement_statistics.register("kendall_w_ties", "W, corrected\nfor ties", order=110)
+def corrected(block: AgreementBlock) -> Iterator[BlockResult]:
+    yield _kendall_w(block, correct_ties=True)
+
+
+def _kendall_w(block: AgreementBlock, *, correct_ties: bool) -> BlockResult:
+    return block.over_prompts(_concordances(block)[correct_ties], "share")
+
+
+# Both come from the same shuffles, which take most of the time.
+@lru_cache(maxsize=64)
+def _concordances(block: AgreementBlock) -> tuple[OverPrompts, OverPrompts]:
+    options = block.options
+    return concordances(
+        block.ratings,
+        block.prompts,
+        n_permutations=options.n_permutations,
+        seed=options.seed,
+    )
+
+
+@agreement_statistics.register(
+    "kendall_w_incomplete",
+    "W, incomplete\nrankings",
+    table=AGREEMENT,
+    needs=("incomplete_rankings",),
+    of=OF_SCORES,
+    show_note=True,
+    summary="W, incomplete rankings",
+    order=25,
+)
+def of_incomplete_rankings(block: AgreementBlock) -> Iterator[BlockResult]:
+    """Beside Kendall's W, which leaves out raters who rated some items of a prompt only."""
+    found = incomplete_concordance(
+        block.ratings,
+        block.prompts,
+        n_permutations=block.options.n_permutations,
+        seed=block.options.seed,
+    )
+    result = block.over_prompts(found.over_prompts, "share", (0.0, 1.0))
+    if isnan(found.statistic):
+        yield result
+        return
+    test = (
+        f"Skillings-Mack T {found.statistic:.1f}; "
+        f"at random T {found.statistic_by_chance:.1f} and W {found.by_chance:.3f}"
+    )
+    yield replace(result, note=f"{test}; {result.note}" if result.note else test)
+
+
+@agreement_statistics.register("full_ranking_agreement", "same\nranking", order=210)
+def same_ranking(block: AgreementBlock) -> Iterator[BlockResult]:
+    yield block.over_prompts(_ranking_agreement(block).full, "share")
+
+
+@agreement_statistics.register("top_ranking_agreement", "same\nfirst place", order=220)
+def same_first_place(block: AgreementBlock) -> Iterator[BlockResult]:
+    yield block.over_prompts(_ranking_agreement(block).top, "share")
+
+
+# Both statistics come from one comparison of all pairs of raters, those of judges left out, too.
+@lru_cache(maxsize=64)
+def _ranking_agreement(block: AgreementBlock) -> RankingAgreement:
+    return ranking_agreement(block.sign * block.ratings, block.prompts)
+
+
+@agreement_statistics.register("mean_tau_b", "mean\nτ_b", table=AGREEMENT, order=30)
+def tau_b(block: AgreementBlock) -> Iterator[BlockResult]:
+    yield _over_pairs(block, "tau_b")
+
+
+@agreement_statistics.register(
+    "mean_tau_b_within_prompts", "mean τ_b,\nwithin prompts", needs=("prompts",), order=120
+)
+def tau_b_within_prompts(block: AgreementBlock) -> Iterator[BlockResult]:
+    yield from _within_prompts(block, "tau_b")
+
+
+@agreement_statistics.register("mean_spearman", "mean\nSpearman ρ", order=130)
+def spearman(block: AgreementBlock) -> Iterator[BlockResult]:
+    yield _over_pairs(block, "spearman")
+
+
+@agreement_statistics.register(
+    "mean_spearman_within_prompts", "mean ρ,\nwithin prompts", needs=("prompts",), order=140
+)
+def spearman_within_prompts(block: AgreementBlock) -> Iterator[BlockResult]:
+    yield from _within_prompts(block, "spearman")
+
+
+@agreement_statistics.register("cohen_kappa_none", "Cohen κ", levels=ANY_LEVEL, order=150)
+def unweighted_kappa(block: AgreementBlock) -> Iterator[BlockResult]:
+    yield _over_pairs(block, "cohen_kappa_none")
+
+
+@agreement_statistics.register("cohen_kappa_linear", "Cohen κ,\nlinear weights", order=160)
+def linear_kappa(block: AgreementBlock) -> Iterator[BlockResult]:
+    yield _over_pairs(block, "cohen_kappa_linear")
+
+
+@agreement_statistics.register("cohen_kappa_quadratic", "Cohen κ,\nquadratic weights", order=170)
+def quadratic_kappa(block: AgreementBlock) -> Iterator[BlockResult]:
+    yield _over_pairs(block, "cohen_kappa_quadratic")
+
+
+def _over_pairs(block: AgreementBlock, statistic: PairStatistic) -> BlockResult:
+    found = pairwise(block.ratings, statistic)
+    note = f"{len(found.pairs)} pairs of raters"
+    if found.n_undefined:
+        note += f", {found.n_undefined} with a constant rater left out"
+    resampled = resampled_pairwise(block.ratings, statistic)
+    counted = has_two_ratings(block.ratings)
+    if statistic.startswith("cohen_kappa"):
+        kind: EstimateKind = "kappa" if statistic == "cohen_kappa_none" else "number"
+        return BlockResult(found.mean, resampled, note, kind, limits=(-inf, 1), counted=counted)
+    return BlockResult(found.mean, resampled, note, "correlation", counted=counted)
+
+
+def _within_prompts(block: AgreementBlock, statistic: PairStatistic) -> Iterator[BlockResult]:
+    if block.prompts is not None:
+        inside = pairwise_by_prompt(block.ratings, block.prompts, statistic)
+        yield replace(block.over_prompts(inside), counted=has_two_ratings(block.ratings))
+
+
+ANNOTATORS_SHOWN = 40
+"""κ of every two is computed for at most so many; of more, the mean is."""
+
+
+@agreement_statistics.register(
+    "agreement_on_label", "agreement",
+    table=StatisticTable("Agreement of two annotators on each label", columns="by_value"),
+    levels=ANY_LEVEL, needs=("categories",), order=70,
+)  # fmt: skip
+def by_label(block: AgreementBlock) -> Iterator[BlockResult]:
+    several = (~np.isnan(block.ratings)).sum(axis=1) > 1
+    n_raters = int((~np.isnan(block.ratings[several])).any(axis=0).sum())
+    n_items = int(several.sum())
+    for code, name in enumerate(block.categories):
+        resampled = agreement_on(block.ratings, code)
+        value = float(resampled(unit_weights(len(block.ratings)))[0])
+        found = (
+            Statistic.undefined(Reason.NO_RATINGS, n_items=n_items, n_raters=n_raters)
+            if np.isnan(value)
+            else Statistic(value, n_items, n_raters)
+        )
+        yield BlockResult(
+            found, resampled, kind="share", limits=(0.0, 1.0), by="label", by_value=name
+        )
+
+
+@agreement_statistics.register(
+    "kappa_of_two", "Cohen κ",
+    table=StatisticTable(
+        "Cohen κ of every two annotators", columns="crossed", all_raters_only=True
+    ),
+    levels=ANY_LEVEL, needs=("categories",), order=80,
+)  # fmt: skip
+def matrix(block: AgreementBlock) -> Iterator[BlockResult]:
+    if len(block.raters) <= ANNOTATORS_SHOWN:
+        yield from kappa_matrix(block.ratings, block.raters)
+
+
+def kappa_matrix(labels: Array, names: Sequence[str]) -> Iterator[BlockResult]:
+    """Unweighted κ of every two annotators, those of a pair once: `by` is the one, `by_value` the
+    other.
+
+    Args:
+        labels: `(items, annotators)`, NaN where missing.
+        names: the annotators'.
+    """
+    for place, name in enumerate(names):
+        for other in range(place + 1, len(names)):
+            found = cohen_kappa(labels[:, place], labels[:, other], "none")
+            yield BlockResult(found, by=name, by_value=names[other])
+
+
+@agreement_statistics.register(
+    "effective_judges", "effective\nnumber of\njudges", table=AGREEMENT, of=OF_SCORES,
+    summary="effective number of judges", order=60,
+)  # fmt: skip
+def of_all_agreement(block: AgreementBlock) -> Iterator[BlockResult]:
+    found, options = effective_judges(block.ratings), block.options
+    if found.reason or not options.intervals:
+        yield BlockResult(found)
+        return
+    interval = effective_judges_interval(
+        block.ratings,
+        clusters=block.clusters,
+        judges=[[left.ratings for left in levels] for levels in block.without_judges()],
+        confidence=options.confidence,
+        seed=options.seed,
+    )
+    yield BlockResult(found, ci=interval)
+
+
+PERSONAS = StatisticTable(
+    "Judges with personas compared with replicates of a judge without one, by item: variance of "
+    "the ratings, of categories the share of pairs that differ",
+    remark="More disagreement among personas than among replicates: personas change ratings beyond "
+    "what the model varies by itself. This cannot show that they change them for the better: only "
+    "ratings by people can (correlate --human). Equal disagreement does not show that personas do "
+    "nothing: all may move ratings alike.",
+)
+
+
+@agreement_statistics.register(
+    "persona_disagreement", "among\npersonas", table=PERSONAS, levels=ANY_LEVEL,
+    needs=("controls",), order=51,
+)  # fmt: skip
+def among_personas(block: AgreementBlock) -> Iterator[BlockResult]:
+    yield replace(_mean(block, _by_item(block)[0], block.ratings), limits=(0.0, inf))
+
+
+@agreement_statistics.register(
+    "replicate_disagreement", "among replicates\nwithout persona", table=PERSONAS,
+    levels=ANY_LEVEL, needs=("controls",), order=52,
+)  # fmt: skip
+def among_replicates(block: AgreementBlock) -> Iterator[BlockResult]:
+    yield replace(_mean(block, _by_item(block)[1], block.controls), limits=(0.0, inf))
+
+
+@agreement_statistics.register(
+    "disagreement_added", "difference", table=PERSONAS, levels=ANY_LEVEL, needs=("controls",),
+    of=OF_SCORES, show_note=True, summary="disagreement that personas add", order=53,
+)  # fmt: skip
+def added(block: AgreementBlock) -> Iterator[BlockResult]:
+    personas, replicates = _by_item(block)
+    result = _mean(block, personas - replicates, np.hstack([block.ratings, block.controls]))
+    yield _unless_alike(block, result)
+
+
+@agreement_statistics.register(
+    "alpha_added_by_personas", "difference\nof α", table=PERSONAS, levels=ANY_LEVEL,
+    needs=("controls",), order=54,
+)  # fmt: skip
+def alpha_difference(block: AgreementBlock) -> Iterator[BlockResult]:
+    sides = (block.ratings, block.controls)
+    found = [krippendorff_alpha(side, block.level) for side in sides]
+    first, second = (resampled_alpha(side, block.level) for side in sides)
+    reason = next((one.reason for one in found if one.reason is not None), None)
+    statistic = (
+        Statistic.undefined(reason)
+        if reason is not None
+        else Statistic(
+            found[0].value - found[1].value, found[0].n_items, sum(one.n_raters for one in found)
+        )
+    )
+    yield _unless_alike(
+        block,
+        BlockResult(
+            statistic,
+            difference_of(first, second),
+            kind="difference",
+            limits=(-2.0, 2.0),
+            counted=np.logical_or(*map(has_two_ratings, sides)),
+        ),
+    )
+
+
+def _by_item(block: AgreementBlock) -> tuple[Array, Array]:
+    """The disagreement of both sides on the items on which both have one."""
+    sides = [disagreement_by_item(side, block.level) for side in (block.ratings, block.controls)]
+    missing = np.isnan(sides[0]) | np.isnan(sides[1])
+    first, second = (np.where(missing, np.nan, side) for side in sides)
+    return first, second
+
+
+def _mean(block: AgreementBlock, by_item: Array, ratings: Array) -> BlockResult:
+    defined = ~np.isnan(by_item)
+    n_raters = int((~np.isnan(ratings[defined])).any(axis=0).sum())
+    if not defined.any():
+        few = (~np.isnan(block.controls)).any(axis=0).sum() < 2
+        return BlockResult(
+            Statistic.undefined(Reason.FEW_RATERS if few else Reason.NO_SHARED_ITEMS)
+        )
+    value = float(by_item[defined].mean())
+    return BlockResult(
+        Statistic(value, int(defined.sum()), n_raters), resampled_mean(by_item), kind="mean"
+    )
+
+
+def _unless_alike(block: AgreementBlock, result: BlockResult) -> BlockResult:
+    n_replicates = int((~np.isnan(block.controls)).any(axis=0).sum())
+    if result.statistic.reason is None and (why := why_no_gain(block.controls)) is not None:
+        return BlockResult(Statistic.undefined(why))
+    n_personas = int((~np.isnan(block.ratings)).any(axis=0).sum())
+    return replace(
+        result, note=f"{n_personas} judges with a persona, {n_replicates} replicates without"
+    )

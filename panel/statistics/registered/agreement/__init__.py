@@ -1,1 +1,0 @@
-"""How far raters agree: what `agree` shows."""

@@ -1,1 +1,0 @@
-"""A panel compared with humans: what `correlate` shows."""

@@ -1,0 +1,477 @@
+"""Reliability of ratings: Krippendorff's α, intraclass correlations, disagreement on an item.
+
+Krippendorff's α, fast enough to be resampled thousands of times.
+
+Source: K. Krippendorff (2011), "Computing Krippendorff's alpha-reliability", and (2018)
+*Content Analysis*, 4th ed., ch. 12; α = 1 − Dₒ/Dₑ over the values that can be paired.
+
+Everything is said with how often each value occurs in each item. Two facts keep a
+resample cheap. First, the squared ordinal distance between two values is the squared
+difference of their mid-ranks among all pairable ratings, so ordinal is interval on
+mid-ranks, which are new in every resample. Second, a sum of squared differences needs
+only sums and sums of squares, so no value × value matrix is built (ratio aside).
+
+As many ratings of each item, chosen so that they agree as far as they can.
+
+Source: argument-quality.txt, section 3.2, which keeps three of the novices' ratings of an argument
+so that Krippendorff's α is highest, and does not say how they are found. Here each item in turn
+takes those of its ratings that raise α most, until no item alone can raise it.
+
+α of ratings that were chosen so says more of the choice than of the raters: of ratings that agree
+by chance alone it is far above 0. `by_chance` gives that level.
+
+Intraclass correlations: the share of variance that is the items'.
+
+Sources: Shrout & Fleiss (1979), "Intraclass correlations: uses in assessing rater
+reliability": ICC(1,1), ICC(2,1), ICC(2,k). With gaps, the variance components are those of
+Henderson's first method (see `components`): the same numbers where every rater rated every
+item, and no rating thrown away where not.
+
+How far the raters of an item lie apart: the variance of its ratings, or of categories the share
+of pairs of raters who differ.
+
+Both are the mean over pairs of raters of one distance: half the squared difference, whose mean is
+the variance with n − 1, or whether the two differ, whose complement is the observed agreement of
+Fleiss' κ.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from persona_panel.statistics.core.arrays import (
+    ROUNDING,
+    Array,
+    IntArray,
+    MeasurementLevel,
+    Reason,
+    Resampled,
+    Statistic,
+    as_ratings,
+    check_choice,
+    count_by_item,
+    divide,
+    scaled_to_unit,
+    unit_weights,
+)
+
+CELLS_AT_ONCE = 2_000_000
+"""Items × resamples held at a time: 16 MB an array, so memory does not grow with resamples."""
+
+
+def krippendorff_alpha(ratings: ArrayLike, level: MeasurementLevel = "ordinal") -> Statistic:
+    """Krippendorff's α of the raters.
+
+    Items with fewer than two ratings cannot be paired and do not enter. Of a single item that can,
+    α would be 0 whatever the ratings: what is expected by chance is then what was observed.
+
+    How to read it: 1 is perfect agreement, 0 what raters would reach who drew their ratings at
+    random from all that were given, below 0 systematic disagreement. Content analysts commonly
+    ask for 0.8, and draw tentative conclusions from 0.667. Take `nominal` for categories,
+    `ordinal` for ratings and ranks, `interval` where a step means the same everywhere on the
+    scale, `ratio` where 0 means none. For two raters without gaps and many items α comes near
+    Cohen's κ (nominal: Scott's π) and, at the interval level, ICC(1,1); unlike those it takes any
+    number of raters and gaps.
+
+    Args:
+        ratings: `(items, raters)`, NaN where missing.
+        level: how far apart two values are: `nominal` (the same or not), `ordinal` (by
+            rank), `interval` (by difference), `ratio` (by difference over sum).
+
+    Returns:
+        α in (−∞, 1]: 1 is perfect agreement, 0 what chance gives. Undefined when fewer than
+        two items have two ratings or all pairable ratings have one value.
+
+    Raises:
+        ValueError: a wrong shape, an infinite value, an unknown level, or a negative
+            rating at the ratio level.
+
+    >>> round(krippendorff_alpha([[1, 1], [2, 2], [3, 3], [1, 2]], "nominal").value, 6)
+    0.666667
+    """
+    array = as_ratings(ratings)
+    rated = ~np.isnan(array)
+    pairable = rated.sum(axis=1) >= 2
+    n_raters = int(rated[pairable].any(axis=0).sum())
+    n_items = int(pairable.sum())
+    value = float(resampled_alpha(array, level)(unit_weights(len(array)))[0])
+    if not np.isnan(value):
+        return Statistic(value, n_items, n_raters)
+    if rated.any(axis=0).sum() < 2:
+        reason = Reason.FEW_RATERS
+    elif n_items == 0:
+        reason = Reason.NO_SHARED_ITEMS
+    elif n_items == 1:
+        reason = Reason.FEW_ITEMS
+    else:
+        reason = Reason.ONE_VALUE
+    return Statistic.undefined(reason, n_items=n_items, n_raters=n_raters)
+
+
+def resampled_alpha(ratings: ArrayLike, level: MeasurementLevel = "ordinal") -> Resampled:
+    """α as a function of resampling weights, for `jackknife`.
+
+    Args and errors are those of `krippendorff_alpha`. The ratings are counted once, here.
+    """
+    check_choice("level", level, MeasurementLevel)
+    array = as_ratings(ratings)
+    rated = ~np.isnan(array)
+    pairable = rated.sum(axis=1) >= 2
+    values = np.unique(array[pairable][rated[pairable]])
+    if level == "ratio" and len(values) and values[0] < 0:
+        raise ValueError(f"a ratio scale has no negative values, found {values[0]:g}")
+    if not len(values):
+        return lambda weights: np.full(len(weights), np.nan)
+    counts = count_by_item(array[pairable], values)
+
+    def alpha(weights: Array) -> Array:
+        drawn = weights[:, pairable]
+        block = max(1, CELLS_AT_ONCE // len(counts))
+        return np.concatenate(
+            [
+                _alpha(counts, values, drawn[start : start + block], level)
+                for start in range(0, len(drawn), block)
+            ]
+        )
+
+    return alpha
+
+
+def _alpha(counts: Array, values: Array, weights: Array, level: MeasurementLevel) -> Array:
+    """α of each resample.
+
+    `marginals` is how often each value occurs in a resample, `(resamples, values)`. Both
+    disagreements are sums over ordered pairs: Dₒ over pairs in the same item, each item
+    divided by its number of ratings less one; Dₑ over all pairs, divided by their number
+    less one.
+    """
+    sizes = counts.sum(axis=1)
+    marginals = weights @ counts
+    totals = marginals.sum(axis=1)
+    if level == "nominal":
+        within = sizes**2 - (counts**2).sum(axis=1)
+        observed = weights @ (within / (sizes - 1))
+        expected = totals**2 - (marginals**2).sum(axis=1)
+    elif level == "ratio":
+        sums = values[:, None] + values[None, :]
+        # Zero against zero is 0/0: two equal values, so no distance.
+        distances = np.nan_to_num(divide(values[:, None] - values[None, :], sums)) ** 2
+        within = ((counts @ distances) * counts).sum(axis=1)
+        observed = weights @ (within / (sizes - 1))
+        expected = ((marginals @ distances) * marginals).sum(axis=1)
+    elif level == "interval":
+        # Centred on a value that occurs: integers stay integers, whose sums are exact.
+        centred = scaled_to_unit(values - values[len(values) // 2])
+        within = _squared_differences(sizes, counts @ centred, counts @ centred**2)
+        observed = weights @ (within / (sizes - 1))
+        expected = _squared_differences(totals, marginals @ centred, marginals @ centred**2)
+    else:
+        ranks = np.cumsum(marginals, axis=1) - marginals / 2
+        within = _squared_differences(sizes[:, None], counts @ ranks.T, counts @ ranks.T**2)
+        observed = np.einsum("ri,ir->r", weights, within / (sizes[:, None] - 1))
+        expected = _squared_differences(
+            totals, (marginals * ranks).sum(axis=1), (marginals * ranks**2).sum(axis=1)
+        )
+    several = ((marginals > 0).sum(axis=1) > 1) & (weights.sum(axis=1) > 1)
+    return np.where(several, 1 - divide(observed * (totals - 1), expected), np.nan)
+
+
+def _squared_differences(count: Array, total: Array, squares: Array) -> Array:
+    """Σ over ordered pairs of (a − b)², from how many there are, their sum and their squares'.
+
+    Rounding can leave a hair below zero where all are equal.
+    """
+    result: Array = np.maximum(2 * (count * squares - total**2), 0)
+    return result
+
+
+_SWEEPS = 50
+_SAME = 1e-12
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ChosenRatings:
+    """The ratings that were kept.
+
+    Attributes:
+        ratings: `(items, n)`, NaN where an item has fewer; whose they are is lost.
+        alpha: Krippendorff's α of them, ordinal.
+        n_chosen_from: how many items had more ratings than were kept.
+    """
+
+    ratings: Array
+    alpha: Statistic
+    n_chosen_from: int
+
+
+def most_agreeing(ratings: ArrayLike, n: int = 3) -> ChosenRatings:
+    """Of each item `n` ratings, chosen so that ordinal α of all items is as high as it gets by
+    changing one item at a time; items with `n` or fewer keep theirs.
+
+    How to read it: compare it with α of all ratings and with `by_chance`; it is no estimate of how
+    far such raters agree.
+
+    Args:
+        ratings: `(items, raters)`, NaN where missing.
+        n: 2 or more.
+
+    Raises:
+        ValueError: a wrong shape, an infinite value, or fewer than 2.
+
+    >>> found = most_agreeing([[1, 1, 3], [2, 3, 3], [1, 2, 2]], n=2)
+    >>> found.alpha.value, found.ratings.tolist()
+    (1.0, [[1.0, 1.0], [3.0, 3.0], [2.0, 2.0]])
+    """
+    array = as_ratings(ratings)
+    if n < 2:
+        raise ValueError(f"two ratings of an item at least are needed, found {n}")
+    given = [np.sort(row[~np.isnan(row)]) for row in array]
+    values = np.unique(array[~np.isnan(array)])
+    choices = [
+        _choices(np.searchsorted(values, own), min(n, len(own)), len(values)) for own in given
+    ]
+    # First those that differ least by their places, then one item after the other.
+    chosen = [0] * len(choices)
+    total = _sum((own[0] for own in choices), len(values))
+    for _ in range(_SWEEPS):
+        before = _alpha_of_coincidences(total)
+        for item, own in enumerate(choices):
+            if len(own) > 1:
+                rest = total - own[chosen[item]]
+                chosen[item] = int(np.argmax([_alpha_of_coincidences(rest + one) for one in own]))
+                total = rest + own[chosen[item]]
+        if _alpha_of_coincidences(total) <= before + _SAME:
+            break
+    kept = np.full((len(array), n), np.nan)
+    for item, own_values in enumerate(given):
+        places = np.searchsorted(values, own_values)
+        subset = _subsets(places, min(n, len(places)))[chosen[item]]
+        kept[item, : len(subset)] = values[list(subset)]
+    return ChosenRatings(kept, krippendorff_alpha(kept), int(sum(len(own) > n for own in given)))
+
+
+def by_chance(ratings: ArrayLike, n: int = 3, seed: int = 0) -> float:
+    """α of ratings that `most_agreeing` chooses where there is nothing to agree about: the same
+    ratings, dealt out to the items at random, each of which has as many as before. NaN where
+    undefined; arguments and errors as of `most_agreeing`.
+
+    >>> ratings = np.random.default_rng(0).integers(1, 6, (40, 6)).astype(float)
+    >>> round(krippendorff_alpha(ratings).value, 2), round(by_chance(ratings), 2)
+    (-0.07, 0.91)
+    """
+    array = as_ratings(ratings)
+    there = ~np.isnan(array)
+    dealt = np.full(array.shape, np.nan)
+    dealt[there] = np.random.default_rng(seed).permutation(array[there])
+    return most_agreeing(dealt, n).alpha.value
+
+
+def _subsets(places: IntArray, n: int) -> list[tuple[int, ...]]:
+    """The different sets of `n` values, those that lie nearest together first."""
+    found = {tuple(sorted(map(int, one))) for one in combinations(places, n)}
+    return sorted(found, key=lambda one: ((one[-1] - one[0]) if one else 0, one))
+
+
+def _choices(places: IntArray, n: int, n_values: int) -> list[Array]:
+    """Return what each set of `n` ratings adds to the table of coincidences `(values, values)`."""
+    return [_coincidences(one, n_values) for one in _subsets(places, n)]
+
+
+def _coincidences(places: Iterable[int], n_values: int) -> Array:
+    counts = np.bincount(list(places), minlength=n_values).astype(np.float64)
+    size = counts.sum()
+    if size < 2:
+        return np.zeros((n_values, n_values))
+    found: Array = (np.outer(counts, counts) - np.diag(counts)) / (size - 1)
+    return found
+
+
+def _sum(tables: Iterable[Array], n_values: int) -> Array:
+    return sum(tables, np.zeros((n_values, n_values)))
+
+
+def _alpha_of_coincidences(coincidences: Array) -> float:
+    """Ordinal α; below any where it is undefined."""
+    marginals = coincidences.sum(axis=1)
+    ranks = np.cumsum(marginals) - marginals / 2
+    distances = (ranks[:, None] - ranks[None, :]) ** 2
+    expected = marginals @ distances @ marginals / (marginals.sum() - 1)
+    if not expected > 0:
+        return -np.inf
+    return float(1 - (coincidences * distances).sum() / expected)
+
+
+ICCForm = Literal["icc1", "icc2", "icc2k"]
+
+SINGULAR = 1e-10
+"""Equations whose determinant is this small beside their rows' lengths tell nothing apart."""
+
+
+def icc(ratings: ArrayLike, form: ICCForm = "icc2") -> Statistic:
+    """An intraclass correlation of the raters.
+
+    How to read it: the share of the variance of ratings (`icc1`, `icc2`) or of mean ratings
+    (`icc2k`) that is due to items. 1: raters give the same numbers; 0: items differ no more than
+    chance makes them; below 0: less than that. It takes ratings as an interval scale. `icc2`
+    counts a strict rater's lower scores as disagreement, which a correlation does not; `icc2k` is
+    Spearman-Brown's prediction from `icc2`, and the figure for a panel's mean.
+
+    Args:
+        ratings: `(items, raters)`, NaN where missing.
+        form: `icc1`, one rating, each item by other raters; `icc2`, one rating, raters are
+            a sample whose strictness counts as error; `icc2k`, the mean of an item's
+            ratings, of which there are k (their harmonic mean over items, with gaps).
+
+    Returns:
+        At most 1; below 0 where items vary less than their ratings do. Undefined without
+        two items and two raters, when all ratings are one value, or when the gaps leave
+        items, raters and error inseparable.
+
+    Raises:
+        ValueError: a wrong shape, an infinite value, or an unknown form.
+
+    >>> ratings = [[1, 2], [2, 3], [3, 4], [4, 5]]
+    >>> round(icc(ratings, "icc2").value, 3)
+    0.769
+    >>> round(icc(ratings, "icc2k").value, 3)
+    0.87
+    """
+    array = as_ratings(ratings)
+    rated = ~np.isnan(array)
+    sizes = rated.sum(axis=1)
+    n_items, n_raters = int((sizes > 0).sum()), int(rated.any(axis=0).sum())
+    value = float(resampled_icc(array, form)(unit_weights(len(array)))[0])
+    if not np.isnan(value):
+        return Statistic(value, n_items, n_raters)
+    if n_raters < 2:
+        reason = Reason.FEW_RATERS
+    elif n_items < 2:
+        reason = Reason.FEW_ITEMS
+    elif not (sizes >= 2).any():
+        reason = Reason.NO_SHARED_ITEMS
+    elif np.ptp(array[rated]) == 0:
+        reason = Reason.ONE_VALUE
+    elif np.isnan(
+        item_rater_variances(*centred_ratings(array), unit_weights(len(array)), form != "icc1")[0]
+    ):
+        reason = Reason.NO_ERROR_TERM
+    else:
+        reason = Reason.NOT_POSITIVE
+    return Statistic.undefined(reason, n_items=n_items, n_raters=n_raters)
+
+
+def resampled_icc(ratings: ArrayLike, form: ICCForm = "icc2") -> Resampled:
+    """The intraclass correlation as a function of resampling weights; as for `icc`.
+
+    An item drawn twice is two items.
+    """
+    check_choice("form", form, ICCForm)
+    values, counts = centred_ratings(as_ratings(ratings))
+
+    def statistic(weights: Array) -> Array:
+        items, raters, residual = item_rater_variances(values, counts, weights, form != "icc1")
+        mean_of = 1.0 if form != "icc2k" else _harmonic_mean(counts.sum(axis=1), weights)
+        total = items + (raters + residual) / mean_of
+        size = np.abs(items) + (np.abs(raters) + np.abs(residual)) / mean_of
+        return divide(items, np.where(total > ROUNDING * size, total, 0))
+
+    return statistic
+
+
+def centred_ratings(array: Array) -> tuple[Array, Array]:
+    """Ratings about their median and below one in size, 0 where missing; and 1 where there is one,
+    0 where not."""
+    rated = ~np.isnan(array)
+    values = np.zeros(array.shape)
+    if rated.any():
+        values[rated] = scaled_to_unit(array[rated] - np.median(array[rated]))
+    return values, rated.astype(np.float64)
+
+
+def item_rater_variances(
+    values: Array, counts: Array, weights: Array, two_way: bool
+) -> tuple[Array, Array, Array]:
+    """The variances of items, raters (0 unless `two_way`) and error in each resample.
+
+    Sums of squares about the mean, of items Σ nᵢ (ȳᵢ − ȳ)², of raters likewise and in total,
+    are set equal to what is expected of them.
+    """
+    sizes = counts.sum(axis=1)
+    n = weights @ sizes
+    mean = divide(weights @ values.sum(axis=1), n)
+    square = n * mean**2
+    by_item = divide(values.sum(axis=1) ** 2, sizes)
+    ss_items = weights @ np.nan_to_num(by_item) - square
+    total = weights @ (values**2).sum(axis=1) - square
+    n_items = weights @ (sizes > 0)
+    of_items = divide(weights @ sizes**2, n)
+    if not two_way:
+        residual = divide(total - ss_items, n - n_items)
+        items = divide(ss_items - (n_items - 1) * residual, n - of_items)
+        return items, np.zeros(len(weights)), residual
+
+    per_rater = weights @ counts
+    ss_raters = np.nansum(divide((weights @ values) ** 2, per_rater), axis=1) - square
+    n_raters = (per_rater > 0).sum(axis=1).astype(np.float64)
+    of_raters = divide((per_rater**2).sum(axis=1), n)
+    expected = np.array(
+        [
+            [n - of_items, n_items - of_raters, n_items - 1],
+            [n_raters - of_items, n - of_raters, n_raters - 1],
+            [n - of_items, n - of_raters, n - 1],
+        ]
+    ).transpose(2, 0, 1)
+    solved = _solve(np.nan_to_num(expected), np.stack([ss_items, ss_raters, total], axis=1))
+    return solved[:, 0], solved[:, 1], solved[:, 2]
+
+
+def _solve(coefficients: Array, sums: Array) -> Array:
+    """Each resample's three variances, NaN where its equations are not independent."""
+    lengths = np.prod(np.linalg.norm(coefficients, axis=2), axis=1)
+    singular = np.abs(np.linalg.det(coefficients)) <= SINGULAR * lengths
+    solvable = np.where(singular[:, None, None], np.eye(3), coefficients)
+    solved = np.linalg.solve(solvable, sums[:, :, None])[:, :, 0]
+    return np.where(singular[:, None], np.nan, solved)
+
+
+def _harmonic_mean(sizes: Array, weights: Array) -> Array:
+    rated = sizes > 0
+    kept = weights[:, rated]
+    return divide(kept.sum(axis=1), kept @ (1 / sizes[rated]))
+
+
+def disagreement_by_item(ratings: ArrayLike, level: MeasurementLevel = "interval") -> Array:
+    """The disagreement on each item `(items,)`, NaN where it has fewer than two ratings.
+
+    How to read it: 0, all raters of an item say the same. Unlike α and κ it does not depend on how
+    far the items differ from each other, so that two groups of raters can be compared by it.
+
+    Args:
+        ratings: `(items, raters)`, NaN where missing.
+        level: at `nominal` the share of pairs of raters who differ, 0 to 1; at any other the
+            variance of the ratings (n − 1), in squared points of the scale.
+
+    Raises:
+        ValueError: a wrong shape, an infinite value, or an unknown level.
+
+    >>> disagreement_by_item([[1, 3], [2, 2]]).tolist()
+    [2.0, 0.0]
+    >>> disagreement_by_item([[0, 1, 1, 1]], "nominal").tolist()
+    [0.5]
+    """
+    check_choice("level", level, MeasurementLevel)
+    array = as_ratings(ratings)
+    sizes = np.sum(~np.isnan(array), axis=1).astype(np.float64)
+    pairs = sizes * (sizes - 1)
+    if level == "nominal":
+        counts = count_by_item(array, np.unique(array[~np.isnan(array)]))
+        return divide(pairs - (counts * (counts - 1)).sum(axis=1), pairs)
+    means = divide(np.nansum(array, axis=1), sizes)
+    squares = np.nansum((array - means[:, None]) ** 2, axis=1)
+    return divide(squares * sizes, pairs)

@@ -1,1 +1,0 @@
-"""Bootstrap intervals and permutation tests."""

@@ -1,0 +1,511 @@
+"""Scores by themselves and beside people's: distributions, use of the scale, distances and losses.
+
+What the distance of a panel's scores from people's consists of.
+
+Source: H. Theil (1966), "Applied Economic Forecasting": the mean squared distance of x and y is
+(x̄ − ȳ)² + (s_x − r s_y)² + (1 − r²) s_y², with standard deviations over n. The last part is what
+the best straight line through x leaves.
+
+How far a judge's scores are from a person's: three losses, averaged over positions.
+
+Source: the conceptual-critiques paper, appendix B. An item is a critique of a position;
+comparisons are within positions only.
+
+How much of a scale raters use: the entropy of their scores, and the share of the commonest.
+
+Source: C. E. Shannon (1948), "A mathematical theory of communication", section 6.
+
+The correlation of two quantities inside groups: what is left of it when groups differ.
+
+Source: R. A. Fisher (1925), *Statistical Methods for Research Workers*, §29 and §40, partial
+correlation and correlation within classes: Pearson's r of both quantities less their
+groups' means, which is the partial correlation given the group.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import nan
+
+import numpy as np
+import scipy
+from numpy.typing import ArrayLike
+
+from persona_panel.statistics.core.arrays import (
+    Array,
+    IntArray,
+    Labels,
+    Mask,
+    Reason,
+    Resampled,
+    Statistic,
+    as_ratings,
+    count_by_item,
+    divide,
+    encode_labels,
+    items_by_label,
+    paired_scores,
+    scaled_to_unit,
+)
+from persona_panel.statistics.core.means import OverPrompts, over_prompts
+
+
+@dataclass(frozen=True, slots=True)
+class Distributions:
+    """`values` are all scores that occur, ascending; `counts` and `shares` are
+    `(groups, values)`, `missing` and `means` `(groups,)`. Shares and mean of a group
+    without ratings are NaN."""
+
+    values: Array
+    counts: IntArray
+    shares: Array
+    means: Array
+    missing: IntArray
+
+
+def score_distributions(*groups: ArrayLike) -> Distributions:
+    """Return how often each group of raters gives each score.
+
+    How to read it: each row of `shares` adds up to 1; rows that are alike mean that the groups
+    use the scale alike, whatever they rate high or low.
+
+    Args:
+        groups: each an array of ratings of any shape, NaN where missing.
+
+    >>> found = score_distributions([1, 1, 2], [2, 3])
+    >>> found.values.tolist(), found.shares.round(2).tolist()
+    ([1.0, 2.0, 3.0], [[0.67, 0.33, 0.0], [0.0, 0.5, 0.5]])
+    """
+    flat = [np.asarray(group, dtype=np.float64).ravel() for group in groups]
+    rated = [scores[~np.isnan(scores)] for scores in flat]
+    values = np.unique(np.concatenate([np.empty(0), *rated]))
+    counts = np.array(
+        [np.bincount(np.searchsorted(values, s), minlength=len(values)) for s in rated],
+        dtype=np.intp,
+    ).reshape(len(groups), len(values))
+    totals = counts.sum(axis=1)
+    return Distributions(
+        values,
+        counts,
+        divide(counts, totals[:, None]),
+        divide(counts @ values, totals),
+        np.array([len(scores) for scores in flat], dtype=np.intp) - totals,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class DistanceParts:
+    """The mean squared distance of two sets of scores of the same items, in squared points.
+
+    Attributes:
+        n_items: which have both.
+        shift: the mean of the first less that of the second, in points.
+        spread: the standard deviation of the first, divided by that of the second.
+        squared: the mean squared distance.
+        linear_share: which part of it, 0 to 1, another level and unit of the first, those of the
+            best straight line, would take away; where the correlation is not above 0, another
+            level alone.
+    """
+
+    n_items: int
+    shift: float
+    spread: float
+    squared: float
+    linear_share: float
+
+
+def distance_parts(first: ArrayLike, second: ArrayLike) -> DistanceParts | None:
+    """Return what the distance between scores of the same items comes of.
+
+    Args:
+        first, second: `(items,)`, NaN where missing.
+
+    Returns:
+        None where fewer than two items have both scores, the second are all the same, or no
+        score differs from the other.
+
+    >>> distance_parts([3, 4, 5, 4], [1, 2, 3, 2])
+    DistanceParts(n_items=4, shift=2.0, spread=1.0, squared=4.0, linear_share=1.0)
+    """
+    x, y = np.asarray(first, dtype=float), np.asarray(second, dtype=float)
+    both = ~np.isnan(x) & ~np.isnan(y)
+    x, y = x[both], y[both]
+    if len(x) < 2:
+        return None
+    shift, squared = float(x.mean() - y.mean()), float(np.mean((x - y) ** 2))
+    if not squared or not y.std():
+        return None
+    covariance = float(np.mean((x - x.mean()) * (y - y.mean())))
+    linear = shift**2
+    if covariance > 0:
+        linear += float(x.std() - covariance / x.std()) ** 2
+    return DistanceParts(
+        len(x), shift, float(x.std() / y.std()), squared, min(1.0, linear / squared)
+    )
+
+
+CUSTOM_DIMENSIONS = (
+    "overall",
+    "centrality",
+    "strength",
+    "single_issue",
+    "clarity",
+    "correctness",
+    "dead_weight",
+)
+"""The columns that `custom_loss` takes, in this order."""
+
+CLEAR = 0.5
+"""Below this human clarity only clarity and overall count: the person could not tell what
+was said, so their other ratings mean little."""
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """A loss, smaller is better.
+
+    `by_position.mean` is the average over positions (it is resampled by
+    `resampled_over_prompts`); `pooled` is the average over all terms, whatever their
+    position, `n_terms` of them: pairs of critiques, or critiques. `baseline` is what
+    scores drawn at random would be expected to lose, averaged as `by_position.mean` is:
+    exactly, not by simulation.
+    """
+
+    by_position: OverPrompts
+    pooled: float
+    n_terms: int
+    baseline: float
+
+
+def pairwise_error(
+    human: ArrayLike,
+    panel: ArrayLike,
+    positions: Labels,
+    *,
+    weighted: bool = False,
+    count_ties: bool = False,
+) -> Loss:
+    """The share of the person's comparisons that the panel gets wrong.
+
+    A comparison is of two critiques of one position that the person rates differently. It
+    loses 1 when the panel orders them the other way, 1/2 when it ties them. Weighted, it
+    loses that times the person's difference.
+
+    How to read it: 0, the panel orders every pair as the person does; 1/2, what a random judge
+    loses (weighted: `baseline`); 1, every pair is the other way round. Within one prompt and
+    unweighted it is (1 − d) / 2, where d is Somers' d of the panel's scores given the person's.
+
+    Args:
+        human, panel: overall scores `(items,)`, NaN where missing; pairs that either left
+            out are not compared.
+        positions: a label an item.
+        weighted: whether a mistake costs as much as the person sees between the two.
+        count_ties: whether pairs that the person ties count as comparisons without loss.
+            The paper's formal definition has them out; its prose, "the total number of
+            possible comparisons", can be read as having them in.
+
+    Raises:
+        ValueError: the shapes differ, an infinite value, or not one label an item.
+
+    >>> loss = pairwise_error([1, 2, 3], [1, 3, 2], "ppp")
+    >>> round(loss.by_position.mean.value, 3), loss.baseline
+    (0.333, 0.5)
+    """
+    theirs, ours, both = paired_scores(human, panel)
+    losses, within, chance_within = [], [], []
+    for name, items in items_by_label(positions, len(theirs)):
+        items = items[both[items]]
+        a, b = np.triu_indices(len(items), k=1)
+        gap = theirs[items[a]] - theirs[items[b]]
+        compared = np.ones(len(gap), dtype=bool) if count_ties else gap != 0
+        gap = gap[compared]
+        agreement = np.sign(gap) * np.sign(ours[items[a]] - ours[items[b]])[compared]
+        stake = np.abs(gap) if weighted else np.sign(np.abs(gap))
+        loss = stake * (1 - agreement) / 2
+        within.append((name, _mean(loss, len(items), Reason.NO_COMPARISONS)))
+        # A random judge is wrong in half of the comparisons.
+        chance_within.append(_mean_or_nan(stake / 2))
+        losses.append(loss)
+    return _loss(within, losses, chance_within)
+
+
+def custom_loss(human: ArrayLike, panel: ArrayLike, positions: Labels) -> Loss:
+    """The custom weighted loss over seven dimensions, all in [0, 1].
+
+    Half is the difference in overall. Where the person finds the critique clear (0.5 or
+    more), the other half is the weighted mean of the differences in strength × centrality
+    (4), correctness (2), clarity (2), single issue (1) and dead weight (1): how strength
+    and centrality share what their product says is often arbitrary. Where not, it is the
+    difference in clarity alone.
+
+    How to read it: 0 where the panel gives the person's ratings; `baseline` is what ratings drawn
+    uniformly would lose, and a panel above it says nothing about these critiques.
+
+    Args:
+        human, panel: `(items, 7)` with the columns of `CUSTOM_DIMENSIONS`, NaN where
+            missing. A critique that lacks a rating its loss needs, on either side, has no
+            loss and does not enter.
+        positions: a label an item.
+
+    Raises:
+        ValueError: a wrong shape, a value outside [0, 1], or not one label an item.
+
+    >>> ratings = np.full((2, 7), 0.5)
+    >>> custom_loss(ratings, ratings, "pp").by_position.mean.value
+    0.0
+    >>> round(custom_loss(ratings, ratings + 0.1, "pp").by_position.mean.value, 3)
+    0.102
+    """
+    theirs, ours = _unit(human), _unit(panel)
+    if theirs.shape != ours.shape:
+        raise ValueError(f"{len(theirs)} critiques rated by the person, {len(ours)} by the panel")
+    terms = _terms(theirs)
+    shares = np.where(theirs[:, CUSTOM_DIMENSIONS.index("clarity"), None] < CLEAR, _UNCLEAR, _CLEAR)
+    loss = _weigh(shares, np.abs(terms - _terms(ours)))
+    chance = _weigh(shares, _chance(terms))
+    losses, within, chance_within = [], [], []
+    for name, items in items_by_label(positions, len(theirs)):
+        items = items[~np.isnan(loss[items])]
+        within.append((name, _mean(loss[items], len(items), Reason.NO_SHARED_ITEMS)))
+        chance_within.append(_mean_or_nan(chance[items]))
+        losses.append(loss[items])
+    return _loss(within, losses, chance_within)
+
+
+_CLEAR = np.array([0.5, 0.2, 0.1, 0.1, 0.05, 0.05])
+_UNCLEAR = np.array([0.5, 0.0, 0.0, 0.5, 0.0, 0.0])
+"""How much each column of `_terms` counts."""
+
+
+def _terms(ratings: Array) -> Array:
+    """Return what is compared `(items, 6)`: overall, strength × centrality, correctness, clarity,
+    single issue, dead weight."""
+    column = dict(zip(CUSTOM_DIMENSIONS, ratings.T, strict=True))
+    product = column["strength"] * column["centrality"]
+    rest = ("correctness", "clarity", "single_issue", "dead_weight")
+    return np.stack([column["overall"], product, *(column[name] for name in rest)], axis=1)
+
+
+def _weigh(shares: Array, differences: Array) -> Array:
+    """Each item's loss; a missing difference matters only where it counts."""
+    result: Array = np.where(shares > 0, shares * differences, 0).sum(axis=1)
+    return result
+
+
+def _chance(terms: Array) -> Array:
+    """The expected difference of each term from ratings drawn uniformly from [0, 1].
+
+    E|c − U| = (c² + (1 − c)²) / 2, and for the product of two such ratings, whose
+    distribution function is x − x ln x, E|c − UV| = 1/4 − c + 3c²/2 − c² ln c.
+    """
+    expected: Array = (terms**2 + (1 - terms) ** 2) / 2
+    c = terms[:, 1]
+    logarithm = np.log(np.where(c > 0, c, 1))
+    expected[:, 1] = 1 / 4 - c + 3 * c**2 / 2 - c**2 * logarithm
+    return expected
+
+
+def _unit(ratings: ArrayLike) -> Array:
+    array = as_ratings(ratings)
+    if array.shape[1] != len(CUSTOM_DIMENSIONS):
+        raise ValueError(f"ratings have the columns {', '.join(CUSTOM_DIMENSIONS)}")
+    outside = np.argwhere((array < 0) | (array > 1))
+    if len(outside):
+        item, column = outside[0]
+        raise ValueError(
+            f"the {CUSTOM_DIMENSIONS[column]} of item {item} is {array[item, column]:g}, "
+            "outside [0, 1]"
+        )
+    return array
+
+
+def _mean(losses: Array, n_items: int, reason: Reason) -> Statistic:
+    if len(losses):
+        return Statistic(float(losses.mean()), n_items, n_raters=2)
+    return Statistic.undefined(reason, n_items=n_items, n_raters=2)
+
+
+def _mean_or_nan(values: Array) -> float:
+    return float(values.mean()) if len(values) else nan
+
+
+def _loss(
+    within: list[tuple[object, Statistic]], losses: list[Array], chances: list[float]
+) -> Loss:
+    terms = np.concatenate([np.empty(0), *losses])
+    defined = np.array([chance for chance in chances if not np.isnan(chance)])
+    return Loss(over_prompts(within), _mean_or_nan(terms), len(terms), _mean_or_nan(defined))
+
+
+def score_entropy(ratings: ArrayLike) -> Statistic:
+    """The entropy of all ratings' values, in bits: 0 where all are the same, log2 of their
+    number where each of k values is as common as any other.
+
+    How to read it: the fewer bits, the fewer of the scale's values are used; two to the power of
+    it is the number of values that would have that entropy if each were as common as any other.
+
+    Args:
+        ratings: `(items, raters)`, NaN where missing. Values are told apart exactly, so what
+            is not whole is to be rounded first.
+
+    Raises:
+        ValueError: a wrong shape or an infinite value.
+
+    >>> score_entropy([[1, 1], [2, 2]]).value
+    1.0
+    """
+    return _estimate(ratings, _entropy)
+
+
+def resampled_score_entropy(ratings: ArrayLike) -> Resampled:
+    """The entropy as a function of resampling weights; args as for `score_entropy`."""
+    return _resampled(ratings, _entropy)
+
+
+def mode_share(ratings: ArrayLike) -> Statistic:
+    """The share of all ratings that are the commonest value; args as for `score_entropy`.
+
+    How to read it: near 1, raters hardly tell items apart; where k values are equally common it
+    is 1 / k, the least that it can be.
+
+    >>> mode_share([[1, 1], [1, 2]]).value
+    0.75
+    """
+    return _estimate(ratings, _largest)
+
+
+def resampled_mode_share(ratings: ArrayLike) -> Resampled:
+    """The share as a function of resampling weights; args as for `score_entropy`."""
+    return _resampled(ratings, _largest)
+
+
+def _entropy(shares: Array) -> Array:
+    logs = np.log2(shares, out=np.zeros_like(shares), where=shares > 0)
+    # Nought without a sign.
+    entropy: Array = -np.sum(shares * logs, axis=1) + 0.0
+    return entropy
+
+
+def _largest(shares: Array) -> Array:
+    largest: Array = np.max(shares, axis=1)
+    return largest
+
+
+def _estimate(ratings: ArrayLike, function: Callable[[Array], Array]) -> Statistic:
+    array = as_ratings(ratings)
+    rated = ~np.isnan(array)
+    counts = int(rated.any(axis=1).sum()), int(rated.any(axis=0).sum())
+    if not rated.any():
+        return Statistic.undefined(Reason.NO_RATINGS)
+    value = _resampled(array, function)(np.ones((1, len(array))))[0]
+    return Statistic(float(value), *counts)
+
+
+def _resampled(ratings: ArrayLike, function: Callable[[Array], Array]) -> Resampled:
+    array = as_ratings(ratings)
+    values = np.unique(array[~np.isnan(array)])
+    if not len(values):
+        return lambda weights: np.full(len(weights), np.nan)
+    by_item = count_by_item(array, values)
+
+    def statistic(weights: Array) -> Array:
+        counts = weights @ by_item
+        totals = counts.sum(axis=1, keepdims=True)
+        found = function(np.nan_to_num(divide(counts, totals)))
+        return np.where(totals[:, 0] > 0, found, np.nan)
+
+    return statistic
+
+
+_ROUNDING = 1e-12
+"""Of a quantity's squares, a share below this inside groups is the rounding of their means."""
+
+
+def correlation_within(x: ArrayLike, y: ArrayLike, groups: Labels) -> Statistic:
+    """Pearson's r of two quantities inside groups.
+
+    How to read it: as Pearson's r, of differences inside groups alone: 1, whoever is higher on
+    one quantity than its group is higher on the other. It is the partial correlation given the
+    group; a difference between groups, however large, leaves it at 0.
+
+    Args:
+        x, y: `(items,)`, NaN where missing.
+        groups: a label an item.
+
+    Returns:
+        A value in [−1, 1], and a two-sided p-value with n − groups − 1 degrees of freedom,
+        which takes items as independent. `n_items` are those with both quantities, in
+        groups of two or more. Undefined where there are none, or where either quantity is
+        the same throughout each group.
+
+    Raises:
+        ValueError: the shapes differ, a value is infinite, or not one label an item.
+
+    >>> round(correlation_within([1, 2, 11, 12], [1, 2, 2, 3], "aabb").value, 3)
+    1.0
+    """
+    first, second, codes, _ = _prepared(x, y, groups)
+    n_items, n_groups = len(first), len(np.unique(codes))
+    if n_items == 0:
+        alone = paired_scores(x, y)[2].any()
+        reason = Reason.FEW_ITEMS if alone else Reason.NO_SHARED_ITEMS
+        return Statistic.undefined(reason, n_items=0, n_raters=2)
+    value = float(_within(first, second, codes)(np.ones((1, n_items)))[0])
+    if np.isnan(value):
+        return Statistic.undefined(Reason.NO_VARIANCE, n_items=n_items, n_raters=2)
+    freedom = n_items - n_groups - 1
+    p_value = float("nan")
+    if freedom > 0:
+        t = float(divide(abs(value) * np.sqrt(freedom), np.sqrt(1 - value**2)))
+        # Without an error there is no t: as large as it gets.
+        p_value = 0.0 if np.isnan(t) else float(2 * scipy.stats.t.sf(t, freedom))
+    return Statistic(value, n_items, n_raters=2, p_value=p_value)
+
+
+def resampled_correlation_within(x: ArrayLike, y: ArrayLike, groups: Labels) -> Resampled:
+    """Return it as a function of weights; args as for `correlation_within`. Groups keep
+    their means of each resample."""
+    first, second, codes, kept = _prepared(x, y, groups)
+    if not len(first):
+        return lambda weights: np.full(len(weights), np.nan)
+    function = _within(first, second, codes)
+    return lambda weights: function(weights[:, kept])
+
+
+def _prepared(x: ArrayLike, y: ArrayLike, groups: Labels) -> tuple[Array, Array, IntArray, Mask]:
+    """Both quantities and the groups where both are there and not alone, and where that is."""
+    first, second, both = paired_scores(x, y)
+    codes = encode_labels(groups, len(first))[1]
+    sizes = np.bincount(codes[both], minlength=int(codes.max(initial=-1)) + 1)
+    kept = both & (sizes[codes] > 1)
+    x_kept, y_kept = (_about_groups(side[kept], codes[kept]) for side in (first, second))
+    return x_kept, y_kept, codes[kept], kept
+
+
+def _about_groups(values: Array, codes: IntArray) -> Array:
+    """Values about a value of their group, and of magnitude one: r does not see that, and
+    small differences of large numbers stay what they are."""
+    reference = np.zeros(int(codes.max(initial=-1)) + 1)
+    reference[codes[::-1]] = values[::-1]
+    return scaled_to_unit(values - reference[codes])
+
+
+def _within(x: Array, y: Array, codes: IntArray) -> Resampled:
+    member = (codes[:, None] == np.unique(codes)[None, :]).astype(np.float64)
+
+    def statistic(weights: Array) -> Array:
+        n = weights @ member
+        sum_x, sum_y = ((weights * side) @ member for side in (x, y))
+
+        def inside(raw: Array, sum_a: Array, sum_b: Array) -> Array:
+            products: Array = raw - np.nansum(divide(sum_a * sum_b, n), axis=1)
+            return products
+
+        raw_x, raw_y = weights @ x**2, weights @ y**2
+        of_x, of_y = inside(raw_x, sum_x, sum_x), inside(raw_y, sum_y, sum_y)
+        varies = (of_x > _ROUNDING * raw_x) & (of_y > _ROUNDING * raw_y)
+        scale = np.sqrt(np.where(varies, of_x, 0)) * np.sqrt(np.where(varies, of_y, 0))
+        return np.clip(divide(inside(weights @ (x * y), sum_x, sum_y), scale), -1, 1)
+
+    return statistic

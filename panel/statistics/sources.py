@@ -1,0 +1,526 @@
+"""Texts by who wrote them: means, win rates, first places, and how often texts have a feature.
+
+Which source wins: the pairwise comparisons and first places that rankings imply.
+
+Source: the SCRuB paper, sections 6 and 14.1: a ranking of k responses holds k (k − 1) / 2
+comparisons.
+
+Means by source, the panel's beside people's, and how those go together.
+
+Source: the debate-speeches paper, section 5.2 and figure 5.
+
+Texts of one kind of author against those of another, to the same prompts: how often one wins.
+
+`each`: the share of pairs of texts, one of either kind, in which that of `a` is rated higher.
+`best`: the share of prompts where the best of the texts of both kinds is one of `a`. `first
+place`: the same where all kinds count. Ties count half, or in equal parts. A prompt counts once.
+
+Intervals are Wilson's over prompts (see `persona_panel.statistics.core.means`), of what is
+the same in all prompts Clopper's and Pearson's. Win rates are tested against a half by flipping
+signs. For
+the best texts the test is exact: where kinds do not differ they are drawn from all texts of the
+prompt, so that who has more texts has more of them. `benchmarks/null_breakdowns.py` measures how
+often intervals and tests err.
+
+How often groups of texts have each of several features: shares, and differences between groups.
+
+A text is a judge's rationale, a feature a key point that it makes, a group the system that it is
+about, say. Texts about one prompt are alike, so prompts are the clusters: a share's interval is the
+jackknife's over prompts in Wilson's form (`persona_panel.statistics.core.jackknife`). A
+difference of two groups is the mean over the prompts that both have of the prompts' differences,
+with Student's interval and test (`persona_panel.statistics.core.ranking`); p-values are
+adjusted by Holm over all pairs and features.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from math import nan
+from typing import Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from persona_panel.statistics.core.arrays import (
+    Array,
+    IntArray,
+    Labels,
+    Mask,
+    Reason,
+    Resampled,
+    Statistic,
+    as_ratings,
+    as_scores,
+    divide,
+    encode_labels,
+    items_by_label,
+    paired_scores,
+    row_means,
+)
+from persona_panel.statistics.core.correlation import correlation
+from persona_panel.statistics.core.jackknife import jackknife, resampled_mean
+from persona_panel.statistics.core.means import scaled_interval, weights_of_prompts
+from persona_panel.statistics.core.ranking import sampled_mean
+from persona_panel.statistics.core.significance import (
+    Tested,
+    binomial_interval,
+    holm,
+    sign_flip_p_values,
+)
+from persona_panel.statistics.paired import mean_over_prompts_of
+
+
+@dataclass(frozen=True, slots=True)
+class Preferences:
+    """By source, in order of appearance; NaN where there was nothing to compare.
+
+    `win_rate` is over comparisons with other sources, `n_comparisons` of them;
+    `against[a, b]` is the win rate of a over b; `first_place` is the share of the
+    `n_rankings` in which the source took part that it came first in.
+    """
+
+    sources: tuple[Hashable, ...]
+    win_rate: Array
+    n_comparisons: IntArray
+    against: Array
+    first_place: Array
+    n_rankings: IntArray
+
+
+def preferences(ratings: ArrayLike, sources: Labels, prompts: Labels | None = None) -> Preferences:
+    """Win rates and first-place shares of sources.
+
+    Every rater compares all items of a prompt that they rated. A tie is half a win to
+    both; a tie for first place is shared among those tied. Items of one source are not
+    compared with each other, but each may come first. Group sources (all models against
+    all people, say) by giving them one label.
+
+    How to read it: a win rate of 0.5 is as good as the others, 1 always preferred; ties count
+    half. Of k sources 1 / k of the first places is what chance gives.
+
+    Args:
+        ratings: `(items, raters)`, higher is better, NaN where missing. Negate ranks. A
+            panel is one rater: its mean as `(items, 1)`.
+        sources: who wrote each item.
+        prompts: a label an item; all items are one prompt if None.
+
+    Raises:
+        ValueError: a wrong shape, an infinite value, or not one label an item.
+
+    >>> found = preferences([[3, 3], [1, 2], [1, 1], [2, 2]], "abab", "ppqq")
+    >>> found.sources, found.win_rate.tolist(), found.first_place.tolist()
+    (('a', 'b'), [0.5, 0.5], [0.5, 0.5])
+    """
+    names, tallies = _tallies(ratings, sources, prompts)
+    wins, comparisons, firsts, rankings = (tally.sum(axis=0) for tally in tallies)
+    return Preferences(
+        names,
+        divide(wins.sum(axis=1), comparisons.sum(axis=1)),
+        comparisons.sum(axis=1).astype(np.intp),
+        divide(wins, comparisons),
+        divide(firsts, rankings),
+        rankings.astype(np.intp),
+    )
+
+
+def resampled_preferences(
+    ratings: ArrayLike, sources: Labels, prompts: Labels
+) -> dict[Hashable, tuple[Resampled, Resampled]]:
+    """Each source's win rate and first-place share as functions of resampling weights.
+
+    Prompts are drawn whole. Args and errors as for `preferences`.
+    """
+    names, (wins, comparisons, firsts, rankings) = _tallies(ratings, sources, prompts)
+    codes = encode_labels(prompts, len(sources))[1]
+
+    def ratio(numerator: Array, denominator: Array) -> Resampled:
+        def statistic(weights: Array) -> Array:
+            drawn = weights_of_prompts(weights, codes)
+            return divide(drawn @ numerator, drawn @ denominator)
+
+        return statistic
+
+    return {
+        name: (
+            ratio(wins[:, place].sum(axis=1), comparisons[:, place].sum(axis=1)),
+            ratio(firsts[:, place], rankings[:, place]),
+        )
+        for place, name in enumerate(names)
+    }
+
+
+def _tallies(
+    ratings: ArrayLike, sources: Labels, prompts: Labels | None
+) -> tuple[tuple[Hashable, ...], tuple[Array, Array, Array, Array]]:
+    """The sources, and by prompt: wins and comparisons of one source against another
+    `(prompts, sources, sources)`, first places and rankings of each `(prompts, sources)`."""
+    array = as_ratings(ratings)
+    names, codes = encode_labels(sources, len(array))
+    in_prompts = list(items_by_label(prompts, len(array)))
+    shape = (len(in_prompts), len(names))
+    wins, comparisons = np.zeros((*shape, len(names))), np.zeros((*shape, len(names)))
+    firsts, rankings = np.zeros(shape), np.zeros(shape)
+    for prompt, (_, items) in enumerate(in_prompts):
+        block, source = array[items], codes[items]
+        a, b = np.nonzero(source[:, None] != source[None, :])
+        signs = np.sign(block[a] - block[b])
+        cells = (source[a], source[b])
+        np.add.at(wins[prompt], cells, np.nansum((signs + 1) / 2, axis=1))
+        np.add.at(comparisons[prompt], cells, np.sum(~np.isnan(signs), axis=1))
+        for scores in block.T:
+            rated = np.flatnonzero(~np.isnan(scores))
+            present = np.unique(source[rated])
+            if len(present) < 2:
+                continue
+            best = rated[scores[rated] == scores[rated].max()]
+            np.add.at(firsts[prompt], source[best], 1 / len(best))
+            rankings[prompt, present] += 1
+    return names, (wins, comparisons, firsts, rankings)
+
+
+@dataclass(frozen=True, slots=True)
+class SourceMeans:
+    """By source, in order of appearance. `pearson` is over sources, so its `n_items` is
+    their number."""
+
+    sources: tuple[Hashable, ...]
+    panel: Array
+    humans: Array
+    n_items: IntArray
+    pearson: Statistic
+
+
+def source_means(panel: ArrayLike, humans: ArrayLike, sources: Labels) -> SourceMeans:
+    """The mean score that panel and people give each source.
+
+    An item counts once, with the mean of its human ratings, and only where both sides
+    rated it: the two means are over the same items.
+
+    How to read it: the two means of a source say by how much the panel is harsher or milder than
+    the people; `pearson` whether it puts sources in the same places, with as few points as there
+    are sources. It takes three: two points are on a line whatever they are.
+
+    Args:
+        panel: `(items,)`, NaN where missing.
+        humans: `(items, raters)`, NaN where missing.
+        sources: who wrote each item.
+
+    Raises:
+        ValueError: a wrong shape, an infinite value, or not one label an item.
+
+    >>> found = source_means([1, 3, 5, 7], [[2], [4], [4], [6]], "aabb")
+    >>> found.sources, found.panel.tolist(), found.humans.tolist()
+    (('a', 'b'), [2.0, 6.0], [3.0, 5.0])
+    """
+    ours, theirs, both = paired_scores(panel, row_means(as_ratings(humans)))
+    names, codes = encode_labels(
+        [sources[int(item)] for item in np.flatnonzero(both)], int(both.sum())
+    )
+    counts = np.bincount(codes, minlength=len(names))
+    of_panel, of_humans = (
+        np.bincount(codes, weights=side[both], minlength=len(names)) / counts
+        for side in (ours, theirs)
+    )
+    if len(names) <= 2:
+        few = Reason.TWO_SOURCES if len(names) == 2 else Reason.FEW_SOURCES
+        pearson = Statistic.undefined(few, n_items=len(names), n_raters=2)
+    else:
+        pearson = correlation(of_panel, of_humans, "pearson")
+    return SourceMeans(names, of_panel, of_humans, counts, pearson)
+
+
+LEAST_PROMPTS = 5
+"""Below it there is neither an interval nor a test."""
+_DRAWS = 9999
+_DECIMALS = 9
+
+AuthorFigure = Literal["each", "best", "first place"]
+
+
+@dataclass(frozen=True, slots=True)
+class AuthorShare(Tested):
+    """How often texts of kind `a` are ahead; see the module for the figures.
+
+    Attributes:
+        b: the other kind; empty where it is all others (first places).
+        share: 0 to 1, the mean over the prompts that have texts of both.
+        chance: what it would be if kinds did not differ.
+        ci_low, ci_high: its own 95 % interval over prompts.
+        p, p_adjusted: two-sided, of the share being `chance`; by Holm over all rows.
+        n_texts: how many texts of `a` entered.
+        reason: why there is no interval; it and the p-values are NaN then.
+    """
+
+    figure: AuthorFigure
+    a: str
+    b: str
+    share: float
+    chance: float
+    ci_low: float
+    ci_high: float
+    p: float
+    p_adjusted: float
+    n_prompts: int
+    n_texts: int
+    reason: Reason | None
+
+
+def author_shares(
+    scores: ArrayLike, kinds: Sequence[str | None], prompts: Labels, *, seed: int = 0
+) -> list[AuthorShare]:
+    """The shares of every two kinds of author that have texts to the same prompts, and the first
+    places of each; none where there are no such prompts.
+
+    Args:
+        scores: `(texts,)`, higher is better; NaN, as of a text without a kind, enters nothing.
+        kinds: of the author of each text.
+        prompts: a label a text.
+        seed: of what is drawn for tests.
+
+    Raises:
+        ValueError: not one label a text, or an infinite score.
+
+    >>> found = author_shares([3, 1, 2, 2, 4, 1], ["human", "model"] * 3, "ppqqrr")
+    >>> [(one.figure, one.a, round(one.share, 3)) for one in found[:2]]
+    [('each', 'human', 0.833), ('best', 'human', 0.833)]
+    """
+    values = as_scores(scores).round(_DECIMALS)
+    texts = [
+        _Prompt(values[kept], [kinds[text] for text in kept])
+        for _, items in items_by_label(prompts, len(values))
+        if len(kept := [i for i in items if kinds[i] is not None and values[i] == values[i]]) > 1
+    ]
+    texts = [one for one in texts if len(set(one.kinds)) > 1]
+    names = [name for name in dict.fromkeys(kinds) if any(name in one.kinds for one in texts)]
+    found = []
+    for a, b in combinations(filter(None, names), 2):
+        both = [one for one in texts if a in one.kinds and b in one.kinds]
+        if both:
+            sides = [(one.of(a), one.of(b)) for one in both]
+            each = np.array([_wins(own, others) for own, others in sides])
+            n_texts = sum(len(own) for own, _ in sides)
+            found.append(_won(a, b, each, n_texts))
+            found.append(_best("best", a, b, [one.without_others(a, b) for one in both], seed))
+    found += [
+        _best("first place", name, "", [one for one in texts if name in one.kinds], seed)
+        for name in filter(None, names)
+    ]
+    return _adjusted(found)
+
+
+class _Tested(NamedTuple):
+    """A row before the correction, and of each prompt how far it is from chance."""
+
+    row: AuthorShare
+    beyond: Array
+
+
+def _adjusted(found: Sequence[_Tested]) -> list[AuthorShare]:
+    """The rows with p-values by Holm. One that says the same of every prompt as an earlier row, or
+    the opposite (of two kinds the first places of the second), repeats its test and is no second
+    one."""
+    places: list[int] = []
+    for place, (_, beyond) in enumerate(found):
+        same = (
+            earlier
+            for earlier, (_, other) in enumerate(found[:place])
+            if len(other) == len(beyond)
+            and (np.allclose(other, beyond) or np.allclose(other, -beyond))
+        )
+        places.append(next(same, place))
+    adjusted = holm([one.row.p if places[i] == i else nan for i, one in enumerate(found)])
+    return [
+        replace(one, p=found[place].row.p, p_adjusted=float(adjusted[place]))
+        for (one, _), place in zip(found, places, strict=True)
+    ]
+
+
+class _Prompt(NamedTuple):
+    """A prompt's scores, and the kind of author of each."""
+
+    scores: Array
+    kinds: Sequence[str | None]
+
+    def of(self, kind: str) -> Array:
+        return self.scores[[own == kind for own in self.kinds]]
+
+    def without_others(self, a: str, b: str) -> _Prompt:
+        kept = [place for place, kind in enumerate(self.kinds) if kind in (a, b)]
+        return _Prompt(self.scores[kept], [self.kinds[place] for place in kept])
+
+
+def _wins(a: ArrayLike, b: ArrayLike) -> float:
+    """The share of pairs in which a is above b, ties half."""
+    return float((1 + np.sign(np.subtract.outer(a, b)).mean()) / 2)
+
+
+def _won(a: str, b: str, shares: Array, n_texts: int) -> _Tested:
+    beyond = shares - 0.5
+    p = float(sign_flip_p_values(beyond[:, None], n_permutations=_DRAWS)[0])
+    return _Tested(_share("each", a, b, shares, 0.5, p, n_texts), beyond)
+
+
+def _best(figure: AuthorFigure, kind: str, b: str, texts: Sequence[_Prompt], seed: int) -> _Tested:
+    own = np.array([one.kinds.count(kind) for one in texts])
+    total = np.array([len(one.kinds) for one in texts])
+    best = np.array([int(np.sum(one.scores == one.scores.max())) for one in texts])
+    firsts = np.array([int(np.sum(one.of(kind) == one.scores.max())) for one in texts])
+    shares, chance = firsts / best, own / total
+    rng = np.random.default_rng(seed)
+    drawn = rng.hypergeometric(own, total - own, best, (_DRAWS, len(own)))
+    # Small enough that sums of the same shares in another order are equal.
+    away = ((drawn / best).sum(axis=1) - shares.sum()).round(_DECIMALS)
+    tail = min(np.sum(away >= 0), np.sum(away <= 0))
+    p = min(1.0, 2 * float(1 + tail) / (1 + _DRAWS))
+    row = _share(figure, kind, b, shares, float(chance.mean()), p, int(own.sum()))
+    return _Tested(row, shares - chance)
+
+
+def _share(
+    figure: AuthorFigure, a: str, b: str, shares: Array, chance: float, p: float, n_texts: int
+) -> AuthorShare:
+    n, share = len(shares), float(shares.mean())
+    if n < LEAST_PROMPTS:
+        low, high, p = nan, nan, nan
+        reason: Reason | None = Reason.FEW_SHARED_PROMPTS
+    elif share in (0.0, 1.0):
+        # A share of prompts without an exception: no spread, and no doubt what they were.
+        (low, high), reason = binomial_interval(round(n * share), n), None
+    elif errors := sampled_mean(shares).errors:
+        (low, high), reason = scaled_interval(share, errors, (0.0, 1.0)), None
+    else:
+        low, high, p, reason = nan, nan, nan, Reason.NO_SPREAD
+    return AuthorShare(figure, a, b, share, chance, low, high, p, p, n, n_texts, reason)
+
+
+@dataclass(frozen=True, slots=True)
+class GroupShare:
+    """The share of a group's texts that have a feature.
+
+    Attributes:
+        group: its name.
+        feature: its place among the features.
+        n, of: how many of the group's texts have it, of how many.
+        share: n / of, 0 to 1; NaN of no text.
+        ci_low, ci_high: a 95 % interval over prompts; NaN exactly where `reason` says why.
+    """
+
+    group: str
+    feature: int
+    n: int
+    of: int
+    share: float
+    ci_low: float
+    ci_high: float
+    reason: Reason | None
+
+
+@dataclass(frozen=True, slots=True)
+class ShareDifference(Tested):
+    """How far the share of group `a` is above that of group `b`.
+
+    Attributes:
+        a, b: the groups.
+        feature: its place among the features.
+        difference: a − b, −1 to 1, the mean over prompts that both have of the prompts'
+            differences; NaN where they share none.
+        ci_low, ci_high: its own 95 % interval.
+        p, p_adjusted: two-sided, of no difference; by Holm over all pairs and features.
+        n_prompts: how many both have.
+        reason: why there is no interval and no p-value; they are NaN then.
+    """
+
+    a: str
+    b: str
+    feature: int
+    difference: float
+    ci_low: float
+    ci_high: float
+    p: float
+    p_adjusted: float
+    n_prompts: int
+    reason: Reason | None
+
+
+def group_shares(has: ArrayLike, groups: Sequence[str], prompts: Labels) -> list[GroupShare]:
+    """The share of each feature in each group, groups in order of appearance.
+
+    How to read it: of all texts of the group on prompts such as these, so many have the feature.
+
+    Args:
+        has: `(texts, features)`, whether a text has a feature.
+        groups, prompts: a label a text.
+
+    Raises:
+        ValueError: not one label a text, or `has` is not two-dimensional.
+
+    >>> [found] = group_shares([[True], [False], [True], [True]], "aaaa", "pqpq")
+    >>> found.n, found.of, found.share, str(found.reason)[:35]
+    (3, 4, 0.75, 'an interval needs at least five pro')
+    """
+    table = _mask(has)
+    names, codes = encode_labels(groups, len(table))
+    own_prompts = encode_labels(prompts, len(table))[1]
+    found = []
+    for place, name in enumerate(names):
+        rows = codes == place
+        for feature, column in enumerate(table[rows].T):
+            values = column.astype(np.float64)
+            interval = jackknife(
+                resampled_mean(values), len(values), own_prompts[rows].tolist(),
+                kind="share", limits=(0.0, 1.0),
+            )  # fmt: skip
+            found.append(
+                GroupShare(
+                    str(name), feature, int(column.sum()), len(values), float(values.mean()),
+                    interval.low, interval.high, interval.reason,
+                )
+            )  # fmt: skip
+    return found
+
+
+def share_differences(
+    has: ArrayLike, groups: Sequence[str], prompts: Labels
+) -> list[ShareDifference]:
+    """Every two groups on every feature, groups in order of appearance; arguments and errors as of
+    `group_shares`.
+
+    A feature that neither group has is compared all the same and has no p-value: nothing then tells
+    how unsure a difference of 0 is.
+
+    >>> has = [[True], [False], [True], [False], [True], [True]]
+    >>> [found] = share_differences(has, "ababab", "ppqqrr")
+    >>> round(found.difference, 3), found.n_prompts, round(found.p, 3)
+    (0.667, 3, 0.184)
+    """
+    table = _mask(has)
+    names, codes = encode_labels(groups, len(table))
+    if not table.shape[1]:
+        return []
+    # Of shape (prompts, features), a group's means by prompt, NaN where it has no text.
+    means: list[Array] = []
+    for place in range(len(names)):
+        own = np.where((codes == place)[:, None], table, nan)
+        means.append(np.stack([mean_over_prompts_of(column, prompts) for column in own.T], axis=1))
+    found = []
+    for a, b in combinations(range(len(names)), 2):
+        for feature, differences in enumerate((means[a] - means[b]).T):
+            mean = sampled_mean(differences)
+            low, high = mean.interval(limits=(-1.0, 1.0))
+            found.append(
+                ShareDifference(
+                    str(names[a]), str(names[b]), feature, mean.mean, low, high,
+                    mean.p_value, nan, mean.n_prompts, mean.reason,
+                )
+            )  # fmt: skip
+    adjusted = holm([one.p for one in found])
+    return [replace(one, p_adjusted=float(p)) for one, p in zip(found, adjusted, strict=True)]
+
+
+def _mask(has: ArrayLike) -> Mask:
+    table: Mask = np.asarray(has, dtype=np.bool_)
+    if table.ndim != 2:
+        raise ValueError(f"texts by features are needed, found {table.ndim} dimensions")
+    return table

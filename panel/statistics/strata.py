@@ -1,0 +1,398 @@
+"""Figures by stratum of items or raters, and tests of whether they differ between strata.
+
+Whether a figure differs between strata: in each, less the mean of the others.
+
+Strata may be of prompts (a topic), of what is in every prompt (human and model authors, dimensions)
+or of judges: what a difference owes to prompts that both sides have cancels. Its variance is the
+jackknife's over all prompts, each left out of every stratum that has it; how far a prompt moves a
+stratum's figure is scaled by the number of that stratum's own prompts. With strata that share no
+prompt that is Welch's t-test (1947, "The generalization of 'Student's' problem when several
+different population variances are involved"), with strata that share all of them the paired
+t-test. Degrees of freedom are Satterthwaite's, over the sets of prompts that are in the same
+strata. Judges are taken as they are. How often it errs is measured by
+`benchmarks/null_breakdowns.py`.
+
+The statistics of a registry by stratum, and how strata differ on them, as rows.
+
+The `by` of a difference is what strata are, with `LESS_OTHERS` behind it, and its `by_value` the
+stratum. Holm's correction is over all strata and dimensions of a statistic, the composite among
+these.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import ceil, isnan, nan, sqrt
+from typing import Literal
+
+import numpy as np
+
+from persona_panel.statistics.core.arrays import (
+    AnalysisOptions,
+    Array,
+    Labels,
+    Reason,
+    encode_labels,
+    unit_weights,
+)
+from persona_panel.statistics.core.display import ALL
+from persona_panel.statistics.core.jackknife import MOST_GROUPS, left_out_weights
+from persona_panel.statistics.core.means import critical_t, two_sided_p
+from persona_panel.statistics.core.ranking import sampled_mean
+from persona_panel.statistics.core.registry import (
+    Block,
+    BlockResult,
+    BlockT,
+    OnStep,
+    Registry,
+    adjust_over_dimensions,
+    interval_of,
+)
+from persona_panel.statistics.core.significance import holm
+from persona_panel.statistics.core.table import NO_PERSONA_GROUP, Ratings, Row
+
+PROMPT = "prompt"
+
+
+@dataclass(frozen=True, slots=True)
+class Strata:
+    """What ratings are broken down by.
+
+    Attributes:
+        by: what the labels are: `prompt`, `source`, `persona`, `topic`.
+        of: whose labels they are.
+        labels: one an item, or one a rater, in the order of the ratings; None: in no stratum.
+    """
+
+    by: str
+    of: Literal["items", "raters"]
+    labels: Sequence[str | None]
+
+    @classmethod
+    def named(cls, ratings: Ratings, by: str) -> Strata:
+        """Return those that ratings name themselves: `prompt` and `source` of items, `persona` and
+        `model` (the raters' group) of raters, controls in none.
+
+        Raises:
+            ValueError: the ratings do not name them.
+        """
+        if by in (PROMPT, "source"):
+            labels = ratings.prompts if by == PROMPT else ratings.sources
+            if labels is not None:
+                return cls(by, "items", labels)
+        elif by in ("persona", "model"):
+            labels = ratings.personas if by == "persona" else ratings.groups
+            if labels is not None:
+                return cls(by, "raters", labels)
+        raise ValueError(f"these ratings name no {by}")
+
+    def parts(self, ratings: Ratings) -> Iterator[tuple[str, Ratings]]:
+        """Each stratum, in order of appearance, with its ratings.
+
+        Within a prompt its items are all there is to draw from: they have no prompt there.
+
+        Raises:
+            ValueError: not one label an item, or a rater.
+
+        >>> import numpy as np
+        >>> ratings = Ratings(np.ones((2, 1, 1)), ("a", "b"), ("r",), ("d",), ("all",))
+        >>> [(name, part.items) for name, part in Strata("topic", "items", "xy").parts(ratings)]
+        [('x', ('a',)), ('y', ('b',))]
+        """
+        owners = ratings.items if self.of == "items" else ratings.raters
+        if len(self.labels) != len(owners):
+            raise ValueError(f"{len(self.labels)} labels for {len(owners)} {self.of}")
+        if self.by == PROMPT:
+            ratings = replace(ratings, prompts=None)
+        for name in dict.fromkeys(self.labels):
+            if name is None:
+                continue
+            kept = [place for place, label in enumerate(self.labels) if label == name]
+            if self.of == "items":
+                yield name, ratings.of_items(kept)
+            elif own := {owners[place] for place in kept} - ratings.controls:
+                yield name, ratings.by(own)
+
+
+def all_raters_of(ratings: Ratings) -> tuple[str, list[int]]:
+    """The group of all raters that are no controls, and their columns."""
+    groups = {
+        name: columns
+        for name, columns in ratings.raters_by_group().items()
+        if not name.endswith(NO_PERSONA_GROUP)
+    }
+    name = list(groups)[-1]
+    return name, groups[name]
+
+
+_NONE = 1e-9
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StratumFigure:
+    """A figure of a stratum, and what it is without each of its prompts.
+
+    Attributes:
+        value: NaN where there is none.
+        without: by prompt, the figure without it.
+        reason: why the stratum has no interval, so that it is compared with no other.
+    """
+
+    value: float
+    without: Mapping[Hashable, float]
+    reason: Reason | None = None
+
+    @classmethod
+    def mean(cls, scores: Array, prompts: Labels) -> StratumFigure:
+        """The mean over prompts of a stratum's scores `(prompts,)`, NaN where there is none; of
+        two prompts at least.
+
+        >>> StratumFigure.mean(np.array([1.0, 3.0, np.nan]), "pqr").without
+        {'p': 3.0, 'q': 1.0}
+        """
+        found = sampled_mean(scores)
+        there = ~np.isnan(scores)
+        names = [name for name, kept in zip(prompts, there, strict=True) if kept]
+        if found.reason is not None:
+            return cls(found.mean, {}, found.reason)
+        own = scores[there]
+        left_out = (own.sum() - own) / (len(own) - 1)
+        return cls(found.mean, dict(zip(names, left_out.tolist(), strict=True)))
+
+
+@dataclass(frozen=True, slots=True)
+class StratumDifference:
+    """How far a figure in a stratum is above the mean of the other strata.
+
+    Attributes:
+        ci_low, ci_high: its own 95 % interval over prompts, with these judges as they are.
+        p: two-sided, of a difference of 0.
+        df: degrees of freedom.
+        n_prompts: of all strata compared.
+        reason: why it is not compared; all else is NaN then.
+    """
+
+    stratum: str
+    difference: float
+    ci_low: float
+    ci_high: float
+    p: float
+    df: float
+    n_prompts: int
+    reason: Reason | None
+
+    @classmethod
+    def undefined(cls, stratum: str, reason: Reason) -> StratumDifference:
+        """Return that of a stratum that is not compared."""
+        return cls(stratum, nan, nan, nan, nan, nan, 0, reason)
+
+
+def stratum_differences(
+    figures: Sequence[tuple[str, StratumFigure]], confidence: float = 0.95
+) -> list[StratumDifference]:
+    """The differences of all strata; of two strata that can be compared, the first's alone, as the
+    second's is the same with the other sign.
+
+    >>> low = StratumFigure.mean(np.array([1.0, 2.0, 3.0]), "pqr")
+    >>> high = StratumFigure.mean(np.array([3.0, 4.0, 5.0]), "stu")
+    >>> [one] = stratum_differences([("low", low), ("high", high)])
+    >>> one.difference, round(one.p, 3), one.df
+    (-2.0, 0.07, 4.0)
+    """
+    compared = [name for name, one in figures if one.reason is None]
+    known = dict(figures)
+    moved, patterns = _moved([known[name] for name in compared])
+    found = []
+    for name, one in figures:
+        if one.reason is not None:
+            found.append(StratumDifference.undefined(name, one.reason))
+        elif len(compared) < 2:
+            found.append(StratumDifference.undefined(name, Reason.ONE_STRATUM))
+        elif len(compared) > 2 or name == compared[0]:
+            place = compared.index(name)
+            weights = np.full(len(compared), -1 / (len(compared) - 1))
+            weights[place] = 1.0
+            values = np.array([known[each].value for each in compared])
+            found.append(
+                _tested(name, float(weights @ values), moved @ weights, patterns, confidence)
+            )
+    return found
+
+
+def _moved(figures: Sequence[StratumFigure]) -> tuple[Array, Labels]:
+    """Return how far each prompt moves each figure `(prompts, strata)`, 0 where it has no part in
+    it, so that the sum of squares is the jackknife's variance; and for each prompt in which strata
+    it is."""
+    prompts = list(dict.fromkeys(prompt for one in figures for prompt in one.without))
+    moved = np.zeros((len(prompts), len(figures)))
+    for column, one in enumerate(figures):
+        own = np.array(list(one.without.values()))
+        scaled = (own - own.mean()) * sqrt((len(own) - 1) / len(own)) if len(own) else own
+        by_prompt = dict(zip(one.without, scaled, strict=True))
+        moved[:, column] = [by_prompt.get(prompt, 0.0) for prompt in prompts]
+    return moved, [tuple(prompt in one.without for one in figures) for prompt in prompts]
+
+
+def _tested(
+    name: str, difference: float, moved: Array, patterns: Labels, confidence: float
+) -> StratumDifference:
+    names, codes = encode_labels(patterns, len(moved))
+    sizes = np.bincount(codes, minlength=len(names))
+    parts = np.bincount(codes, weights=moved**2, minlength=len(names))
+    variance = float(parts.sum())
+    if isnan(variance):
+        return StratumDifference.undefined(name, Reason.UNDEFINED_WITHOUT_ONE)
+    if sqrt(variance) <= _NONE * max(1.0, abs(difference)):
+        return StratumDifference.undefined(name, Reason.NO_SPREAD)
+    df = variance**2 / float(np.sum(parts**2 / np.maximum(sizes - 1, 1)))
+    error = sqrt(variance)
+    reach = error * critical_t(df, confidence)
+    p = two_sided_p(difference / error, df)
+    return StratumDifference(
+        name, difference, difference - reach, difference + reach, p, df, len(moved), None
+    )
+
+
+LESS_OTHERS = ", less the mean of the others"
+
+
+def stratum_rows(
+    registry: Registry[BlockT],
+    parts: Sequence[tuple[str | None, BlockT, str, str]],
+    by: str | None,
+    on_step: OnStep | None = None,
+    only: Collection[str] | None = None,
+) -> list[Row]:
+    """The rows of every statistic of each block, those of the composite first, with p-values
+    adjusted over dimensions, and over strata where there are any; see `adjust_over_dimensions`.
+
+    Args:
+        parts: blocks, each with its stratum before it, and its group and dimension behind.
+        by: what strata are, which the rows then name; None: there are none.
+        on_step, only: as for `Registry.rows_of_all`.
+    """
+    found = registry.rows_of_all([part[1:] for part in parts], on_step, only)
+    composite: list[Row] = []
+    dimensions: list[Row] = []
+    for (stratum, block, _, _), rows in zip(parts, found, strict=True):
+        if by is not None:
+            rows = [replace(row, by=by, by_value=stratum) for row in rows if row.by is None]
+        (composite if block.of == "composite" else dimensions).extend(rows)
+    return adjust_over_dimensions(dimensions, composite, over_strata=by is not None)
+
+
+def difference_rows(
+    registry: Registry[BlockT],
+    parts: Sequence[tuple[str | None, BlockT, str, str]],
+    group: str,
+    by: str | None,
+) -> list[Row]:
+    """Return how far each stratum is above the mean of the others, on every statistic of the tables
+    that groups of raters have; without a value, with the reason, where a stratum has no interval.
+
+    Args:
+        parts: as for `stratum_rows`, of which whatever is drawn for p-values is not needed.
+        group: of the raters; the blocks of others are left out.
+        by: what strata are; None: there are none, and dimensions are compared with each other.
+    """
+    compared = [
+        (dimension, ALL, block) if stratum is None else (stratum, dimension, block)
+        for stratum, block, own, dimension in parts
+        if own == group and (stratum is not None or block.of == "dimension")
+    ]
+    by = by or "dimension"
+    clusters = _clusters([block for _, _, block in compared])
+    figures: dict[str, dict[str, list[tuple[str, StratumFigure]]]] = defaultdict(dict)
+    for (stratum, dimension, block), own in zip(compared, clusters, strict=True):
+        for name, result in registry.results(block):
+            found = figures[name].setdefault(dimension, [])
+            found.append((stratum, _figure(result, own, block)))
+    rows = []
+    for name, dimensions in figures.items():
+        each = [
+            (dimension, one)
+            for dimension, those in dimensions.items()
+            for one in stratum_differences(those)
+        ]
+        adjusted = holm([one.p for _, one in each])
+        n_tests = sum(one.reason is None for _, one in each)
+        rows += [
+            _row(name, group, dimension, by, one, float(p), n_tests)
+            for (dimension, one), p in zip(each, adjusted, strict=True)
+        ]
+    return rows
+
+
+def broken_down_by(rows: Iterable[Row]) -> str | None:
+    """Return what strata are of which there are differences among the rows; None where there are
+    none."""
+    found = (row.by for row in rows if row.by is not None and row.by.endswith(LESS_OTHERS))
+    return next((by.removesuffix(LESS_OTHERS) for by in found), None)
+
+
+def without_permutations(options: AnalysisOptions) -> AnalysisOptions:
+    """Options for blocks of which only intervals over prompts are of use."""
+    return replace(options, n_permutations=0, random="prompts", intervals=True)
+
+
+def _row(
+    name: str, group: str, dimension: str, by: str, one: StratumDifference, p: float, n_tests: int
+) -> Row:
+    there = one.reason is None
+    return Row(
+        name,
+        group,
+        dimension,
+        by=f"{by}{LESS_OTHERS}",
+        by_value=one.stratum,
+        value=one.difference,
+        ci_low=one.ci_low,
+        ci_high=one.ci_high,
+        ci_over="prompts" if there else None,
+        ci_df=one.df,
+        n_clusters=one.n_prompts if there else None,
+        p_value=p,
+        p_raw=one.p,
+        n_tests=n_tests if there else 0,
+        adjusted_over="strata and dimensions" if there and n_tests > 1 else None,
+        reason=one.reason,
+    )
+
+
+def _figure(result: BlockResult, clusters: Labels, block: Block) -> StratumFigure:
+    found = result.statistic
+    if found.reason is not None:
+        return StratumFigure(nan, {}, found.reason)
+    interval = interval_of(result, clusters, block.options) or result.ci
+    if interval is None or interval.reason is not None or result.resampled is None:
+        return StratumFigure(found.value, {}, interval.reason if interval else Reason.NO_SPREAD)
+    names, codes = encode_labels(clusters, len(clusters))
+    # From weights, too: of some statistics the figure itself is another estimate.
+    without = result.resampled(left_out_weights(codes, len(names))).tolist()
+    value = float(result.resampled(unit_weights(len(clusters)))[0])
+    # A prompt without which a mean of prompts is what it was has no part in it.
+    entering = {name: one for name, one in zip(names, without, strict=True) if one != value}
+    return StratumFigure(value, entering)
+
+
+def _clusters(blocks: Sequence[Block]) -> list[list[Hashable]]:
+    """The clusters of each block; of more than are left out one by one, groups of them, the same
+    in every block, each of clusters that are in the same blocks."""
+    given = [list(block.clusters) for block in blocks]
+    where: dict[Hashable, list[int]] = defaultdict(list)
+    for place, own in enumerate(given):
+        for cluster in dict.fromkeys(own):
+            where[cluster].append(place)
+    if len(where) <= MOST_GROUPS:
+        return given
+    patterns: dict[tuple[int, ...], list[Hashable]] = defaultdict(list)
+    for cluster, places in where.items():
+        patterns[tuple(places)].append(cluster)
+    group: dict[Hashable, Hashable] = {}
+    for number, clusters in enumerate(patterns.values()):
+        n = min(len(clusters), max(2, ceil(MOST_GROUPS * len(clusters) / len(where))))
+        dealt = np.random.default_rng(number).permutation(np.arange(len(clusters)) % n)
+        group |= {one: (number, int(k)) for one, k in zip(clusters, dealt, strict=True)}
+    return [[group[cluster] for cluster in own] for own in given]

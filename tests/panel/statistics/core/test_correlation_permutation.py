@@ -1,0 +1,152 @@
+"""Permutation p-values against full enumeration, and Holm's correction."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import permutations, product
+from math import nan
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+from statsmodels.stats.multitest import multipletests
+
+from persona_panel.statistics import (
+    Reason,
+    correlation,
+    correlation_test,
+    holm,
+    permutation_p_value,
+)
+from persona_panel.statistics.core.correlation import MOST_LISTED, CorrelationKind, shuffled_sums
+
+
+def test_p_value_counts_the_data_as_a_shuffle() -> None:
+    """No p-value is zero, and a tail is counted with its ties.
+
+    Of 1, 2, 3, 4 two are at least 3, so p = (1 + 2) / (1 + 4); three are at most 3, so
+    p = 4/5; two-sided twice the smaller, at most 1.
+    """
+    assert permutation_p_value(3, [1, 2, 3, 4], "greater") == pytest.approx(3 / 5)
+    assert permutation_p_value(3, [1, 2, 3, 4], "less") == pytest.approx(4 / 5)
+    assert permutation_p_value(3, [1, 2, 3, 4]) == 1
+    assert permutation_p_value(9, [1, 2, 3, 4]) == pytest.approx(2 / 5)
+    assert permutation_p_value(0.1 + 0.2, [0.3], "greater") == 1
+
+
+@pytest.mark.parametrize("kind", ["tau_b", "tau_c", "spearman", "pearson"])
+def test_correlation_test_equals_enumeration(kind: CorrelationKind) -> None:
+    """Random shuffles approach the p-value of all 120 orders of five scores."""
+    x, y = np.array([1, 2, 3, 5, 8.0]), np.array([1, 3, 2, 4, 9.0])
+    values = np.array([correlation(x, order, kind).value for order in permutations(y)])
+    found = correlation(x, y, kind).value
+    tails = (np.mean(values >= found - 1e-12), np.mean(values <= found + 1e-12))
+    ours = correlation_test(x, y, kind, n_permutations=9999)
+    assert ours.p_value == pytest.approx(2 * min(tails), abs=0.01)
+    assert ours.value == found
+
+
+def test_shuffling_stays_inside_prompts() -> None:
+    """A correlation that only says that one prompt is harder is not significant within prompts."""
+    rng = np.random.default_rng(0)
+    prompts = np.repeat([0, 1], 30)
+    x, y = rng.normal(size=60) + 5 * prompts, rng.normal(size=60) + 5 * prompts
+    assert correlation_test(x, y, "tau_b", n_permutations=499).p_value < 0.01
+    assert correlation_test(x, y, "tau_b", prompts.tolist(), n_permutations=499).p_value > 0.05
+
+
+@pytest.mark.parametrize("kind", ["tau_b", "tau_c", "spearman", "pearson"])
+@pytest.mark.parametrize("sign", [1, -1])
+def test_within_prompts_equals_enumeration(kind: CorrelationKind, sign: int) -> None:
+    """With prompts the value is the mean of scipy's in each, that of a constant prompt left out,
+    and the p-value approaches that of all 24 · 24 orders of the others, in either direction."""
+    prompts = list("aaaabbbbcc")
+    x = np.array([1, 2, 3, 4, 11, 12, 12, 14, 5, 5.0])
+    y = np.array([1, 2, 4, 3, 8, 9, 7, 9, 1, 2.0]) * sign
+    values = np.array(
+        [
+            (correlation(x[:4], one, kind).value + correlation(x[4:8], other, kind).value) / 2
+            for one in permutations(y[:4])
+            for other in permutations(y[4:8])
+        ]
+    )
+    found = correlation_test(x, y, kind, prompts, n_permutations=9999)
+    assert found.value == pytest.approx(values[0])
+    tails = np.mean(values >= values[0] - 1e-9), np.mean(values <= values[0] + 1e-9)
+    assert found.p_value == pytest.approx(2 * min(tails), abs=0.01)
+
+
+def test_prompts_of_one_item_have_no_test() -> None:
+    """Nothing can be shuffled: undefined, with the reason."""
+    found = correlation_test([1, 2, 3], [3, 1, 2], "tau_b", list("abc"))
+    assert found.reason is Reason.ONE_ITEM_A_PROMPT
+    assert np.isnan([found.value, found.p_value]).all()
+
+
+@pytest.mark.parametrize("kind", ["tau_b", "tau_c"])
+def test_many_items_are_tested_as_few_are(kind: CorrelationKind) -> None:
+    """Of 31 items, whose pairs scipy counts, the p-value is that of 30 but for chance."""
+    x = np.arange(31) % 8
+    y = x + np.array([0, 5, 1, 7, 2, 9, 3] * 5)[:31]
+    few, many = (
+        correlation_test(x[:n], y[:n], kind, n_permutations=1999).p_value for n in (30, 31)
+    )
+    assert many == pytest.approx(few, abs=0.03)
+
+
+def test_gaps_are_left_out_before_shuffling() -> None:
+    """Items that one side lacks change neither value nor p-value."""
+    x, y = [1, nan, 2, 3, 4, 6], [2, 5, 1, 4, 3, nan]
+    prompts = list("aabbba")
+    ours = correlation_test(x, y, "spearman", prompts)
+    theirs = correlation_test([1, 2, 3, 4], [2, 1, 4, 3], "spearman", list("abbb"))
+    assert ours == theirs
+
+
+def test_undefined_stays_undefined() -> None:
+    """What has no value has no p-value."""
+    assert correlation_test([1, 1], [1, 2], "tau_b").reason is Reason.CONSTANT_RATER
+
+
+@settings(max_examples=15, deadline=None)  # statsmodels takes 70 ms a call
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=8))
+def test_holm_equals_statsmodels(p_values: list[float]) -> None:
+    """Adjusted p-values are those of statsmodels.stats.multitest."""
+    expected = multipletests(p_values, method="holm")[1]
+    assert holm(p_values) == pytest.approx(expected)
+
+
+def test_holm_passes_over_what_was_not_tested() -> None:
+    """A missing p-value stays missing and does not make the others stricter."""
+    assert holm([0.01, nan, 0.04]) == pytest.approx([0.02, nan, 0.04], nan_ok=True)
+    assert holm([]).tolist() == []
+    with pytest.raises(ValueError, match="between 0 and 1"):
+        holm([0.5, 1.5])
+
+
+def test_shuffled_sums_are_those_of_all_orders_alike() -> None:
+    """Of three raters, two with ties, each sum is drawn as often as it comes among all 6³ orders
+    that their ranks could have (χ² of 40,000 shuffles)."""
+    ranks = np.array([[1, 1.5, 1], [2, 1.5, 2.5], [3, 3, 2.5]])
+    expected = Counter(
+        tuple(np.sum(orders, axis=0).tolist())
+        for orders in product(*(permutations(rater) for rater in ranks.T.tolist()))
+    )
+    drawn = shuffled_sums(ranks, 40_000, np.random.default_rng(0)).tolist()
+    found = Counter(map(tuple, drawn))
+    assert set(found) == set(expected)
+    shares = np.array(list(expected.values())) / 6**3
+    assert stats.chisquare([found[one] for one in expected], shares * 40_000).pvalue > 0.01
+
+
+@pytest.mark.parametrize("n_items", [MOST_LISTED, MOST_LISTED + 1])
+def test_shuffled_sums_of_many_items(n_items: int) -> None:
+    """Whether orders are listed or not, one rater's shuffles are their values in another order, and
+    each item has each value as often: 1 of n (four standard errors of 4,000 shuffles)."""
+    values = np.arange(n_items, dtype=np.float64)
+    shuffles = shuffled_sums(values[:, None], 4_000, np.random.default_rng(0))
+    assert (np.sort(shuffles, axis=1) == values).all()
+    shares = (shuffles[:, :, None] == values).mean(axis=0)
+    assert shares == pytest.approx(1 / n_items, abs=4 * np.sqrt(1 / n_items / 4_000))
