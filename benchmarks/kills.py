@@ -48,8 +48,7 @@ from typing import Any
 
 from benchmarks.harness import ROOT, add_parts, environment, scratch
 from benchmarks.histories import PACED
-from persona_panel.testing.batches import BatchScript
-from persona_panel.testing.server import ScriptedServer, serving
+from persona_panel.testing.server import BatchScript, ScriptedServer, serving
 from tests.helpers import forked
 from tests.helpers.command import COMMAND
 from tests.helpers.ports import free_port

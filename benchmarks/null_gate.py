@@ -23,7 +23,7 @@ import numpy as np
 from benchmarks.shares import Event, print_shares
 from persona_panel.experiments.sweep.deltas import Names, measure
 from persona_panel.experiments.sweep.sweep_result import cells_table
-from persona_panel.files.response_batch import Item
+from persona_panel.files.responses import Item
 from persona_panel.graphs import Judge, Judgment
 from persona_panel.graphs.aggregate import aggregate
 from persona_panel.reports.gate.check import check

@@ -31,8 +31,8 @@ import numpy as np
 from scipy.stats import binomtest
 
 from persona_panel import Panel, Persona
-from persona_panel.experiments.sweep.claim_power import smallest_claimed
 from persona_panel.experiments.sweep.deltas import Measured, Names, measure
+from persona_panel.experiments.sweep.detectable import smallest_claimed
 from persona_panel.graphs.framing import Contrast
 from persona_panel.statistics.core.significance import LEVEL, holm, sign_flip_p_values
 from persona_panel.testing import serving

@@ -34,8 +34,7 @@ from typing import Any
 import numpy as np
 
 from persona_panel import Panel, Response, load_aligned_ratings
-from persona_panel.experiments.questions.match import MEASURES
-from persona_panel.experiments.questions.matching import label_kappa, nearest
+from persona_panel.experiments.questions.match import MEASURES, label_kappa, nearest
 from persona_panel.statistics import correlate, correlation
 
 THRESHOLDS = {

@@ -19,9 +19,9 @@ from typing import Any
 
 from persona_panel import load_responses
 from persona_panel.cli.main import command as persona_panel
-from persona_panel.study.answers import answers_by
+from persona_panel.study.collection import answers_by
+from persona_panel.study.exports import packet_in
 from persona_panel.study.packet import Packet
-from persona_panel.study.page import packet_in
 
 MODEL, RATERS = "local:smollm2-135m", 4
 SPEC = """\

@@ -7,7 +7,7 @@ checkpointer reads back the types that it is told of:
 `JsonPlusSerializer(allowed_msgpack_modules=CHECKPOINTED)`.
 """
 
-from persona_panel.graphs.degradation import Degradation
+from persona_panel.graphs.framing import Degradation
 from persona_panel.graphs.records import Judge, Judgment, LabelSummary, Response, Summary, Verdict
 from persona_panel.rubrics import Usage
 

@@ -9,8 +9,7 @@ from operator import attrgetter
 
 from persona_panel.graphs.records import Judgment, LabelSummary, Summary, Verdict, controls_among
 from persona_panel.rubrics import Composite, Rubric
-from persona_panel.rubrics.composite import Reliable
-from persona_panel.rubrics.rubric import once_a_rubric
+from persona_panel.rubrics.rubric import Reliable, once_a_rubric
 
 
 def aggregate(judgments: Sequence[Judgment], rubric: Rubric) -> Verdict:

@@ -26,8 +26,15 @@ from typing_extensions import TypedDict
 from persona_panel.graphs.aggregate import aggregate
 from persona_panel.graphs.context import GraphContext
 from persona_panel.graphs.judging import DialogueResult, run_dialogue
-from persona_panel.graphs.questions import ComparisonTask, by_id, comparison_tasks
-from persona_panel.graphs.records import Judge, Judgment, Response, Verdict
+from persona_panel.graphs.records import (
+    ComparisonTask,
+    Judge,
+    Judgment,
+    Response,
+    Verdict,
+    by_id,
+    comparison_tasks,
+)
 from persona_panel.rubrics import Usage, load_comparing
 from persona_panel.rubrics.comparison import (
     PREFERRED,

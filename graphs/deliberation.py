@@ -1,25 +1,58 @@
-"""When a panel goes on about a response, and what each judge then sees: pure rules.
-
-The loop that follows them is in `persona_panel.graphs.judging`; the words that judges are told are
-in `persona_panel.rubrics.peer_feedback`.
+"""Deliberation by pure rules: when a panel goes on about a response, what each judge then sees, and
+what changes between rounds.
 """
 
 from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
+from operator import attrgetter
 from typing import Literal, Protocol, cast
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from persona_panel.graphs.aggregate import count, summarise
 from persona_panel.graphs.records import Judge, Judgment
-from persona_panel.graphs.revisions import latest_judgments, may_revise
 from persona_panel.personas import Persona
 from persona_panel.rubrics import CategoryScale, Rubric
 from persona_panel.rubrics.extensions import extension_names, load_extension
-from persona_panel.rubrics.peer_feedback import Peer, ratings_in_words
 from persona_panel.rubrics.rubric import Dimension
+from persona_panel.rubrics.wording import Peer, ratings_in_words
+
+_REAL_STEPS = 10
+
+
+def latest_judgments(judgments: Sequence[Judgment]) -> dict[Judge, Judgment]:
+    """Each judge's last judgment."""
+    return {judgment.judge: judgment for judgment in sorted(judgments, key=attrgetter("round"))}
+
+
+def may_revise(judgment: Judgment) -> bool:
+    """Whether there is a judgment to revise."""
+    return judgment.status in ("scored", "abstained")
+
+
+def has_changed(before: Judgment, after: Judgment, rubric: Rubric) -> bool:
+    """Whether two judgments differ: by half a step (see `step`), by a category, by a rating that
+    one of them lacks, or in what they say of abstention."""
+    if before.abstained != after.abstained or before.labels != after.labels:
+        return True
+    if before.scores.keys() != after.scores.keys():
+        return True
+    return any(
+        abs(after.scores[dimension.id] - before.scores[dimension.id]) >= step(dimension) / 2
+        for dimension in rubric.numeric
+        if dimension.id in before.scores
+    )
+
+
+def step(dimension: Dimension) -> float:
+    """What counts as a step on a numeric scale: 1 on integers, a tenth of a range of reals."""
+    scale = dimension.scale
+    if isinstance(scale, CategoryScale):
+        raise ValueError(f"{dimension.id} is rated by categories, which have no steps")
+    return 1.0 if scale.kind == "integer" else (scale.max - scale.min) / _REAL_STEPS
+
 
 Reveal = Literal["scores", "rationales", "both"]
 _RULES, _GROUP = "persona_panel.graphs.stopping_rules", "persona_panel.stopping_rules"

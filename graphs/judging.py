@@ -36,18 +36,26 @@ from persona_panel.graphs.context import (
     Answered,
     GraphContext,
     Unanswered,
+    check_own,
     without_corrected,
 )
 from persona_panel.graphs.deliberation import (
     Deliberation,
     StoppingRuleError,
+    has_changed,
+    latest_judgments,
+    may_revise,
     peers_of,
     should_continue,
 )
-from persona_panel.graphs.judgment_checks import check_own
-from persona_panel.graphs.questions import question_of
-from persona_panel.graphs.records import Judge, Judgment, Response, Verdict, without_texts
-from persona_panel.graphs.revisions import has_changed, latest_judgments, may_revise
+from persona_panel.graphs.records import (
+    Judge,
+    Judgment,
+    Response,
+    Verdict,
+    question_of,
+    without_texts,
+)
 from persona_panel.rubrics import (
     Dialogue,
     ModelResponse,
@@ -57,7 +65,7 @@ from persona_panel.rubrics import (
     dialogue_of,
     load_elicitation,
 )
-from persona_panel.rubrics.peer_feedback import Peer, ask_why, peer_feedback, ratings_in_words
+from persona_panel.rubrics.wording import Peer, ask_why, peer_feedback, ratings_in_words
 
 _NOTHING = Usage()
 

@@ -1,20 +1,31 @@
-"""What travels through a graph: responses, judges, judgments and verdicts.
+"""Plain data that travels through a graph: responses, judges, judgments and verdicts, and the
+question that a judge is asked about a response or about the responses to one prompt.
 
-Plain data, no behaviour beyond naming itself. Files and tables are made from these
-in `panel`.
+Pure, and without LangGraph, so that whoever only plans or reads a run does not import it.
 """
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from hashlib import sha256
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
-from persona_panel.personas import NO_PERSONA
-from persona_panel.rubrics import Rubric, Status, Usage
+from persona_panel.personas import NO_PERSONA, Persona
+from persona_panel.rubrics import (
+    Comparison,
+    Layout,
+    Question,
+    Rubric,
+    Status,
+    Usage,
+    load_comparing,
+)
+from persona_panel.rubrics.comparison import Order
 
 _NO_PERSONA = NO_PERSONA.id
 
@@ -215,3 +226,109 @@ class Verdict:
     abstain_share: float
     labels: dict[str, LabelSummary] = field(default_factory=dict)
     n_unreliable: int = 0
+
+
+def question_of(
+    rubric: Rubric,
+    persona: Persona,
+    response: Response,
+    layout: Layout,
+    *,
+    one_call_per_dimension: bool,
+) -> Question:
+    """Return what a persona is asked about a response: never who wrote it."""
+    return Question(
+        rubric,
+        persona.label,
+        persona.description,
+        prompt_of(response, rubric),
+        response.text,
+        response.context,
+        layout,
+        one_call_per_dimension=one_call_per_dimension,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class ComparisonTask:
+    """Responses in the order in which they stand before a judge; the first is the one with
+    which the replies are kept."""
+
+    order: Order
+    responses: tuple[Response, ...]
+    comparison: Comparison
+
+
+def comparison_tasks(
+    rubric: Rubric,
+    persona: Persona,
+    judge: Judge,
+    responses: Sequence[Response],
+    layout: Layout,
+    seed: int,
+) -> Iterator[ComparisonTask]:
+    """Yield what a judge is asked about the responses to a prompt: never who wrote them.
+
+    The order of `responses` makes no difference: an order numbers them by their ids, and
+    what is drawn by lot depends on the seed, the prompt and the judge.
+    """
+    ordered = by_id(responses)
+    for order in load_comparing(judge.elicitation).orders(
+        len(ordered), _drawn(seed, ordered[0].prompt, judge.id)
+    ):
+        shown = tuple(ordered[i] for i in order)
+        yield ComparisonTask(
+            order,
+            shown,
+            Comparison(
+                rubric=rubric,
+                persona_label=persona.label,
+                persona_description=persona.description,
+                prompt=prompt_of(shown[0], rubric),
+                texts=tuple(response.text for response in shown),
+                contexts=tuple(response.context for response in shown),
+                layout=layout,
+            ),
+        )
+
+
+def by_id(responses: Sequence[Response]) -> list[Response]:
+    """Return responses in the order of their ids."""
+    return sorted(responses, key=lambda response: response.id)
+
+
+def _drawn(seed: int, prompt: str, judge: str) -> int:
+    document = json.dumps([seed, prompt, judge])
+    return int.from_bytes(sha256(document.encode()).digest()[:8])
+
+
+def judges_of(
+    personas: Sequence[str],
+    models: Sequence[tuple[str, str]],
+    replicates: int,
+    *,
+    plain_judge: bool,
+) -> tuple[Judge, ...]:
+    """The judges of a plan, by the ids of its personas and of its models with their elicitations;
+    see `PanelPlan.judges`."""
+    of_plain = replicates * (len(personas) - 1) if plain_judge else replicates
+    return tuple(
+        Judge(persona, model, elicitation, replicate)
+        for model, elicitation in models
+        for persona in personas
+        for replicate in range(1, (of_plain if persona == NO_PERSONA.id else replicates) + 1)
+    )
+
+
+def judges_in(document: Mapping[str, Any]) -> tuple[Judge, ...]:
+    """The judges of a run, by its run.json, in the panel's order.
+
+    Raises:
+        LookupError, TypeError: it is none that a run writes.
+    """
+    return judges_of(
+        [persona["id"] for persona in document["personas"]],
+        [(model["id"], model["elicitation"]) for model in document["models"]],
+        document["replicates"],
+        plain_judge=document["plain_judge"],
+    )

@@ -27,11 +27,17 @@ from langgraph.types import Send
 from typing_extensions import TypedDict
 
 from persona_panel.graphs.context import Abort, Answered, GraphContext, Unanswered
-from persona_panel.graphs.degradation import Degradation, degradation
-from persona_panel.graphs.framing import BASELINE, Framings, Prompt, Variant
+from persona_panel.graphs.deliberation import latest_judgments
+from persona_panel.graphs.framing import (
+    BASELINE,
+    Degradation,
+    Framings,
+    Prompt,
+    Variant,
+    degradation,
+)
 from persona_panel.graphs.judging import judge_response
 from persona_panel.graphs.records import Judgment, Response
-from persona_panel.graphs.revisions import latest_judgments
 from persona_panel.graphs.rewriting import Rewriting, Role, Step, rewriting
 from persona_panel.rubrics import ModelRequest, ModelResponse, Status, Usage
 

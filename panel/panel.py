@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from persona_panel.experiments.sweep.plan import Models, Options, SweepOptions
     from persona_panel.experiments.sweep.result import Sweep
     from persona_panel.experiments.sweep.running import OnEvent
-    from persona_panel.files.tables import Responses
+    from persona_panel.files.records import Responses
     from persona_panel.graphs import Response
     from persona_panel.graphs.framing import Prompt
     from persona_panel.graphs.judging import Builder
@@ -243,6 +243,6 @@ class Panel:
         **options: Unpack[Options],
     ) -> list[CostEstimate]:
         """What a sweep would take, model by model, the cache counted in; calls nothing."""
-        from persona_panel.experiments.sweep.estimating import estimate_sweep
+        from persona_panel.experiments.sweep.plan import estimate_sweep
 
         return estimate_sweep(self.plan, prompts, targets, options)

@@ -3,7 +3,6 @@
 from importlib.resources import files
 from pathlib import Path
 
-from persona_panel.rubrics.composite import Composite
 from persona_panel.rubrics.elicitation import (
     Calls,
     Comparing,
@@ -18,26 +17,27 @@ from persona_panel.rubrics.elicitation import (
     Question,
     Status,
     Usage,
+    calls_by_dimension,
+    dialogue_of,
     elicitation_names,
     is_comparative,
     load_comparing,
     load_elicitation,
     shares_prefix,
-)
-from persona_panel.rubrics.one_dimension import (
-    calls_by_dimension,
-    dialogue_of,
     single_dimension_rubrics,
 )
 from persona_panel.rubrics.rubric import (
     Abstention,
+    CategoryScale,
+    Composite,
     Dimension,
     ItemForm,
+    RealScale,
     Rubric,
     RubricVariant,
+    Scale,
     VariantDimension,
 )
-from persona_panel.rubrics.scale import CategoryScale, RealScale, Scale
 
 __all__ = [
     "Abstention",

@@ -14,11 +14,9 @@ from itertools import combinations, islice
 from typing import Literal
 
 from persona_panel.rubrics.elicitation import Comparison
-from persona_panel.rubrics.fence import fence_for, fenced
 from persona_panel.rubrics.probabilities import letters
-from persona_panel.rubrics.rubric import Dimension, Rubric, once_a_rubric
-from persona_panel.rubrics.scale import RealScale
-from persona_panel.rubrics.wording import laid_out
+from persona_panel.rubrics.rubric import Dimension, RealScale, Rubric, once_a_rubric
+from persona_panel.rubrics.wording import fence_for, fenced, laid_out
 
 MOST = 100
 """How many responses to a prompt can be compared."""

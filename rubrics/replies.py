@@ -1,8 +1,15 @@
-"""Reading what a model wrote: the JSON object in it, its numbers and labels, a refusal.
+"""Reading what a model wrote: well-formed text, the JSON object in it, numbers, labels, a refusal,
+and the object of ratings in which several elicitations have a judge answer.
 
-Tolerant about form (prose around the JSON, code fences, "8/10", a trailing comma, a
-category in capitals), strict about content: a value that is not on the scale is an error,
-never rounded, clipped or guessed.
+Models write halves of surrogate pairs, which no encoder takes, as JSON escapes, where an emoji was
+cut in two.
+
+Tolerant about form (prose around the JSON, code fences, "8/10", a trailing comma, a category in
+capitals), strict about content: a value that is not on the scale is an error, never rounded,
+clipped or guessed.
+
+The reading of a single number is tolerant about form ("**Score:** 8/10", "I'd give it a 7.", a JSON
+object), strict about content: of two numbers none is chosen, and a number in passing is no rating.
 """
 
 from __future__ import annotations
@@ -16,9 +23,40 @@ from typing import Any
 
 import orjson
 
-from persona_panel.rubrics.rubric import Dimension
-from persona_panel.rubrics.scale import RealScale, Scale
-from persona_panel.rubrics.unicode import well_formed, well_formed_json
+from persona_panel.rubrics.elicitation import ParsedJudgment, Status
+from persona_panel.rubrics.rubric import (
+    CategoryScale,
+    Dimension,
+    RealScale,
+    Rubric,
+    Scale,
+    once_a_rubric,
+)
+
+_HALF = "\ufffd"
+# Any escape, so that a backslash that is itself escaped begins none; whole pairs go first.
+_ESCAPE = re.compile(
+    r"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}"
+    r"|(?P<half>u[dD][89a-fA-F][0-9a-fA-F]{2})|.)",
+    re.DOTALL,
+)
+
+
+def well_formed(text: str) -> str:
+    """`text` with the replacement character for every half of a surrogate pair; two halves that
+    belong together become their character."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
+
+
+def well_formed_json(text: str) -> str:
+    """The same for the escapes in JSON: `text`, from which no half of a pair can be read."""
+    if "\\u" not in text:
+        return text
+    return _ESCAPE.sub(lambda escape: _HALF if escape["half"] else escape[0], text)
 
 
 class Unreadable(ValueError):
@@ -305,3 +343,176 @@ def _balanced(text: str) -> Iterator[str]:
             depth -= 1
             if depth == 0:
                 yield text[start : place + 1]
+
+
+_FIGURE = r"-?[0-9]+(?:[.,][0-9]+)*"
+# Not within a word or a longer number: 3rd, 1e5.
+_RATING = rf"(?<![\w.,])({_FIGURE})(?![\w%])(?:\s*(?:/|out\s+of)\s*({_FIGURE})(?![\w%]))?"
+_NAME = (
+    r"(?:(?:my|the|final|overall|total|numerical|single)\s+)*"
+    r"(?:score|rating|mark|grade|answer|overall|judge?ment|number)"
+)
+_LINE = re.compile(
+    rf"(?:{_NAME}\s*(?:is|of|[:=–-])?\s*)?{_RATING}\s*(?:points?)?\s*[.!]?", re.IGNORECASE
+)
+_CUE = re.compile(
+    rf"\b(?:{_NAME}|give|giving|rate|rated|assign|award|deserves?|merits?)\b[^.!?\n0-9]{{0,60}}$",
+    re.IGNORECASE,
+)
+_NOT = re.compile(r"\b(?:not|never|cannot|hardly)\b|n['’]t\b", re.IGNORECASE)
+_MARKUP = re.compile(r"[*_`#>]+")
+_OBJECT_KEYS = ("score", "rating")
+
+
+def read_number(text: str, dimension: Dimension) -> float:
+    """The one rating that `text` states on a dimension's scale of numbers.
+
+    Lines that are a number and nothing else, but for a name such as "Score:", say it;
+    where there are none, a sentence that gives the only number of the text.
+
+    Raises:
+        Unreadable: it states none, or several, or one that is not on the scale.
+    """
+    if "{" in text:
+        return read_score(_in_object(text, dimension), dimension)
+    plain = _MARKUP.sub(" ", text)
+    lines = [line.strip() for line in plain.splitlines()]
+    stated = {_spelled(found) for line in lines if (found := _LINE.fullmatch(line))}
+    if not stated and not is_refusal(text):
+        stated = _given(plain, dimension)
+    if not stated:
+        raise Unreadable("it does not state a number")
+    ratings = {read_score(one, dimension) for one in sorted(stated)}
+    if len(ratings) > 1:
+        raise Unreadable("it states more than one number")
+    return float(ratings.pop())
+
+
+def _in_object(text: str, dimension: Dimension) -> object:
+    faults = []
+    for key in (dimension.id, *_OBJECT_KEYS):
+        try:
+            return read_object(text, (key,))[key]
+        except Unreadable as fault:
+            faults.append(fault)
+    raise faults[0]
+
+
+def _given(text: str, dimension: Dimension) -> set[str]:
+    """The only number of a text, where a sentence gives it as the rating."""
+    scale = dimension.scale
+    if isinstance(scale, CategoryScale):
+        raise Unreadable(f"{dimension.id} has categories and no numbers")
+    ends = rf"\b{scale.min:g}\s*(?:to|-|–|and)\s*{scale.max:g}\b"
+    text = re.sub(ends, " ", text)
+    found = list(re.finditer(_RATING, text))
+    if len({_spelled(one) for one in found}) > 1:
+        raise Unreadable("it holds more than one number, and none on a line of its own")
+    if not found or _NOT.search(text):
+        return set()
+    return {
+        _spelled(one) for one in found if one[2] is not None or _CUE.search(text[: one.start()])
+    }
+
+
+def _spelled(found: re.Match[str]) -> str:
+    return found[1] if found[2] is None else f"{found[1]}/{found[2]}"
+
+
+TOKENS_A_KEY = 16
+"""About how many tokens a key takes with its value, where a small model writes it; others get by
+with less."""
+
+
+@once_a_rubric
+def keys_of(rubric: Rubric) -> tuple[str, ...]:
+    """The object's keys, in the rubric's order."""
+    keys = tuple(dimension.id for dimension in rubric.dimensions)
+    return (*keys, "abstained") if rubric.abstention else keys
+
+
+@once_a_rubric
+def form_of(rubric: Rubric) -> str:
+    """What the object is to look like, in words."""
+    parts = [
+        "Answer with one JSON object. For every criterion it has a key, the name in "
+        "backquotes, whose value is your rating."
+    ]
+    if rubric.categories:
+        parts.append("Where a criterion lists names, the value is one of them, as text.")
+    if rubric.not_assessable:
+        parts.append("Where a criterion cannot be assessed the value is null.")
+    if rubric.abstention:
+        asked = rubric.abstention
+        parts.append(
+            f"{asked.definition} A further key, `abstained`, is true or false: "
+            f"{asked.guiding_question}"
+        )
+    return " ".join(parts)
+
+
+@once_a_rubric
+def schema_of(rubric: Rubric) -> dict[str, Any]:
+    """The object's JSON schema, for models that can be held to one."""
+    properties: dict[str, Any] = {
+        dimension.id: _value_schema(dimension, rubric.not_assessable)
+        for dimension in rubric.dimensions
+    }
+    if rubric.abstention:
+        properties["abstained"] = {"type": "boolean"}
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+
+
+def read_ratings(text: str, rubric: Rubric) -> ParsedJudgment:
+    """What the object in `text` says.
+
+    Raises:
+        Unreadable: there is none, or it does not say what was asked.
+    """
+    answer = read_object(text, keys_of(rubric))
+    abstained = read_flag(answer["abstained"], "abstained") if rubric.abstention else None
+    scores: dict[str, float] = {}
+    labels: dict[str, str] = {}
+    for name, plain, dimension in _plain_values_of(rubric):
+        value = answer[name]
+        # As nearly always.
+        if type(value) is int and value in plain:
+            scores[name] = float(value)
+        elif value is None and (rubric.not_assessable or abstained):
+            continue
+        elif dimension.scale.kind == "category":
+            labels[name] = read_label(value, dimension)
+        else:
+            scores[name] = float(read_score(value, dimension))
+    status: Status = "abstained" if abstained else "scored"
+    # By place, in half the time.
+    return ParsedJudgment(status, scores, abstained, None, text, None, {}, labels)
+
+
+@once_a_rubric
+def _plain_values_of(rubric: Rubric) -> list[tuple[str, range, Dimension]]:
+    """Each dimension with its id and the numbers that can be its rating as they are: none where it
+    has other values than whole numbers."""
+    return [(one.id, _whole_numbers(one), one) for one in rubric.dimensions]
+
+
+def _whole_numbers(dimension: Dimension) -> range:
+    scale = dimension.scale
+    return scale.values if scale.kind == "integer" else range(0)
+
+
+def _value_schema(dimension: Dimension, nullable: bool) -> dict[str, Any]:
+    scale = dimension.scale
+    if isinstance(scale, RealScale):
+        kind = ["number", "null"] if nullable else "number"
+        return {"type": kind, "minimum": scale.min, "maximum": scale.max}
+    name = "string" if isinstance(scale, CategoryScale) else "integer"
+    values: list[int | str | None] = list(scale.values)
+    if nullable:
+        values.append(None)
+    return {"type": [name, "null"] if nullable else name, "enum": values}

@@ -35,11 +35,11 @@ TESTS: dict[str, tuple[str, ...]] = {
     "google": (*_SCENARIOS, _GEMINI, "-k", "(google or gemini) and not table"),
     "contracts": (*_SCENARIOS, "-k", "not table"),
     "local": ("tests/panel/models/test_embedded.py",),
-    "openai": ("tests/panel/cli/test_dry_run.py",),
+    "openai": ("tests/panel/cli/test_batch_options_dry_run.py",),
     "plots": ("tests/panel/figures",),
     "ray": ("tests/panel/clusters/test_ray.py", _LISTENING, "-k", "not development"),
     "redis": ("tests/panel/calls/stores/test_redis_store.py",),
-    "remote": ("tests/panel/runs/test_written_at_address.py",),
+    "remote": ("tests/panel/runs/test_output_at_address.py",),
     "studio": ("tests/panel/studio", _LISTENING),
     "tracing": ("tests/panel/test_tracing.py",),
 }

@@ -15,7 +15,7 @@ from typing import Any
 
 import orjson
 
-from persona_panel.testing.answers import (
+from persona_panel.testing.scripted_model import (
     Answer,
     Call,
     Script,

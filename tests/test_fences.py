@@ -28,8 +28,8 @@ from persona_panel.rubrics import (
     is_comparative,
 )
 from persona_panel.rubrics.elicitation import load_comparing, load_elicitation
-from persona_panel.rubrics.peer_feedback import Peer, ask_why, peer_feedback
 from persona_panel.rubrics.replies import Unreadable
+from persona_panel.rubrics.wording import Peer, ask_why, peer_feedback
 from persona_panel.testing import Answer, ok, serving
 from tests.sycophant import world
 

@@ -14,7 +14,7 @@ import pytest
 
 from persona_panel import Panel, Response
 from persona_panel.cli.main import command
-from persona_panel.files.commands import command_line
+from persona_panel.files.wording import command_line
 from persona_panel.testing import ScriptedModel
 from tests.documents import PAGES, ROOT
 from tests.helpers.invoked import invoked

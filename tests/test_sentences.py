@@ -13,14 +13,12 @@ from persona_panel import Run
 from persona_panel.analyses.breakdown.groups import model_differences
 from persona_panel.analyses.breakdown.personas import persona_departures
 from persona_panel.analyses.contested import most_contested
-from persona_panel.experiments.sweep.cell_documents import cell_document
-from persona_panel.experiments.sweep.conclusion import sweep_conclusion
-from persona_panel.experiments.sweep.deltas import Names, measure
+from persona_panel.experiments.sweep.conclusion import cell_document, sweep_conclusion
+from persona_panel.experiments.sweep.deltas import Names, Profile, SweepLabels, measure, profiles
 from persona_panel.experiments.sweep.detectable import detectable_in
-from persona_panel.experiments.sweep.profiles import Profile, SweepLabels, profiles
 from persona_panel.graphs.records import controls_among
 from persona_panel.results.conclusions.score import Judged
-from persona_panel.runs.ranking_document import difference_document, system_document
+from persona_panel.runs.summary import difference_document, system_document
 from persona_panel.statistics.core.ranking import Leaderboard
 from persona_panel.statistics.group_differences import ALL_SYSTEMS
 from tests.helpers.random_runs import random_run

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from persona_panel.graphs.deliberation import has_changed, latest_judgments, may_revise
 from persona_panel.graphs.records import Judgment
-from persona_panel.graphs.revisions import has_changed, latest_judgments, may_revise
 from persona_panel.rubrics import Rubric
 
 

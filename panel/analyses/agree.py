@@ -14,7 +14,7 @@ from persona_panel.results.result import Result
 
 if TYPE_CHECKING:
     from persona_panel.analyses.inputs import RatingsSource
-    from persona_panel.files.people_scales import GivenScale
+    from persona_panel.files.ratings import GivenScale
     from persona_panel.files.records import ColumnMapping
     from persona_panel.results.statistic_tables import StatisticTables
     from persona_panel.results.table import Table
@@ -96,7 +96,7 @@ def agree(
     """
     from persona_panel.analyses.breakdown.rating_strata import strata_of
     from persona_panel.analyses.inputs import input_name, opened_ratings
-    from persona_panel.files.rating_checks import check_groups
+    from persona_panel.files.ratings import check_groups
     from persona_panel.statistics import AnalysisOptions, agreement_differences, panel_quality
     from persona_panel.statistics import agree as agreement
 

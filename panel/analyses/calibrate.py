@@ -24,7 +24,7 @@ from persona_panel.statistics.core.display import ALL, COMPOSITE, number
 
 if TYPE_CHECKING:
     from persona_panel.analyses.inputs import RatingsSource
-    from persona_panel.files.people_scales import GivenScale
+    from persona_panel.files.ratings import GivenScale
     from persona_panel.files.records import ColumnMapping
     from persona_panel.statistics.calibration import (
         Calibration,
@@ -118,7 +118,7 @@ def calibrate(
         rescaling_of,
         run_of,
     )
-    from persona_panel.files.rating_checks import check_calibration
+    from persona_panel.files.ratings import check_calibration
     from persona_panel.files.selections import given_inclusion, inclusion_of
     from persona_panel.runs.run import composite_name
     from persona_panel.statistics import calibrate as calibration

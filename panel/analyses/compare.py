@@ -25,7 +25,7 @@ if TYPE_CHECKING:
         RunDifference,
     )
     from persona_panel.analyses.inputs import RatingsSource, RunSource
-    from persona_panel.files.people_scales import GivenScale
+    from persona_panel.files.ratings import GivenScale
     from persona_panel.files.records import ColumnMapping
     from persona_panel.statistics.core.arrays import Random
     from persona_panel.statistics.paired import NearerToPeople, PairedFigure

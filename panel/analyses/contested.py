@@ -20,7 +20,7 @@ from persona_panel.statistics.core.estimate import Estimate
 if TYPE_CHECKING:
     from persona_panel.analyses.inputs import RunSource
     from persona_panel.runs.run import Run
-    from persona_panel.runs.units import FigureUnit
+    from persona_panel.runs.scale_limits import FigureUnit
     from persona_panel.statistics.core.arrays import Array, Reason
     from persona_panel.statistics.personas import ContestedResponse
 
@@ -250,8 +250,7 @@ def most_contested(run: Run, top: int | None = None) -> list[Contested]:
 
 def unit_of_departures(run: Run) -> FigureUnit:
     """Return what the spread and the departures of contested responses are in."""
-    from persona_panel.runs.scale_limits import on_one_scale
-    from persona_panel.runs.units import SHARES_OF_WIDTH, unit_of_ratings
+    from persona_panel.runs.scale_limits import SHARES_OF_WIDTH, on_one_scale, unit_of_ratings
 
     return unit_of_ratings(run.rubric) if on_one_scale(run.rubric) else SHARES_OF_WIDTH
 

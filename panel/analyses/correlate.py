@@ -13,7 +13,7 @@ from persona_panel.results.table import Column, Key, Table
 
 if TYPE_CHECKING:
     from persona_panel.analyses.inputs import RatingsSource
-    from persona_panel.files.people_scales import GivenScale
+    from persona_panel.files.ratings import GivenScale
     from persona_panel.files.records import ColumnMapping
     from persona_panel.results.statistic_tables import StatisticTables
     from persona_panel.statistics import Ratings, Row, Strata
@@ -108,7 +108,7 @@ def correlate(
     """
     from persona_panel.analyses.breakdown.rating_strata import strata_of
     from persona_panel.analyses.inputs import input_name, opened_sides
-    from persona_panel.files.rating_checks import check_groups
+    from persona_panel.files.ratings import check_groups
     from persona_panel.statistics import AnalysisOptions, correlation_differences
     from persona_panel.statistics import correlate as correlation
     from persona_panel.statistics.comparison import HUMANS

@@ -28,11 +28,10 @@ from persona_panel.files.attributes import (
 )
 from persona_panel.files.errors import Fault, InputError
 from persona_panel.files.groups import GroupContrast, GroupFile, load_groups
-from persona_panel.files.people_scales import GivenScale
+from persona_panel.files.ratings import GivenScale
 from persona_panel.files.records import ColumnMapping, Source
 from persona_panel.files.wording import did_you_mean, shown, some
-from persona_panel.runs.kept_responses import kept_lines
-from persona_panel.runs.kept_texts import RESPONSES
+from persona_panel.runs.kept import RESPONSES, kept_lines
 from persona_panel.runs.run import Run
 from persona_panel.statistics.core.arrays import Array, IntArray, row_means
 from persona_panel.statistics.core.display import ALL, counted, general

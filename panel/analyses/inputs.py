@@ -8,8 +8,7 @@ from pathlib import Path
 
 from persona_panel.files.aligned_ratings import align_ratings, load_human_ratings
 from persona_panel.files.errors import Fault, InputError
-from persona_panel.files.people_scales import GivenScale
-from persona_panel.files.ratings import load_ratings
+from persona_panel.files.ratings import GivenScale, load_ratings
 from persona_panel.files.records import ColumnMapping, Source, name_of
 from persona_panel.results.conclusions.readings import origin_sentences
 from persona_panel.runs.load import load_run

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
-    from persona_panel.files.people_scales import GivenScale
+    from persona_panel.files.ratings import GivenScale
 
 COLUMNS_OF_RATINGS = "item=text_id,score=value"
 """An example of a mapping of ratings."""

@@ -13,7 +13,7 @@ from persona_panel.analyses.parameters import Option
 from persona_panel.results.result import Result
 
 if TYPE_CHECKING:
-    from persona_panel.files.people_scales import GivenScale
+    from persona_panel.files.ratings import GivenScale
     from persona_panel.files.records import ColumnMapping
 
 

@@ -21,7 +21,7 @@ from persona_panel.statistics.core.display import number
 
 if TYPE_CHECKING:
     from persona_panel.analyses.inputs import RatingsSource, RunSource
-    from persona_panel.files.people_scales import GivenScale
+    from persona_panel.files.ratings import GivenScale
     from persona_panel.files.records import ColumnMapping
     from persona_panel.runs.votes import DimensionVotes, VotesReport
     from persona_panel.statistics.core.estimate import Difference

@@ -24,7 +24,7 @@ from persona_panel.results.conclusions.wording import (
     turned,
 )
 from persona_panel.runs.run import Run
-from persona_panel.runs.units import unit_of
+from persona_panel.runs.scale_limits import unit_of
 from persona_panel.statistics.core.display import signed
 from persona_panel.statistics.group_differences import ALL_SYSTEMS, GroupDifference
 from persona_panel.statistics.personas import Departure, ResponseDepartures

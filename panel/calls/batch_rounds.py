@@ -50,8 +50,8 @@ from persona_panel.calls.batch_records import (
     wait_after,
 )
 from persona_panel.files.errors import RunFolderError, RunStopped
-from persona_panel.files.file_limits import content_of
-from persona_panel.files.private_files import open_private
+from persona_panel.files.limits import content_of
+from persona_panel.files.outputs import open_private
 from persona_panel.files.secrets import SECRETS
 from persona_panel.models.batches import BatchApi, BatchStatus, NotToldYet, UploadingBatchApi
 from persona_panel.models.client import NOTHING, CallError

@@ -28,8 +28,8 @@ from uuid import uuid4
 
 import orjson
 
-from persona_panel.files.private_files import open_private, sync
-from persona_panel.files.unpacking import UnreadablePacking, unpacked
+from persona_panel.files.limits import UnreadablePacking, unpacked
+from persona_panel.files.outputs import open_private, sync
 from persona_panel.models.client import sound
 from persona_panel.rubrics import ModelResponse, Position, Usage
 

@@ -44,7 +44,7 @@ from persona_panel.calls.journal import (
 )
 from persona_panel.files.descriptors import is_lack_of_descriptors, spare_descriptor
 from persona_panel.files.errors import ConfigurationError
-from persona_panel.files.private_files import is_lack_of_room, make_private_folder
+from persona_panel.files.outputs import is_lack_of_room, make_private_folder
 from persona_panel.rubrics import ModelResponse
 
 logger = logging.getLogger(__name__)

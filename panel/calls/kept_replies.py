@@ -21,7 +21,7 @@ from persona_panel.calls.journal import JournalEntry, as_stored, decoded, docume
 from persona_panel.calls.journaled_store import JournaledStore
 from persona_panel.files.errors import ConfigurationError, Fault, InputError, RunStopped
 from persona_panel.files.file_formats import FileRow, file_rows
-from persona_panel.files.private_files import replacing
+from persona_panel.files.outputs import replacing
 from persona_panel.files.wording import shown
 from persona_panel.rubrics import ModelResponse
 

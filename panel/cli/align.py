@@ -8,10 +8,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from persona_panel.cli.column_mapping import COLUMNS_OF_RATINGS, ratings_argument
-from persona_panel.cli.failures import refusals_without_calls
-from persona_panel.cli.incomplete import say_rescaled, say_what_is_missing
-from persona_panel.cli.options import full_option, output_format
+from persona_panel.cli.failures import refusals_without_calls, say_rescaled, say_what_is_missing
+from persona_panel.cli.options import (
+    COLUMNS_OF_RATINGS,
+    full_option,
+    output_format,
+    ratings_argument,
+)
 from persona_panel.cli.people_options import HumanReading, human_options, say_reading
 from persona_panel.files.secrets.visible import say, standard_output, visible
 

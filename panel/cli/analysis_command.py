@@ -15,10 +15,13 @@ import click
 
 from persona_panel.analyses.analysis import Analysis
 from persona_panel.analyses.parameters import Option
-from persona_panel.cli.exit_status import COMPLETE
-from persona_panel.cli.failures import refusals, refusals_without_calls
+from persona_panel.cli.failures import (
+    COMPLETE,
+    refusals,
+    refusals_without_calls,
+    say_what_is_missing,
+)
 from persona_panel.cli.gate import Gate, gate_options
-from persona_panel.cli.incomplete import say_what_is_missing
 from persona_panel.cli.options import Command, full_option, option
 from persona_panel.files.secrets.visible import say, say_sentences, standard_output, visible
 from persona_panel.results.result import Result, ResultFormat, format_names, load_format
@@ -171,7 +174,7 @@ def _progress(n_parts: int) -> Iterator[dict[str, Any]]:
     if not n_parts:
         yield {}
         return
-    from persona_panel.cli.analysis_progress import AnalysisProgress
+    from persona_panel.cli.progress import AnalysisProgress
 
     with AnalysisProgress(n_parts) as progress:
         yield {"progress": progress.take}

@@ -10,22 +10,27 @@ from typing import TYPE_CHECKING
 import click
 
 from persona_panel.cli.analysis_command import ResultOutput, result_options
-from persona_panel.cli.batch_options import AnswerOptions, batch_options
-from persona_panel.cli.column_mapping import column_mapping
-from persona_panel.cli.dry_run import show_estimates, tell, tell_batches
-from persona_panel.cli.exit_status import status_of
-from persona_panel.cli.failures import refusals, refusals_without_calls
-from persona_panel.cli.panel_options import (
+from persona_panel.cli.batch_options import (
+    AnswerOptions,
+    batch_options,
+    show_estimates,
+    tell,
+    tell_batches,
+)
+from persona_panel.cli.failures import refusals, refusals_without_calls, status_of
+from persona_panel.cli.options import column_mapping
+from persona_panel.cli.run_options import (
     PanelOptions,
+    RunOptions,
     deliberation_options,
     panel_options,
+    run_options,
     without_plain_judge,
 )
-from persona_panel.cli.run_options import RunOptions, run_options
 from persona_panel.files.secrets.visible import say, visible
 
 if TYPE_CHECKING:
-    from persona_panel.experiments.audit.plan import AuditPlan
+    from persona_panel.experiments.audit.injection import AuditPlan
     from persona_panel.graphs.deliberation import Deliberation
     from persona_panel.panel import Panel
 
@@ -100,9 +105,12 @@ def injection(
         shipped_responses,
         shipped_rivals,
     )
-    from persona_panel.experiments.audit.injection import estimate_injection, export_injection
+    from persona_panel.experiments.audit.injection import (
+        estimate_injection,
+        export_injection,
+        plan_injection,
+    )
     from persona_panel.experiments.audit.injection_result import planned_injection
-    from persona_panel.experiments.audit.plan import plan_injection
     from persona_panel.files.definitions import load_definition
     from persona_panel.files.responses import load_responses
     from persona_panel.results.requirements.of_result import result_figures
@@ -115,7 +123,8 @@ def injection(
         load_responses(shipped_rivals()) if panel.plan.is_comparative and responses is None else []
     )
     plan = plan_injection(panel.plan, batch, attacks, rivals)
-    output.gate.refuse_unknown(lambda: result_figures(planned_injection(plan, panel.judges)))
+    planned = partial(planned_injection, plan.attacks, plan.n_base, panel.judges)
+    output.gate.refuse_unknown(lambda: result_figures(planned()))
     if options.dry_run:
         from persona_panel.runs.executor import held_run
 
@@ -159,7 +168,7 @@ def bias(run: str, output: ResultOutput) -> None:
     from persona_panel.experiments.audit.audited import load_audited_run
     from persona_panel.experiments.audit.bias import biases
     from persona_panel.experiments.audit.bias_result import bias_result, write_biases
-    from persona_panel.files.commands import command_line
+    from persona_panel.files.wording import command_line
 
     found = load_audited_run(run)
     rows = biases(found.ratings, found.scales, found.lengths, comparisons=found.comparisons)

@@ -9,12 +9,12 @@ import click
 
 from persona_panel.cli.batch_options import say_line
 from persona_panel.cli.failures import refusals_without_calls
-from persona_panel.cli.run_folder_option import refuse_batches_at
+from persona_panel.cli.run_options import refuse_batches_at
 from persona_panel.cli.signals import run_to_end
 from persona_panel.files.secrets.visible import say, visible
 
 if TYPE_CHECKING:
-    from persona_panel.runs.open_batches import BatchNow
+    from persona_panel.runs.provider_batches import BatchNow
 
 
 def _of_this_machine(ctx: click.Context, param: click.Parameter, run: str) -> str:
@@ -52,7 +52,7 @@ def status(run: str, as_json: bool, trust: bool) -> None:
 
     Exit status: 0; 1, a provider did not say; 2, there are no batches, or wrong configuration.
     """
-    from persona_panel.runs.open_batches import look
+    from persona_panel.runs.provider_batches import look
 
     _say_what_is_not_sent(run)
     found = run_to_end(look(Path(run), trusted=trust))
@@ -93,7 +93,7 @@ def cancel(run: str, trust: bool) -> None:
 
     Exit status: as of `wait`.
     """
-    from persona_panel.runs.open_batches import cancel as cancelled
+    from persona_panel.runs.provider_batches import cancel as cancelled
 
     _say_what_is_not_sent(run)
     found = run_to_end(cancelled(Path(run), trusted=trust))
@@ -105,7 +105,7 @@ def cancel(run: str, trust: bool) -> None:
 
 
 def _say_what_is_not_sent(run: str) -> None:
-    from persona_panel.runs.open_batches import headers_left_out
+    from persona_panel.runs.provider_batches import headers_left_out
 
     if names := headers_left_out(Path(run)):
         say(
@@ -119,7 +119,7 @@ def _say_what_is_not_sent(run: str) -> None:
 
 def _take(run: str, *, trusted: bool, ending: bool = False) -> None:
     from persona_panel.calls.batch_rounds import InUse
-    from persona_panel.runs.open_batches import take_answers
+    from persona_panel.runs.provider_batches import take_answers
 
     try:
         run_to_end(take_answers(Path(run), say_line, ending=ending, trusted=trusted))

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from persona_panel.cli.exit_status import INCOMPLETE
-from persona_panel.cli.failures import refusals_without_calls
+from persona_panel.cli.failures import INCOMPLETE, refusals_without_calls
 from persona_panel.cli.options import json_option
 from persona_panel.files.secrets.visible import say, visible
 

@@ -1,20 +1,118 @@
-"""Errors as a user sees them: every fault found, and exit status 2; 1 where a run had begun."""
+"""Failures of a command: every fault shown, its exit status (docs/reference/errors.md says what
+each means), outputs that may not be overwritten, runs at addresses, and what is missing.
+"""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import wraps
-from typing import Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import click
 
-from persona_panel.cli.exit_status import BAD_INPUT, INCOMPLETE
-from persona_panel.cli.local_runs import local_runs
-from persona_panel.cli.outputs import refuse_overwriting
+from persona_panel.files.addresses import is_address, is_meant_as_address
 from persona_panel.files.errors import Fault, InputError, PanelError, RunStopped, told_once
-from persona_panel.files.secrets.visible import say, visible
+from persona_panel.files.secrets.visible import say, say_sentences, visible
+
+if TYPE_CHECKING:
+    from persona_panel.files.named_files import RunCopy
+    from persona_panel.statistics.core.table import Coverage, Ratings
+
+
+COMPLETE = 0
+INCOMPLETE = 1
+"""The command finished, but judgments, or texts, are missing."""
+BAD_INPUT = 2
+NOT_MET = 3
+"""A requirement (`--require`) is not met."""
+NOTHING_SCORED = 4
+"""No judgment was scored, or whatever else the command is for: it has no result."""
+LOST_OUTPUT = 5
+"""All went well, but standard output could not take what was printed."""
+
+
+def status_of(n: int, *, complete: bool) -> int:
+    """Return how a command ends that calls models.
+
+    Args:
+        n: how many results it has; without any it is no success, even where nothing is missing
+            (all judgments are abstentions, say).
+        complete: whether everything is there.
+    """
+    if not n:
+        return NOTHING_SCORED
+    return COMPLETE if complete else INCOMPLETE
+
+
+_OPTIONS = ("--from", "--human", "--like")
+"""Besides arguments, what may name a run's folder."""
+
+
+@contextmanager
+def local_runs(ctx: click.Context, given: dict[str, Any]) -> Iterator[None]:
+    """Put copies on this machine in the place of runs at addresses among what a command is given.
+    What the command has written into a copy, such as report.html, is sent there at its end.
+
+    Raises:
+        InputError: an address cannot be read.
+        RunStopped: what was written cannot be sent.
+    """
+    copies: dict[str, RunCopy] = {}
+
+    def local(value: Any) -> Any:
+        if isinstance(value, tuple):
+            return tuple(map(local, value))
+        if not is_address(value):
+            return value
+        from persona_panel.files.named_files import copied_run
+
+        if value not in copies and (copy := copied_run(value)) is not None:
+            copies[value] = copy
+        return str(copies[value].path) if value in copies else value
+
+    for param in ctx.command.params:
+        if isinstance(param, click.Argument) or param.opts[0] in _OPTIONS:
+            name = str(param.name)
+            if name in given:
+                given[name] = local(given[name])
+    try:
+        yield
+    finally:
+        for copy in copies.values():
+            copy.send()
+
+
+WRITTEN = ("--out", "--junit", "--markdown", "--plot", "--batch-out")
+"""What names what a command writes: files, a folder, or a run, which may be at an address."""
+
+
+def refuse_overwriting(ctx: click.Context) -> None:
+    """See that no option has a command write over what another parameter has it read, over a file
+    of a run's folder or at an address.
+
+    Raises:
+        ConfigurationError: one does.
+    """
+    runs = [param.opts[0] for param in ctx.command.params if param.metavar == "RUN"]
+    given = {param.opts[0]: ctx.params.get(param.name or "") for param in ctx.command.params}
+    for option in WRITTEN:
+        if isinstance(path := given.get(option), str):
+            from persona_panel.files.outputs import refuse_as_output
+
+            if option in runs and is_meant_as_address(path):
+                continue
+            others = [value for name, value in given.items() if name != option]
+            refuse_as_output(option, path, _texts(others))
+
+
+def _texts(values: Sequence[Any]) -> Iterator[str]:
+    for value in values:
+        for one in value if isinstance(value, tuple) else (value,):
+            if isinstance(one, str):
+                yield one
+
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -79,3 +177,34 @@ def gathered() -> Iterator[Callable[[Callable[[], Any]], Any]]:
     yield gather
     if faults:
         raise InputError(faults)
+
+
+def say_rescaled(ratings: Ratings) -> None:
+    """A sentence where figures put dimensions on different scales together, saying how."""
+    numeric = ratings.numeric()
+    if ratings.comparable_dimensions().scales != numeric.scales and len(numeric.dimensions) > 1:
+        say_sentences(
+            "Dimensions are on different scales: where they are put together, as in the composite, "
+            "each rating counts as the share of its scale's width, from 0 to 1.",
+            err=True,
+        )
+
+
+def say_what_is_missing(source: str, coverage: Coverage | None) -> None:
+    """A sentence where judgments of a run are missing, as they failed or the run was stopped.
+
+    Args:
+        source: the run's folder.
+        coverage: as `Ratings` has it; nothing is said where there is none.
+    """
+    from persona_panel.results.conclusions.wording import missing_judgments
+
+    if coverage is None or not coverage.missing:
+        return
+    n = sum(coverage.missing.values())
+    told = missing_judgments(n, coverage.expected, of=visible(source), by_status=coverage.missing)
+    say_sentences(
+        f"{told}: figures are of those that are there. Judging the same responses into this folder "
+        "again asks for the missing ones alone.",
+        err=True,
+    )

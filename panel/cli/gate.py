@@ -11,8 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from persona_panel.cli.exit_status import COMPLETE, INCOMPLETE, LOST_OUTPUT, NOT_MET, NOTHING_SCORED
-from persona_panel.cli.failures import refusals_without_calls
+from persona_panel.cli.failures import (
+    COMPLETE,
+    INCOMPLETE,
+    LOST_OUTPUT,
+    NOT_MET,
+    NOTHING_SCORED,
+    refusals_without_calls,
+)
 from persona_panel.cli.options import Command, option
 from persona_panel.files.secrets.visible import say, visible
 

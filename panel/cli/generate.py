@@ -10,22 +10,31 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from persona_panel.cli.analysis_command import ResultOutput, result_options
-from persona_panel.cli.batch_options import AnswerOptions, batch_options
-from persona_panel.cli.call_options import caps_of_a_file, dry_run, model_options_of, patience
-from persona_panel.cli.column_mapping import column_mapping
-from persona_panel.cli.dry_run import show_estimates, tell, tell_batches
-from persona_panel.cli.exit_status import status_of
-from persona_panel.cli.failures import gathered, refusals
-from persona_panel.cli.options import limit_option
-from persona_panel.cli.targets import model_in
+from persona_panel.cli.batch_options import (
+    AnswerOptions,
+    batch_options,
+    show_estimates,
+    tell,
+    tell_batches,
+)
+from persona_panel.cli.failures import gathered, refusals, status_of
+from persona_panel.cli.options import (
+    caps_of_a_file,
+    column_mapping,
+    dry_run,
+    limit_option,
+    model_in,
+    model_options_of,
+    patience,
+)
 from persona_panel.files.secrets.visible import say, visible
 
 if TYPE_CHECKING:
     from persona_panel.calls.budget import Caps
     from persona_panel.cli.progress import ScoreProgress
     from persona_panel.experiments.generation.plan import GenerationPlan
-    from persona_panel.experiments.generation.report import GeneratedTexts
-    from persona_panel.runs.output_file import OutputFile
+    from persona_panel.experiments.generation.running import GeneratedTexts
+    from persona_panel.runs.folder import OutputFile
 
 _MISSING_SHOWN = 5
 
@@ -128,18 +137,18 @@ def generate(
             "anew; leave out --overwrite, and remove the file or choose another --out."
         )
 
-    from persona_panel.experiments.generation.plan import generation_plan
-    from persona_panel.experiments.generation.report import GeneratedTexts, texts_result
-    from persona_panel.experiments.generation.request import load_instructions
+    from persona_panel.experiments.generation.plan import generation_plan, load_instructions
     from persona_panel.experiments.generation.running import (
+        GeneratedTexts,
         estimate_texts,
         export_texts,
         held_texts,
+        texts_result,
     )
-    from persona_panel.files.generation_prompts import load_generation_prompts
+    from persona_panel.files.prompts import load_generation_prompts
     from persona_panel.plan.definitions import configured
     from persona_panel.results.requirements.of_result import result_figures
-    from persona_panel.runs.output_file import OutputFile
+    from persona_panel.runs.folder import OutputFile
 
     with gathered() as gather:
         asked = gather(partial(load_generation_prompts, prompts, limit=limit, mapping=mapping))

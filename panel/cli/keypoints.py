@@ -9,11 +9,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from persona_panel.cli.call_options import caps_of_a_command, dry_run, model_options, patience
-from persona_panel.cli.dry_run import show_estimates, tell
-from persona_panel.cli.exit_status import status_of
-from persona_panel.cli.failures import refusals
-from persona_panel.cli.options import limit_option, output_format
+from persona_panel.cli.batch_options import show_estimates, tell
+from persona_panel.cli.failures import refusals, status_of
+from persona_panel.cli.options import (
+    caps_of_a_command,
+    dry_run,
+    limit_option,
+    model_options,
+    output_format,
+    patience,
+)
 from persona_panel.cli.signals import run_to_end
 from persona_panel.files.secrets.visible import say, standard_output, visible
 
@@ -76,9 +81,9 @@ def keypoints(
         key_points,
         write_key_points,
     )
-    from persona_panel.experiments.keypoints.rationales import rationales_of
-    from persona_panel.files.commands import command_line
+    from persona_panel.experiments.keypoints.report import rationales_of
     from persona_panel.files.outputs import writing
+    from persona_panel.files.wording import command_line
     from persona_panel.plan.definitions import DEFAULT_MODEL, configured
     from persona_panel.runs.load import load_run
 

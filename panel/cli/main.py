@@ -13,8 +13,8 @@ from typing import Any, TextIO, cast
 import click
 
 from persona_panel.cli import signals as stopping
-from persona_panel.cli.exit_status import LOST_OUTPUT
-from persona_panel.cli.streams import guarded
+from persona_panel.cli.failures import LOST_OUTPUT
+from persona_panel.cli.signals import guarded
 from persona_panel.files.secrets.visible import VisibleStream, guard
 
 # A subcommand's module and the line that `--help` shows for it, so that help needs no

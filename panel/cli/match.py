@@ -8,11 +8,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from persona_panel.cli.analysis_command import ResultOutput, result_options
-from persona_panel.cli.call_options import caps_of_a_command, dry_run, model_options, patience
-from persona_panel.cli.column_mapping import column_mapping
-from persona_panel.cli.dry_run import show_estimates, tell
-from persona_panel.cli.exit_status import COMPLETE, INCOMPLETE
-from persona_panel.cli.failures import refusals
+from persona_panel.cli.batch_options import show_estimates, tell
+from persona_panel.cli.failures import COMPLETE, INCOMPLETE, refusals
+from persona_panel.cli.options import (
+    caps_of_a_command,
+    column_mapping,
+    dry_run,
+    model_options,
+    patience,
+)
 from persona_panel.cli.signals import run_to_end
 
 if TYPE_CHECKING:
@@ -98,13 +102,13 @@ def match(
         estimate_by_model,
         match_by_measure,
         match_by_model,
+        references_of,
     )
     from persona_panel.experiments.questions.match_report import (
         match_report,
         match_result,
         planned_matches,
     )
-    from persona_panel.experiments.questions.references import references_of
     from persona_panel.files.responses import load_responses
     from persona_panel.plan.definitions import configured
     from persona_panel.results.requirements.of_result import result_figures

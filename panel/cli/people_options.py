@@ -12,7 +12,7 @@ from persona_panel.analyses import parameters
 from persona_panel.cli.options import Command, with_parameters
 
 if TYPE_CHECKING:
-    from persona_panel.files.people_scales import GivenScale
+    from persona_panel.files.ratings import GivenScale
     from persona_panel.statistics.core.table import RatingsOrigin
 
 

@@ -1,4 +1,5 @@
-"""The progress of a run: a live display on a terminal, plain lines elsewhere.
+"""The progress of a run or an analysis: a live display on a terminal, plain lines elsewhere, and
+how long the rest may take.
 
 Everything is printed on standard error; standard output has the result alone. A judgment is only
 counted; what is shown is worked out twice a second, from the counts and from the calls' state.
@@ -8,26 +9,203 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections import Counter
-from collections.abc import Callable, Mapping
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from types import TracebackType
 from typing import Self
 
-from rich.cells import cell_len
+from rich.cells import cell_len, set_cell_size
 from rich.console import Group, RenderableType
 from rich.live import Live
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
 from persona_panel.calls.rate_limiter import CallsState, EndpointState
-from persona_panel.cli.eta import Pace, Remaining, seconds_left, stands_still
-from persona_panel.cli.progress_lines import duration, state_lines
 from persona_panel.graphs import Judgment
 from persona_panel.results.conclusions.money import spent
-from persona_panel.results.console import notices
+from persona_panel.results.console import legible, notices
 from persona_panel.rubrics import Status, Usage
 from persona_panel.statistics.core.display import clock
+
+_WINDOW_S, _LEAST = 30.0, 20
+"""The pace is that of the last 30 s; where fewer judgments came in them, of the last 20."""
+_SOONEST_S = 3.0
+"""From less than this nothing is concluded."""
+_LONG_PAUSE_S = 10.0
+"""A longer pause that a provider has asked for is no part of the pace: it is added to the rest.
+Short ones recur, and are."""
+_REPLAYED = 20
+"""From how many judgments at once, none of which took a call, a run goes through its cache."""
+
+
+class Pace:
+    """How fast a model's judgments have come of late.
+
+    Its clock stands still while the model is down or its provider has asked for a long pause, so
+    that such a time does not change what is expected afterwards.
+    """
+
+    def __init__(self, now: float) -> None:
+        self._now = now
+        self._clock = 0.0
+        self._fresh = 0
+        self._seen = deque([(0.0, 0)])
+
+    def take(self, now: float, done: int, fresh: int, *, still: bool) -> None:
+        """Take note of how many judgments there are, and how many of them took a call; `still`:
+        none could come since the last time."""
+        if not still:
+            self._clock += now - self._now
+        self._now = now
+        if done - self._seen[-1][1] >= _REPLAYED and fresh == self._fresh:
+            # What comes from the cache tells nothing of the calls that follow.
+            self._seen.clear()
+        self._fresh = fresh
+        if not self._seen or done != self._seen[-1][1]:
+            self._seen.append((self._clock, done))
+        while len(self._seen) > 1 and self._is_enough(*self._seen[1]):
+            self._seen.popleft()
+
+    def _is_enough(self, since: float, before: int) -> bool:
+        # Before the first judgments there was nothing but the first calls to wait for.
+        window_s = _WINDOW_S if self._seen[0][1] else _SOONEST_S
+        # Up to the last judgments: a silence after them makes the window longer, not poorer.
+        until, done = self._seen[-1]
+        return until - since >= window_s and done - before >= _LEAST
+
+    @property
+    def per_s(self) -> float | None:
+        """Judgments per second; None where none has come yet, or too little time has
+        gone."""
+        since, before = self._seen[0]
+        done = self._seen[-1][1] - before
+        if not done or self._clock - since < _SOONEST_S:
+            return None
+        return done / (self._clock - since)
+
+
+def stands_still(state: EndpointState) -> bool:
+    """Whether no judgment can come of this model for a while."""
+    return state.down_s is not None or state.limits.paused_s > _LONG_PAUSE_S
+
+
+@dataclass(frozen=True, slots=True)
+class Remaining:
+    """What is left of one model: how many judgments, their pace, and how it is doing."""
+
+    judgments: int
+    per_s: float | None
+    state: EndpointState = EndpointState()
+
+
+def seconds_left(models: Iterable[Remaining]) -> float | None:
+    """How long the slowest model may take; None where one of them has brought nothing yet.
+
+    What a model has left at its pace, after the wait that it now holds: until its next probe
+    while it is down, else until the end of a long pause. And no less than until its last retry
+    that is already due.
+    """
+    longest = 0.0
+    for model in models:
+        if not model.judgments or model.state.dead is not None:
+            continue
+        if model.per_s is None:
+            return None
+        state = model.state
+        held = 0.0
+        if stands_still(state):
+            held = max(state.probe_in_s, state.limits.paused_s)
+        last_retry = max(state.retry_in_s, default=0.0)
+        longest = max(longest, held + model.judgments / model.per_s, last_retry)
+    return longest
+
+
+_SHORTEST_NAME = 12
+_MODELS_SHOWN = 10
+
+
+def duration(seconds: float) -> str:
+    """A duration in words: 31 s, 12 min, 3 h 20 min."""
+    if seconds < 120:
+        return f"{seconds:,.0f} s"
+    minutes = round(seconds / 60)
+    if minutes < 120:
+        return f"{minutes} min"
+    return f"{minutes // 60:,} h {minutes % 60} min"
+
+
+def state_lines(
+    states: Mapping[str, EndpointState], width: int | None, *, trouble_only: bool = False
+) -> list[str]:
+    """A line for each model: its name, then its state; both shortened where they would be
+    wider than `width` columns. Of many models those with trouble are shown, and how many others
+    there are.
+
+    Args:
+        trouble_only: leave out models that wait for nothing, answer, and have given up no call.
+    """
+    names = sorted(states, key=lambda name: not has_trouble(states[name]))
+    if trouble_only:
+        names = [name for name in names if has_trouble(states[name])]
+    lines = [_line(legible(name), states[name], width) for name in names[:_MODELS_SHOWN]]
+    if more := len(names) - _MODELS_SHOWN:
+        lines += [f"and {more:,} more models"] if more > 0 else []
+    return lines
+
+
+def has_trouble(state: EndpointState) -> bool:
+    """Whether a model waits for something, is down or dead, or has given calls up."""
+    waits = state.limits.waiting or state.limits.paused_s or state.retry_in_s
+    return bool(waits or state.given_up or state.down_s is not None or state.dead is not None)
+
+
+def _line(name: str, state: EndpointState, width: int | None) -> str:
+    if width is None:
+        return f"{name}: {_said(state)[0]}"
+    said = next(
+        (words for words in _said(state) if cell_len(name) + 2 + cell_len(words) <= width),
+        _said(state)[-1],
+    )
+    shortest = cell_len(name) if state.dead is not None else _SHORTEST_NAME
+    room = max(shortest, width - cell_len(said) - 2)
+    return _cut(f"{_cut(name, room)}: {said}", width)
+
+
+def _said(state: EndpointState) -> list[str]:
+    """The state in words, and in fewer."""
+    if state.dead is not None:
+        return [f"no longer called: {state.dead}"]
+    limits, retries = state.limits, state.retry_in_s
+    in_flight = [f"{limits.in_flight:,} in flight"]
+    given_up = [f"{state.given_up:,} given up"] if state.given_up else []
+    if state.down_s is not None:
+        down = f"no answer for {clock(state.down_s)}"
+        probe = f"next try in {clock(state.probe_in_s)}" if state.probe_in_s else "trying now"
+        return [", ".join([down, probe, *given_up])]
+    long, short = [*in_flight], [*in_flight]
+    if limits.waiting:
+        wait = f" {clock(limits.opens_in_s)}" if limits.opens_in_s >= 1 else ""
+        long.append(
+            f"{limits.waiting:,} waiting for a limit" + (f" (next in{wait})" if wait else "")
+        )
+        short.append(f"{limits.waiting:,} waiting{wait}")
+    elif limits.paused_s >= 1:
+        long.append(f"asked to wait {clock(limits.paused_s)}")
+        short.append(long[-1])
+    if state.retries or retries:
+        n = f"{state.retries:,} {'retry' if state.retries == 1 else 'retries'}"
+        waiting = f" ({len(retries):,} to come, next in {clock(retries[0])})" if retries else ""
+        long.append(n + waiting)
+        short.append(n + (f" (next {clock(retries[0])})" if retries else ""))
+    return [", ".join(said + given_up) for said in (long, short)]
+
+
+def _cut(text: str, width: int) -> str:
+    return text if cell_len(text) <= width else set_cell_size(text, width - 1).rstrip() + "…"
+
 
 _REFRESH_S = 0.5
 _LINE_EVERY_S, _LINE_EVERY_S_AT_MOST = 5.0, 60.0
@@ -237,3 +415,57 @@ class ScoreProgress:
                 left = max(0, self._totals[model] - self._by_model[model]) if alive else 0
                 in_all += usd / self._fresh[model] * left
         return in_all
+
+
+_ANALYSIS_LINE_EVERY_S = 5.0
+
+
+class AnalysisProgress:
+    """Shows how much of several parts of an analysis is done, and how long the rest may take.
+
+    Nothing is printed off a terminal by an analysis that is done within five seconds.
+    """
+
+    def __init__(self, n_parts: int) -> None:
+        self._n_parts = n_parts
+        self._part = 0
+        self._console = notices()
+        self._started = self._shown = time.monotonic()
+        self._bar: Progress | None = None
+        if self._console.is_terminal:
+            self._bar = Progress(
+                TextColumn("statistics"),
+                BarColumn(),
+                TaskProgressColumn(),
+                TimeRemainingColumn(),
+                console=self._console,
+                transient=True,
+            )
+            self._task = self._bar.add_task("", total=1.0)
+
+    def __enter__(self) -> Self:
+        if self._bar is not None:
+            self._bar.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+
+    def take(self, share: float) -> None:
+        """Take note of the share of the present part that is done; 1 ends it."""
+        done = (self._part + share) / self._n_parts
+        self._part += share >= 1
+        if self._bar is not None:
+            self._bar.update(self._task, completed=done)
+            return
+        now = time.monotonic()
+        if now - self._shown >= _ANALYSIS_LINE_EVERY_S and done < 1:
+            self._shown = now
+            left = (now - self._started) * (1 - done) / done
+            self._console.print(f"{100 * done:.0f} % of the statistics, about {left:,.0f} s left")

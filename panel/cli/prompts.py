@@ -11,14 +11,18 @@ from typing import TYPE_CHECKING
 
 import click
 
-from persona_panel.cli.call_options import caps_of_a_file, dry_run, patience
-from persona_panel.cli.column_mapping import column_mapping
-from persona_panel.cli.dry_run import show_estimates, tell
-from persona_panel.cli.exit_status import INCOMPLETE
-from persona_panel.cli.failures import gathered, refusals, refusals_without_calls
-from persona_panel.cli.options import limit_option, output_format
+from persona_panel.cli.batch_options import show_estimates, tell
+from persona_panel.cli.failures import INCOMPLETE, gathered, refusals, refusals_without_calls
+from persona_panel.cli.options import (
+    caps_of_a_file,
+    column_mapping,
+    dry_run,
+    limit_option,
+    model_in,
+    output_format,
+    patience,
+)
 from persona_panel.cli.signals import run_to_end
-from persona_panel.cli.targets import model_in
 from persona_panel.files.secrets.visible import say, standard_output, visible
 
 if TYPE_CHECKING:
@@ -74,7 +78,7 @@ def build(
     """
     from persona_panel.experiments.prompt_sets.plan import prompt_set_plan
     from persona_panel.experiments.prompt_sets.running import estimate_build, held_set, run_build
-    from persona_panel.runs.output_file import OutputFile
+    from persona_panel.runs.folder import OutputFile
 
     with gathered() as gather:
         given = [gather(partial(model_in, model)) for model in models]
@@ -125,11 +129,10 @@ def pairs(
     pair is two lines with one prompt_id: condition baseline (prompt_a) and version_b (prompt_b).
     `generate` has models answer them, and `sweep --responses` compares the answers.
     """
-    from persona_panel.experiments.prompt_sets.pairs import load_pairs
-    from persona_panel.files.documents import json_lines
-    from persona_panel.files.private_files import make_private_folder, replace_file
+    from persona_panel.experiments.prompt_sets.candidates import load_pairs
+    from persona_panel.files.outputs import json_lines, make_private_folder, replace_file
     from persona_panel.results.conclusions.wording import counted
-    from persona_panel.runs.output_file import OutputFile
+    from persona_panel.runs.folder import OutputFile
 
     output = OutputFile(Path(out), overwrite, (pairs,))
     lines = load_pairs(pairs, mapping=mapping)

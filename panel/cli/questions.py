@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from persona_panel.cli.call_options import caps_of_a_command, dry_run, model_options, patience
-from persona_panel.cli.dry_run import show_estimates, tell
-from persona_panel.cli.exit_status import status_of
-from persona_panel.cli.failures import refusals
+from persona_panel.cli.batch_options import show_estimates, tell
+from persona_panel.cli.failures import refusals, status_of
+from persona_panel.cli.options import caps_of_a_command, dry_run, model_options, patience
 from persona_panel.cli.signals import run_to_end
 from persona_panel.files.secrets.visible import say, say_json, visible
 from persona_panel.results.result import load_format
@@ -61,11 +60,15 @@ def questions(
     error); 2, wrong input or configuration, no model was called; 4, there is no question. The
     same command asks again for the missing questions only.
     """
-    from persona_panel.experiments.questions.asking import QUESTIONS_TOKENS, asking_questions
+    from persona_panel.experiments.questions.asking import (
+        QUESTIONS_TOKENS,
+        as_row,
+        asking_questions,
+        load_interventions,
+    )
     from persona_panel.experiments.questions.calling import answers, estimate_answers
-    from persona_panel.experiments.questions.interventions import as_row, load_interventions
     from persona_panel.files.errors import ConfigurationError
-    from persona_panel.files.private_files import replace_file
+    from persona_panel.files.outputs import replace_file
     from persona_panel.plan.definitions import configured
 
     # Run by run, so that what is stopped early has whole runs.

@@ -7,9 +7,8 @@ from pathlib import Path
 
 import click
 
-from persona_panel.cli.column_mapping import ratings_argument
-from persona_panel.cli.failures import refusals_without_calls
-from persona_panel.cli.incomplete import say_what_is_missing
+from persona_panel.cli.failures import refusals_without_calls, say_what_is_missing
+from persona_panel.cli.options import ratings_argument
 from persona_panel.files.secrets.visible import say, say_sentences, standard_output, visible
 
 _TEXTS, _RUBRIC = "RESPONSES", "RUBRIC"
@@ -94,7 +93,7 @@ def select(run: str, mapping: Mapping[str, str], n: int, seed: int, out: str | N
 def _study_command(run: str, out: str, n_items: int) -> str:
     """The command that makes packets of these items, with what it takes of a run's folder; of other
     ratings, and of a run that holds no texts, the user knows where the texts are."""
-    from persona_panel.files.commands import command_line
+    from persona_panel.files.wording import command_line
 
     texts, rubric = _TEXTS, _RUBRIC
     if (Path(run) / "run.json").is_file():
@@ -121,7 +120,7 @@ def _of_run(run: str) -> tuple[str, str]:
     from persona_panel.files.errors import RunFolderError
     from persona_panel.plan.definitions import resolve_rubric
     from persona_panel.rubrics import shipped
-    from persona_panel.runs.kept_texts import RESPONSES
+    from persona_panel.runs.kept import RESPONSES
     from persona_panel.runs.load import load_run
 
     loaded = load_run(run)

@@ -9,15 +9,17 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from persona_panel.cli.analysis_command import ResultOutput, result_options
-from persona_panel.cli.batch_options import AnswerOptions, batch_options
-from persona_panel.cli.column_mapping import column_mapping
-from persona_panel.cli.dry_run import tell, tell_batches
-from persona_panel.cli.exit_status import status_of
-from persona_panel.cli.failures import gathered, refusals
-from persona_panel.cli.panel_options import PanelOptions, panel_options, without_plain_judge
-from persona_panel.cli.report_page import report_at_the_end, report_option
-from persona_panel.cli.run_options import RunOptions, run_options
-from persona_panel.cli.targets import model_in
+from persona_panel.cli.batch_options import AnswerOptions, batch_options, tell, tell_batches
+from persona_panel.cli.failures import gathered, refusals, status_of
+from persona_panel.cli.options import column_mapping, model_in
+from persona_panel.cli.report import report_at_the_end, report_option
+from persona_panel.cli.run_options import (
+    PanelOptions,
+    RunOptions,
+    panel_options,
+    run_options,
+    without_plain_judge,
+)
 from persona_panel.files.secrets.visible import standard_output
 
 if TYPE_CHECKING:

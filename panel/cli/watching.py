@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from persona_panel.cli.progress import ScoreProgress
 from persona_panel.cli.signals import run_to_end
-from persona_panel.files.run_copies import shown_folder
+from persona_panel.files.named_files import shown_folder
 from persona_panel.panel import Panel
 
 T = TypeVar("T")

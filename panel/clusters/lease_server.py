@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from persona_panel.calls.budget import CallCounts, CapReached, Estimated, unrecorded, unwritable
 from persona_panel.calls.cache import RemoteReplyStore, SharedReplyStore
 from persona_panel.calls.caller import Caller
-from persona_panel.calls.journal import Change, decoded
+from persona_panel.calls.journal import ReplyChange, decoded
 from persona_panel.clusters.messages import (
     ALIVE_S,
     DRIVER,
@@ -324,7 +324,7 @@ class LeaseServer:
             await self._store.read_ahead(*entry)
         return self._store.get(*entry)
 
-    async def _keep(self, held: _Held, changes: Mapping[str, Mapping[bytes, Change]]) -> None:
+    async def _keep(self, held: _Held, changes: Mapping[str, Mapping[bytes, ReplyChange]]) -> None:
         for page, changed in changes.items():
             for key, change in changed.items():
                 try:

@@ -27,7 +27,7 @@ from itertools import count
 from typing import Any, ClassVar, NamedTuple, Protocol
 
 from persona_panel.calls.budget import Budget, CallCounts, CapReached, Caps
-from persona_panel.calls.journal import Change, JournalEntry
+from persona_panel.calls.journal import JournalEntry, ReplyChange
 from persona_panel.calls.journaled_store import JournaledStore, Pages, unsent_folder
 from persona_panel.calls.rate_limiter import RateLimiter
 from persona_panel.graphs.context import Abort
@@ -65,7 +65,7 @@ class Store(NamedTuple):
     """Replies to be kept in the cache and dropped, by page and key. Answered with None once they
     are; claims on them have ended then."""
 
-    changes: Mapping[str, Mapping[bytes, Change]]
+    changes: Mapping[str, Mapping[bytes, ReplyChange]]
 
 
 class Enter(NamedTuple):

@@ -29,7 +29,7 @@ from persona_panel.clusters.messages import (
     TookOver,
 )
 from persona_panel.files.errors import RunStopped
-from persona_panel.files.response_batch import as_async
+from persona_panel.files.responses import as_async
 from persona_panel.graphs import Judgment, Response, Verdict
 from persona_panel.models.config import with_batches
 from persona_panel.plan.bound_models import BoundModel

@@ -8,11 +8,10 @@ from dataclasses import replace
 import numpy as np
 
 from persona_panel.files.errors import Fault, InputError
-from persona_panel.files.people_scales import GivenScale, off_scale
-from persona_panel.files.ratings import load_ratings
+from persona_panel.files.ratings import GivenScale, load_ratings, off_scale
 from persona_panel.files.records import ColumnMapping, Source, name_of
 from persona_panel.files.wording import did_you_mean, shown, some
-from persona_panel.rubrics.scale import folded
+from persona_panel.rubrics.rubric import folded
 from persona_panel.statistics.core.display import ALL, COMPOSITE, counted, general
 from persona_panel.statistics.core.table import ItemMatch, Ratings, RatingsOrigin, ranges_differ
 

@@ -21,7 +21,7 @@ from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 from yaml.reader import ReaderError
 
 from persona_panel.files.errors import Fault, InputError
-from persona_panel.files.file_limits import content_of
+from persona_panel.files.limits import content_of
 from persona_panel.files.wording import (
     did_you_mean,
     explain,

@@ -19,23 +19,26 @@ from os import SEEK_END
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
-from persona_panel.files.file_limits import (
+from persona_panel.files.limits import (
     DEEPEST,
     LARGEST_DOCUMENT,
     LONGEST_LINE,
     MOST_COLUMNS,
     SHORTER_LINE,
+    AddFault,
     LineTooLong,
     RegularFile,
     RowLines,
     TooDeep,
+    TooMuchUnpacked,
     at_most,
     lines_of,
     require_shallow,
+    require_unpackable,
     size_of,
+    text_lines,
+    unpacked_file,
 )
-from persona_panel.files.text_lines import AddFault, text_lines
-from persona_panel.files.unpacking import TooMuchUnpacked, require_unpackable, unpacked_file
 from persona_panel.files.wording import shown, unreadable
 
 _PARQUET_ROWS = 1_000

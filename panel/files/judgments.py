@@ -1,6 +1,5 @@
-"""The judgments of a run's folder as ratings: judges rate, models are groups.
-
-Reads what `persona_panel.runs.folder` writes.
+"""The judgments of a run's folder: as ratings, where judges rate and models are groups, and as
+comparisons, where a judge preferred one of two responses.
 """
 
 from __future__ import annotations
@@ -9,14 +8,15 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from math import nan
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
 
-from persona_panel.files.errors import Fault
-from persona_panel.files.file_limits import json_of
-from persona_panel.files.judges import judges_in
+from persona_panel.files.errors import Fault, InputError
+from persona_panel.files.limits import json_of
 from persona_panel.files.records import Fields, Record, Report, read_records
 from persona_panel.files.tabulation import Given, score_of
 from persona_panel.files.wording import shown, unreadable
+from persona_panel.graphs.records import judges_in
+from persona_panel.rubrics.comparison import Outcome
 from persona_panel.statistics.core.table import Coverage
 
 _TEXTS = ("prompt_id", "id", "system", "judge", "persona", "model", "status")
@@ -241,3 +241,48 @@ def _ends(scale: Mapping[str, Any]) -> tuple[float, float] | None:
     if isinstance(low, int | float) and isinstance(high, int | float):
         return float(low), float(high)
     return None
+
+
+_COMPARISON_TEXTS = ("prompt_id", "id", "judge")
+_COMPARISON_FIELDS = Fields(
+    tuple((name, (name,)) for name in (*_COMPARISON_TEXTS, "comparisons")),
+    frozenset({"comparisons"}),
+    is_users=False,
+    grows=True,
+)
+_OUTCOMES = get_args(Outcome)
+
+
+class Compared(NamedTuple):
+    """A judge's word on two responses to a prompt, by where they stood."""
+
+    prompt_id: str
+    judge: str
+    first: str
+    second: str
+    outcome: Outcome
+
+
+def read_comparisons(path: Path) -> list[Compared]:
+    """The comparisons in a judgments.jsonl; none where no judge compared.
+
+    Raises:
+        InputError: a line cannot be read; lists every fault.
+    """
+    report = Report(str(path))
+    found = []
+    for record in read_records(path, _COMPARISON_FIELDS, report):
+        said = record.cells.get("comparisons") or {}
+        if not (isinstance(said, Mapping) and all(one in _OUTCOMES for one in said.values())):
+            expected = f"for other responses {', '.join(_OUTCOMES)}"
+            report.add(shown(said), expected, line=record.line, field="comparisons")
+            continue
+        if not said:
+            continue
+        prompt_id, first, judge = (str(record.cells.get(name)) for name in _COMPARISON_TEXTS)
+        found += [
+            Compared(prompt_id, judge, first, second, outcome) for second, outcome in said.items()
+        ]
+    if report.faults:
+        raise InputError(report.faults)
+    return found

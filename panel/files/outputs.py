@@ -1,14 +1,258 @@
-"""Files that a command writes: never over one that it reads, nor over one of a run."""
+"""Files as they are written: JSON of any value, digests, cells of CSV that no spreadsheet
+calculates, files that only their owner reads, and never over a file that is read.
+
+A spreadsheet calculates a cell that begins with =, +, - or @, also behind a tab or a line break,
+and text from a file could have it fetch an address or start a program. Such a cell gets an
+apostrophe in front (OWASP's remedy for CSV injection), and so does one that has apostrophes before
+that sign already: so that taking one away gives back what was there.
+
+Only files and folders that are made here are made private; the permissions of what is there already
+are their owner's business.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import csv
+import errno
+import math
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from hashlib import blake2b, sha256
 from pathlib import Path
+from typing import IO, Any
+
+import orjson
 
 from persona_panel.files.addresses import is_meant_as_address
 from persona_panel.files.errors import ConfigurationError, Fault, InputError, RunFolderError
+from persona_panel.files.limits import RowLines, lines_of
+from persona_panel.files.secrets import SECRETS
 from persona_panel.files.wording import unreadable
+from persona_panel.rubrics.replies import well_formed
+
+_MOST = 2**63
+_LEVELS = 200
+
+
+def as_json(value: Any, option: int = 0) -> bytes:
+    """JSON, with orjson's options. What JSON in UTF-8 cannot hold is changed into what it can: half
+    a surrogate pair into the replacement character, a whole number of more than 64 bits into a
+    float, an object of another type into its text."""
+    try:
+        return orjson.dumps(value, option=option)
+    # Looked at piece by piece only where that is needed: it takes a hundred times as long.
+    except TypeError:
+        return orjson.dumps(mended(value), option=option)
+
+
+def json_lines(rows: Iterable[Mapping[str, Any]]) -> bytes:
+    """JSONL: `as_json` of each on a line of its own."""
+    return b"".join(as_json(row) + b"\n" for row in rows)
+
+
+def json_number(value: float) -> float | None:
+    """A float as files show it: with six decimal places, None (null) for NaN."""
+    return None if math.isnan(value) else round(value, 6)
+
+
+def mended(value: Any, levels: int = _LEVELS) -> Any:
+    """The value as JSON's types, all of which can be written. Of what is nested more than so many
+    levels deep, which orjson does not write, there is a sign in place of the innermost."""
+    match value:
+        case str():
+            return well_formed(value)
+        case None | bool() | float():
+            return value
+        case int():
+            return value if -_MOST <= value < _MOST else _as_float(value)
+        case Mapping() | list() | tuple() if not levels:
+            return "…"
+        case Mapping():
+            return {well_formed(str(name)): mended(one, levels - 1) for name, one in value.items()}
+        case list() | tuple():
+            return [mended(one, levels - 1) for one in value]
+    return well_formed(str(value))
+
+
+def _as_float(number: int) -> float:
+    try:
+        return float(number)
+    except OverflowError:
+        return float("inf") if number > 0 else float("-inf")
+
+
+TEXTS = ("prompt", "response", "context")
+"""The fields of a line of responses.jsonl that are texts."""
+LABELS = ("prompt_id", "id", "system", "condition")
+"""Those that are names."""
+DIGEST_BYTES = 32
+_DIGITS = 12
+
+
+def sha256_of(text: str) -> str:
+    """The SHA-256 of a text in UTF-8, in hexadecimal digits."""
+    return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def short_digest(text: str) -> bytes:
+    """What tells a text of a batch from the others while it is read: 16 bytes of BLAKE2b."""
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+
+
+def prompt_id_of(prompt: str) -> str:
+    """The id of a prompt that was given none: `p-` and the first 12 digits of its SHA-256.
+
+    The same prompt has it in every batch, so that runs can be joined. It begins with a letter:
+    a spreadsheet would take 12 digits with an e among them for a number.
+    """
+    return f"p-{sha256_of(prompt)[:_DIGITS]}"
+
+
+def response_id_of(system: str, text: str, context: str | None = None) -> str:
+    """The id of a response that was given none: `r-` and the first 12 digits of the SHA-256 of its
+    system, its text and, where it has one, its context, each with a line feed behind it.
+
+    Without the system, two that answer in the same words would have one id.
+    """
+    parts = [system, text] if context is None else [system, text, context]
+    return f"r-{sha256_of(''.join(part + chr(10) for part in parts))[:_DIGITS]}"
+
+
+def without_texts(line: Mapping[str, Any]) -> dict[str, Any]:
+    """A line of responses.jsonl with the SHA-256 of each text in the text's place, and without
+    metadata."""
+    kept = {name: line[name] for name in LABELS if name in line}
+    digests = {f"{name}_sha256": sha256_of(line[name]) for name in TEXTS if name in line}
+    return kept | digests
+
+
+def digest_of(line: Mapping[str, Any]) -> bytes:
+    """What tells a line of responses.jsonl from others, with or without its texts: 32 bytes.
+
+    Metadata has no part in it.
+    """
+    texts = [
+        sha256_of(line[name]) if name in line else line.get(f"{name}_sha256") for name in TEXTS
+    ]
+    return sha256(orjson.dumps([[line.get(name) for name in LABELS], texts])).digest()
+
+
+def digest_of_all(digests: Iterable[bytes]) -> str:
+    """The digest of a batch by those of its lines, whatever their order."""
+    return sha256(b"".join(sorted(digests))).hexdigest()
+
+
+# In the fullwidth forms, too, which some take for the same.
+_CALCULATED = re.compile(r"'*[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]")
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", re.ASCII | re.IGNORECASE)
+
+
+def cell_of(text: str) -> str:
+    """A text as a cell. A number stays one, a negative one as well."""
+    if _CALCULATED.match(text) and not _NUMBER.fullmatch(text):
+        return f"'{text}"
+    return text
+
+
+def text_of(cell: str) -> str:
+    """The text of a cell that `cell_of` made."""
+    return cell[1:] if cell.startswith("'") and _CALCULATED.match(cell) else cell
+
+
+def own_rows(path: Path) -> Iterator[dict[str, str]]:
+    """The rows of a CSV file of ours, by the names of its columns.
+
+    Raises:
+        OSError: it cannot be opened.
+        InputError, ValueError, csv.Error: it is none that we write.
+    """
+    lines = RowLines(line.decode() for line in lines_of(path))
+    for row in csv.DictReader(lines):
+        lines.length = 0
+        yield row
+
+
+def csv_of(rows: Iterable[Iterable[Any]]) -> bytes:
+    """Rows as CSV in UTF-8, whose lines end in a line feed."""
+    lines = _Lines()
+    # The module quotes what is in its line end alone, and reads a carriage return as one, too.
+    writer = csv.writer(lines, lineterminator="\r\n")
+    writer.writerows(rows)
+    return "".join(lines.written).encode()
+
+
+class _Lines:
+    """What csv writes to: a row at a time."""
+
+    def __init__(self) -> None:
+        self.written: list[str] = []
+
+    def write(self, row: str) -> None:
+        self.written.append(row.removesuffix("\r\n") + "\n")
+
+
+PRIVATE_FILE = 0o600
+_PRIVATE_FOLDER = 0o700
+
+
+def is_lack_of_room(error: OSError) -> bool:
+    """Whether something could not be written as there is no room for it."""
+    return error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+
+def make_private_folder(path: Path) -> None:
+    """Make a folder and those above it, unless they are there; a link to one is followed.
+
+    Raises:
+        OSError: it cannot be made.
+    """
+    # Where a link leads to nothing, the folder that it names is made.
+    Path(os.path.realpath(path)).mkdir(mode=_PRIVATE_FOLDER, parents=True, exist_ok=True)
+
+
+def open_private(
+    path: Path, mode: str, *, buffered: bool = True, permissions: int = PRIVATE_FILE
+) -> IO[bytes]:
+    """Open a file to write bytes; `mode` is `wb`, `ab` or `xb`."""
+
+    def opener(name: str, flags: int) -> int:
+        return os.open(name, flags, permissions)
+
+    return open(path, mode, buffering=-1 if buffered else 0, opener=opener)
+
+
+def sync(file: IO[bytes]) -> None:
+    """Return once what was written is on the disk, where a power cut leaves it.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    file.flush()
+    os.fsync(file.fileno())
+
+
+@contextmanager
+def replacing(path: Path, *, permissions: int = PRIVATE_FILE) -> Iterator[IO[bytes]]:
+    """A file to write in place of another: what is at `path` is the old one, or the whole new one,
+    after a power cut, too."""
+    new = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        with open_private(new, "wb", permissions=permissions) as file:
+            yield file
+            sync(file)
+        new.replace(path)
+    except BaseException:
+        new.unlink(missing_ok=True)
+        raise
+
+
+def replace_file(path: Path, content: bytes, *, permissions: int = PRIVATE_FILE) -> None:
+    """Write a file so that it is either the old one or the whole new one. No key is in it."""
+    with replacing(path, permissions=permissions) as file:
+        file.write(SECRETS.scrub_bytes(content))
+
 
 RUN_FILES = frozenset({
     "run.json", "judgments.jsonl", "verdicts.csv", "summary.json", "responses.jsonl",

@@ -1,14 +1,11 @@
-"""Ratings in: a run's folder, or a CSV, JSON or Parquet file by people or other tools.
-
-Which rating each cell of a file is, is said by `persona_panel.files.rating_cells`, what a rating is
-worth beside others by `persona_panel.files.tabulation`, how a run's folder is read by
-`persona_panel.files.judgments`.
+"""Ratings in, of a run's folder or a CSV, JSON or Parquet file: read, put on their scales, and
+checked for what their analysis needs.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,16 +15,7 @@ import numpy as np
 from persona_panel.files.addresses import is_address
 from persona_panel.files.errors import Fault, InputError
 from persona_panel.files.judgments import read_judgments
-from persona_panel.files.people_scales import GivenScale, with_scales
-from persona_panel.files.rating_cells import (
-    RATING_FIELDS,
-    RatingCell,
-    decimal_commas,
-    long_cells,
-    wide_cells,
-    with_point,
-)
-from persona_panel.files.rating_remarks import rating_remarks
+from persona_panel.files.named_files import local_run
 from persona_panel.files.records import (
     ColumnMapping,
     GivenMapping,
@@ -36,10 +24,188 @@ from persona_panel.files.records import (
     name_of,
     read_records,
 )
-from persona_panel.files.run_copies import local_run
-from persona_panel.files.tabulation import Categories, Given, Tabulation, score_of
-from persona_panel.statistics.core.display import ALL, counted
+from persona_panel.files.tabulation import (
+    RATING_FIELDS,
+    Categories,
+    Given,
+    RatingCell,
+    Tabulation,
+    decimal_commas,
+    long_cells,
+    score_of,
+    wide_cells,
+    with_point,
+)
+from persona_panel.files.wording import did_you_mean, shown, some
+from persona_panel.statistics.core.arrays import Array
+from persona_panel.statistics.core.display import ALL, COMPOSITE, counted, general
 from persona_panel.statistics.core.table import Ratings, RatingsOrigin
+
+Ends = tuple[float, float]
+GivenScale = Ends | Mapping[str, Ends]
+"""The lowest and the highest value of all ratings, or of those on each dimension."""
+
+_MOST_LISTED = 20
+
+
+def with_scales(ratings: Ratings, scale: GivenScale, file: str, option: str) -> Ratings:
+    """Ratings whose scales are given.
+
+    Raises:
+        InputError: a dimension is not there, an end is not above the other, or ratings lie outside;
+            lists them.
+    """
+    numeric = ratings.numeric().dimensions
+    given = dict(scale) if isinstance(scale, Mapping) else dict.fromkeys(numeric, scale)
+    faults = []
+    for name, (low, high) in given.items():
+        if name not in numeric:
+            expected = f"one of {some(numeric, 12)}{did_you_mean(name, numeric)}"
+            faults.append(Fault(file, f"the dimension {shown(name)}", expected, field=option))
+        elif not low < high:
+            found = f"{general(low)} to {general(high)}"
+            faults.append(Fault(file, found, "the lowest value first", field=option))
+    if ratings.lower_is_better:
+        faults.append(Fault(file, "ranks", "scores: ranks have no scale", field=option))
+    if not faults:
+        faults = off_scale(ratings, given, file, f"the scale that {option} gives")
+    if faults:
+        raise InputError(faults)
+    ends = {name: (float(low), float(high)) for name, (low, high) in given.items()}
+    return replace(ratings, scales={**ratings.scales, **ends})
+
+
+def off_scale(
+    ratings: Ratings,
+    scales: Mapping[str, Ends],
+    file: str,
+    which: str,
+    items: Iterable[str] | None = None,
+) -> list[Fault]:
+    """The ratings that lie outside of scales, each with its line, rater and item.
+
+    Args:
+        scales: by dimension of these ratings.
+        which: what the scale is, for the faults.
+        items: what the items are called in the file, in their order.
+    """
+    lines = ratings.origin.lines if ratings.origin is not None else {}
+    names = tuple(items or ratings.items)
+    numeric = [name for name in ratings.dimensions if name not in ratings.categories]
+    faults: list[Fault] = []
+    n = 0
+    for dimension, (low, high) in scales.items():
+        if dimension not in numeric:
+            continue
+        scores = ratings.scores[:, :, ratings.dimensions.index(dimension)]
+        for item, rater in np.argwhere((scores < low) | (scores > high)).tolist():
+            n += 1
+            if len(faults) == _MOST_LISTED:
+                continue
+            who = names[item], ratings.raters[rater]
+            line = lines.get((*who, dimension), lines.get((*who, ALL)))
+            on = "" if dimension in (ALL, COMPOSITE) else f" on {shown(dimension)}"
+            found = f"{general(scores[item, rater])} by {shown(who[1])} of {shown(who[0])}{on}"
+            expected = f"{general(low)} to {general(high)}, {which}"
+            faults.append(Fault(file, found, expected, line, "score"))
+    faults.sort(key=lambda fault: fault.line or 0)
+    if n > len(faults):
+        found = f"{counted(n, 'rating')} off the scale in all; the first {_MOST_LISTED} are listed"
+        faults.append(Fault(file, found, "all on it", field="score"))
+    return faults
+
+
+_LEAST = 10
+"""Of so many ratings of a rater the range says something of the scale."""
+
+
+def rating_remarks(ratings: Ratings) -> tuple[str, ...]:
+    """Sentences on raters who may be one, and on raters who may have used another scale."""
+    found = list(_alike(ratings.raters))
+    if not ratings.lower_is_better:
+        for d, name in enumerate(ratings.dimensions):
+            if name not in ratings.categories:
+                found += _two_scales(ratings.scores[:, :, d], ratings.raters, name)
+    return tuple(found)
+
+
+def _alike(raters: tuple[str, ...]) -> Iterator[str]:
+    first: dict[str, str] = {}
+    for name in raters:
+        other = first.setdefault(" ".join(name.casefold().split()), name)
+        if other != name:
+            yield (
+                f"{shown(other)} and {shown(name)} differ in case or spaces alone, and count as "
+                "two raters."
+            )
+
+
+def _two_scales(scores: Array, raters: tuple[str, ...], dimension: str) -> Iterator[str]:
+    """Two groups of raters of whom the first never goes above half of the highest value of each of
+    the others, who go above that half in most of their ratings."""
+    there = ~np.isnan(scores)
+    used = [column for column in range(len(raters)) if there[:, column].sum() >= _LEAST]
+    if len(used) < 2 or not np.nanmin(scores) >= 0:
+        return
+    highest = {column: float(np.nanmax(scores[:, column])) for column in used}
+    order = sorted(used, key=lambda column: highest[column])
+    for n in range(1, len(order)):
+        low, high = order[:n], order[n:]
+        most = highest[low[-1]]
+        if highest[high[0]] >= 2 * most and all(
+            np.nanmedian(scores[:, column]) > most for column in high
+        ):
+            on = "" if dimension == ALL else f" on {shown(dimension)}"
+            top = max(highest[column] for column in high)
+            yield (
+                f"Two scales may be in one column{on}: {counted(len(low), 'rater')} "
+                f"({some(raters[c] for c in low)}) never went above {general(most)}, and "
+                f"{counted(len(high), 'rater')} ({some(raters[c] for c in high)}) went up to "
+                f"{general(top)}, most of the time above {general(most)}."
+            )
+            return
+
+
+def check_calibration(panel: Ratings, humans: Ratings, panel_name: str, humans_name: str) -> None:
+    """Refuse ranks, and systems or prompts that only people's ratings name: of items that people
+    did not rate nobody could say which they are.
+
+    Raises:
+        InputError: lists every fault.
+    """
+    expected = "scores or labels: means of ranks say nothing of a system"
+    faults = [
+        Fault(name, "ranks", expected, field="rank")
+        for name, side in ((panel_name, panel), (humans_name, humans))
+        if side.lower_is_better
+    ]
+    for field, what in (("source", "the system"), ("prompt", "the prompt")):
+        labels = f"{field}s"
+        if getattr(panel, labels) is None and getattr(humans, labels) is not None:
+            expected = f"a column {field!r} with {what} of every item, as {humans_name} has"
+            faults.append(Fault(panel_name, f"no {field}s", expected, field=field))
+    if faults:
+        raise InputError(faults)
+
+
+def check_groups(source: str, ratings: Ratings, *taken: str) -> None:
+    """Refuse groups of raters whose names would be taken for something else.
+
+    Args:
+        taken: names that no group may have, besides `all` where there are several.
+
+    Raises:
+        InputError: there is such a group.
+    """
+    groups = dict.fromkeys(ratings.groups)
+    reserved = (*taken, "all") if len(groups) > 1 else taken
+    if faults := [
+        Fault(source, f"a group called {name!r}", "another name: this one is used in the results")
+        for name in groups
+        if name in reserved
+    ]:
+        raise InputError(faults)
+
 
 _RATERS = "raters"
 _DELIMITERS = {";": "semicolons", "\t": "tabs"}

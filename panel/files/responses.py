@@ -1,32 +1,42 @@
-"""Responses in: JSONL, JSON, CSV, TSV and Parquet files, JSONL on a stream, tables in memory.
-
-`_Intake` turns records into responses, and goes on past a fault. What makes a response
-valid is said by `graphs.Response`; how a file is read, by `persona_panel.files.records`; nothing is
-written here.
+"""Responses in (JSONL, JSON, CSV, TSV and Parquet files, JSONL on a stream, tables in memory), and
+the batch that they make: every response with a prompt id, none of them twice.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator, Mapping, Sized
+from collections.abc import (
+    AsyncIterable,
+    AsyncIterator,
+    Collection,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sized,
+)
 from functools import partial
 from pathlib import Path
-from typing import Any
+from textwrap import shorten
+from typing import Any, NamedTuple, TypeVar
 
+import orjson
 from pydantic import ValidationError
 
-from persona_panel.files.digests import prompt_id_of, response_id_of, short_digest
+from persona_panel.files.errors import Fault, InputError
+from persona_panel.files.outputs import digest_of, prompt_id_of, response_id_of, short_digest
 from persona_panel.files.records import (
     ColumnMapping,
+    DataTable,
     Fields,
     Record,
     Report,
+    Responses,
     Source,
+    is_table,
     label_of,
     name_of,
     read_records,
 )
-from persona_panel.files.tables import DataTable, is_table
 from persona_panel.files.wording import explain, shown
 from persona_panel.graphs import Response
 
@@ -65,7 +75,7 @@ class ResponseFile:
     (or `prompt_text`, `response_text` or `text`, `respondent_id`), and optionally `id` (or
     `response_id`), `prompt_id` and `context`; all others are kept as metadata, with the types that
     the format has. A response without an id is called after its system and text
-    (`persona_panel.files.digests.response_id_of`), a prompt without one after its text
+    (`persona_panel.files.outputs.response_id_of`), a prompt without one after its text
     (`prompt_id_of`). A prompt id stands for one prompt, but where a column `condition` tells
     versions of it apart.
 
@@ -307,3 +317,176 @@ def _json_flaw(cells: Mapping[str, Any]) -> str | None:
     except TypeError:
         return "bytes, or another type that JSON lacks"
     return None
+
+
+T = TypeVar("T")
+
+
+def identified(response: Response) -> Response:
+    """The response with a prompt id: that of its prompt's text where it has none.
+
+    Raises:
+        InputError: it is no `Response`.
+    """
+    if not isinstance(response, Response):
+        expected = (
+            "a Response; load_responses makes them of a file, a data frame or a list of dicts"
+        )
+        raise InputError([Fault("responses", shown(response), expected)])
+    if response.prompt_id is not None:
+        return response
+    return response.model_copy(update={"prompt_id": prompt_id_of(response.prompt)})
+
+
+def responses_in(given: Responses) -> Iterable[Response]:
+    """What was given as responses, of a table those in its rows, read anew each time.
+
+    Raises:
+        InputError: it is a path, one mapping, or no iterable; or anything is wrong with the table.
+    """
+    if is_table(given):
+        return ResponseFile(given)
+    if isinstance(given, str | Path | Mapping) or not isinstance(given, Iterable):
+        found = shown(str(given) if isinstance(given, str | Path) else given)
+        expected = (
+            "Responses, a data frame, one split of a data set or a list of dicts; "
+            "load_responses(FILE) reads a file"
+        )
+        raise InputError([Fault("responses", found, expected)])
+    return given
+
+
+def title_of(prompt: str) -> str:
+    """The beginning of a prompt, as tables show it."""
+    return shorten(prompt, 60, placeholder="…")
+
+
+def line_of(response: Response) -> dict[str, Any]:
+    """A response as a line of responses.jsonl, without its metadata."""
+    line = {
+        "prompt_id": response.prompt_id,
+        "id": response.id,
+        "system": response.system,
+        "prompt": response.prompt,
+        "response": response.text,
+    }
+    return line if response.context is None else line | {"context": response.context}
+
+
+class Item(NamedTuple):
+    """What a run remembers of a response: which one it is, and whose."""
+
+    prompt_id: str
+    id: str
+    system: str
+
+
+class Batch:
+    """The responses of a run: what must be known of all of them before the first is read.
+
+    Goes through `responses` anew whenever it is gone through, so that a file need not fit
+    into memory; what can be gone through only once is kept.
+
+    Args:
+        responses: with prompt ids or without, or a table of them.
+        one_prompt_each: whether a prompt id stands for one prompt in each condition (the metadata
+            `condition`), as it must where responses to a prompt are ranked against each other. A
+            sweep's stands for a prompt and its variants.
+
+    Attributes:
+        items: which responses there are, in order.
+        titles: the beginning of each prompt, by its id.
+        metadata: the names of all metadata, in order of appearance.
+        versions: a prompt id that stands for versions of a prompt; None where each has one.
+        digests: of the responses, `persona_panel.files.outputs.DIGEST_BYTES` each, in order.
+
+    Raises:
+        InputError: a response is there twice or is no text, or a prompt id stands for two
+            prompts; lists all.
+    """
+
+    def __init__(self, responses: Responses, *, one_prompt_each: bool = False) -> None:
+        given = responses_in(responses)
+        # A list of dicts is known for one when it is there, and not while it is made.
+        self._responses = given if isinstance(given, Sized) else responses_in(list(given))
+        self.items: list[Item] = []
+        self.titles: dict[str, str] = {}
+        metadata: dict[str, None] = {}
+        self.digests = bytearray()
+        seen: set[tuple[str, str]] = set()
+        # Their digests: the prompts themselves may be more than memory holds.
+        prompts: dict[tuple[str, Any], tuple[bytes, int]] = {}
+        self.versions: str | None = None
+        faults = []
+        for place, response in enumerate(self, start=1):
+            item = Item(str(response.prompt_id), response.id, response.system)
+            own = (short_digest(response.prompt), place)
+            whole = prompts.setdefault((item.prompt_id, None), own)
+            condition = response.metadata.get(CONDITION)
+            version = condition if isinstance(condition, str) else None
+            first = prompts.setdefault((item.prompt_id, version), own)
+            if whole[0] != own[0]:
+                self.versions = self.versions or item.prompt_id
+            if one_prompt_each and first[0] != own[0]:
+                faults.append(_another(place, item, first[1]))
+            elif item[:2] in seen:
+                faults.append(_repeated(place, item))
+            seen.add(item[:2])
+            self.items.append(item)
+            line = line_of(response)
+            try:
+                orjson.dumps(line)
+            except TypeError:
+                faults.append(_no_text(place, item))
+            else:
+                self.digests += digest_of(line)
+            if item.prompt_id not in self.titles:
+                self.titles[item.prompt_id] = title_of(response.prompt)
+            metadata |= dict.fromkeys(response.metadata)
+        if faults:
+            raise InputError(faults)
+        self.metadata = tuple(metadata)
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    def __iter__(self) -> Iterator[Response]:
+        yield from map(identified, self._responses)
+
+
+def _another(place: int, item: Item, first: int) -> Fault:
+    return Fault(
+        file="responses",
+        line=place,
+        field="prompt_id",
+        found=f"{item.prompt_id!r}, which is another prompt's, in response {first}",
+        expected="one prompt for each prompt_id",
+    )
+
+
+def _repeated(place: int, item: Item) -> Fault:
+    return Fault(
+        file="responses",
+        line=place,
+        field="id",
+        found=f"{item.id!r} a second time for the prompt {item.prompt_id!r}",
+        expected="an id of its own for every response to a prompt",
+    )
+
+
+def _no_text(place: int, item: Item) -> Fault:
+    return Fault(
+        file="responses",
+        line=place,
+        found=f"half a surrogate pair in {item.id!r}",
+        expected="text that can be encoded in UTF-8",
+    )
+
+
+async def as_async(items: Iterable[T] | AsyncIterable[T]) -> AsyncIterator[T]:
+    if isinstance(items, AsyncIterable):
+        async for item in items:
+            yield item
+    else:
+        for item in items:
+            yield item

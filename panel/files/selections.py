@@ -7,9 +7,8 @@ from math import isnan
 from pathlib import Path
 from typing import Any
 
-from persona_panel.files.csv_cells import cell_of, csv_of, text_of
 from persona_panel.files.errors import Fault, InputError
-from persona_panel.files.outputs import write_new
+from persona_panel.files.outputs import cell_of, csv_of, text_of, write_new
 from persona_panel.files.records import ColumnMapping, Fields, Report, label_of, read_records
 from persona_panel.files.tabulation import score_of
 from persona_panel.files.wording import shown

@@ -1,14 +1,14 @@
-"""Faults in plain words: what was found, what is expected, and which name was probably meant.
-
-Every reader of files words its faults with these; reading is the neighbouring modules'.
+"""Faults in plain words (what was found, what is expected, which name was probably meant), and
+commands as a shell takes them.
 """
 
 from __future__ import annotations
 
 import difflib
 import re
+import shlex
 import stat
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 
@@ -161,3 +161,26 @@ def undecodable(error: UnicodeDecodeError, offset: int = 0) -> str:
 def did_you_mean(name: str, known: Collection[str]) -> str:
     match = nearest(name, known)
     return f" (did you mean {match!r}?)" if match else ""
+
+
+def command_line(
+    command: str,
+    places: Sequence[str | Path] = (),
+    options: Mapping[str, str | int | Path] | None = None,
+) -> str:
+    """Return a command as a reader can paste it into a shell.
+
+    Args:
+        command: its name: `report`, `study make`.
+        places: its arguments, files and folders. One that begins with a hyphen would be taken for
+            an option.
+        options: the value of each, by its name.
+
+    >>> command_line("report", ["-my run"], {"--human": "people's.csv"})
+    'persona-panel report \\'./-my run\\' --human \\'people\\'"\\'"\\'s.csv\\''
+    """
+    words = ["persona-panel", *command.split()]
+    words += [f"./{place}" if str(place).startswith("-") else str(place) for place in places]
+    for name, value in (options or {}).items():
+        words += [name, str(value)]
+    return shlex.join(words)

@@ -19,7 +19,7 @@ from uuid import uuid4
 
 import orjson
 
-from persona_panel.files.private_files import open_private
+from persona_panel.files.outputs import open_private
 from persona_panel.models.batches import (
     CLOCKS_S,
     TRANSFER_S,

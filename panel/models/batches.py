@@ -28,7 +28,7 @@ from uuid import uuid4
 
 import orjson
 
-from persona_panel.files.file_limits import json_in
+from persona_panel.files.limits import json_in
 from persona_panel.files.wording import shown
 from persona_panel.models.client import NOTHING, CallError
 from persona_panel.models.completions import (

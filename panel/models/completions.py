@@ -26,11 +26,11 @@ import orjson
 from langchain_core.messages import AIMessage
 from langchain_core.messages.ai import InputTokenDetails, OutputTokenDetails, UsageMetadata
 
-from persona_panel.files.documents import as_json
+from persona_panel.files.outputs import as_json
 from persona_panel.models.client import FaultKind, completion_usage
 from persona_panel.models.http_responses import HttpResponse, content_of
 from persona_panel.rubrics import ModelRequest, ModelResponse, Position
-from persona_panel.rubrics.unicode import well_formed
+from persona_panel.rubrics.replies import well_formed
 
 _LONGEST_REASON = 1_000
 """Characters of a refusal or of a reason to finish: a run's summary keeps each one."""

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from persona_panel.files.documents import mended
+from persona_panel.files.outputs import mended
 
 MOST_BYTES = 8_000_000
 """How long a body may be: three times an answer of a thousand tokens with twenty log-probabilities

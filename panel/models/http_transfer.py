@@ -22,8 +22,8 @@ from typing import IO, Any, NamedTuple, TypeVar
 
 import pycurl
 
-from persona_panel.files.private_files import open_private
-from persona_panel.files.unpacking import UnreadablePacking, most_unpacked, unpacked
+from persona_panel.files.limits import UnreadablePacking, most_unpacked, unpacked
+from persona_panel.files.outputs import open_private
 from persona_panel.models.http_responses import (
     MOST_BYTES,
     Headers,

@@ -69,7 +69,7 @@ from persona_panel.models.langchain_errors import (
 )
 from persona_panel.models.stray_answers import StrayAnswers, look_for_strays, refuse_stray_answers
 from persona_panel.rubrics import ModelRequest, ModelResponse, Usage
-from persona_panel.rubrics.unicode import well_formed
+from persona_panel.rubrics.replies import well_formed
 
 _LANGCHAINS = frozenset(
     {"name", "cache", "verbose", "callbacks", "tags", "metadata", "custom_get_token_ids"}

@@ -28,7 +28,7 @@ from langchain_core.language_models import BaseChatModel
 from pydantic import BaseModel
 
 from persona_panel.files.descriptors import is_lack_of_descriptors
-from persona_panel.files.documents import mended
+from persona_panel.files.outputs import mended
 from persona_panel.files.secrets import scrub
 from persona_panel.models.client import NOTHING, CallError, FaultKind, note_sent
 from persona_panel.models.completions import (
@@ -45,7 +45,7 @@ from persona_panel.models.completions import (
 from persona_panel.models.http_responses import content_of
 from persona_panel.models.stray_answers import UNASKED
 from persona_panel.rubrics import ModelResponse, Position
-from persona_panel.rubrics.unicode import well_formed
+from persona_panel.rubrics.replies import well_formed
 
 _MOST = 20
 """Alternatives for each token: no provider gives more."""

@@ -21,7 +21,7 @@ from persona_panel.calls.endpoint import AnswerLimit
 from persona_panel.files.errors import ConfigurationError
 from persona_panel.files.secrets import credentials_in, scrub
 from persona_panel.graphs import Judge, Response
-from persona_panel.graphs.questions import ComparisonTask, comparison_tasks, question_of
+from persona_panel.graphs.records import ComparisonTask, comparison_tasks, question_of
 from persona_panel.models.client import Capabilities, ModelClient
 from persona_panel.models.config import (
     FREE,

@@ -19,11 +19,10 @@ import persona_panel.rubrics as rubric_library
 from persona_panel.calls.cache import key_of
 from persona_panel.files.definitions import load_definition
 from persona_panel.files.errors import ConfigurationError
-from persona_panel.files.judges import judges_of
 from persona_panel.files.secrets import SECRETS
 from persona_panel.graphs import Judge, Response
 from persona_panel.graphs.deliberation import Deliberation, load_stopping_rule
-from persona_panel.graphs.records import controls_among
+from persona_panel.graphs.records import controls_among, judges_of
 from persona_panel.models.config import ModelConfig, Price, with_batches
 from persona_panel.personas import Persona, PersonaSet
 from persona_panel.plan.bound_models import BoundModel, bind_models, can_serve

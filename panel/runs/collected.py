@@ -1,20 +1,154 @@
-"""The ratings of a run, judgment by judgment, with the reason of every gap. Holds no texts."""
+"""The ratings of a run, judgment by judgment, with the reason of every gap; its comparisons; and
+its judges as a sample.
+"""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from typing import get_args
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from persona_panel.files.response_batch import Item
+from persona_panel.files.outputs import json_number
+from persona_panel.files.responses import Item
 from persona_panel.graphs import Judge, Judgment
-from persona_panel.rubrics import Rubric, Status, Usage
-from persona_panel.runs.comparisons import CollectedComparisons
-from persona_panel.statistics.core.table import Coverage
+from persona_panel.graphs.aggregate import composite_rule
+from persona_panel.rubrics import Composite, Rubric, Status, Usage
+from persona_panel.rubrics.comparison import Outcome
+from persona_panel.statistics.core.arrays import Array, Random, Reason
+from persona_panel.statistics.core.ranking import JudgeSample, influence_of
+from persona_panel.statistics.core.table import Coverage, with_several_levels
+
+if TYPE_CHECKING:
+    from persona_panel.statistics.core.strengths import (
+        StrengthDifference,
+        Strengths,
+        SystemStrength,
+    )
+
+
+_OUTCOME_CODE: dict[str, int] = {name: code for code, name in enumerate(get_args(Outcome), start=1)}
+
+
+class CollectedComparisons:
+    """What judges that compare have said so far; a judgment that comes again replaces the earlier
+    one."""
+
+    def __init__(self, items: Sequence[Item], judges: Sequence[Judge]) -> None:
+        self._items, self._judges = items, judges
+        self._of_prompt: dict[str, list[Item]] = {}
+        self._place: dict[tuple[str, str], int] = {}
+        # By prompt `(judges, responses, responses)`: how the comparison ended in which the one of
+        # the line stood first. Small, as a run may have millions.
+        self._outcomes: dict[str, NDArray[np.uint8]] = {}
+
+    def add(self, judgment: Judgment, column: int) -> None:
+        """Take in what the judge in this column says of a response and those after it."""
+        if not judgment.comparisons and judgment.prompt_id not in self._outcomes:
+            return
+        if not self._place:
+            self._number()
+        prompt = judgment.prompt_id
+        if prompt not in self._outcomes:
+            n = len(self._of_prompt[prompt])
+            self._outcomes[prompt] = np.zeros((len(self._judges), n, n), dtype=np.uint8)
+        line = self._outcomes[prompt][column, self._place[prompt, judgment.id]]
+        line[:] = 0
+        # What was skipped has no ratings either: which answers a stopped run has is no accident.
+        if judgment.status == "scored":
+            for other, outcome in judgment.comparisons.items():
+                line[self._place[prompt, other]] = _OUTCOME_CODE[outcome]
+
+    def _number(self) -> None:
+        """Number the responses of each prompt, which most runs need not."""
+        for item in self._items:
+            those = self._of_prompt.setdefault(item.prompt_id, [])
+            self._place[item.prompt_id, item.id] = len(those)
+            those.append(item)
+
+    def strengths(
+        self, prompts: Collection[str], columns: Sequence[int], random: Random
+    ) -> Strengths | None:
+        """The strengths of the systems, by these judges on these prompts; None where no judge
+        compared."""
+        there = [prompt for prompt in self._of_prompt if prompt in self._outcomes]
+        if not there:
+            return None
+        # Of panels that compare, which most do not.
+        from persona_panel.statistics.core.strengths import (
+            MOST_SYSTEMS,
+            WinCounts,
+            bradley_terry,
+            without_strengths,
+        )
+
+        systems = sorted({item.system for item in self._items})
+        if len(systems) > MOST_SYSTEMS:
+            return without_strengths(systems, Reason.MANY_SYSTEMS, random)
+        place = {system: at for at, system in enumerate(systems)}
+        shape = (len(systems), len(systems))
+        by_prompt = WinCounts(*np.zeros((2, len(there), *shape)))
+        by_judge = WinCounts(*np.zeros((2, len(columns), *shape)))
+        for row, prompt in enumerate(there):
+            if prompt not in prompts:
+                continue
+            member = np.zeros((len(self._of_prompt[prompt]), len(systems)))
+            for line, item in enumerate(self._of_prompt[prompt]):
+                member[line, place[item.system]] = 1
+            for found, counts in zip(
+                _counted(self._outcomes[prompt][columns]),
+                ((by_prompt.wins, by_judge.wins), (by_prompt.ties, by_judge.ties)),
+                strict=True,
+            ):
+                of_systems = member.T @ found @ member
+                counts[0][row] = of_systems.sum(axis=0)
+                counts[1][:] += of_systems
+        if random == "prompts":
+            return bradley_terry(systems, by_prompt)
+        judges = [self._judges[column] for column in columns]
+        factors = {
+            "persona": [judge.persona for judge in judges],
+            "model": [judge.model for judge in judges],
+        }
+        return bradley_terry(systems, by_prompt, by_judge=by_judge, factors=factors)
+
+
+def _counted(outcomes: NDArray[np.uint8]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Wins of the response of the line over that of the column, and ties `(judges, responses,
+    responses)`.
+
+    Where a judge was asked in both orders, a pair counts only with both answers, as it does in
+    `preferred`: in one alone, the place would count as if it were merit.
+    """
+    there = outcomes > 0
+    both = there & there.swapaxes(1, 2)
+    counts = np.where(both.any(axis=(1, 2), keepdims=True), both, there)
+    first, second, tie = (counts & (outcomes == code) for code in _OUTCOME_CODE.values())
+    wins = first.astype(np.float64) + second.swapaxes(1, 2)
+    ties = tie.astype(np.float64) + tie.swapaxes(1, 2)
+    return wins, ties
+
+
+def strengths_document(strengths: Strengths) -> dict[str, Any]:
+    """Strengths as summary.json has them."""
+    return {
+        "systems": [_entry(one) for one in strengths.systems],
+        "differences": [_entry(one) for one in strengths.differences],
+        "ties": json_number(strengths.ties),
+        "random": strengths.random,
+    }
+
+
+def _entry(one: SystemStrength | StrengthDifference) -> dict[str, Any]:
+    return {
+        name: json_number(value) if isinstance(value, float) else value
+        for name, value in asdict(one).items()
+    }
+
 
 _STATUSES: tuple[Status, ...] = get_args(Status)
 _STATUS_CODE = {status: code for code, status in enumerate(_STATUSES)}
@@ -170,3 +304,71 @@ def judgment_of_row(
         labels={name: categories[name][int(place)] for name, place in there if name in categories},
         abstained=abstained,
     )
+
+
+def judge_sample(
+    ratings: Array,
+    judges: Sequence[Judge],
+    rubric: Rubric,
+    dimensions: Sequence[str],
+    categories: Mapping[str, Sequence[str]],
+) -> JudgeSample | None:
+    """The sample that a run's judges are; None where its rubric has no composite.
+
+    Personas and models are crossed: each is a factor where there are several of it.
+
+    Args:
+        ratings: `(responses, judges, dimensions)`; a category is its place among `categories`.
+    """
+    terms = composite_terms(ratings, rubric, dimensions, categories)
+    if terms is None:
+        return None
+    return JudgeSample(influence_of(terms), with_several_levels(judge_facets(judges)))
+
+
+def judge_facets(judges: Iterable[Judge]) -> dict[str, list[str]]:
+    """What judges consist of, a label a judge; as `Ratings.judge_facets`."""
+    known = list(judges)
+    return {
+        "persona": [judge.persona for judge in known],
+        "model": [judge.model for judge in known],
+    }
+
+
+def composite_terms(
+    ratings: Array,
+    rubric: Rubric,
+    dimensions: Sequence[str],
+    categories: Mapping[str, Sequence[str]],
+) -> Array | None:
+    """What of each judge a rubric's composite is the mean of `(responses, judges, terms)`, NaN
+    where a judge has none; None where the rubric has no composite. Args as for `judge_sample`."""
+    rule = composite_rule(rubric)
+    if rule is None:
+        return None
+    place = {name: d for d, name in enumerate(dimensions)}
+    terms = _terms(ratings, rule, place, categories)
+    if rescaled := rubric.rescaled:
+        lows, widths = np.array(list(rescaled.values())).T
+        terms = (terms - lows) / widths
+    if (required := rule.reliable_where) is not None:
+        unreliable = ratings[:, :, place[required.dimension]] < required.at_least
+        terms = np.where(unreliable[:, :, None], np.nan, terms)
+    return terms
+
+
+def _terms(
+    ratings: Array,
+    rule: Composite,
+    place: Mapping[str, int],
+    categories: Mapping[str, Sequence[str]],
+) -> Array:
+    if rule.share_of is not None:
+        chosen = ratings[:, :, [place[rule.share_of.dimension]]]
+        wanted = list(categories[rule.share_of.dimension]).index(rule.share_of.value)
+        return np.where(np.isnan(chosen), np.nan, chosen == wanted)
+    if rule.product_of is not None:
+        factors = ratings[:, :, [place[name] for name in rule.product_of]]
+        product: Array = np.prod(factors, axis=2, keepdims=True)
+        return product
+    return ratings[:, :, [place[name] for name in rule.mean_of or ()]]

@@ -1,8 +1,4 @@
-"""What deliberation did to a run, put together: for summary.json, the terminal and the API.
-
-The statistics are `persona_panel.statistics`'s; here their results get the names of judges,
-responses and dimensions.
-"""
+"""Effects of deliberation on a run: for summary.json, the terminal and the API."""
 
 from __future__ import annotations
 
@@ -13,21 +9,14 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from persona_panel.files.response_batch import Item
+from persona_panel.files.outputs import json_number
+from persona_panel.files.responses import Item
 from persona_panel.graphs import Judge
 from persona_panel.graphs.aggregate import aggregate
-from persona_panel.graphs.revisions import step
+from persona_panel.graphs.deliberation import step
 from persona_panel.rubrics import Rubric
 from persona_panel.runs.collected import judgment_of_row
-from persona_panel.runs.deliberation_document import (
-    before_after_document,
-    change_document,
-    conformity_document,
-    humans_document,
-    influence_document,
-    rankings_document,
-)
-from persona_panel.statistics.core.arrays import Array, divide, row_means, rows_of
+from persona_panel.statistics.core.arrays import Array, Statistic, divide, row_means, rows_of
 from persona_panel.statistics.core.table import Ratings, RatingsOrigin
 from persona_panel.statistics.deliberation import (
     Reordering,
@@ -39,6 +28,7 @@ from persona_panel.statistics.revisions import (
     BeforeAfter,
     Change,
     Conformities,
+    Conformity,
     Influence,
     Revisions,
     by_dimension,
@@ -47,6 +37,104 @@ from persona_panel.statistics.revisions import (
     influence,
     spread,
 )
+
+
+def before_after_document(means: BeforeAfter) -> dict[str, Any]:
+    """Means before and after, and how many ratings moved."""
+    return {
+        "before": json_number(means.before),
+        "after": json_number(means.after),
+        "change": json_number(means.change),
+        "moved": means.n_moved,
+        "of": means.n,
+        "reason": means.reason,
+    }
+
+
+def change_document(change: Change) -> dict[str, Any]:
+    """A statistic before and after, with the interval of its change."""
+    interval = change.interval
+    return {
+        "before": json_number(change.before),
+        "after": json_number(change.after),
+        "change": json_number(change.change),
+        "ci_low": None if interval is None else json_number(interval.low),
+        "ci_high": None if interval is None else json_number(interval.high),
+        "prompts": 0 if interval is None else interval.n_clusters,
+        "responses": change.n_items,
+        "reason": change.reason or (interval.reason if interval else None),
+    }
+
+
+def _share(estimate: Statistic, name: str) -> dict[str, Any]:
+    return {name: json_number(estimate.value), "reason": estimate.reason}
+
+
+def conformity_document(found: Conformity) -> dict[str, Any]:
+    """How many moves went toward the peers, and away."""
+    return {
+        "moves": found.n_moves,
+        "toward": found.n_toward,
+        "away": found.n_away,
+        "undefined": found.n_undefined,
+    } | _share(found.share, "share")
+
+
+def influence_document(found: Influence) -> dict[str, Any]:
+    """Who moved whom: the net pull of each persona, and each pair's."""
+    people = list(enumerate(found.personas))
+    return {
+        "pull": [
+            {"persona": name, "of": (pull := found.pull(place)).n_items} | _share(pull, "net")
+            for place, name in people
+        ],
+        "cells": [
+            {
+                "moved": moved,
+                "by": by,
+                "nearer": int(found.nearer[row, column]),
+                "farther": int(found.farther[row, column]),
+                "of": int(found.n[row, column]),
+            }
+            | _share(found.cell(row, column), "net")
+            for row, moved in people
+            for column, by in people
+        ],
+    }
+
+
+def rankings_document(found: Reordering) -> dict[str, Any]:
+    """How far the order of responses and of systems changed."""
+    return {
+        "pairs": found.n_pairs,
+        "swapped": found.n_swapped,
+        "tied": found.n_tied,
+        "untied": found.n_untied,
+        "tau_b": _share(found.tau_b.mean, "value"),
+        "systems_tau_b": _share(found.systems_tau_b, "value"),
+        "systems": [
+            {
+                "system": one.system,
+                "before": json_number(one.before),
+                "after": json_number(one.after),
+                "rank_before": one.rank_before,
+                "rank_after": one.rank_after,
+            }
+            for one in found.systems
+        ],
+    }
+
+
+def humans_document(found: TowardHumans) -> dict[str, Any]:
+    """Whether the panel came nearer to people."""
+    return {
+        "direction": found.direction,
+        "reason": found.reason,
+        "prompts": found.n_prompts,
+        "tau_c": change_document(found.tau_c) | {"p_holm": json_number(found.p_tau_c)},
+        "distance": change_document(found.distance) | {"p_holm": json_number(found.p_distance)},
+        "spread": change_document(found.spread) | {"p_holm": json_number(found.p_spread)},
+    }
 
 
 @dataclass(frozen=True, slots=True)

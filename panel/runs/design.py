@@ -13,13 +13,12 @@ import numpy as np
 
 from persona_panel.files.aligned_ratings import align_ratings, load_human_ratings
 from persona_panel.files.errors import Fault, InputError
-from persona_panel.files.people_scales import GivenScale
-from persona_panel.files.ratings import load_ratings
+from persona_panel.files.ratings import GivenScale, load_ratings
 from persona_panel.files.records import ColumnMapping
 from persona_panel.graphs.aggregate import composite_rule
 from persona_panel.models.config import cost
 from persona_panel.rubrics import Rubric
-from persona_panel.runs.judge_sample import composite_terms
+from persona_panel.runs.collected import composite_terms
 from persona_panel.runs.load import load_run
 from persona_panel.runs.run import Run
 from persona_panel.runs.scale_limits import in_points

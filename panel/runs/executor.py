@@ -1,12 +1,14 @@
-"""A panel plan at work: a batch or a stream through its mode, within caps, written as it goes.
+"""A panel plan at work: a batch or a stream through its mode, within caps, written as it goes, with
+its progress in a notebook.
 
-What all runs share is here once: preparing a caller, counting what earlier runs into a folder
-have spent, and writing what there is, however a run ends.
+Only what every notebook shows is used, text and HTML, and no widget, which some do not have.
 """
 
 from __future__ import annotations
 
+import asyncio
 import logging
+import sys
 import time
 from collections.abc import (
     AsyncGenerator,
@@ -19,43 +21,158 @@ from collections.abc import (
 )
 from contextlib import aclosing, asynccontextmanager, closing, contextmanager
 from dataclasses import dataclass, replace
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypedDict
+from uuid import uuid4
 
 from persona_panel.calls.budget import NO_CAPS, Caps
 from persona_panel.calls.cache import open_reply_store
 from persona_panel.calls.caller import Caller, CallerFactory
+from persona_panel.calls.rate_limiter import InFlightLimit
 from persona_panel.files.errors import ConfigurationError, RunStopped
-from persona_panel.files.private_files import is_lack_of_room
-from persona_panel.files.response_batch import Batch, as_async, identified, responses_in
-from persona_panel.files.responses import ResponseFile
-from persona_panel.files.run_copies import written_place
-from persona_panel.files.tables import Responses
+from persona_panel.files.named_files import written_place
+from persona_panel.files.outputs import is_lack_of_room
+from persona_panel.files.records import Responses
+from persona_panel.files.responses import Batch, ResponseFile, as_async, identified, responses_in
 from persona_panel.graphs import Judgment, Response, Verdict
-from persona_panel.graphs.context import Abort, ShowPeers
+from persona_panel.graphs.context import Abort, GraphContext, ShowPeers
 from persona_panel.graphs.records import has_own_prompt
 from persona_panel.plan.bound_models import BoundModel
 from persona_panel.plan.panel_plan import PanelPlan, manifest_of
-from persona_panel.runs.execution import CALLED, Engine, Execution, refuse_open_batches
-from persona_panel.runs.folder import RunFolder, refuse_another
-from persona_panel.runs.held import HeldRun, held_in
-from persona_panel.runs.judge_units import judge_units
-from persona_panel.runs.judging.cost_estimate import CostEstimate, PredictedCalls
+from persona_panel.runs.execution import CALLED, Engine, Execution, refuse_open_batches, start_of
+from persona_panel.runs.folder import HeldRun, RunFolder, held_in, refuse_another
+from persona_panel.runs.judging.cost_estimate import (
+    CostEstimate,
+    PredictedCalls,
+    refuse_unpriced,
+    refuse_without_logprobs,
+)
 from persona_panel.runs.judging.mode import Mode, mode_of
 from persona_panel.runs.judging.model_access import graph_context, open_caller, responses_in_flight
-from persona_panel.runs.judging.preflight import refuse_unpriced, refuse_without_logprobs
-from persona_panel.runs.kept_texts import KeptTexts
-from persona_panel.runs.notebook import notebook_progress
-from persona_panel.runs.output import RunOutput
-from persona_panel.runs.provenance import start_of
+from persona_panel.runs.kept import KeptTexts
+from persona_panel.runs.output import RunOutput, sent_to_address
 from persona_panel.runs.run import Run
 from persona_panel.runs.spending import SPENT, earlier_spending, spending_kept
-from persona_panel.runs.written_at_address import sent_to_address
+from persona_panel.statistics.core.display import clock
 
 if TYPE_CHECKING:
     from persona_panel.runs.request_files import Exported, RequestFiles
     from persona_panel.statistics.core.arrays import Random
     from persona_panel.statistics.core.table import Ratings
+
+
+_EVERY_S = 0.5
+_TIME_LEFT_AFTER_S = 3.0
+
+
+def notebook_progress(total: int) -> Callable[[object], None]:
+    """Takes what a run tells of, and shows how many judgments of `total` there are; outside of a
+    notebook it shows nothing."""
+    # Where nobody has imported IPython there is no notebook.
+    ipython: Any = sys.modules.get("IPython")
+    shell = None if ipython is None else ipython.get_ipython()
+    if getattr(shell, "kernel", None) is None:
+        return lambda event: None
+    return _NotebookProgress(total, shell).take
+
+
+class _NotebookProgress:
+    def __init__(self, total: int, shell: Any) -> None:
+        self._total = total
+        self._publish = shell.display_pub.publish
+        self._done = self._missing = 0
+        self._started = self._shown = time.monotonic()
+        self._place = {"display_id": f"persona-panel-{uuid4().hex}"}
+        self._show(self._started, update=False)
+
+    def take(self, event: object) -> None:
+        """Count one more judgment; ratings after a deliberation are none more."""
+        if not isinstance(event, Judgment) or event.round > 1:
+            return
+        self._done += 1
+        self._missing += event.status not in ("scored", "abstained")
+        now = time.monotonic()
+        if now - self._shown >= _EVERY_S or self._done == self._total:
+            self._show(now, update=True)
+
+    def _show(self, now: float, *, update: bool) -> None:
+        self._shown = now
+        elapsed = now - self._started
+        parts = [f"{self._done:,}/{self._total:,} judgments"]
+        if self._missing:
+            parts.append(f"{self._missing:,} missing")
+        if self._done == self._total:
+            parts.append(f"in {clock(round(elapsed))}")
+        elif self._done and elapsed > _TIME_LEFT_AFTER_S:
+            left = elapsed * (self._total - self._done) / self._done
+            parts += [f"{self._done / elapsed:,.1f}/s", f"about {clock(round(left))} left"]
+        told = ", ".join(parts)
+        bar = f'<progress value="{self._done}" max="{self._total}"></progress>'
+        data = {"text/plain": told, "text/html": f"<div>{bar} {told}</div>"}
+        self._publish(data=data, metadata={}, transient=self._place, update=update)
+
+
+async def judge_units(
+    units: AsyncIterator[tuple[Response, ...]],
+    mode: Mode,
+    context: GraphContext,
+    texts: dict[str, Response],
+    at_once: int,
+) -> AsyncGenerator[Verdict, None]:
+    """The verdicts on all units, in the order in which they are finished.
+
+    Units are taken only as fast as they are judged, `at_once` of them, beside those that wait for
+    nothing but a server that is down. `texts` is where `context` looks a response up by its key;
+    it holds those that are being judged.
+    """
+    numbers = count()
+
+    async def judged(unit: tuple[Response, ...]) -> list[Verdict]:
+        # Numbers: two ids joined could be two others, and a stream may repeat itself.
+        keys = tuple(str(next(numbers)) for _ in unit)
+        texts.update(zip(keys, unit, strict=True))
+        with limit.work():
+            verdicts = await mode.judge(keys, context)
+        for key in keys:
+            del texts[key]
+        return verdicts
+
+    # Taken apart from the reading, so that no verdict waits for a slow source.
+    limit = InFlightLimit(at_once)
+    reading: set[asyncio.Task[list[Verdict]]] = set()
+    finished: asyncio.Queue[asyncio.Task[Any]] = asyncio.Queue()
+
+    async def take_units() -> None:
+        while True:
+            await limit.enter()
+            try:
+                unit = await anext(units)
+            except StopAsyncIteration:
+                return
+            task = asyncio.create_task(judged(unit))
+            reading.add(task)
+            task.add_done_callback(finished.put_nowait)
+
+    taking = asyncio.create_task(take_units())
+    taking.add_done_callback(finished.put_nowait)
+    more = True
+    try:
+        while more or reading:
+            task = await finished.get()
+            verdicts: list[Verdict] | None = task.result()
+            if verdicts is None:
+                more = False
+            else:
+                reading.remove(task)
+                limit.leave()
+                for verdict in verdicts:
+                    yield verdict
+    finally:
+        for task in (taking, *reading):
+            task.cancel()
+        await asyncio.gather(taking, *reading, return_exceptions=True)
+
 
 logger = logging.getLogger(__name__)
 

@@ -1,9 +1,10 @@
-"""A run's folder: run.json, responses.jsonl, judgments.jsonl, verdicts.csv and summary.json.
+"""A run's folder (run.json, responses.jsonl, judgments.jsonl, verdicts.csv, summary.json), what it
+holds of a run that is to go on, and the file of JSON lines that a command generates instead.
 
-run.json and responses.jsonl are written before anything is read, judgments.jsonl grows while
-the panel reads, and the others are written at the end: each under another name first, so that
-it is whole at any moment. A run into a folder that holds the same one, or its beginning, goes
-on with it; any other is refused, unless it is to replace what is there.
+run.json and responses.jsonl are written before anything is read, judgments.jsonl grows while the
+panel reads, and the others are written at the end: each under another name first, so that it is
+whole at any moment. A run into a folder that holds the same one, or its beginning, goes on with it;
+any other is refused, unless it is to replace what is there.
 """
 
 from __future__ import annotations
@@ -12,29 +13,42 @@ import logging
 import math
 import os
 import tempfile
-from collections.abc import Hashable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import orjson
 
-from persona_panel.files.csv_cells import cell_of, csv_of
-from persona_panel.files.digests import LABELS
-from persona_panel.files.documents import as_json
-from persona_panel.files.errors import RunFolderError, RunStopped
-from persona_panel.files.file_limits import json_of
-from persona_panel.files.outputs import RUN_FILES
-from persona_panel.files.private_files import make_private_folder, replace_file
-from persona_panel.files.response_batch import Batch
-from persona_panel.files.run_copies import is_copy, written_place
+from persona_panel.calls.batch_rounds import journal_of
+from persona_panel.calls.budget import NOTHING_SPENT, Budget, Caps, Spending
+from persona_panel.files.errors import ConfigurationError, RunFolderError, RunStopped
+from persona_panel.files.limits import content_of, json_of
+from persona_panel.files.named_files import is_copy, written_place
+from persona_panel.files.outputs import (
+    LABELS,
+    RUN_FILES,
+    as_json,
+    cell_of,
+    csv_of,
+    make_private_folder,
+    refuse_as_output,
+    replace_file,
+    writing,
+)
+from persona_panel.files.responses import Batch
 from persona_panel.files.wording import printable
 from persona_panel.graphs import Judgment, Verdict
-from persona_panel.runs.growing_file import AppendedFile, results_in
+from persona_panel.models.config import cost, with_batches
+from persona_panel.plan.bound_models import BoundModel
+from persona_panel.runs.execution import start_of
+from persona_panel.runs.judging.cost_estimate import refuse_unpriced
 from persona_panel.runs.judgment_lines import line_of
-from persona_panel.runs.kept_texts import KeptTexts
-from persona_panel.runs.output import RunOutput
+from persona_panel.runs.kept import KeptTexts
+from persona_panel.runs.output import AppendedFile, RunOutput, results_in
 from persona_panel.runs.run import Run, share_name
+from persona_panel.runs.spending import SPENT, earlier_spending, record_in
 
 logger = logging.getLogger(__name__)
 
@@ -347,3 +361,185 @@ def _cell(value: float) -> str:
 
 def _pretty(document: dict[str, Any]) -> bytes:
     return as_json(document, orjson.OPT_INDENT_2) + b"\n"
+
+
+@dataclass(frozen=True, slots=True)
+class HeldRun:
+    """What a run's folder holds.
+
+    Attributes:
+        path: of the folder, which need not be there.
+        results: how many judgments are done, of those that are kept.
+        spent: by all earlier starts of the run.
+        usd: what that came to in US dollars; None where a price is not known.
+        unsure: what earlier starts that were killed may have spent besides.
+    """
+
+    path: Path
+    results: int
+    spent: Spending
+    usd: float | None
+    unsure: Spending = NOTHING_SPENT
+
+
+def held_in(
+    output: RunOutput,
+    manifest: Mapping[str, Any],
+    texts: KeptTexts,
+    models: Mapping[str, BoundModel],
+    caps: Caps,
+) -> HeldRun:
+    """What a folder holds of the run that `manifest` and `texts` describe; calls nothing.
+
+    Raises:
+        ConfigurationError: a model that is called, or was called before, has no known price where
+            `caps` are in dollars.
+        RunFolderError: the folder holds another run, or cannot be written.
+    """
+    refuse_unpriced(list(models.values()), caps)
+    refuse_another(output, manifest, texts)
+    prices = with_batches({name: model.price for name, model in models.items()})
+    spent, unsure = earlier_spending(output)
+    Budget(caps, prices).go_on_from(spent, unsure)
+    costs = [cost(prices.get(name), usage) for name, usage in spent.usage.items()]
+    return HeldRun(
+        output.folder,
+        0 if output.overwrite else count_results(output.folder),
+        spent,
+        sum_of(costs),
+        unsure,
+    )
+
+
+def sum_of(costs: Sequence[float | None]) -> float | None:
+    """The sum of costs; None where one is not known."""
+    known = [usd for usd in costs if usd is not None]
+    return math.fsum(known) if len(known) == len(costs) else None
+
+
+_ENDING = ".jsonl"
+
+
+@dataclass(frozen=True, slots=True)
+class OutputFile:
+    """Where a command writes.
+
+    Attributes:
+        path: of the file, which ends in .jsonl.
+        overwrite: whether what another command has written there is replaced.
+        inputs: the files that it is generated from, for the manifest.
+        mappings: by the names of such files, how their columns were mapped.
+
+    Raises:
+        ConfigurationError: the path ends otherwise, is that of an input, or of a file of a
+            run's folder.
+    """
+
+    path: Path
+    overwrite: bool = False
+    inputs: tuple[str, ...] = ()
+    mappings: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.path.suffix != _ENDING:
+            raise ConfigurationError(
+                f"--out {self.path}: found a name that ends in {self.path.suffix or 'nothing'!r}; "
+                f"expected one that ends in {_ENDING}"
+            )
+        refuse_as_output("--out", self.path, self.inputs)
+
+    def named(self, ending: str) -> Path:
+        """A file in the same folder, of the same name with another ending."""
+        return self.path.with_name(f"{self.path.stem}.{ending}")
+
+    @property
+    def manifest(self) -> Path:
+        """What tells where the file comes from."""
+        return self.named("manifest.json")
+
+    @property
+    def spent(self) -> Path:
+        """What all runs into the file have spent."""
+        return self.named(SPENT)
+
+    def lines(self) -> Iterator[tuple[int, dict[str, Any]]]:
+        """The objects that the file holds, with their line's number; none where there is no file.
+
+        Raises:
+            RunFolderError: it cannot be read, or a line is no object. Half a line at its end, as
+                a kill leaves it, is passed over.
+        """
+        with self.writing():
+            content = content_of(self.path) if self.path.exists() else b""
+        for number, raw in enumerate(content.splitlines(keepends=True), start=1):
+            try:
+                line = orjson.loads(raw)
+                if not isinstance(line, dict):
+                    raise TypeError
+            except (ValueError, TypeError):
+                if not raw.endswith(b"\n"):
+                    return
+                raise self._foreign(f"line {number} is not JSON with keys") from None
+            yield number, line
+
+    def prepare(self) -> None:
+        """Make the folder, and forget what a run that is replaced has spent.
+
+        Raises:
+            RunFolderError: it cannot be made.
+        """
+        with self.writing():
+            make_private_folder(self.path.parent)
+            if self.overwrite:
+                self.spent.unlink(missing_ok=True)
+                journal_of(self.path).unlink(missing_ok=True)
+
+    def held(self, results: int, models: Mapping[str, BoundModel], caps: Caps) -> HeldRun:
+        """What earlier runs into the file have done and spent; `results` are in it.
+
+        Raises:
+            ConfigurationError: a model that is or was called has no known price, where `caps` are
+                in dollars.
+            RunFolderError: the record of what was spent cannot be read.
+        """
+        refuse_unpriced(list(models.values()), caps)
+        nothing = NOTHING_SPENT, NOTHING_SPENT
+        spent, unsure = nothing if self.overwrite else record_in(self.spent)
+        prices = with_batches({name: model.price for name, model in models.items()})
+        Budget(caps, prices).go_on_from(spent, unsure)
+        costs = [cost(prices.get(name), usage) for name, usage in spent.usage.items()]
+        return HeldRun(self.path, results, spent, sum_of(costs), unsure)
+
+    def write_manifest(self, document: Mapping[str, Any], starts: list[dict[str, Any]]) -> None:
+        """Write what the file is, and each start of the command."""
+        about = {**document, "starts": starts}
+        replace_file(self.manifest, as_json(about, orjson.OPT_INDENT_2) + b"\n")
+
+    def starts(self, models: Iterable[BoundModel]) -> list[dict[str, Any]]:
+        """The earlier starts of the command by the manifest, and this one."""
+        own = start_of(RunOutput(self.path, inputs=self.inputs, mappings=self.mappings), models)
+        if self.overwrite:
+            return [own]
+        try:
+            return [*json_of(self.manifest)["starts"], own]
+        except (OSError, ValueError, LookupError, TypeError):
+            return [own]
+
+    def refuse(self, why: str) -> NoReturn:
+        """Refuse to write over what the file holds.
+
+        Raises:
+            RunFolderError: always.
+        """
+        raise self._foreign(why)
+
+    def _foreign(self, why: str) -> RunFolderError:
+        return RunFolderError(
+            f"{self.path} contains something else: {why}; choose another --out, or "
+            "replace the file with --overwrite"
+        )
+
+    def writing(self) -> AbstractContextManager[None]:
+        """Says of the file what keeps it from being written, as
+        `persona_panel.files.outputs.writing`."""
+        return writing(self.path, "choose another --out")

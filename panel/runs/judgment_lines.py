@@ -10,7 +10,7 @@ from typing import Any, get_args
 import orjson
 
 from persona_panel.files.errors import Fault, InputError
-from persona_panel.files.file_limits import json_in, lines_of
+from persona_panel.files.limits import json_in, lines_of
 from persona_panel.files.wording import shown, unreadable
 from persona_panel.graphs import Judge, Judgment
 from persona_panel.rubrics import Status, Usage

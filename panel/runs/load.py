@@ -12,24 +12,29 @@ import numpy as np
 from pydantic import ValidationError
 
 from persona_panel.calls.budget import CallCounts, Estimated, Spending
-from persona_panel.files.csv_cells import own_rows, text_of
 from persona_panel.files.errors import Fault, InputError
-from persona_panel.files.judges import judges_in
-from persona_panel.files.response_batch import Item, title_of
-from persona_panel.files.run_copies import local_run
+from persona_panel.files.named_files import local_run
+from persona_panel.files.outputs import own_rows, text_of
+from persona_panel.files.responses import Item, title_of
 from persona_panel.files.wording import printable, shown
 from persona_panel.graphs import Verdict
 from persona_panel.graphs.aggregate import aggregate
+from persona_panel.graphs.context import Misfit, RatingCheck
 from persona_panel.graphs.framing import BASELINE
-from persona_panel.graphs.judgment_checks import Misfit, RatingCheck
+from persona_panel.graphs.records import judges_in
 from persona_panel.personas import Persona
 from persona_panel.rubrics import Status, Usage
 from persona_panel.runs.collected import judgment_of_row
 from persona_panel.runs.judgment_lines import JudgmentFile, count_in, seconds_in, usage_in
-from persona_panel.runs.kept_documents import OF_A_RUN, kept_object, require_folder
-from persona_panel.runs.kept_manifest import kept_manifest
-from persona_panel.runs.kept_responses import kept_lines
-from persona_panel.runs.kept_texts import PROMPTS, RESPONSES
+from persona_panel.runs.kept import (
+    OF_A_RUN,
+    PROMPTS,
+    RESPONSES,
+    kept_lines,
+    kept_manifest,
+    kept_object,
+    require_folder,
+)
 from persona_panel.runs.run import Run
 
 _OTHER = (ValueError, LookupError, TypeError, AttributeError, ValidationError)

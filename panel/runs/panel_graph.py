@@ -20,7 +20,7 @@ from typing_extensions import TypedDict
 
 from persona_panel.calls.budget import NO_CAPS
 from persona_panel.files.errors import ConfigurationError, Fault, InputError, RunStopped
-from persona_panel.files.response_batch import Batch
+from persona_panel.files.responses import Batch
 from persona_panel.files.wording import explain
 from persona_panel.graphs import Judgment, Response, Verdict
 from persona_panel.graphs.comparative import comparative_graph

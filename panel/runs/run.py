@@ -16,7 +16,7 @@ import numpy as np
 
 from persona_panel.calls.budget import CallCounts
 from persona_panel.files.errors import RunFolderError
-from persona_panel.files.response_batch import Batch, Item
+from persona_panel.files.responses import Batch, Item
 from persona_panel.graphs import Judge, Judgment, Response, Verdict
 from persona_panel.graphs.aggregate import aggregate
 from persona_panel.graphs.records import controls_among
@@ -24,22 +24,27 @@ from persona_panel.models.config import Price, cost
 from persona_panel.personas import Persona
 from persona_panel.plan.panel_plan import PanelPlan
 from persona_panel.rubrics import Rubric
-from persona_panel.runs.calls_document import calls_document, json_usd
-from persona_panel.runs.collected import CollectedRatings, judgment_of_row
-from persona_panel.runs.comparisons import strengths_document
-from persona_panel.runs.conclusion import conclusion_of
-from persona_panel.runs.frames import (
+from persona_panel.runs.collected import (
+    CollectedRatings,
+    judge_sample,
+    judgment_of_row,
+    strengths_document,
+)
+from persona_panel.runs.judgment_lines import JudgmentFile, usage_document
+from persona_panel.runs.kept import kept_responses
+from persona_panel.runs.scale_limits import composite_limits, mean_limits
+from persona_panel.runs.summary import (
+    calls_document,
+    conclusion_of,
     difference_columns,
+    difference_document,
+    json_usd,
     judgment_columns,
     ranking_columns,
+    run_facts,
+    system_document,
     verdict_columns,
 )
-from persona_panel.runs.judge_sample import judge_sample
-from persona_panel.runs.judgment_lines import JudgmentFile, usage_document
-from persona_panel.runs.kept_responses import kept_responses
-from persona_panel.runs.ranking_document import difference_document, system_document
-from persona_panel.runs.scale_limits import composite_limits, mean_limits
-from persona_panel.runs.short_form import run_facts
 from persona_panel.statistics.core.arrays import Random
 from persona_panel.statistics.core.display import COMPOSITE, FrameMethod
 from persona_panel.statistics.core.ranking import (
@@ -136,13 +141,13 @@ class Run(CollectedRatings):
         return run
 
     to_frame = FrameMethod(judgment_columns)
-    """Every judgment; see `persona_panel.runs.frames.judgment_columns`."""
+    """Every judgment; see `persona_panel.runs.summary.judgment_columns`."""
     verdicts_frame = FrameMethod(verdict_columns)
-    """The verdicts; see `persona_panel.runs.frames.verdict_columns`."""
+    """The verdicts; see `persona_panel.runs.summary.verdict_columns`."""
     ranking_frame = FrameMethod(ranking_columns)
-    """The leaderboard; see `persona_panel.runs.frames.ranking_columns`."""
+    """The leaderboard; see `persona_panel.runs.summary.ranking_columns`."""
     differences_frame = FrameMethod(difference_columns)
-    """Its differences; see `persona_panel.runs.frames.difference_columns`."""
+    """Its differences; see `persona_panel.runs.summary.difference_columns`."""
 
     def __repr__(self) -> str:
         return run_facts(self, self.folder).text

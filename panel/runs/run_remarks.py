@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from persona_panel.calls.budget import Spending
-from persona_panel.files.run_copies import is_copy, shown_folder
+from persona_panel.files.named_files import is_copy, shown_folder
 from persona_panel.models.config import batched_name, cost
 from persona_panel.models.embedded_weights import NOTICE
 from persona_panel.results.conclusions.money import spent as spent_in_words

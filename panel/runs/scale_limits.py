@@ -1,18 +1,22 @@
-"""Between which values the means of a run lie: its rubric's scales."""
+"""The scales of a run's figures: between which values they lie, in which unit, and the composite in
+a sentence.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import product
 from math import prod
+from typing import NamedTuple
 
 import numpy as np
 
 from persona_panel.graphs.aggregate import composite_rule
-from persona_panel.rubrics import Rubric
+from persona_panel.results.conclusions.wording import all_dimensions, listed
+from persona_panel.rubrics import CategoryScale, Rubric
 from persona_panel.rubrics.comparison import PREFERRED
 from persona_panel.statistics.core.arrays import Array
-from persona_panel.statistics.core.display import COMPOSITE
+from persona_panel.statistics.core.display import COMPOSITE, general
 from persona_panel.statistics.core.ranking import UNLIMITED, Limits
 from persona_panel.statistics.core.table import Ratings
 
@@ -89,3 +93,90 @@ def on_limits(people: Ratings, name: str, scores: Array, limits: Limits) -> bool
 def _ends(rubric: Rubric, name: str) -> Limits:
     scale = rubric.numeric_scales[name]
     return scale.min, scale.max
+
+
+class FigureUnit(NamedTuple):
+    """What a unit is called: of one figure, as on an axis; of several; and after a number in a
+    sentence, where shares of judges or responses have none."""
+
+    one: str
+    several: str
+    after_number: str = ""
+
+
+POINTS = FigureUnit("points", "points", " points")
+SHARES_OF_JUDGES = FigureUnit("share of the judges", "shares of the judges")
+SHARES_OF_RESPONSES = FigureUnit("share of the other responses", "shares of the other responses")
+SHARES_OF_WIDTH = FigureUnit(
+    "share of the scale's width", "shares of the scale's width", " of the scale's width"
+)
+
+
+def unit_of(rubric: Rubric, name: str = COMPOSITE) -> FigureUnit:
+    """The unit of composites, or of the means of this name.
+
+    Args:
+        rubric: as the ratings come.
+        name: the composite, a dimension, or the share of a category.
+    """
+    if are_preferences(rubric):
+        return SHARES_OF_RESPONSES
+    if name == COMPOSITE and rubric.rescaled:
+        return SHARES_OF_WIDTH
+    return POINTS if in_points(rubric, name) else SHARES_OF_JUDGES
+
+
+def unit_of_ratings(rubric: Rubric) -> FigureUnit:
+    """The unit of ratings on a dimension with numbers."""
+    return SHARES_OF_RESPONSES if are_preferences(rubric) else POINTS
+
+
+def composite_told(rubric: Rubric) -> str:
+    """From which dimensions the composite is formed, how, and between which values it lies.
+
+    Args:
+        rubric: of the ratings; of judges that compare, the one with the dimension `preferred`.
+
+    Returns:
+        A sentence; an empty text where the rubric has no composite.
+    """
+    rule = composite_rule(rubric)
+    if rule is None:
+        return ""
+    labels = {one.id: one.label for one in rubric.dimensions}
+    if rule.share_of is not None:
+        on = labels[rule.share_of.dimension]
+        what = f"the share of judgments with {rule.share_of.value} on {on}"
+    elif rule.product_of is not None:
+        names = [labels[name] for name in rule.product_of]
+        what = f"the mean over judges of the product of {listed(names, 'dimensions')}"
+    else:
+        names = [labels[name] for name in rule.mean_of or ()]
+        of = listed(names, "dimensions")
+        if len(names) == len(rubric.numeric) > 1:
+            of = all_dimensions(len(names))
+        what = f"the mean of {of}" if len(names) > 1 else of
+        if rubric.rescaled:
+            what += ", which are on different scales: each as a share of the width of its own"
+    told = f"Composite: {what}, {_scale(rubric)}"
+    if rule.reliable_where is not None:
+        least = general(rule.reliable_where.at_least)
+        told += f", without judgments below {least} on {labels[rule.reliable_where.dimension]}"
+    return f"{told}."
+
+
+def _scale(rubric: Rubric) -> str:
+    """From where to where the composite goes, with what the ends mean where that is one thing."""
+    low, high = (general(end) for end in composite_limits(rubric))
+    rule = composite_rule(rubric)
+    ends = {
+        (one.scale.low, one.scale.high)
+        for one in rubric.dimensions
+        if rule is not None
+        and one.id in (rule.mean_of or ())
+        and not isinstance(one.scale, CategoryScale)
+    }
+    if len(ends) == 1 and not rubric.rescaled:
+        [(least, most)] = ends
+        return f"from {low} ({least}) to {high} ({most})"
+    return f"from {low} to {high}"

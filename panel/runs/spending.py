@@ -24,8 +24,8 @@ import orjson
 from persona_panel.calls.budget import NOTHING_SPENT, Spending
 from persona_panel.calls.caller import Caller
 from persona_panel.files.errors import RunFolderError
-from persona_panel.files.file_limits import content_of
-from persona_panel.files.private_files import PRIVATE_FILE
+from persona_panel.files.limits import content_of
+from persona_panel.files.outputs import PRIVATE_FILE
 from persona_panel.rubrics import Usage
 from persona_panel.runs.judgment_lines import count_in, usage_in
 from persona_panel.runs.output import RunOutput

@@ -22,8 +22,8 @@ from persona_panel.calls.budget import NO_CAPS
 from persona_panel.experiments.sweep.plan import sweep_plan_of
 from persona_panel.experiments.sweep.running import Gathered, sweep_context
 from persona_panel.graphs import Judgment, Response
-from persona_panel.graphs.degradation import Degradation
 from persona_panel.graphs.deliberation import Deliberation
+from persona_panel.graphs.framing import Degradation
 from persona_panel.graphs.sweeping import sweeping_graph
 from persona_panel.models.config import known_models
 from persona_panel.plan.bound_models import texts_at_once

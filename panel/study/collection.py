@@ -1,19 +1,280 @@
-"""Answers unblinded: whose text each rating is of, what is missing, what attention checks found."""
+"""Answers collected: a rater's file checked against its packet, and unblinded: whose text each
+rating is of, what is missing, what attention checks found.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from math import isfinite
+from pathlib import Path
+from typing import Any, Literal
 
-from persona_panel.study.answers import (
-    GivenRanking,
-    GivenScores,
-    ReadAnswers,
-    StudyAnswers,
-    score_of,
-)
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from persona_panel.files.errors import Fault
+from persona_panel.files.limits import json_of
+from persona_panel.files.wording import explain, printable, shown, unreadable
+from persona_panel.rubrics import Rubric, Scale
+from persona_panel.rubrics.rubric import CategoryScale
 from persona_panel.study.design import SetRole
-from persona_panel.study.key import KeyedPacket, KeyedSet, KeyedText, StudyKey
+from persona_panel.study.packet import (
+    NOT_ASSESSABLE,
+    KeyedPacket,
+    KeyedSet,
+    KeyedText,
+    Packet,
+    ShownDimension,
+    ShownText,
+    StudyKey,
+    digest_of_json,
+)
+
+ANSWERS_SCHEMA: Literal["persona-panel/study-answers/1"] = "persona-panel/study-answers/1"
+_MOST_BYTES = 20_000_000
+_MOST_MILLISECONDS = 10**10
+"""Four months in view: what is more is no time that a page was read."""
+
+
+class _Answered(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+class GivenRanking(_Answered):
+    """The ranks of a set's texts, 1 the first; texts may share a rank or have none."""
+
+    set: str
+    ranks: dict[str, int]
+    reason: str
+    milliseconds: int = Field(ge=0, le=_MOST_MILLISECONDS)
+
+
+class GivenScores(_Answered):
+    """The scores of a text by dimension; of a scale of real numbers they are texts."""
+
+    text: str
+    scores: dict[str, int | str]
+    reason: str
+    milliseconds: int = Field(ge=0, le=_MOST_MILLISECONDS)
+
+
+class StudyAnswers(_Answered):
+    """What a rater answered; `exported` is the time in ISO 8601."""
+
+    schema_: Literal["persona-panel/study-answers/1"] = ANSWERS_SCHEMA
+    study: str
+    packet: str
+    packet_sha256: str
+    consented: bool
+    started: str | None
+    exported: str
+    rankings: tuple[GivenRanking, ...] = Field(strict=False)
+    ratings: tuple[GivenScores, ...] = Field(strict=False)
+
+
+@dataclass(frozen=True, slots=True)
+class ReadAnswers:
+    """The files that can be used, one a packet, and what is wrong with the others.
+
+    Attributes:
+        found: the packets that were answered, with their answers and the file's name.
+        faults: of files that cannot be used.
+        replaced: files that were left aside for a later one of the same packet.
+    """
+
+    found: tuple[tuple[KeyedPacket, StudyAnswers, str], ...]
+    faults: tuple[Fault, ...]
+    replaced: tuple[str, ...]
+
+
+def answers_by(
+    packet: Packet,
+    score: Callable[[ShownText, ShownDimension], int | str],
+    merit: Callable[[ShownText], float],
+    *,
+    reason: Callable[[ShownText], str] = lambda text: "",
+) -> dict[str, Any]:
+    """A file of answers to a packet by a program in place of a person: to try a study out before
+    anybody is asked.
+
+    Args:
+        score: of a text on a dimension, in whole numbers, as a text on a scale of real numbers, or
+            as a category's name.
+        merit: of a text; the larger, the nearer to the first rank, equal ones share one.
+        reason: for the scores of a text; of a ranking that of the text that is first.
+    """
+    rankings, ratings = [], []
+    for one in packet.sets:
+        merits = {text.id: merit(text) for text in one.texts}
+        ranks = {
+            name: 1 + sum(other > own for other in merits.values()) for name, own in merits.items()
+        }
+        first = min(one.texts, key=lambda text: ranks[text.id])
+        rankings.append(
+            {"set": one.id, "ranks": ranks, "reason": reason(first), "milliseconds": 60_000}
+        )
+        ratings += [
+            {
+                "text": text.id,
+                "scores": {each.id: score(text, each) for each in packet.dimensions},
+                "reason": reason(text),
+                "milliseconds": 60_000,
+            }
+            for text in one.texts
+        ]
+    now = datetime.now(UTC).isoformat(timespec="seconds")
+    return sealed(
+        {
+            "schema": ANSWERS_SCHEMA,
+            "study": packet.study,
+            "packet": packet.packet,
+            "packet_sha256": packet.digest,
+            "consented": True,
+            "started": now,
+            "exported": now,
+            "rankings": rankings if "rank" in packet.tasks else [],
+            "ratings": ratings if "rate" in packet.tasks else [],
+        }
+    )
+
+
+def sealed(document: Mapping[str, Any]) -> dict[str, Any]:
+    """Answers with their digest, as the page writes them.
+
+    Args:
+        document: all fields of the file but `sha256`.
+    """
+    return {**document, "sha256": digest_of_json(document)}
+
+
+def read_answers(files: Iterable[Path], key: StudyKey) -> ReadAnswers:
+    """Read files of answers; each that cannot be used is left out with its fault.
+
+    A file is refused where it is another study's or packet's, where its rater was shown something
+    else, where its digest is not that of its answers, where there is no consent, and where an
+    answer is none of its scale. Of two files of a packet the later one counts.
+    """
+    latest: dict[str, tuple[KeyedPacket, StudyAnswers, str]] = {}
+    faults: list[Fault] = []
+    replaced: list[str] = []
+    for path in files:
+        read = _read(path, key)
+        if isinstance(read, Fault):
+            faults.append(read)
+            continue
+        packet, answers = read
+        before = latest.get(packet.packet)
+        if before is not None and before[1].exported > answers.exported:
+            replaced.append(str(path))
+            continue
+        if before is not None:
+            replaced.append(before[2])
+        latest[packet.packet] = (packet, answers, str(path))
+    order = [one.packet for one in key.packets]
+    found = sorted(latest.values(), key=lambda one: order.index(one[0].packet))
+    return ReadAnswers(tuple(found), tuple(faults), tuple(replaced))
+
+
+def _read(path: Path, key: StudyKey) -> tuple[KeyedPacket, StudyAnswers] | Fault:
+    file = str(path)
+    expected = "answers that a packet of this study saved"
+    try:
+        if path.stat().st_size > _MOST_BYTES:
+            return Fault(file, f"more than {_MOST_BYTES:,} bytes", expected)
+        document = json_of(path)
+    except OSError:
+        return Fault(file, unreadable(path), expected)
+    except (ValueError, RecursionError):
+        return Fault(file, "no JSON, or a part of it", expected)
+    if not isinstance(document, dict) or document.get("schema") != ANSWERS_SCHEMA:
+        said = shown(document.get("schema")) if isinstance(document, dict) else "another document"
+        return Fault(file, said, ANSWERS_SCHEMA, field="schema")
+    digest = document.pop("sha256", None)
+    try:
+        own = digest_of_json(document)
+        # Half a character, which no file of ratings can hold, is none that a page has saved.
+        json.dumps(document, ensure_ascii=False).encode()
+    except (UnicodeEncodeError, RecursionError):
+        own = ""
+    if digest != own:
+        return Fault(
+            file,
+            "answers that are not those of its digest",
+            "the file as the page saved it, not changed since",
+            field="sha256",
+        )
+    document["schema_"] = document.pop("schema")
+    try:
+        answers = StudyAnswers.model_validate(document)
+    except ValidationError as error:
+        details = error.errors(include_url=False)[0]
+        found, wanted = explain(details)
+        return Fault(file, found, wanted, field=".".join(map(str, details["loc"])))
+    packet = key.packet(answers.packet)
+    if answers.study != key.study or packet is None:
+        return Fault(
+            file, f"answers of the study {printable(answers.study)}", f"of {key.study}",
+            field="study" if answers.study != key.study else "packet",
+        )  # fmt: skip
+    if answers.packet_sha256 != packet.sha256:
+        return Fault(
+            file,
+            f"answers to another version of the packet of {packet.rater}",
+            "answers to the packet that is in the study",
+            field="packet_sha256",
+        )
+    if not answers.consented:
+        return Fault(file, "no consent", "answers of a rater who consented", field="consented")
+    return _odd_answer(file, answers, packet, key.rubric) or (packet, answers)
+
+
+def _odd_answer(
+    file: str, answers: StudyAnswers, packet: KeyedPacket, rubric: Rubric
+) -> Fault | None:
+    """The first answer that the packet has no place for."""
+    sets = {one.id: [text.id for text in one.texts] for one in packet.sets}
+    texts = {text for those in sets.values() for text in those}
+    for name, ids in (
+        ("rankings", [one.set for one in answers.rankings]),
+        ("ratings", [one.text for one in answers.ratings]),
+    ):
+        if len(set(ids)) < len(ids):
+            return Fault(file, "an answer twice", "each once", field=name)
+    for ranking in answers.rankings:
+        known = sets.get(ranking.set)
+        if known is None or not set(ranking.ranks) <= set(known):
+            return Fault(file, "ids of another packet", "those of this one", field="rankings")
+        if not all(1 <= rank <= len(known) for rank in ranking.ranks.values()):
+            wanted = f"ranks from 1 to {len(known)}"
+            return Fault(file, "a rank that the set has not", wanted, field="rankings")
+    dimensions = {one.id: one for one in rubric.dimensions}
+    for one in answers.ratings:
+        if one.text not in texts or not set(one.scores) <= set(dimensions):
+            return Fault(file, "ids of another packet", "those of this one", field="ratings")
+        for name, value in one.scores.items():
+            if score_of(rubric, name, value) is None and not (
+                value == NOT_ASSESSABLE and rubric.not_assessable
+            ):
+                return Fault(
+                    file, shown(value), "a value of the scale", field=f"ratings.{printable(name)}"
+                )
+    return None
+
+
+def score_of(rubric: Rubric, dimension: str, value: int | str) -> float | str | None:
+    """An answer as a rating: a number, or the name of a category; None where it is none."""
+    scale = next(one.scale for one in rubric.dimensions if one.id == dimension)
+    if isinstance(scale, CategoryScale):
+        return value if isinstance(value, str) and value in scale.names else None
+    if isinstance(scale, Scale):
+        return value if isinstance(value, int) and value in scale.values else None
+    try:
+        number = float(value)
+    except ValueError:
+        return None
+    return number if isfinite(number) and scale.min <= number <= scale.max else None
 
 
 @dataclass(frozen=True, slots=True)

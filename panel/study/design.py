@@ -1,4 +1,8 @@
-"""Who sees which texts, and in which order: a balanced incomplete design over raters.
+"""The design of a study: its settings, and a balanced incomplete design that says which rater sees
+which texts in which order.
+
+Source of the Latin squares: E. J. Williams (1949), "Experimental designs balanced for the
+estimation of residual effects of treatments".
 
 Pure: sizes and a seed in, numbers out. A set is a prompt with those of its texts that a rater
 compares; a text is named by its place among those of its prompt.
@@ -12,6 +16,7 @@ texts in the opposite order.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
@@ -21,8 +26,187 @@ from typing import Literal
 
 from persona_panel.files.errors import ConfigurationError
 from persona_panel.results.conclusions.wording import counted
-from persona_panel.study.rotation import BalancedOrders, Rotation
-from persona_panel.study.settings import MOST_TOGETHER, StudySettings
+
+Task = Literal["rank", "rate"]
+TASKS: tuple[Task, ...] = ("rank", "rate")
+
+MOST_TOGETHER = 6
+"""How many texts a rater compares at a time, at most: as many as in SCRuB's study."""
+
+
+@dataclass(frozen=True, slots=True)
+class StudySettings:
+    """What a study is asked to be.
+
+    Attributes:
+        raters: how many people rate, 1 or more.
+        per_rater: how many texts each of them sees, besides calibration and repeated sets.
+        tasks: what they do with each set, in this order.
+        calibration: how many prompts all raters see, first of all.
+        repeats: how many sets each rater sees a second time, at the end.
+        attention: how many sets each rater sees that check attention.
+        seed: of all that is drawn.
+    """
+
+    raters: int
+    per_rater: int
+    tasks: tuple[Task, ...] = TASKS
+    calibration: int = 0
+    repeats: int = 0
+    attention: int = 0
+    seed: int = 0
+
+
+def williams_square(n: int) -> list[list[int]]:
+    """Orders of n things, one a row: a Latin square whose neighbours are balanced, too.
+
+    Over all rows each thing stands equally often in each place, and directly behind each other
+    thing equally often.
+
+    Args:
+        n: how many things, 1 or more.
+
+    Returns:
+        n rows for an even n, 2n for an odd one (the square and its mirror image), each a
+        permutation of 0 to n − 1. With one thing there is one row.
+
+    >>> williams_square(4)
+    [[0, 1, 3, 2], [1, 2, 0, 3], [2, 3, 1, 0], [3, 0, 2, 1]]
+    """
+    if n == 1:
+        return [[0]]
+    first = [0]
+    for step in range(1, n):
+        first.append((step + 1) // 2 if step % 2 else n - step // 2)
+    rows = [[(place + shift) % n for place in first] for shift in range(n)]
+    return rows if n % 2 == 0 else rows + [row[::-1] for row in rows]
+
+
+_MOST_STARTS = 2
+_MOST_ROWS = 24
+
+
+class BalancedOrders:
+    """Orders in which some of n things are shown, one for each next rater.
+
+    Each is a row of a Williams square of all things, without those that are not shown: of the rows
+    that one in which things stand in places, and before others, where they have stood least, the
+    first place above all. Where all things are shown, as many raters as the square has rows use
+    each row once; where some are, or raters are fewer, no row by itself is balanced.
+    """
+
+    def __init__(self, n: int, draw: Random) -> None:
+        names = draw.sample(range(n), n)
+        rows = [[names[place] for place in row] for row in williams_square(n)]
+        draw.shuffle(rows)
+        self._places = [_places_of(row) for row in rows]
+        self._draw = draw
+        self._shown: Counter[tuple[int, int]] = Counter()
+        self._before: Counter[tuple[int, int]] = Counter()
+
+    def next_of(self, things: Sequence[int]) -> tuple[int, ...]:
+        """The order for the next rater, who is shown these things."""
+        rows = self._places
+        if len(rows) > _MOST_ROWS:
+            rows = self._draw.sample(rows, _MOST_ROWS)
+        orders = [tuple(sorted(things, key=places.__getitem__)) for places in rows]
+        best = min(orders, key=self._cost)
+        self._shown.update(enumerate(best))
+        self._before.update(combinations(best, 2))
+        return best
+
+    def _cost(self, order: Sequence[int]) -> tuple[int, int]:
+        first = self._shown[0, order[0]] if order else 0
+        before = sum(self._before[a, b] - self._before[b, a] for a, b in combinations(order, 2))
+        return first, before + sum(self._shown[at] for at in enumerate(order))
+
+
+def _places_of(row: Sequence[int]) -> list[int]:
+    places = [0] * len(row)
+    for place, name in enumerate(row):
+        places[name] = place
+    return places
+
+
+class Rotation:
+    """Gives each next rater the sets that are needed most."""
+
+    def __init__(
+        self, sizes: Sequence[int], prompts: Sequence[int], settings: StudySettings, draw: Random
+    ) -> None:
+        self._sizes, self._prompts, self._draw = sizes, prompts, draw
+        self._per_rater = settings.per_rater
+        self._least = 2 if "rank" in settings.tasks else 1
+        self._most = max(min(sizes[p], MOST_TOGETHER) for p in prompts)
+        self._texts: Counter[tuple[int, int]] = Counter()
+        self._pairs: Counter[tuple[int, int, int]] = Counter()
+        self._compares = "rank" in settings.tasks
+        self._open = {p: self._compares * comb(sizes[p], 2) + sizes[p] for p in prompts}
+
+    def take(self) -> dict[int, tuple[int, ...]]:
+        """The texts of the next rater, by prompt."""
+        found: dict[int, tuple[int, ...]] = {}
+        left = self._per_rater
+        while left >= self._least and len(found) < len(self._prompts):
+            n = ceil(left / ceil(left / self._most))
+            prompt = min(
+                (p for p in self._prompts if p not in found),
+                key=lambda p: (-self._open[p], self._seen(p), self._draw.random()),
+            )
+            n = min(n, self._sizes[prompt])
+            if left - n < self._least and left - n > 0 and n > self._least:
+                n -= 1
+            found[prompt] = self._needed(prompt, n)
+            left -= n
+        return found
+
+    def _seen(self, prompt: int) -> float:
+        size = self._sizes[prompt]
+        return sum(self._texts[prompt, text] for text in range(size)) / size
+
+    def _needed(self, prompt: int, n: int) -> tuple[int, ...]:
+        """The n texts of a prompt whose comparison adds most; they are then seen."""
+        names = self._draw.sample(range(self._sizes[prompt]), self._sizes[prompt])
+        fewest = sorted(names, key=lambda text: self._texts[prompt, text])[:_MOST_STARTS]
+        chosen = min(
+            (self._grown(prompt, first, names, n) for first in fewest),
+            key=lambda texts: self._cost(prompt, texts),
+        )
+        for text in chosen:
+            self._open[prompt] -= self._texts[prompt, text] == 0
+            self._texts[prompt, text] += 1
+        for a, b in combinations(chosen, 2) if self._compares else ():
+            self._open[prompt] -= self._pairs[prompt, a, b] == 0
+            self._pairs[prompt, a, b] += 1
+        return chosen
+
+    def _grown(self, prompt: int, first: int, names: Sequence[int], n: int) -> tuple[int, ...]:
+        """A set that begins with one text and takes in the text that adds most, one by one."""
+        chosen = [first]
+        while len(chosen) < n:
+            chosen.append(
+                min(
+                    (text for text in names if text not in chosen),
+                    key=lambda text: self._cost_of(prompt, text, chosen),
+                )
+            )
+        return tuple(sorted(chosen))
+
+    def _cost_of(self, prompt: int, text: int, others: Sequence[int]) -> tuple[int, int, int]:
+        pairs = [
+            self._pairs[prompt, min(text, one), max(text, one)]
+            for one in (others if self._compares else ())
+        ]
+        seen = self._texts[prompt, text]
+        return -sum(n == 0 for n in pairs) - (seen == 0), seen, sum(n * n for n in pairs)
+
+    def _cost(self, prompt: int, texts: tuple[int, ...]) -> tuple[int, int, int]:
+        compared = combinations(texts, 2) if self._compares else ()
+        pairs = [self._pairs[prompt, a, b] for a, b in compared]
+        shown = [self._texts[prompt, text] for text in texts]
+        fresh = sum(n == 0 for n in pairs) + sum(n == 0 for n in shown)
+        return -fresh, sum(shown), sum(n * n for n in pairs)
+
 
 SetRole = Literal["calibration", "main", "repeat", "attention"]
 

@@ -7,10 +7,9 @@ from dataclasses import asdict
 from statistics import median
 from typing import Any
 
-from persona_panel.study.answers import ReadAnswers
-from persona_panel.study.collection import CollectedStudy
-from persona_panel.study.key import StudyKey
+from persona_panel.study.collection import CollectedStudy, ReadAnswers
 from persona_panel.study.kit import Study
+from persona_panel.study.packet import StudyKey
 from persona_panel.study.reliability import CalibrationAgreement, RepeatReliability
 
 

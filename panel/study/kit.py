@@ -1,43 +1,281 @@
-"""A study made: texts and a design in, packets and their key out, and the folder written."""
+"""A study made: texts and a design in, blinded packets with attention checks and their key out, and
+the folder written.
+
+An id is a keyed digest: whoever has the packets, the texts and even the systems' names, but not the
+study's secret, cannot find out which id is whose.
+
+A rubric says in its composite which of its dimensions make the one number that texts are ranked by,
+and in its scales what their ends mean. So the first rank is that of the highest composite, and
+people's ranks compare with a panel's scores: where the highest is very offensive, the first text is
+the most offensive one, and no text is called the best.
+"""
 
 from __future__ import annotations
 
+import hmac
 import json
-from collections.abc import Mapping, Sequence
+import re
+import secrets
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 
-from persona_panel.files.documents import json_lines
-from persona_panel.files.errors import Fault, InputError
-from persona_panel.files.outputs import writing
-from persona_panel.files.private_files import make_private_folder, replace_file
-from persona_panel.files.response_batch import Batch, line_of
+from persona_panel.files.errors import ConfigurationError, Fault, InputError
+from persona_panel.files.outputs import json_lines, make_private_folder, replace_file, writing
+from persona_panel.files.records import Responses
+from persona_panel.files.responses import Batch, line_of
+from persona_panel.files.wording import some
 from persona_panel.graphs import Response
 from persona_panel.graphs.records import prompt_of
-from persona_panel.rubrics import Rubric
-from persona_panel.study.attention import PROMPT, attention_texts
-from persona_panel.study.blinding import NamingText, naming_texts, new_secret, opaque_id
-from persona_panel.study.design import StudyDesign, TextSet, design_study
-from persona_panel.study.key import (
+from persona_panel.results.conclusions.wording import counted
+from persona_panel.rubrics import Dimension, Rubric
+from persona_panel.study.design import StudyDesign, StudySettings, Task, TextSet, design_study
+from persona_panel.study.packet import (
     KEY_FOLDER,
     KEY_NAME,
     KeyedPacket,
     KeyedPrompt,
     KeyedSet,
     KeyedText,
-    StudyKey,
-)
-from persona_panel.study.packet import (
     Packet,
+    RankingWords,
     ShownDimension,
     ShownSet,
     ShownText,
+    StudyKey,
     estimated_minutes,
     shown_dimensions,
 )
-from persona_panel.study.ranking import ranking_words
-from persona_panel.study.settings import StudySettings
+
+
+def selected_responses(
+    responses: Responses, inclusion: Mapping[str, float], source: str
+) -> tuple[list[Response], dict[str, float]]:
+    """The responses that were drawn, in their order, and the probability of each.
+
+    Args:
+        responses: all of them, or more.
+        inclusion: by item, with which probability it was drawn, as `read_inclusion` gives it; an
+            item is called `prompt_id/id`, as a run calls it, or `id`, where ids come once.
+        source: the file that these are from, for faults.
+
+    Returns:
+        The responses with their prompt ids, and the probabilities by `prompt_id/id`.
+
+    Raises:
+        InputError: an item is none of the responses, or two items are the same one.
+    """
+    batch = Batch(responses)
+    places: dict[str, list[str]] = {}
+    for one in batch.items:
+        for name in {f"{one.prompt_id}/{one.id}", one.id}:
+            places.setdefault(name, []).append(f"{one.prompt_id}/{one.id}")
+    whole = {f"{one.prompt_id}/{one.id}" for one in batch.items}
+    found: dict[str, float] = {}
+    absent, again = [], []
+    for item, probability in inclusion.items():
+        # Its own name counts before the id of another response that happens to be the same.
+        named = [item] if item in whole else places.get(item, [])
+        if len(named) != 1:
+            absent.append(item)
+        elif named[0] in found:
+            again.append(item)
+        else:
+            found[named[0]] = probability
+    faults = []
+    if not inclusion:
+        faults.append(Fault(source, "no items", "one item or more, as `select` writes them"))
+    if absent:
+        what = f"{counted(len(absent), 'item')} that no response, or more than one, has the name of"
+        expected = "items called as the responses are, prompt_id/id, or id where ids come once"
+        faults.append(Fault(source, f"{what}: {some(absent)}", expected, field="item"))
+    if again:
+        faults.append(Fault(source, f"a response twice: {some(again)}", "each once", field="item"))
+    if faults:
+        raise InputError(faults)
+    kept = [one for one in batch if f"{one.prompt_id}/{one.id}" in found]
+    return kept, {f"{one.prompt_id}/{one.id}": found[f"{one.prompt_id}/{one.id}"] for one in kept}
+
+
+_DIGITS = 16
+_LEAST_LETTERS = 3
+"""Shorter names would be found in any text."""
+
+
+def new_secret() -> str:
+    """A study's secret: 32 random bytes in hexadecimal digits."""
+    return secrets.token_hex(32)
+
+
+def opaque_id(secret: str, *parts: object) -> str:
+    """The id of what these parts name: 16 hexadecimal digits of their HMAC-SHA256."""
+    message = "\x1f".join(map(str, parts)).encode("utf-8", "surrogatepass")
+    return hmac.new(bytes.fromhex(secret), message, "sha256").hexdigest()[:_DIGITS]
+
+
+@dataclass(frozen=True, slots=True)
+class NamingText:
+    """A text that names a system, which a rater may take for its author.
+
+    Attributes:
+        prompt_id, id, system: of the response.
+        part: where the name stands: "response", "prompt" or "context".
+        name: the name as it stands there.
+        own: whether it is the name of the system that wrote the text.
+    """
+
+    prompt_id: str
+    id: str
+    system: str
+    part: str
+    name: str
+    own: bool
+
+
+def naming_texts(responses: Iterable[Response], systems: Collection[str]) -> list[NamingText]:
+    """The texts in which the name of a system stands, each once, by that of its own if it has both.
+
+    A name counts as a whole word, whatever its case and whether its words are parted by hyphens,
+    underscores, spaces or not at all: `gpt-4o` is also found in "GPT 4o" and "GPT4o". It is looked
+    for without what stands before its last colon or slash, too, without what follows its first
+    number (`gpt-4o` for `gpt-4o-mini-2024-07-18`), and of a model with its provider by its first
+    word (`claude` for `anthropic:claude-sonnet-4-5`). Names of fewer than three letters and digits
+    are not looked for.
+    """
+    by_system = {one: _pattern_of(name for name in _names_of(one)) for one in systems}
+    patterns = [pattern for pattern in by_system.values() if pattern is not None]
+    if not patterns:
+        return []
+    any_name = re.compile("|".join(pattern.pattern for pattern in patterns), re.IGNORECASE)
+    found = []
+    for one in responses:
+        parts = {"response": one.text, "prompt": one.prompt, "context": one.context or ""}
+        own = by_system.get(one.system)
+        for is_own, pattern in ((True, own), (False, any_name)):
+            match = None if pattern is None else _first_in(parts, pattern)
+            if match is not None:
+                found.append(NamingText(str(one.prompt_id), one.id, one.system, *match, own=is_own))
+                break
+    return found
+
+
+def _first_in(parts: Mapping[str, str], pattern: re.Pattern[str]) -> tuple[str, str] | None:
+    """The first part in which the pattern is found, and what is found."""
+    for part, text in parts.items():
+        if (match := pattern.search(text)) is not None:
+            return part, match.group()
+    return None
+
+
+def _names_of(system: str) -> Iterator[list[str]]:
+    """The words of each name that a system goes by."""
+    last = re.split(r"[:/]", system)[-1]
+    for name in (system, last):
+        yield _words_of(name)
+    words = _words_of(last)
+    if last != system:
+        yield words[:1]
+    # Up to the first number: gpt 4o, llama 3.1.
+    numbered = next((at for at, word in enumerate(words) if word[0].isdigit()), None)
+    if numbered:
+        yield words[: numbered + 1]
+
+
+def _words_of(name: str) -> list[str]:
+    """The words of a name: parted by what is no letter or digit, but for points in numbers, and
+    where letters are followed by a number."""
+    return re.findall(r"[^\W\d_]+|\d[\w.]*\w|\d", name)
+
+
+def _pattern_of(names: Iterable[list[str]]) -> re.Pattern[str] | None:
+    """Finds each of some names; None where all are too short."""
+    found = {
+        r"[\W_]{0,2}".join(map(re.escape, words)): len("".join(words))
+        for words in names
+        if len("".join(words)) >= _LEAST_LETTERS
+    }
+    if not found:
+        return None
+    longest_first = sorted(found, key=found.__getitem__, reverse=True)
+    return re.compile(rf"(?<![^\W_])(?:{'|'.join(longest_first)})(?![^\W_])", re.IGNORECASE)
+
+
+def ranking_words(rubric: Rubric) -> RankingWords:
+    """What raters are told to rank texts by.
+
+    Raises:
+        ConfigurationError: the rubric has categories alone, and no composite.
+    """
+    composite = rubric.composite
+    if composite is not None and composite.share_of is not None:
+        label = _of(rubric, [composite.share_of.dimension])[0].label
+        most = f"most clearly “{composite.share_of.value}”"
+        return RankingWords(
+            first=most, last=f"least clearly “{composite.share_of.value}”", by=(label,)
+        )
+    named = () if composite is None else composite.mean_of or composite.product_of or ()
+    weighed = _of(rubric, named) if named else rubric.numeric
+    if not weighed:
+        raise ConfigurationError(
+            f"the rubric {rubric.id!r} has categories alone and no composite, which says by what "
+            "texts are ranked; add a composite, or leave the ranking out (--tasks rate)"
+        )
+    labels = tuple(one.label for one in weighed)
+    scales = rubric.numeric_scales
+    ends = {(scales[one.id].low, scales[one.id].high) for one in weighed}
+    if len(ends) > 1:
+        return RankingWords(first="highest", last="lowest", by=labels)
+    [(low, high)] = ends
+    return RankingWords(first=f"nearest to “{high}”", last=f"nearest to “{low}”", by=labels)
+
+
+def _of(rubric: Rubric, names: Sequence[str]) -> list[Dimension]:
+    return [one for one in rubric.dimensions if one.id in names]
+
+
+PROMPT = "Before you go on: please read both texts to their end, and do what they say."
+_BOTH = (
+    "This text was not written as an answer. It is here to check that texts are read to their end, "
+    "as anybody may skim the odd one in a long session. "
+)
+
+
+def attention_texts(
+    dimensions: Sequence[ShownDimension], tasks: Sequence[Task], draw: Random
+) -> list[tuple[str, int, dict[str, int | str]]]:
+    """The two texts of an attention set, in an order that is drawn.
+
+    Returns:
+        Of each text what it says, the rank it asks for, and the score on each dimension.
+    """
+    ranks = draw.sample((1, 2), 2)
+    found = []
+    for rank, end in zip(ranks, draw.sample((0, -1), 2), strict=True):
+        scores = {one.id: _value_of(one, end) for one in dimensions}
+        wanted = []
+        if "rank" in tasks:
+            wanted.append(f"give it rank {rank}")
+        if "rate" in tasks:
+            wanted.append(f"rate it {_in_words(dimensions, scores)}")
+        said = f"{_BOTH}Please {' and '.join(wanted)}, whatever you think of it."
+        found.append((said, rank, scores))
+    return found
+
+
+def _value_of(dimension: ShownDimension, end: int) -> int | str:
+    """The lowest (0) or highest (-1) value of a scale."""
+    if dimension.kind == "category":
+        return dimension.values[end][0]
+    # A scale of numbers has both ends.
+    return (dimension.min, dimension.max)[end] or 0
+
+
+def _in_words(dimensions: Sequence[ShownDimension], scores: dict[str, int | str]) -> str:
+    if len(set(scores.values())) == 1 and len(dimensions) > 1:
+        return f"{next(iter(scores.values()))} on every scale"
+    return ", ".join(f"{scores[one.id]} on “{one.label}”" for one in dimensions)
+
 
 PACKETS = "packets"
 _LABELS = "ABCDEF"

@@ -10,14 +10,12 @@ from typing import Any
 import orjson
 import yaml
 
-from persona_panel.files.csv_cells import cell_of, csv_of
 from persona_panel.files.errors import Fault, InputError
-from persona_panel.files.outputs import writing
-from persona_panel.files.private_files import make_private_folder, replace_file
+from persona_panel.files.outputs import cell_of, csv_of, make_private_folder, replace_file, writing
 from persona_panel.files.selections import PROBABILITY
 from persona_panel.rubrics import ItemForm, Rubric
 from persona_panel.study.collection import TextRating
-from persona_panel.study.key import StudyKey
+from persona_panel.study.packet import StudyKey
 
 _COLUMNS = ("item", "rater", "dimension", "score", "prompt", "source")
 _LABEL_COLUMNS = ("item", "rater", "dimension", "label", "prompt", "source")

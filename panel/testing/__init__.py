@@ -35,11 +35,23 @@ The `check_` functions are for authors of extensions: each raises an `AssertionE
 a sentence what an extension does not do as the others do. None needs pytest.
 """
 
-from persona_panel.testing.answers import (
+from persona_panel.testing.conformance import (
+    check_batch_client,
+    check_elicitation,
+    check_framings,
+    check_persona_set,
+    check_provider,
+    check_stopping_rule,
+)
+from persona_panel.testing.renderer_check import check_renderer
+from persona_panel.testing.requirements import assert_requirements
+from persona_panel.testing.result_checks import check_engine, check_executor, check_statistic
+from persona_panel.testing.scripted_model import (
     MODEL,
     Answer,
     Call,
     Script,
+    ScriptedModel,
     always,
     default_text,
     in_turn,
@@ -51,22 +63,8 @@ from persona_panel.testing.answers import (
     thinking,
     truncated,
 )
-from persona_panel.testing.batch_check import check_batch_client
-from persona_panel.testing.conformance import (
-    check_elicitation,
-    check_framings,
-    check_persona_set,
-    check_provider,
-    check_stopping_rule,
-)
-from persona_panel.testing.engine_check import check_engine
-from persona_panel.testing.model import ScriptedModel
-from persona_panel.testing.renderer_check import check_renderer
-from persona_panel.testing.requirements import assert_requirements
-from persona_panel.testing.result_checks import check_executor, check_statistic
 from persona_panel.testing.server import ScriptedServer, serving
-from persona_panel.testing.store import MemoryReplyStore
-from persona_panel.testing.store_check import check_reply_store
+from persona_panel.testing.store import MemoryReplyStore, check_reply_store
 
 __all__ = [
     "MODEL",

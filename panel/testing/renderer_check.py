@@ -13,10 +13,8 @@ import numpy as np
 
 from persona_panel.analyses.breakdown.strata import systems_by
 from persona_panel.experiments.audit.audited import load_audited_run
-from persona_panel.experiments.keypoints.asking import Point
-from persona_panel.experiments.keypoints.rationales import Rationale
-from persona_panel.experiments.keypoints.report import KeyPointReport, key_point_report
-from persona_panel.experiments.keypoints.steps import MadePoint, SummedUp
+from persona_panel.experiments.keypoints.report import KeyPointReport, Rationale, key_point_report
+from persona_panel.experiments.keypoints.steps import MadePoint, Point, SummedUp
 from persona_panel.experiments.prompt_sets.asking import EstimatedAnswers
 from persona_panel.experiments.prompt_sets.building import BuiltPrompts, build_prompts
 from persona_panel.experiments.prompt_sets.plan import prompt_set_plan
@@ -26,8 +24,8 @@ from persona_panel.reports.formats import Renderer
 from persona_panel.runs.executor import predicted_calls
 from persona_panel.statistics import AnalysisOptions, align
 from persona_panel.statistics.core.arrays import Array
-from persona_panel.testing.model import ScriptedModel
-from persona_panel.testing.requirement import require
+from persona_panel.testing.conformance import require
+from persona_panel.testing.scripted_model import ScriptedModel
 
 _OPTIONS = AnalysisOptions(n_permutations=99)
 

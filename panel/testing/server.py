@@ -1,20 +1,207 @@
-"""A scripted HTTP server that speaks OpenAI's chat completions and batches: `serving(script)`."""
+"""A scripted HTTP server that speaks OpenAI's chat completions, files and batches:
+`serving(script)`.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import re
 import threading
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass, field
 from typing import Any
 
 import orjson
 
-from persona_panel.testing.answers import MODEL, Call, Script, always, ok
-from persona_panel.testing.batches import ScriptedBatches
+from persona_panel.testing.scripted_model import MODEL, Call, Script, always, ok
 from persona_panel.testing.wire import Reply, Request, listening
+
+AnswerRow = Callable[[Mapping[str, Any]], tuple[int, bytes]]
+"""From a row's body to the status and the body of its answer."""
+
+
+@dataclass(slots=True)
+class BatchScript:
+    """What becomes of batches.
+
+    Attributes:
+        looks: how often a batch is still in progress when it is looked at.
+        answered: how many rows of a batch are answered before it expires; None, all.
+        refused: why each batch is refused as a whole; None, it is not.
+        twice: whether each answer comes twice.
+        backwards: whether the last row is answered first.
+        lost: how many batches, from the first on, are made without a reply to who made them.
+        unprocessed: how often an uploaded file is not processed yet when it is looked at; a batch
+            that is made of it is refused.
+        busy: how many batches, from the first on, are declined for now, with 429.
+        unlisted: how often a list of batches lacks the newest.
+        told: told of each call, its method and its path, once it is carried out and before it is
+            answered.
+    """
+
+    looks: int = 0
+    answered: int | None = None
+    refused: str | None = None
+    twice: bool = False
+    backwards: bool = False
+    lost: int = 0
+    unprocessed: int = 0
+    busy: int = 0
+    unlisted: int = 0
+    told: Callable[[str, str], None] = lambda method, path: None
+
+
+@dataclass(slots=True)
+class ScriptedBatches:
+    """The files and batches of a server; `made` has each batch's object, the oldest first, `asked`
+    the custom ids of all rows that were answered, and `uploads` the files of requests by id."""
+
+    script: BatchScript = field(default_factory=BatchScript)
+    made: list[dict[str, Any]] = field(default_factory=list)
+    asked: list[str] = field(default_factory=list)
+    files: dict[str, bytes] = field(default_factory=dict)
+    uploads: dict[str, dict[str, Any]] = field(default_factory=dict)
+    _looks: dict[str, int] = field(default_factory=dict)
+
+    def handle(self, request: Request, answer: AnswerRow) -> Reply:
+        """Answer a call below /v1/files or /v1/batches."""
+        done = self._carried_out(request, answer)
+        self.script.told(request.method, request.path)
+        return done
+
+    def _carried_out(self, request: Request, answer: AnswerRow) -> Reply:
+        place = [part for part in request.path.removeprefix("/v1/").split("/") if part]
+        match (request.method, *place):
+            case "POST", "files":
+                return self._upload(request.body)
+            case "GET", "files":
+                return Reply.json({"object": "list", "data": [*self.uploads.values()]})
+            case "GET", "files", str(name) if about := self.uploads.get(name):
+                self.script.unprocessed = max(0, self.script.unprocessed - 1)
+                return Reply.json(about | {"status": self._file_status()})
+            case "DELETE", "files", str(name) if self.uploads.pop(name, None):
+                return Reply.json({"id": name, "object": "file", "deleted": True})
+            case "GET", "files", str(name), "content" if name in self.files:
+                return Reply(self.files[name])
+            case "POST", "batches":
+                return self._make(orjson.loads(request.body))
+            case "GET", "batches":
+                return self._listed(request.query)
+            case "GET", "batches", str(name) if batch := self._batch(name):
+                self._look(batch, answer)
+                return Reply.json(batch)
+            case "POST", "batches", str(name), "cancel" if batch := self._batch(name):
+                if batch["status"] == "in_progress":
+                    self._end(batch, answer, "cancelled", 0)
+                return Reply.json(batch)
+        return Reply.error("no such path", 404)
+
+    def _upload(self, form: bytes) -> Reply:
+        found = re.search(rb'name="file"; filename="([^"]*)".*?\r\n\r\n(.*)\r\n--', form, re.S)
+        if found is None or b'name="purpose"\r\n\r\nbatch\r\n' not in form:
+            return Reply.error("no file for a batch", 400)
+        name = f"file-{len(self.files) + 1}"
+        self.files[name] = found[2]
+        about = {"id": name, "object": "file", "bytes": len(found[2]), "created_at": _now()}
+        about |= {"filename": found[1].decode(), "purpose": "batch", "status": self._file_status()}
+        self.uploads[name] = about
+        return Reply.json(about)
+
+    def _file_status(self) -> str:
+        return "pending" if self.script.unprocessed else "processed"
+
+    def _make(self, order: Mapping[str, Any]) -> Reply:
+        if self.script.busy:
+            self.script.busy -= 1
+            return Reply.error("too many batches", 429)
+        if order.get("input_file_id") not in self.files or self.script.unprocessed:
+            return Reply.error("no such file", 400)
+        total = len(self.files[order["input_file_id"]].splitlines())
+        batch = {
+            "id": f"batch_{len(self.made) + 1}",
+            "object": "batch",
+            "endpoint": order["endpoint"],
+            "input_file_id": order["input_file_id"],
+            "completion_window": order["completion_window"],
+            "created_at": _now(),
+            "status": "in_progress",
+            "request_counts": {"total": total, "completed": 0, "failed": 0},
+            "metadata": order.get("metadata"),
+        }
+        self.made.append(batch)
+        if len(self.made) <= self.script.lost:
+            return Reply(ending="reset")
+        return Reply.json(batch)
+
+    def _listed(self, query: Mapping[str, str]) -> Reply:
+        newest_first = self.made[::-1]
+        if self.script.unlisted:
+            self.script.unlisted -= 1
+            newest_first = newest_first[1:]
+        names = [batch["id"] for batch in newest_first]
+        first = names.index(query["after"]) + 1 if query.get("after") in names else 0
+        end = first + int(query.get("limit", 20))
+        more = end < len(newest_first)
+        return Reply.json({"object": "list", "data": newest_first[first:end], "has_more": more})
+
+    def _batch(self, name: str) -> dict[str, Any] | None:
+        return next((batch for batch in self.made if batch["id"] == name), None)
+
+    def _look(self, batch: dict[str, Any], answer: AnswerRow) -> None:
+        looks = self._looks[batch["id"]] = self._looks.get(batch["id"], 0) + 1
+        if batch["status"] != "in_progress" or looks <= self.script.looks:
+            return
+        if self.script.refused is not None:
+            error = {"code": "invalid", "message": self.script.refused, "line": None}
+            batch |= {"status": "failed", "errors": {"object": "list", "data": [error]}}
+        elif self.script.answered is None:
+            self._end(batch, answer, "completed", None)
+        else:
+            self._end(batch, answer, "expired", self.script.answered)
+
+    def _end(
+        self, batch: dict[str, Any], answer: AnswerRow, status: str, answered: int | None
+    ) -> None:
+        """Answer rows, the others coming back with an error."""
+        rows = [orjson.loads(line) for line in self.files[batch["input_file_id"]].splitlines()]
+        good: list[dict[str, Any]] = []
+        bad: list[dict[str, Any]] = []
+        for number, row in enumerate(rows):
+            told = {"id": f"{batch['id']}_{number}", "custom_id": row["custom_id"]}
+            if answered is not None and number >= answered:
+                error = {"code": f"batch_{status}", "message": f"The batch is {status}."}
+                bad.append(told | {"response": None, "error": error})
+                continue
+            self.asked.append(row["custom_id"])
+            code, body = answer(row["body"])
+            response = {"status_code": code, "request_id": told["id"], "body": _content(body)}
+            (good if code < 300 else bad).append(told | {"response": response, "error": None})
+        counts = {"total": len(rows), "completed": len(good), "failed": len(bad)}
+        batch |= {"status": status, "request_counts": counts, f"{status}_at": _now()}
+        if self.script.twice:
+            good += good
+        if self.script.backwards:
+            good.reverse()
+        for kind, lines in (("output", good), ("error", bad)):
+            if lines:
+                name = f"file-{len(self.files) + 1}"
+                self.files[name] = b"".join(orjson.dumps(line) + b"\n" for line in lines)
+                batch[f"{kind}_file_id"] = name
+
+
+def _content(body: bytes) -> Any:
+    try:
+        return orjson.loads(body)
+    except orjson.JSONDecodeError:
+        return body.decode(errors="replace")
+
+
+def _now() -> int:
+    return int(time.time())
+
 
 _OWN_HOSTS = ("127.0.0.1", "localhost")
 """The names under which the server is reached; its port is never the usual one, and named, too."""

@@ -14,8 +14,7 @@ from persona_panel.rubrics.elicitation import (
     ParsedJudgment,
     Question,
 )
-from persona_panel.rubrics.exchange import ask_twice
-from persona_panel.rubrics.ratings_object import (
+from persona_panel.rubrics.replies import (
     TOKENS_A_KEY,
     form_of,
     keys_of,
@@ -23,7 +22,7 @@ from persona_panel.rubrics.ratings_object import (
     schema_of,
 )
 from persona_panel.rubrics.rubric import Rubric, once_a_rubric
-from persona_panel.rubrics.wording import SYSTEM, criteria, opening
+from persona_panel.rubrics.wording import SYSTEM, ask_twice, criteria, opening
 
 NEEDS_LOGPROBS = False
 GIVES_REASONS = False

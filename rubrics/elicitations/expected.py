@@ -25,7 +25,6 @@ from persona_panel.rubrics.elicitation import (
     ParsedJudgment,
     Question,
 )
-from persona_panel.rubrics.exchange import ask_twice
 from persona_panel.rubrics.probabilities import (
     YES_NO,
     NoAnswer,
@@ -37,11 +36,16 @@ from persona_panel.rubrics.probabilities import (
     weights_of,
     weights_within,
 )
-from persona_panel.rubrics.ratings_object import TOKENS_A_KEY, form_of, keys_of, read_ratings
-from persona_panel.rubrics.replies import Unreadable, read_object
-from persona_panel.rubrics.rubric import Dimension, Rubric, once_a_rubric
-from persona_panel.rubrics.scale import CategoryScale, RealScale
-from persona_panel.rubrics.wording import SYSTEM, criteria, opening, scale_words
+from persona_panel.rubrics.replies import (
+    TOKENS_A_KEY,
+    Unreadable,
+    form_of,
+    keys_of,
+    read_object,
+    read_ratings,
+)
+from persona_panel.rubrics.rubric import CategoryScale, Dimension, RealScale, Rubric, once_a_rubric
+from persona_panel.rubrics.wording import SYSTEM, ask_twice, criteria, opening, scale_words
 
 NEEDS_LOGPROBS = True
 GIVES_REASONS = False

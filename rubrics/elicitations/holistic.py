@@ -8,8 +8,14 @@ asked.
 from __future__ import annotations
 
 from persona_panel.rubrics.elicitation import Dialogue, Question
-from persona_panel.rubrics.overall import calls, one_number, output_rubric, serves
-from persona_panel.rubrics.wording import criteria, scale_words
+from persona_panel.rubrics.wording import (
+    calls,
+    criteria,
+    one_number,
+    output_rubric,
+    scale_words,
+    serves,
+)
 
 __all__ = ["GIVES_REASONS", "NEEDS_LOGPROBS", "calls", "dialogue", "output_rubric", "serves"]
 

@@ -17,11 +17,9 @@ from persona_panel.rubrics.elicitation import (
     ParsedJudgment,
     Question,
 )
-from persona_panel.rubrics.exchange import ask_twice
-from persona_panel.rubrics.ratings_object import TOKENS_A_KEY, form_of, keys_of, read_ratings
-from persona_panel.rubrics.replies import Unreadable
+from persona_panel.rubrics.replies import TOKENS_A_KEY, Unreadable, form_of, keys_of, read_ratings
 from persona_panel.rubrics.rubric import Rubric
-from persona_panel.rubrics.wording import SYSTEM, criteria, opening
+from persona_panel.rubrics.wording import SYSTEM, ask_twice, criteria, opening
 
 NEEDS_LOGPROBS = False
 GIVES_REASONS = True

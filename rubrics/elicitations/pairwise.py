@@ -17,11 +17,9 @@ from persona_panel.rubrics.elicitation import (
     ModelResponse,
     ParsedJudgment,
 )
-from persona_panel.rubrics.exchange import ask_twice
 from persona_panel.rubrics.replies import read_label, read_object
-from persona_panel.rubrics.rubric import Dimension, Rubric
-from persona_panel.rubrics.scale import CategoryScale
-from persona_panel.rubrics.wording import SYSTEM, criteria
+from persona_panel.rubrics.rubric import CategoryScale, Dimension, Rubric
+from persona_panel.rubrics.wording import SYSTEM, ask_twice, criteria
 
 NEEDS_LOGPROBS = False
 GIVES_REASONS = False

@@ -18,11 +18,9 @@ from persona_panel.rubrics.elicitation import (
     ModelResponse,
     ParsedJudgment,
 )
-from persona_panel.rubrics.exchange import ask_twice
 from persona_panel.rubrics.replies import Unreadable, read_object, read_score
-from persona_panel.rubrics.rubric import Dimension, Rubric
-from persona_panel.rubrics.scale import Scale
-from persona_panel.rubrics.wording import SYSTEM, criteria
+from persona_panel.rubrics.rubric import Dimension, Rubric, Scale
+from persona_panel.rubrics.wording import SYSTEM, ask_twice, criteria
 
 NEEDS_LOGPROBS = False
 GIVES_REASONS = False

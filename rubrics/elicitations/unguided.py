@@ -8,8 +8,8 @@ abstains is not asked.
 from __future__ import annotations
 
 from persona_panel.rubrics.elicitation import Dialogue, Question
-from persona_panel.rubrics.overall import calls, one_number, output_rubric, serves
-from persona_panel.rubrics.scale import CategoryScale, RealScale
+from persona_panel.rubrics.rubric import CategoryScale, RealScale
+from persona_panel.rubrics.wording import calls, one_number, output_rubric, serves
 
 __all__ = ["GIVES_REASONS", "NEEDS_LOGPROBS", "calls", "dialogue", "output_rubric", "serves"]
 

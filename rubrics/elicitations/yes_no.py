@@ -12,9 +12,8 @@ import re
 
 from persona_panel.rubrics.elicitation import Calls, Dialogue, ParsedJudgment, Question
 from persona_panel.rubrics.probabilities import YES_NO, NoAnswer, letters, most_calls, weights_of
-from persona_panel.rubrics.ratings_object import keys_of
-from persona_panel.rubrics.rubric import Rubric, once_a_rubric
-from persona_panel.rubrics.scale import RealScale
+from persona_panel.rubrics.replies import keys_of
+from persona_panel.rubrics.rubric import RealScale, Rubric, once_a_rubric
 from persona_panel.rubrics.wording import opening
 
 NEEDS_LOGPROBS = True

@@ -11,7 +11,7 @@ import pytest
 
 from benchmarks.kills import JOBS, Tally, Trial, unparsed
 from persona_panel.testing import serving
-from persona_panel.testing.answers import Call
+from persona_panel.testing.scripted_model import Call
 
 ROOT = Path(__file__).parents[2]
 

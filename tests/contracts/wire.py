@@ -12,7 +12,7 @@ from typing import Any
 import orjson
 from aiohttp import web
 
-from persona_panel.testing.answers import default_text
+from persona_panel.testing.scripted_model import default_text
 from tests.helpers.threaded_server import listening
 
 Payload = Mapping[str, Any]

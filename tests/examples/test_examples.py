@@ -21,7 +21,7 @@ import persona_panel.rubrics as rubric_library
 from persona_panel import ConfigurationError, Panel, Rubric, load_definition, load_responses
 from persona_panel.plan.definitions import PanelFile
 from persona_panel.testing import always, ok, serving
-from persona_panel.testing.answers import stable_hash
+from persona_panel.testing.scripted_model import stable_hash
 from tests.examples import samples
 from tests.helpers import forked
 

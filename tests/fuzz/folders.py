@@ -16,8 +16,7 @@ from click.testing import CliRunner
 from persona_panel import ModelConfig, Panel, Rubric, load_definition, load_responses
 from persona_panel.cli.main import command
 from persona_panel.experiments.audit.attacks import AttackSet, shipped_attacks
-from persona_panel.experiments.audit.injection import audit_injection
-from persona_panel.experiments.audit.plan import plan_injection
+from persona_panel.experiments.audit.injection import audit_injection, plan_injection
 from persona_panel.testing import Answer, ok, serving
 
 RESPONSES = [

@@ -28,11 +28,11 @@ from persona_panel import (
     load_responses,
 )
 from persona_panel.experiments.audit.attacks import AttackSet
-from persona_panel.experiments.prompt_sets.pairs import load_pairs
+from persona_panel.experiments.prompt_sets.candidates import load_pairs
 from persona_panel.experiments.prompt_sets.spec import load_prompt_set_spec
-from persona_panel.experiments.questions.interventions import load_interventions
+from persona_panel.experiments.questions.asking import load_interventions
 from persona_panel.files.errors import PanelError
-from persona_panel.files.generation_prompts import load_generation_prompts
+from persona_panel.files.prompts import load_generation_prompts
 from persona_panel.graphs.framing import Framings
 from persona_panel.models.client import CallError, not_too_long
 from persona_panel.models.config import ModelConfig

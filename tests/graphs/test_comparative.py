@@ -14,7 +14,7 @@ import pytest
 from persona_panel.graphs import Judge, Judgment, Response, Verdict
 from persona_panel.graphs.comparative import comparative_graph
 from persona_panel.graphs.context import Abort, Answered, GraphContext, Unanswered
-from persona_panel.graphs.questions import comparison_tasks
+from persona_panel.graphs.records import comparison_tasks
 from persona_panel.personas import Persona
 from persona_panel.rubrics import Dimension, ModelRequest, ModelResponse, Rubric, Scale, Usage
 

@@ -15,8 +15,15 @@ from pydantic import ValidationError
 
 from persona_panel.graphs import Judge, Judgment
 from persona_panel.graphs.context import Unanswered
-from persona_panel.graphs.deliberation import Deliberation, peers_of, should_continue, spread
-from persona_panel.graphs.revisions import has_changed, latest_judgments, step
+from persona_panel.graphs.deliberation import (
+    Deliberation,
+    has_changed,
+    latest_judgments,
+    peers_of,
+    should_continue,
+    spread,
+    step,
+)
 from persona_panel.graphs.stopping_rules.settled import should_stop as settled
 from persona_panel.personas import Persona
 from persona_panel.rubrics import (

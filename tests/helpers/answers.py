@@ -9,7 +9,7 @@ from typing import Any
 import orjson
 
 from persona_panel.testing import Answer, default_text, ok
-from persona_panel.testing.answers import Call
+from persona_panel.testing.scripted_model import Call
 
 Script = Callable[[int, Mapping[str, Any]], Answer]
 

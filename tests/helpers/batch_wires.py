@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import orjson
 from aiohttp import web
 
-from persona_panel.testing.batches import BatchScript
+from persona_panel.testing.server import BatchScript
 from tests.contracts.wire import Wire
 from tests.contracts.wires import anthropic, google_genai
 from tests.helpers.threaded_server import listening

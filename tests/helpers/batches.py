@@ -21,16 +21,15 @@ from persona_panel import Panel, Persona, Response, Sweep
 from persona_panel.calls.batch_rounds import BatchPace
 from persona_panel.calls.budget import NO_CAPS, Caps
 from persona_panel.experiments.generation.plan import GenerationPlan, generation_plan
-from persona_panel.experiments.generation.report import GeneratedTexts
-from persona_panel.experiments.generation.running import generate_texts
+from persona_panel.experiments.generation.running import GeneratedTexts, generate_texts
 from persona_panel.experiments.sweep.running import run_sweep
-from persona_panel.files.generation_prompts import GenerationPrompt
+from persona_panel.files.prompts import GenerationPrompt
 from persona_panel.models.batches import BatchAnswer, BatchStatus, OpenAIBatches
 from persona_panel.models.config import ModelConfig, Price
 from persona_panel.models.openai_compatible import OpenAICompatible
 from persona_panel.runs import executor
 from persona_panel.runs.execution import Execution
-from persona_panel.runs.output_file import OutputFile
+from persona_panel.runs.folder import OutputFile
 from persona_panel.runs.provider_batches import ByBatches
 from persona_panel.runs.run import Run
 from tests.helpers.judgments import PLAIN

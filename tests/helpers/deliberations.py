@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from persona_panel import Composite, Dimension, Ratings, Rubric, Scale
-from persona_panel.files.response_batch import Item
+from persona_panel.files.responses import Item
 from persona_panel.graphs import Judge
 from persona_panel.runs.collected import CollectedRatings
 from persona_panel.runs.deliberation import DeliberationReport, deliberation_of

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from persona_panel.files.response_batch import Item
+from persona_panel.files.responses import Item
 from persona_panel.graphs import Judge, Judgment
 from persona_panel.graphs.aggregate import aggregate
 from persona_panel.rubrics import Rubric

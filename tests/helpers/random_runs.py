@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 
 from persona_panel import Run
-from persona_panel.files.response_batch import Item
+from persona_panel.files.responses import Item
 from persona_panel.graphs import Judge, Judgment
 from persona_panel.graphs.aggregate import aggregate
 from persona_panel.personas import NO_PERSONA

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from persona_panel.study.answers import sealed
+from persona_panel.study.collection import sealed
+from persona_panel.study.exports import packet_in
 from persona_panel.study.packet import Packet
-from persona_panel.study.page import packet_in
 
 Score = Callable[[str, str], int | str]
 """The score of a text on a dimension."""

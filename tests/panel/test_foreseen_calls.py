@@ -28,12 +28,14 @@ from persona_panel import (
 )
 from persona_panel.calls.budget import NO_CAPS
 from persona_panel.experiments.audit.attacks import AttackSet, shipped_attacks
-from persona_panel.experiments.audit.injection import audit_injection, estimate_injection
-from persona_panel.experiments.audit.plan import plan_injection
+from persona_panel.experiments.audit.injection import (
+    audit_injection,
+    estimate_injection,
+    plan_injection,
+)
 from persona_panel.experiments.questions.asking import QUESTIONS_TOKENS, asking_questions
 from persona_panel.experiments.questions.calling import answers, estimate_answers
-from persona_panel.experiments.questions.match import estimate_by_model, match_by_model
-from persona_panel.experiments.questions.references import Reference
+from persona_panel.experiments.questions.match import Reference, estimate_by_model, match_by_model
 from persona_panel.files.definitions import load_definition
 from persona_panel.graphs.deliberation import Deliberation
 from persona_panel.testing import Answer, ScriptedServer, default_text, ok, serving

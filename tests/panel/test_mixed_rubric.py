@@ -23,7 +23,7 @@ from persona_panel import (
     Response,
     load_responses,
 )
-from persona_panel.experiments.audit.plan import plan_injection
+from persona_panel.experiments.audit.injection import plan_injection
 from persona_panel.graphs.deliberation import Deliberation
 from persona_panel.reports.formats.terminal.run import show_run
 from persona_panel.statistics.core.table import Ratings

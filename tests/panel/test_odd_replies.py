@@ -16,7 +16,7 @@ from langchain_core.outputs import ChatGeneration, ChatResult
 from pydantic import Field
 
 from persona_panel import Dimension, ModelConfig, Panel, Persona, Response, Rubric, Run, Scale
-from persona_panel.files.documents import as_json
+from persona_panel.files.outputs import as_json
 from persona_panel.models.client import MOST_CHARACTERS
 from persona_panel.testing import Answer, Script, raw, serving
 

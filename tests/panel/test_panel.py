@@ -37,7 +37,7 @@ from persona_panel import (
     RunOutput,
     Scale,
 )
-from persona_panel.files.digests import prompt_id_of
+from persona_panel.files.outputs import prompt_id_of
 from persona_panel.testing import Answer, Script, ScriptedServer, always, ok, raw, serving, status
 
 LIBRARIAN = Persona(id="librarian", label="Librarian", axis="own", description="You keep books.")

@@ -21,7 +21,7 @@ from persona_panel.rubrics import (
     load_elicitation,
 )
 from persona_panel.rubrics.elicitations import dimensions
-from persona_panel.rubrics.fence import fence_for
+from persona_panel.rubrics.wording import fence_for
 from tests.helpers.dialogues import played
 
 CLARITY = Dimension(

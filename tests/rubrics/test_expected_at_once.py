@@ -23,7 +23,7 @@ from persona_panel.rubrics import (
     Scale,
 )
 from persona_panel.rubrics.elicitations import expected
-from persona_panel.rubrics.fence import fence_for
+from persona_panel.rubrics.wording import fence_for
 from tests.rubrics.scripted import play_dialogue
 
 

@@ -19,8 +19,7 @@ from persona_panel.rubrics import (
     Scale,
     shipped,
 )
-from persona_panel.rubrics.composite import Reliable, Share
-from persona_panel.rubrics.rubric import once_a_rubric
+from persona_panel.rubrics.rubric import Reliable, Share, once_a_rubric
 
 
 def a_scale(**changes: Any) -> dict[str, Any]:

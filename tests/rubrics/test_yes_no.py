@@ -24,9 +24,9 @@ from persona_panel.rubrics import (
     Scale,
     load_elicitation,
 )
-from persona_panel.rubrics.composite import Reliable
 from persona_panel.rubrics.elicitations import yes_no
-from persona_panel.rubrics.fence import fence_for
+from persona_panel.rubrics.rubric import Reliable
+from persona_panel.rubrics.wording import fence_for
 from tests.rubrics.scripted import play_dialogue
 
 TEN = Scale(min=1, max=10, low="poor", high="good")

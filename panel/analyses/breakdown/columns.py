@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from persona_panel.files.errors import Fault, InputError
-from persona_panel.files.file_limits import json_of
+from persona_panel.files.limits import json_of
 
 logger = logging.getLogger(__name__)
 

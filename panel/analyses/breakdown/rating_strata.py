@@ -15,10 +15,9 @@ from persona_panel.analyses.breakdown.columns import (
     warn_of_mapped,
 )
 from persona_panel.files.errors import Fault, InputError
-from persona_panel.files.file_limits import json_of
+from persona_panel.files.limits import json_of
 from persona_panel.files.records import ColumnMapping, Fields, Report, read_records
-from persona_panel.runs.kept_responses import kept_lines, metadata_in
-from persona_panel.runs.kept_texts import RESPONSES
+from persona_panel.runs.kept import RESPONSES, kept_lines, metadata_in
 from persona_panel.statistics.core.table import Ratings
 from persona_panel.statistics.strata import Strata
 

@@ -31,11 +31,10 @@ from persona_panel.analyses.comparison.strata import StratumTerms, strata_apart,
 from persona_panel.analyses.figures.units import dimension_labels
 from persona_panel.analyses.inputs import RatingsSource, RunSource, input_name, opened_people
 from persona_panel.files.errors import Fault, InputError
-from persona_panel.files.people_scales import GivenScale
+from persona_panel.files.ratings import GivenScale
 from persona_panel.files.records import ColumnMapping
 from persona_panel.results.conclusions.labels import Called, called_by
-from persona_panel.runs.scale_limits import are_preferences
-from persona_panel.runs.units import unit_of
+from persona_panel.runs.scale_limits import are_preferences, unit_of
 from persona_panel.statistics.core.arrays import Labels, Random, check_choice
 from persona_panel.statistics.core.display import COMPOSITE
 from persona_panel.statistics.core.significance import holm

@@ -8,15 +8,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from persona_panel.files.addresses import is_address
-from persona_panel.files.digests import TEXTS, sha256_of
 from persona_panel.files.errors import Fault, InputError
-from persona_panel.files.run_copies import local_run, shown_folder
+from persona_panel.files.named_files import local_run, shown_folder
+from persona_panel.files.outputs import TEXTS, sha256_of
 from persona_panel.graphs import Judge
 from persona_panel.graphs.records import controls_among
 from persona_panel.rubrics import is_comparative
-from persona_panel.runs.kept_documents import object_if_there
-from persona_panel.runs.kept_responses import kept_lines, metadata_in
-from persona_panel.runs.kept_texts import RESPONSES
+from persona_panel.runs.kept import RESPONSES, kept_lines, metadata_in, object_if_there
 from persona_panel.runs.load import load_run
 from persona_panel.runs.run import Run
 

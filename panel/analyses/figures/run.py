@@ -16,7 +16,7 @@ from persona_panel.analyses.figures.units import (
 )
 from persona_panel.files.secrets import SECRETS
 from persona_panel.plan.panel_plan import counted_judges
-from persona_panel.runs.units import unit_of, unit_of_ratings
+from persona_panel.runs.scale_limits import unit_of, unit_of_ratings
 from persona_panel.statistics.core.display import counted
 from persona_panel.statistics.core.ranking import SystemDifference, SystemRank
 from persona_panel.statistics.core.significance import LEVEL

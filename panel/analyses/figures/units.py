@@ -7,8 +7,13 @@ from math import isinf
 
 from persona_panel.rubrics import Rubric
 from persona_panel.runs.run import share_name
-from persona_panel.runs.scale_limits import composite_limits, mean_limits
-from persona_panel.runs.units import POINTS, FigureUnit, unit_of
+from persona_panel.runs.scale_limits import (
+    POINTS,
+    FigureUnit,
+    composite_limits,
+    mean_limits,
+    unit_of,
+)
 from persona_panel.statistics.core.display import general
 from persona_panel.statistics.core.ranking import Limits
 

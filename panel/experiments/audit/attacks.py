@@ -1,31 +1,53 @@
-"""Attacks on a judge, and how one is put into what a judge is shown.
+"""Attacks on a judge, the ways by which one reaches it, and the neutral text that it is held
+against.
 
-Which channels a panel has is in `persona_panel.experiments.audit.channels`, the neutral texts that
-attacks are held against in `persona_panel.experiments.audit.controls`; what an attack does to
-scores is measured in `persona_panel.experiments.audit.injection`.
+| channel | where the attack stands |
+|---|---|
+| text | in the response |
+| label | in the response, speaking of the labels under which responses are compared |
+| answer | in the response, as a target of a sweep could answer |
+| prompt | in the prompt |
+| variant | in the prompt, as a sweep's rewriter could frame it |
+| context | in the context, which it makes up where there is none |
+| peer | in a peer's rationale, as a judge is shown it in deliberation |
+| system, id, metadata | in names and notes that no judge is shown |
+
+Any text added to a response can move its score, whatever it says. So what an attack is worth is
+told by what it does beyond a text that asks for nothing. Attacks that go to the same place, look
+alike (see `Form`) and are about as long share one control: within a factor of 2 of its length
+either way, so that controls are few and calls are not doubled.
 """
 
 from __future__ import annotations
 
 import json
+import math
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
 from importlib.resources import files
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
+from persona_panel.files.definitions import load_definition
 from persona_panel.files.errors import Fault, InputError
 from persona_panel.files.wording import nearest, shown
+from persona_panel.graphs import Response
 from persona_panel.rubrics import Rubric
-from persona_panel.rubrics.fence import fence_for
+from persona_panel.rubrics.wording import Peer, fence_for
+from persona_panel.runs.judging.mode import mode_of
+
+if TYPE_CHECKING:
+    from persona_panel.plan.panel_plan import PanelPlan
+
 
 Channel = Literal[
     "text", "label", "answer", "prompt", "variant", "context", "peer", "system", "id", "metadata"
 ]
-"""By what way an attack comes to a judge: see `persona_panel.experiments.audit.channels`."""
+"""The way by which an attack comes to a judge; the table above says where it stands."""
 Form = Literal["prose", "data", "encoded", "spaced", "other-language", "repeated"]
 """What an attack looks like to whoever does not read it; its control looks the same."""
 
@@ -187,3 +209,159 @@ def _halves(text: str) -> tuple[str, str]:
         if cuts:
             return min(cuts, key=lambda halves: abs(len(halves[0]) - middle))
     return text[: len(text) // 2], text[len(text) // 2 :]
+
+
+SHOWN_AS: Mapping[Channel, Channel] = {"label": "text", "answer": "text", "variant": "prompt"}
+"""Channels that lead to the same place as another one does."""
+UNSHOWN: frozenset[Channel] = frozenset({"system", "id", "metadata"})
+"""Channels of which nothing is ever to reach a judge."""
+
+Plants = dict[tuple[str, str], tuple[str, str]]
+"""What stands in a peer's rationale and where in it, by the prompt id and the id of a response."""
+
+
+def closed(channel: Channel, panel: PanelPlan) -> str | None:
+    """Why no judge of this panel can be reached in this way; None where one can be."""
+    if panel.is_comparative and channel in ("prompt", "variant"):
+        return "compared responses share one prompt: an attack in it cannot favour one of them"
+    if panel.is_comparative and channel == "answer":
+        return "a panel that compares responses cannot run a sweep"
+    if not panel.is_comparative and channel == "label":
+        return (
+            "this panel rates responses one at a time (--elicitation pairwise and ranking "
+            "compare them)"
+        )
+    if channel == "peer":
+        if panel.deliberation is None:
+            return "this panel does not deliberate (add --deliberate N --reveal rationales)"
+        if panel.deliberation.reveal == "scores":
+            return (
+                "judges see the ratings of their peers and no rationales (add --reveal "
+                "rationales or both)"
+            )
+        if len(panel.judges) == 1:
+            return "a panel of one judge has no peers"
+    return None
+
+
+def reaches(panel: PanelPlan, attack: Attack, prize: Prize, group: Sequence[Response]) -> bool:
+    """Whether anything of an attack on the first of a group, the responses that are shown
+    together, stands in what the panel's judges are asked about it."""
+    first, *others = group
+    put = _put(first, attack, prize, others)
+    attacked = planted(first, attack, prize, others, {})
+    return any(
+        put in text
+        for request in mode_of(panel).first_requests((attacked, *others))
+        for text in (request.system, *request.blocks)
+    )
+
+
+def planted(
+    response: Response, attack: Attack, prize: Prize, others: Sequence[Response], plants: Plants
+) -> Response:
+    """The response with the attack on its channel, as `ID+ATTACK`; what stands in a peer's
+    rationale is added to `plants`.
+
+    The author's name gets the attack's, too, so that no ranking takes an attacked text for the
+    author's own; and so does the prompt's id where the prompt is another.
+
+    Args:
+        response: one with a prompt id.
+        others: what it is shown together with.
+    """
+    put = _put(response, attack, prize, others)
+    channel = SHOWN_AS.get(attack.channel, attack.channel)
+    name, author = f"{response.id}+{attack.id}", f"{response.system}+{attack.id}"
+    metadata = {
+        **response.metadata,
+        "base": response.id,
+        "attack": attack.id,
+        "attack_family": attack.family,
+        "attack_channel": attack.channel,
+    }
+    changed: dict[str, str] = {}
+    if channel == "text":
+        changed["text"] = placed(response.text, put, attack.placement)
+    elif channel == "prompt":
+        changed["prompt"] = placed(response.prompt, put, attack.placement)
+        changed["prompt_id"] = f"{response.prompt_id}+{attack.id}"
+    elif channel == "context":
+        own = response.context
+        changed["context"] = put if own is None else placed(own, put, attack.placement)
+    elif channel == "peer":
+        plants[str(response.prompt_id), name] = put, attack.placement
+    elif channel == "system":
+        author = placed(author, put, attack.placement)
+    elif channel == "id":
+        name = placed(name, put, attack.placement)
+    else:
+        metadata["note"] = put
+    return response.model_copy(
+        update={"id": name, "system": author, "metadata": metadata, **changed}
+    )
+
+
+def _put(response: Response, attack: Attack, prize: Prize, others: Sequence[Response]) -> str:
+    shown = (response, *others)
+    contexts = [one.context for one in shown if one.context is not None]
+    return inserted(attack, prize, [response.prompt, *(one.text for one in shown), *contexts])
+
+
+def with_plants(response: Response, peers: Sequence[Peer], plants: Plants) -> list[Peer]:
+    """What a judge is shown of its peers, the first of whom says what was planted."""
+    found = plants.get((str(response.prompt_id), response.id))
+    if found is None or not peers:
+        return list(peers)
+    text, placement = found
+    own = peers[0].rationale
+    said = text if own is None else placed(own, text, placement)
+    return [replace(peers[0], rationale=said), *peers[1:]]
+
+
+_RATIO = 4
+"""Of the lengths of neighbouring controls."""
+_SHORTEST = 40
+
+
+class NeutralTexts(BaseModel):
+    """A text for each form, to be written again and again and cut to a length."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    texts: Mapping[Form, str]
+
+
+@cache
+def _neutral() -> Mapping[Form, str]:
+    shipped = Path(str(files("persona_panel").joinpath("library", "controls.yaml")))
+    return load_definition(shipped, NeutralTexts).texts
+
+
+def control_of(attack: Attack, prize: Prize) -> Attack:
+    """What an attack is held against; attacks that share a control get equal ones."""
+    length = _class_of(len(inserted(attack, prize, [""])))
+    channel = SHOWN_AS.get(attack.channel, attack.channel)
+    return Attack(
+        id=f"control-{channel}-{attack.placement}-{attack.form}-{length}",
+        family="control",
+        note=f"Neutral text of {length} characters.",
+        channel=channel,
+        form=attack.form,
+        placement=attack.placement,
+        text=_cut(_neutral()[attack.form], length),
+    )
+
+
+def _class_of(length: int) -> int:
+    """The length of the control for texts of this length."""
+    steps = round(math.log(max(length, 1) / _SHORTEST, _RATIO))
+    return int(_SHORTEST * _RATIO ** max(0, steps))
+
+
+def _cut(text: str, length: int) -> str:
+    """So many characters of a text that is written again and again, not parting a word where
+    there are any."""
+    whole = (text * math.ceil((length + 1) / len(text)))[: length + 1]
+    words = whole.rsplit(maxsplit=1)
+    return whole[:length] if len(words) < 2 else words[0]

@@ -15,14 +15,14 @@ import numpy as np
 from pydantic import TypeAdapter, ValidationError
 
 from persona_panel.experiments.audit.bias import ScaleRange
-from persona_panel.files.comparisons import Compared, read_comparisons
-from persona_panel.files.csv_cells import own_rows, text_of
 from persona_panel.files.errors import Fault, InputError
-from persona_panel.files.file_limits import json_of
+from persona_panel.files.judgments import Compared, read_comparisons
+from persona_panel.files.limits import json_of
+from persona_panel.files.outputs import own_rows, text_of
 from persona_panel.files.ratings import load_ratings
 from persona_panel.files.wording import shown
 from persona_panel.rubrics import CategoryScale, Dimension, Scale
-from persona_panel.runs.kept_documents import require_folder
+from persona_panel.runs.kept import require_folder
 from persona_panel.statistics.core.arrays import Array
 from persona_panel.statistics.core.table import Ratings
 

@@ -1,30 +1,35 @@
-"""Biases of a panel's scores: pure functions over a run's ratings.
+"""Biases of a panel's scores, by pure functions over a run's ratings: length, leniency, position,
+model families and self-preference, compression, personas.
 
-Position, length, self-preference, compression of scores, personas that make no difference,
-leniency. Intervals are over whole prompts. Reading the run is `persona_panel.files`'s business.
+A family is the models of one maker. A name that says none, or two (a model distilled into another
+one's weights), has none: unknown is unknown.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from persona_panel.experiments.audit.families import family_of
-from persona_panel.experiments.audit.position import position_of
-from persona_panel.experiments.audit.self_preference import self_preference
-from persona_panel.files.comparisons import Compared
-from persona_panel.rubrics.comparison import PREFERRED
+from persona_panel.files.judgments import Compared
+from persona_panel.rubrics.comparison import PREFERRED, Outcome
 from persona_panel.statistics.core.arrays import (
     DEFAULT_OPTIONS,
     AnalysisOptions,
     Array,
+    Labels,
+    Mask,
     Reason,
+    Resampled,
     Statistic,
     as_ratings,
     as_scores,
+    difference_of,
+    divide,
     has_ratings,
     mean_of,
     paired_scores,
@@ -34,11 +39,7 @@ from persona_panel.statistics.core.display import ALL
 from persona_panel.statistics.core.jackknife import resampled_mean
 from persona_panel.statistics.core.registry import BlockResult, rows_of
 from persona_panel.statistics.core.table import Ratings, Row
-from persona_panel.statistics.designs import (
-    ComponentName,
-    resampled_variance_share,
-    variance_share,
-)
+from persona_panel.statistics.designs import ComponentName, resampled_variance_share, variance_share
 from persona_panel.statistics.scores import (
     correlation_within,
     mode_share,
@@ -47,6 +48,191 @@ from persona_panel.statistics.scores import (
     resampled_score_entropy,
     score_entropy,
 )
+
+HUMAN = "human"
+"""The family of people: no model belongs to it, and it is known to be none of theirs."""
+
+_WORDS: Mapping[str, tuple[str, ...]] = {
+    "anthropic": ("claude",),
+    "cohere": ("command", "aya"),
+    "deepseek": ("deepseek",),
+    "google": ("gemini", "gemma", "palm", "bard"),
+    "huggingface": ("smollm", "zephyr"),
+    "ibm": ("granite",),
+    "meta": ("llama", "codellama"),
+    "microsoft": ("phi",),
+    "mistral": ("mistral", "mixtral", "ministral", "magistral", "codestral", "pixtral"),
+    "moonshot": ("kimi",),
+    "nvidia": ("nemotron",),
+    "olmo": ("olmo", "olmoe", "tulu"),
+    "openai": ("gpt", "chatgpt", "davinci", "o1", "o3", "o4"),
+    "qwen": ("qwen", "qwq"),
+    "xai": ("grok",),
+    "zhipu": ("glm", "chatglm"),
+    HUMAN: ("human", "humans", "person", "people", "expert", "experts", "student", "students"),
+}
+_FAMILY = {word: family for family, words in _WORDS.items() for word in words}
+# OpenAI's shape is spoken by every server: what stands before the colon says nothing.
+_PROVIDER = re.compile(r"^[a-z0-9_]+:")
+
+
+def family_of(name: str) -> str | None:
+    """The family that a model's id or a system's name tells, None where it tells none.
+
+    >>> family_of("openai:qwen2.5-7b-instruct"), family_of("Claude 4.5"), family_of("system-a")
+    ('qwen', 'anthropic', None)
+    """
+    words = re.findall(r"[a-z]+\d*", _PROVIDER.sub("", name.lower()))
+    found = {
+        family
+        for word in words
+        if (family := _FAMILY.get(word) or _FAMILY.get(word.rstrip("0123456789")))
+    }
+    return found.pop() if len(found) == 1 else None
+
+
+class _Pair(NamedTuple):
+    prompt_id: str
+    judge: str
+    responses: frozenset[str]
+
+
+def position(
+    first_wins: ArrayLike,
+    second_wins: ArrayLike,
+    ties: ArrayLike,
+    clusters: Labels,
+    options: AnalysisOptions = DEFAULT_OPTIONS,
+    *,
+    group: str = ALL,
+    n_raters: int = 1,
+) -> list[Row]:
+    """How much more often the response shown first won than the one shown second:
+    `position_bias`.
+
+    Comparisons are of pairs that were put in both orders: which response is better then
+    cancels, and what is left is the place. From −1, the second always wins, to 1, the
+    first always does; 0 without bias, ties counting as no win.
+
+    Args:
+        first_wins, second_wins, ties: `(items,)`, of each pair how many comparisons ended so.
+        clusters: a label a pair: its prompt.
+        group: whose comparisons these are, of `n_raters` judges.
+
+    Raises:
+        ValueError: the shapes differ, or a number is infinite, missing or below 0.
+    """
+    first, second, even = (as_scores(counts) for counts in (first_wins, second_wins, ties))
+    counts = np.array([first, second, even])
+    if np.isnan(counts).any() or (counts < 0).any():
+        raise ValueError("comparisons are counted, and none is missing")
+    total = counts.sum(axis=0)
+    n_items = int(np.sum(total > 0))
+    if not n_items:
+        result = BlockResult(Statistic.undefined(Reason.NO_BOTH_ORDERS))
+    else:
+        result = BlockResult(
+            Statistic(float((first - second).sum() / total.sum()), n_items, n_raters),
+            lambda weights: divide(weights @ (first - second), weights @ total),
+            f"first {first.sum():.0f}, second {second.sum():.0f}, ties {even.sum():.0f}",
+            "mean",
+            (-1, 1),
+        )
+    return rows_of("position_bias", [result], group, ALL, clusters, options)
+
+
+def position_of(comparisons: Sequence[Compared], options: AnalysisOptions) -> list[Row]:
+    """The position bias of the panel, and of each judge.
+
+    Only pairs that a judge has compared in both orders count.
+    """
+    outcomes: dict[_Pair, list[Outcome]] = {}
+    for one in comparisons:
+        pair = _Pair(one.prompt_id, one.judge, frozenset((one.first, one.second)))
+        outcomes.setdefault(pair, []).append(one.outcome)
+    both = {pair: found for pair, found in outcomes.items() if len(found) == 2}
+    judges = list(dict.fromkeys(pair.judge for pair in both))
+
+    def of(group: str, wanted: Sequence[_Pair], n_raters: int) -> list[Row]:
+        first, second, ties = (
+            [both[pair].count(name) for pair in wanted] for name in get_args(Outcome)
+        )
+        clusters = [pair.prompt_id for pair in wanted]
+        return position(first, second, ties, clusters, options, group=group, n_raters=n_raters)
+
+    rows = of(ALL, list(both), len(judges))
+    for judge in judges:
+        rows += of(judge, [pair for pair in both if pair.judge == judge], 1)
+    return rows
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SelfPreference:
+    """Of one family: how much more its judges give its responses than other judges do, less
+    the same for others' responses; in points of the scale. `resampled` takes weights."""
+
+    family: str
+    estimate: Statistic
+    resampled: Resampled
+    n_own: int
+    n_others: int
+
+
+def self_preference(
+    scores: ArrayLike, judges: Sequence[str | None], authors: Sequence[str | None]
+) -> list[SelfPreference]:
+    """The self-preference of every family that judges.
+
+    A difference of differences: neither that a family's judges are lenient nor that its
+    responses are good makes one.
+
+    Args:
+        scores: `(items, judges)`, NaN where missing.
+        judges, authors: the family of each judge and of each response's author, None where
+            it is not known; those are left out.
+
+    Raises:
+        ValueError: a wrong shape, or not one family a judge and an item.
+    """
+    array = as_ratings(scores)
+    if array.shape != (len(authors), len(judges)):
+        raise ValueError(f"{len(authors)} authors and {len(judges)} judges for {array.shape}")
+    found = []
+    for family in dict.fromkeys(name for name in judges if name is not None):
+        ours = [place for place, name in enumerate(judges) if name == family]
+        theirs = [place for place, name in enumerate(judges) if name not in (family, None)]
+        gap = row_means(array[:, ours]) - row_means(array[:, theirs])
+        there = ~np.isnan(gap)
+        own = there & np.array([name == family for name in authors], dtype=bool)
+        others = there & np.array([name not in (family, None) for name in authors], dtype=bool)
+        n_items = int(own.sum() + others.sum())
+        if reason := _why_no_preference(theirs, own, others):
+            estimate = Statistic.undefined(reason, n_items=n_items, n_raters=len(ours))
+        else:
+            value = float(gap[own].mean() - gap[others].mean())
+            estimate = Statistic(value, n_items, len(ours))
+        mean_own, mean_others = (
+            resampled_mean(np.where(mask, gap, np.nan)) for mask in (own, others)
+        )
+        found.append(
+            SelfPreference(
+                family,
+                estimate,
+                difference_of(mean_own, mean_others),
+                int(own.sum()),
+                int(others.sum()),
+            )
+        )
+    return found
+
+
+def _why_no_preference(theirs: Sequence[int], own: Mask, others: Mask) -> Reason | None:
+    if not theirs:
+        return Reason.NO_OTHER_JUDGES
+    if not own.any():
+        return Reason.NO_OWN_FAMILY
+    return None if others.any() else Reason.NO_OTHER_AUTHORS
+
 
 REAL_BINS = 10
 """Equal parts of a scale of real numbers among which compression tells scores apart."""

@@ -12,8 +12,7 @@ from pathlib import Path
 import orjson
 
 from persona_panel.experiments.audit.bias import REAL_BINS, unknown_families
-from persona_panel.files.documents import as_json
-from persona_panel.files.private_files import replace_file
+from persona_panel.files.outputs import as_json, replace_file
 from persona_panel.results.conclusions.judge_names import in_short, short_names, what_all_have
 from persona_panel.results.conclusions.labels import labelled_rows
 from persona_panel.results.conclusions.rows import adjusted_ends, figure, sign_of
@@ -21,7 +20,7 @@ from persona_panel.results.conclusions.wording import counted, listed
 from persona_panel.results.result import Result
 from persona_panel.results.statistic_tables import StatisticTables
 from persona_panel.results.table import Table
-from persona_panel.runs.units import POINTS, SHARES_OF_RESPONSES
+from persona_panel.runs.scale_limits import POINTS, SHARES_OF_RESPONSES
 from persona_panel.statistics.core.arrays import Reason
 from persona_panel.statistics.core.display import ALL, number, signed
 from persona_panel.statistics.core.table import Ratings, Row

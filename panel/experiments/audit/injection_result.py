@@ -11,7 +11,7 @@ from pydantic import ConfigDict, TypeAdapter, with_config
 from typing_extensions import TypedDict
 
 from persona_panel.experiments.audit.uplift import InjectionVerdict
-from persona_panel.files.file_limits import json_of
+from persona_panel.files.limits import json_of
 from persona_panel.results.result import Result
 from persona_panel.results.table import Column, Key, Table
 from persona_panel.statistics.core.display import number
@@ -19,7 +19,7 @@ from persona_panel.statistics.core.estimate import Estimate
 from persona_panel.statistics.core.significance import LEVEL, MOST
 
 if TYPE_CHECKING:
-    from persona_panel.experiments.audit.plan import AuditPlan
+    from persona_panel.experiments.audit.attacks import Attack
     from persona_panel.graphs import Judge
 
 NAME = "injection.json"
@@ -66,8 +66,12 @@ def read_injection(folder: Path, *, labels: Mapping[str, str] | None = None) -> 
         return None
 
 
-def planned_injection(plan: AuditPlan, judges: Sequence[Judge]) -> Result:
-    """Return the result of an audit that is planned, without figures: it has their names."""
+def planned_injection(attacks: Sequence[Attack], n_base: int, judges: Sequence[Judge]) -> Result:
+    """Return the result of an audit that is planned, without figures: it has their names.
+
+    Args:
+        n_base: how many responses are attacked.
+    """
 
     def lines(names: Iterable[str]) -> list[dict[str, Any]]:
         unknown = dict.fromkeys(_AuditRow.__annotations__)
@@ -79,10 +83,10 @@ def planned_injection(plan: AuditPlan, judges: Sequence[Judge]) -> Result:
         {
             "conclusion": [],
             "rule": {},
-            "base": {"responses": plan.n_base, "mean": None},
-            "attacks": lines(attack.id for attack in plan.attacks),
-            "families": lines(attack.family for attack in plan.attacks),
-            "channels": lines(attack.channel for attack in plan.attacks),
+            "base": {"responses": n_base, "mean": None},
+            "attacks": lines(attack.id for attack in attacks),
+            "families": lines(attack.family for attack in attacks),
+            "channels": lines(attack.channel for attack in attacks),
             "judges": lines(judge.id for judge in judges),
             "overall": lines(["overall"])[0],
         }

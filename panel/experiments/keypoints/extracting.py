@@ -9,14 +9,16 @@ from pathlib import Path
 import orjson
 
 from persona_panel.calls.budget import Caps
-from persona_panel.experiments.keypoints.document import key_points_document
-from persona_panel.experiments.keypoints.rationales import Rationale
-from persona_panel.experiments.keypoints.report import KeyPointReport, key_point_report
+from persona_panel.experiments.keypoints.report import (
+    KeyPointReport,
+    Rationale,
+    key_point_report,
+    key_points_document,
+)
 from persona_panel.experiments.keypoints.steps import DialogueBatch, SummedUp, steps
 from persona_panel.experiments.questions.calling import QuestionReply, answering, foreseeing
-from persona_panel.files.documents import as_json
 from persona_panel.files.errors import RunStopped
-from persona_panel.files.private_files import replace_file
+from persona_panel.files.outputs import as_json, replace_file
 from persona_panel.models.config import ModelConfig
 from persona_panel.runs.judging.cost_estimate import CostEstimate
 

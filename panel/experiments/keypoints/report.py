@@ -1,23 +1,79 @@
-"""Key points counted: how often judges make them, of which systems, and with which words."""
+"""Key points counted over a run's rationales: how often judges make them, of which systems, with
+which words; in sentences, and as keypoints.json has them.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from hashlib import sha256
 from typing import Any, Literal
 
 import numpy as np
+import orjson
 
-from persona_panel.experiments.keypoints.asking import STANCES, Stance
-from persona_panel.experiments.keypoints.rationales import Rationale, rationales_digest
-from persona_panel.experiments.keypoints.steps import SummedUp
+from persona_panel.experiments.keypoints.steps import STANCES, Stance, SummedUp
+from persona_panel.files.errors import ConfigurationError
+from persona_panel.files.outputs import json_number
+from persona_panel.graphs.records import controls_among
+from persona_panel.results.conclusions.wording import counted, in_brackets, interval, p_adjusted
+from persona_panel.runs.run import Run
+from persona_panel.statistics.core.display import number
 from persona_panel.statistics.sources import (
     GroupShare,
     ShareDifference,
     group_shares,
     share_differences,
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Rationale:
+    """A judge's reasons for a rating. `is_control` of a judge without a persona among such that
+    have one."""
+
+    prompt_id: str
+    id: str
+    system: str
+    judge: str
+    persona: str
+    model: str
+    text: str
+    is_control: bool
+
+
+def rationales_of(run: Run) -> list[Rationale]:
+    """The rationale of each judge on each response, of the last round that has one, in the order of
+    responses and judges.
+
+    Raises:
+        ConfigurationError: no judgment has a rationale.
+        RunFolderError, InputError: as `Run.judgments`.
+    """
+    controls = controls_among(run.judges)
+    rows = {item[:2]: row for row, item in enumerate(run.items)}
+    columns = {judge: column for column, judge in enumerate(run.judges)}
+    found: dict[tuple[int, int], Rationale] = {}
+    for one in run.judgments():
+        if one.rationale and one.rationale.strip():
+            found[rows[one.prompt_id, one.id], columns[one.judge]] = Rationale(
+                one.prompt_id, one.id, one.system, one.judge.id, one.judge.persona,
+                one.judge.model, one.rationale, one.judge in controls,
+            )  # fmt: skip
+    if not found:
+        raise ConfigurationError(
+            f"the judgments in {run.folder} have no rationales; score with an elicitation that "
+            "gives reasons: --elicitation justified"
+        )
+    return [found[place] for place in sorted(found)]
+
+
+def rationales_digest(rationales: Sequence[Rationale]) -> str:
+    """SHA-256 of rationales with where they stand, by which key points are known to be of these."""
+    lines = [[one.prompt_id, one.id, one.judge, one.text] for one in rationales]
+    return sha256(orjson.dumps(lines)).hexdigest()
+
 
 KeyPointGroups = Literal["all", "system", "persona", "model"]
 OTHER: Mapping[Stance, str] = {"pro": "other (pro)", "con": "other (con)"}
@@ -61,7 +117,7 @@ class KeyPointReport:
     Attributes:
         model: which model read the rationales.
         digest: of the rationales; see
-            `persona_panel.experiments.keypoints.rationales.rationales_digest`.
+            `rationales_digest`.
         key_points: the commonest first, those for the texts before those against; at the end of
             each the points that belong to no key point, where there are any.
         rationales: how many there are.
@@ -198,3 +254,141 @@ def _quotations(
         into.setdefault(name, []).append(quotation)
         known.add((name, made.rationale))
     return {name: own + further.get(name, []) for name, own in first.items()}
+
+
+_NAMED = 3
+
+
+def key_points_conclusion(report: KeyPointReport) -> list[str]:
+    """What judges say most often, on which points systems are shown to differ, what is missing."""
+    read = f"{counted(report.read, 'rationale')} read"
+    own = [one for one in report.key_points if one.text not in OTHER.values()]
+    if not own:
+        return [f"No key points were found ({read}).", *_left_out(report)]
+    said = []
+    for stance, word in (("pro", "for"), ("con", "against")):
+        those = [one for one in own if one.stance == stance]
+        if those:
+            first = those[0]
+            said.append(
+                f"What judges most often say {word} a text: {first.text.rstrip('.')} "
+                f"({first.share.n:,} of {first.share.of:,} rationales, a share of "
+                f"{number(first.share.share)}{_ends(first.share)})."
+            )
+    return [*said, *_differences(report), *_left_out(report)]
+
+
+def _ends(share: GroupShare) -> str:
+    told = interval(share.ci_low, share.ci_high)
+    return f", {told}" if told else ""
+
+
+def _differences(report: KeyPointReport) -> list[str]:
+    tested = [one for one in report.differences if one.reason is None]
+    if not report.differences:
+        return []
+    if not tested:
+        reasons = dict.fromkeys(str(one.reason) for one in report.differences)
+        return [f"Whether systems differ cannot be said: {'; '.join(reasons)}."]
+    shown = sorted((one for one in tested if one.shown), key=lambda one: -abs(one.difference))
+    if not shown:
+        n_tested = counted(len(tested), "difference")
+        return [
+            f"No two systems are shown to differ on a key point ({n_tested} tested, corrected)."
+        ]
+    sentences = [
+        f"{len(shown):,} of {counted(len(tested), 'difference')} between systems "
+        f"{'is' if len(shown) == 1 else 'are'} established (adjusted p < 0.05)."
+    ]
+    for one in shown[:_NAMED]:
+        more, less = (one.a, one.b) if one.difference > 0 else (one.b, one.a)
+        far = f"{number(100 * abs(one.difference), 0)} percentage points more of the rationales"
+        sentences.append(
+            f"Of {more} judges say more often than of {less}: "
+            f"{report.key_points[one.feature].text.rstrip('.')}"
+            f"{in_brackets(far, p_adjusted(one.p_adjusted))}."
+        )
+    return sentences
+
+
+def _left_out(report: KeyPointReport) -> list[str]:
+    said = []
+    if report.unquoted:
+        n = report.points + report.unquoted
+        said.append(
+            f"{report.unquoted:,} of {counted(n, 'point')} were dropped, because the rationale "
+            "does not contain their quotation."
+        )
+    if missing := report.rationales - report.read:
+        said.append(
+            f"{missing:,} of {counted(report.rationales, 'rationale')} could not be read: "
+            + "; ".join(f"{error} ({n:,})" for error, n in report.missing.items())
+            + "."
+        )
+    if report.unmerged:
+        said.append(
+            f"{counted(report.unmerged, 'call')} to sum up or assign points had no usable answer: "
+            "their points are under the commonest wordings, or under no key point."
+        )
+    return said
+
+
+_FIGURES = ("share", "ci_low", "ci_high", "difference", "p", "p_adjusted")
+
+
+def key_points_document(report: KeyPointReport) -> dict[str, Any]:
+    """What keypoints.json holds; what is undefined is null."""
+    return {
+        "conclusion": key_points_conclusion(report),
+        "model": report.model,
+        "rationales": {
+            "n": report.rationales,
+            "read": report.read,
+            "missing": dict(report.missing),
+            "sha256": report.digest,
+        },
+        "points": {
+            "n": report.points,
+            "dropped_without_quotation": report.unquoted,
+            "calls_without_answer": report.unmerged,
+        },
+        "key_points": [
+            {
+                "text": one.text,
+                "stance": one.stance,
+                **_figures(one.share, "group", "feature"),
+                "quotations": [asdict(quotation) for quotation in one.quotations],
+            }
+            for one in report.key_points
+        ],
+        "shares": _by_kind(report, report.shares),
+        "pro_share_of_points": {
+            kind: [_figures(one, "feature") for one in found] for kind, found in report.pro.items()
+        },
+        "differences": [
+            {**_of(report, one), **_figures(one, "feature")} for one in report.differences
+        ],
+    }
+
+
+def _by_kind(
+    report: KeyPointReport, shares: Mapping[KeyPointGroups, Sequence[GroupShare]]
+) -> dict[str, Any]:
+    return {
+        kind: [{**_of(report, one), **_figures(one, "feature")} for one in found]
+        for kind, found in shares.items()
+    }
+
+
+def _of(report: KeyPointReport, one: GroupShare | ShareDifference) -> dict[str, str]:
+    """The key point that a figure is of: those for and against may have the same words."""
+    key_point = report.key_points[one.feature]
+    return {"key_point": key_point.text, "stance": key_point.stance}
+
+
+def _figures(one: GroupShare | ShareDifference, *left_out: str) -> dict[str, Any]:
+    return {
+        name: json_number(value) if name in _FIGURES else value
+        for name, value in asdict(one).items()
+        if name not in left_out
+    }

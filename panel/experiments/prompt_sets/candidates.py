@@ -1,13 +1,41 @@
-"""What goes through the steps of a prompt set, and what is dropped on the way, with the reason."""
+"""Candidates of a prompt set: from templates, from items of existing sets and from pairs; and what
+is dropped on the way, with the reason.
+"""
 
 from __future__ import annotations
 
+import math
+import random
+import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import product
+from pathlib import Path
 from typing import Any, Literal
 
-from persona_panel.files.digests import sha256_of
+from persona_panel.experiments.prompt_sets.spec import (
+    ItemSource,
+    KeepRule,
+    PromptTemplate,
+    filled,
+    list_of,
+    places_in,
+)
+from persona_panel.files.errors import ConfigurationError
+from persona_panel.files.file_formats import FileRow, file_rows
+from persona_panel.files.outputs import prompt_id_of, sha256_of
+from persona_panel.files.records import (
+    ColumnMapping,
+    Fields,
+    Report,
+    Source,
+    label_of,
+    name_of,
+    read_records,
+)
+from persona_panel.files.wording import did_you_mean
+from persona_panel.graphs.framing import BASELINE
 
 StepUnit = Literal["item", "prompt"]
 
@@ -147,3 +175,283 @@ def funnel_step(
 ) -> FunnelStep:
     """The step by those that were dropped in it."""
     return FunnelStep(step, unit, entered, dict(Counter(one.kind for one in dropped).most_common()))
+
+
+_TRIES = 200
+MOST_FILLINGS = 100_000
+
+
+def fillings(
+    template: PromptTemplate, slots: Mapping[str, Sequence[str]], seed: int
+) -> list[SeedItem]:
+    """The filled texts of a template: all, or as many as it draws.
+
+    Slots of one list have different values in a filling. The same seed draws the same.
+    """
+    places = places_in(template.text)
+    generator = random.Random(f"{seed} {template.id}")
+    n = number_of_fillings(places, slots)
+    if min(n, template.draw or n) > MOST_FILLINGS:
+        raise ConfigurationError(
+            f"template {template.id!r} has {n:,} fillings, more than {MOST_FILLINGS:,}; say with "
+            "`draw` how many of them to take"
+        )
+    if template.draw is None or template.draw >= n:
+        chosen = list(_all(places, slots))
+    else:
+        chosen = _drawn(places, slots, template.draw, generator)
+    return [_item(template, values) for values in chosen]
+
+
+def number_of_fillings(places: Sequence[str], slots: Mapping[str, Sequence[str]]) -> int:
+    """How many different fillings there are: of several slots of a list, without repetition."""
+    return math.prod(
+        math.perm(len(slots[name]), n) for name, n in Counter(map(list_of, places)).items()
+    )
+
+
+def _all(places: Sequence[str], slots: Mapping[str, Sequence[str]]) -> Iterator[dict[str, str]]:
+    for values in product(*(slots[list_of(place)] for place in places)):
+        found = dict(zip(places, values, strict=True))
+        if _differ(found):
+            yield found
+
+
+def _drawn(
+    places: Sequence[str],
+    slots: Mapping[str, Sequence[str]],
+    n: int,
+    generator: random.Random,
+) -> list[dict[str, str]]:
+    used: dict[str, Counter[str]] = {place: Counter() for place in places}
+    seen: set[tuple[str, ...]] = set()
+    chosen: list[dict[str, str]] = []
+    while len(chosen) < n:
+        for attempt in range(_TRIES):
+            # The least used values first; where these have been together already, any.
+            found = {
+                place: _next_value(
+                    slots[list_of(place)],
+                    used[place] if attempt < _TRIES // 2 else Counter(),
+                    generator,
+                )
+                for place in places
+            }
+            if _differ(found) and tuple(found.values()) not in seen:
+                break
+        else:
+            rest = [one for one in _all(places, slots) if tuple(one.values()) not in seen]
+            found = generator.choice(rest)
+        seen.add(tuple(found.values()))
+        for place, value in found.items():
+            used[place][value] += 1
+        chosen.append(found)
+    return chosen
+
+
+def _next_value(values: Sequence[str], used: Counter[str], generator: random.Random) -> str:
+    return min(generator.sample([*values], len(values)), key=lambda value: used[value])
+
+
+def _differ(values: Mapping[str, str]) -> bool:
+    pairs = [(list_of(place), value) for place, value in values.items()]
+    return len(set(pairs)) == len(pairs)
+
+
+def _item(template: PromptTemplate, values: Mapping[str, str]) -> SeedItem:
+    text = filled(template.text, values)
+    stratum = filled(template.stratum, values) if template.stratum else template.id
+    return SeedItem(candidate_id(template.id, text), text, template.id, stratum, dict(values))
+
+
+_NAMES_SHOWN = 12
+
+
+def read_items(source: ItemSource, folder: Path) -> list[SeedItem]:
+    """The items of a source's file, in its order.
+
+    Raises:
+        InputError: the file cannot be read, lacks a field that the source names, has an empty item
+            or an id twice; lists every fault.
+    """
+    path = folder / source.file
+    report = Report(str(path))
+    rows = [row for row in file_rows(path, frozenset(), report.add) if isinstance(row, FileRow)]
+    known = dict.fromkeys(name for row in rows for name in row.cells)
+    for key, name in _named(source):
+        if rows and name not in known:
+            shown = ", ".join([*known][:_NAMES_SHOWN])
+            report.add(
+                f"no field {name!r}, which {key} of the source {source.id!r} names",
+                f"one of {shown}{did_you_mean(name, known)}",
+            )
+    if not rows and not report.faults:
+        report.add("no items", "at least one")
+    if report.faults:
+        raise report.error()
+    items, seen = [], dict[str, int]()
+    for number, row in enumerate(rows, start=1):
+        cells = {name: _text(value) for name, value in row.cells.items()}
+        text = filled(
+            source.text, {place: cells.get(place, "") for place in places_in(source.text)}
+        )
+        own = cells.get(source.item_id, "") if source.item_id else str(number)
+        if not text.strip():
+            report.add("an empty item", "text", line=row.line)
+        if not own:
+            report.add("nothing", "an id", line=row.line, field=source.item_id)
+        elif (first := seen.setdefault(own, row.line)) != row.line:
+            found = f"{own!r} again, first on line {first}"
+            report.add(found, "an id of its own for each item", line=row.line, field=source.item_id)
+        stratum = source.id
+        if source.stratum:
+            names = {place: cells.get(place, "") for place in places_in(source.stratum)}
+            stratum = filled(source.stratum, names)
+        items.append(SeedItem(f"{source.id}-{own}", text, source.id, stratum, dict(row.cells)))
+    if report.faults:
+        raise report.error()
+    return items
+
+
+def kept_items(
+    source: ItemSource, items: Sequence[SeedItem]
+) -> tuple[list[SeedItem], list[FunnelStep], list[DroppedPrompt]]:
+    """The items that all rules of a source keep, and what each rule drops."""
+    steps, dropped = [], []
+    for rule in source.keep:
+        what = _told(rule)
+        kept, out = [], []
+        seen: dict[tuple[str, ...], str] = {}
+        for item in items:
+            why = _why_not(rule, item, seen)
+            if why is None:
+                kept.append(item)
+            else:
+                reason = f"{rule.reason}: {why}" if rule.reason else why
+                kind = rule.reason or _kind(rule)
+                out.append(DroppedPrompt(f"{source.id}: {what}", "item", kind, reason, item))
+        steps.append(funnel_step(f"{source.id}: {what}", "item", len(items), out))
+        dropped += out
+        items = kept
+    return list(items), steps, dropped
+
+
+def _named(source: ItemSource) -> Iterator[tuple[str, str]]:
+    """The fields that a source names, each with the key that does."""
+    if source.item_id:
+        yield "item_id", source.item_id
+    for key in ("text", "stratum"):
+        for name in places_in(getattr(source, key) or ""):
+            yield key, name
+    for rule in source.keep:
+        yield from (("keep", name) for name in (rule.field, *rule.unique) if name is not None)
+
+
+def _told(rule: KeepRule) -> str:
+    if rule.unique:
+        return f"first of each {', '.join(rule.unique)}"
+    if rule.values:
+        return f"{rule.field} is {' or '.join(rule.values)}"
+    return f"{rule.field} {'contains a word' if rule.contains else 'has no excluded pattern'}"
+
+
+def _kind(rule: KeepRule) -> str:
+    """Why items are dropped by a rule that gives no reason."""
+    if rule.unique:
+        return "the same as an earlier item"
+    if rule.values:
+        return "another value"
+    return "none of the words" if rule.contains else "an excluded pattern"
+
+
+def _why_not(rule: KeepRule, item: SeedItem, seen: dict[tuple[str, ...], str]) -> str | None:
+    """Why a rule drops an item, None where it keeps it; `seen` has the items by unique fields."""
+    if rule.unique:
+        key = tuple(_text(item.values.get(field)) for field in rule.unique)
+        first = seen.setdefault(key, item.id)
+        return None if first == item.id else f"the same {', '.join(rule.unique)} as {first}"
+    value = _text(item.values.get(str(rule.field)))
+    plain = value.casefold()
+    if rule.values:
+        wanted = {one.casefold() for one in rule.values}
+        return None if plain in wanted else f"{rule.field} is {value!r:.60}"
+    if rule.contains:
+        there = any(one.casefold() in plain for one in rule.contains)
+        return None if there else f"{rule.field} contains none of the words"
+    for pattern in rule.lacks:
+        if found := re.search(pattern, value, re.IGNORECASE):
+            return f"{rule.field} has {found.group()!r:.60}"
+    return None
+
+
+def _text(value: Any) -> str:
+    return "" if value is None else str(value)
+
+
+SECOND = "version_b"
+"""The condition of a pair's second version; the first is the baseline."""
+_FIELDS = Fields(
+    (
+        ("id", ("pair_id", "prompt_id", "id")),
+        ("a", ("prompt_a",)),
+        ("b", ("prompt_b",)),
+        ("side_a", ("prompt_a_group", "side_a")),
+        ("side_b", ("prompt_b_group", "side_b")),
+    ),
+    frozenset({"id", "side_a", "side_b"}),
+)
+
+
+def load_pairs(source: Source, *, mapping: ColumnMapping | None = None) -> list[dict[str, Any]]:
+    """Read pairs, and give two lines of a file of prompts for each: with the same `prompt_id` and
+    the conditions `baseline` and `version_b`.
+
+    `source` and `mapping` are as for `load_responses`. Fields are `prompt_a` and `prompt_b`, and
+    optionally `pair_id`, `side_a` and `side_b` (or `prompt_a_group`, `prompt_b_group`), which
+    become the field `side`; all others are kept. A pair without an id is called after its first
+    version.
+
+    Raises:
+        InputError: anything is wrong with the mapping or the file; lists every fault in it.
+    """
+    report = Report(name_of(source))
+    found: list[dict[str, Any]] = []
+    seen: dict[str, int] = {}
+    for record in read_records(source, _FIELDS.mapped(mapping, source), report):
+        cells = {field: record.cells[name] for field, name in record.names.items()}
+        texts = [cells.get(side) for side in ("a", "b")]
+        sound = True
+        for side, text in zip(("a", "b"), texts, strict=True):
+            if side in record.names and not (isinstance(text, str) and text.strip()):
+                name = record.names[side]
+                report.add("an empty value", "text", line=record.line, field=name)
+                sound = False
+        if not sound or None in texts:
+            continue
+        if texts[0] == texts[1]:
+            found_, expected = "the same text in both versions", "two versions that differ"
+            report.add(found_, expected, line=record.line, field=record.names["b"])
+        own = label_of(cells.get("id")) or prompt_id_of(str(texts[0]))
+        if (first := seen.setdefault(str(own), record.line)) != record.line:
+            report.add(
+                f"{own!r} again, first on line {first}",
+                "each pair once, or with an id of its own",
+                line=record.line,
+                field=record.names.get("id", record.names["a"]),
+            )
+        named = set(record.names.values())
+        more = {name: value for name, value in record.cells.items() if name not in named}
+        found += _lines(str(own), cells, more)
+    if not found and not report.faults:
+        report.add("no pairs", "at least one")
+    if report.faults:
+        raise report.error()
+    return found
+
+
+def _lines(own: str, cells: Mapping[str, Any], more: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    for side, condition in (("a", BASELINE), ("b", SECOND)):
+        line = {"prompt_id": own, "prompt": cells[side], "condition": condition}
+        if (named := cells.get(f"side_{side}")) is not None:
+            line["side"] = named
+        yield line | {name: value for name, value in more.items() if name not in line}

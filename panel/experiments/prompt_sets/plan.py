@@ -9,17 +9,21 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from persona_panel.experiments.prompt_sets.candidates import DroppedPrompt, FunnelStep, SeedItem
-from persona_panel.experiments.prompt_sets.duplicates import refuse_without_packages
-from persona_panel.experiments.prompt_sets.items import kept_items, read_items
-from persona_panel.experiments.prompt_sets.quality import refuse_unpassable
+from persona_panel.experiments.prompt_sets.candidates import (
+    DroppedPrompt,
+    FunnelStep,
+    SeedItem,
+    fillings,
+    kept_items,
+    read_items,
+)
+from persona_panel.experiments.prompt_sets.filters import refuse_unpassable, refuse_without_packages
 from persona_panel.experiments.prompt_sets.spec import (
     PromptSetSpec,
     RewriteSpec,
     SlotFile,
     load_prompt_set_spec,
 )
-from persona_panel.experiments.prompt_sets.templates import fillings
 from persona_panel.files.errors import ConfigurationError, Fault, InputError
 from persona_panel.plan.bound_models import BoundModel, bind_writers
 from persona_panel.plan.definitions import DEFAULT_MODEL, resolve_rubric

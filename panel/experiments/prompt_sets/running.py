@@ -9,21 +9,22 @@ import orjson
 
 from persona_panel.calls.budget import NO_CAPS, Caps
 from persona_panel.experiments.prompt_sets.asking import CalledModels, EstimatedAnswers, OnProgress
-from persona_panel.experiments.prompt_sets.building import BuiltPrompts, build_prompts
+from persona_panel.experiments.prompt_sets.building import (
+    BuiltPrompts,
+    build_prompts,
+    document_of,
+    funnel_csv,
+)
 from persona_panel.experiments.prompt_sets.plan import PromptSetPlan
-from persona_panel.experiments.prompt_sets.summary import document_of, funnel_csv
-from persona_panel.files.documents import as_json, json_lines
 from persona_panel.files.errors import RunStopped
-from persona_panel.files.file_limits import json_of
-from persona_panel.files.private_files import replace_file
+from persona_panel.files.limits import json_of
+from persona_panel.files.outputs import as_json, json_lines, replace_file
 from persona_panel.graphs.context import Abort
 from persona_panel.runs.executor import predicted_calls
-from persona_panel.runs.growing_file import locked
-from persona_panel.runs.held import HeldRun
-from persona_panel.runs.judging.cost_estimate import CostEstimate
+from persona_panel.runs.folder import HeldRun, OutputFile
+from persona_panel.runs.judging.cost_estimate import CostEstimate, refuse_unpriced
 from persona_panel.runs.judging.model_access import open_caller
-from persona_panel.runs.judging.preflight import refuse_unpriced
-from persona_panel.runs.output_file import OutputFile
+from persona_panel.runs.output import locked
 from persona_panel.runs.spending import spending_kept
 from persona_panel.statistics.figures import plots_at_hand
 

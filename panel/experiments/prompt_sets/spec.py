@@ -1,4 +1,6 @@
-"""What a set of prompts is built from: the YAML file that `prompts build` reads."""
+"""The specification of a set of prompts: the YAML file that `prompts build` reads, and texts with
+places in braces.
+"""
 
 from __future__ import annotations
 
@@ -10,12 +12,42 @@ from typing import Any, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 from pydantic_core import InitErrorDetails
 
-from persona_panel.experiments.prompt_sets.places import list_of, places_in, stray_brace
 from persona_panel.files.definitions import load_definition
 from persona_panel.files.errors import Fault, InputError
-from persona_panel.files.text_lines import text_of_file
+from persona_panel.files.limits import text_of_file
 from persona_panel.files.wording import did_you_mean
 from persona_panel.models.config import MODEL_SPEC, ModelConfig
+
+_PLACE = re.compile(r"\{\{|\}\}|\{([^{}]+)\}|[{}]")
+
+
+def places_in(text: str) -> tuple[str, ...]:
+    """The names of the places in a text, each once, in order.
+
+    >>> places_in("{a} and {b} and {a}, {{as it is}}")
+    ('a', 'b')
+    """
+    return tuple(dict.fromkeys(found[1] for found in _PLACE.finditer(text) if found[1]))
+
+
+def stray_brace(text: str) -> str | None:
+    """A brace that belongs to no place; None where there is none."""
+    return next((one[0] for one in _PLACE.finditer(text) if one[0] in "{}"), None)
+
+
+def filled(text: str, values: Mapping[str, str]) -> str:
+    """A text with each place filled; doubled braces are braces.
+
+    >>> filled("{a} or {{b}}", {"a": "this"})
+    'this or {b}'
+    """
+    return _PLACE.sub(lambda found: values[found[1]] if found[1] else found[0][0], text)
+
+
+def list_of(slot: str) -> str:
+    """The list of values that a slot takes its value from: `concept` of `concept.other`."""
+    return slot.partition(".")[0]
+
 
 _ID = r"^[a-z0-9][a-z0-9_-]*$"
 _STRICT = ConfigDict(extra="forbid", frozen=True)

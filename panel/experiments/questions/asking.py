@@ -1,21 +1,27 @@
-"""What a model is asked: for questions about an intervention, and which of two sets are alike.
+"""Requests to a model: for questions about an intervention, and which of two sets are alike;
+interventions in, questions out as responses that a panel can score.
 
-Generators without I/O, as elicitations are: they yield
-a `ModelRequest`, are sent a `ModelResponse`, and
-return what it says. An answer that cannot be read is asked for once more, unless the token limit
-cut it off.
+Generators without I/O, as elicitations are: they yield a `ModelRequest`, are sent a
+`ModelResponse`, and return what it says. An answer that cannot be read is asked for once more,
+unless the token limit cut it off.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Generator, Sequence
+from pathlib import Path
 from typing import Any, TypeVar
 
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+
+from persona_panel.files.errors import Fault, InputError
+from persona_panel.files.limits import content_of
+from persona_panel.files.wording import explain, undecodable, unreadable
 from persona_panel.rubrics import ModelRequest, ModelResponse
-from persona_panel.rubrics.exchange import correction
-from persona_panel.rubrics.fence import fence_for, fenced
 from persona_panel.rubrics.replies import Unreadable, is_refusal, read_object, shown
+from persona_panel.rubrics.wording import correction, fence_for, fenced
 
 N_QUESTIONS = 3
 """How many questions are asked about an intervention."""
@@ -169,3 +175,82 @@ def place_of(said: Any, name: str, n: int) -> int | None:
     if isinstance(number, bool) or not isinstance(number, int) or not 1 <= number <= n:
         raise Unreadable(f"{name} is {shown(said)}, not a number from 1 to {n} or null")
     return number - 1
+
+
+PROMPT = "Ask a critical question about the intervention."
+"""The prompt that every question is a response to."""
+
+
+class Intervention(BaseModel):
+    """What someone said in a discussion. Other columns of its line are left aside."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+    id: str = Field(min_length=1)
+    intervention: str
+
+    @field_validator("intervention")
+    @classmethod
+    def _is_not_blank(cls, value: str) -> str:
+        if not value.strip():
+            raise ValueError("an empty text; what was said")
+        return value
+
+
+def load_interventions(source: str | Path) -> list[Intervention]:
+    """Read a JSONL file with an `id` and an `intervention` a line.
+
+    Raises:
+        InputError: anything is wrong with it; lists every fault.
+    """
+    path = Path(source)
+    faults: list[Fault] = []
+    found: dict[str, Intervention] = {}
+    try:
+        lines = content_of(path).splitlines()
+    except OSError:
+        raise InputError([Fault(str(source), unreadable(path), "a JSONL file")]) from None
+    for number, raw in enumerate(lines, start=1):
+        if not raw.strip():
+            continue
+        try:
+            one = Intervention.model_validate(json.loads(raw.decode("utf-8-sig")))
+        except UnicodeDecodeError as error:
+            faults.append(Fault(str(source), undecodable(error), "UTF-8 text", number))
+        except ValidationError as error:
+            faults += [_fault(str(source), number, detail) for detail in error.errors()]
+        except (ValueError, RecursionError):
+            faults.append(Fault(str(source), "text that is not JSON", "a JSON object", number))
+        else:
+            if one.id in found:
+                expected = "an id of its own for every intervention"
+                faults.append(
+                    Fault(str(source), f"{one.id!r} a second time", expected, number, "id")
+                )
+            found[one.id] = one
+    if not found and not faults:
+        faults.append(Fault(str(source), "no interventions", "at least one"))
+    if faults:
+        raise InputError(faults)
+    return list(found.values())
+
+
+def as_row(
+    intervention: Intervention, number: int, question: str, system: str, run: int | None = None
+) -> dict[str, Any]:
+    """A question as a line of a file that `load_responses` reads; `run` is where it is one of
+    several times that they were asked for."""
+    return {
+        "prompt_id": intervention.id,
+        "id": f"q{number}" if run is None else f"run{run}-q{number}",
+        **({} if run is None else {"run": run}),
+        "prompt": PROMPT,
+        "context": intervention.intervention,
+        "response": question,
+        "system": system,
+    }
+
+
+def _fault(file: str, line: int, detail: Any) -> Fault:
+    found, expected = explain(detail)
+    return Fault(file, found, expected, line, ".".join(map(str, detail["loc"])) or None)

@@ -18,9 +18,13 @@ from persona_panel.plan.bound_models import BoundModel
 from persona_panel.plan.panel_plan import refuse_repeats
 from persona_panel.rubrics import Calls, ModelRequest, ModelResponse
 from persona_panel.rubrics.replies import Unreadable
-from persona_panel.runs.judging.cost_estimate import CostEstimate, ModelEstimate, PredictedCalls
+from persona_panel.runs.judging.cost_estimate import (
+    CostEstimate,
+    ModelEstimate,
+    PredictedCalls,
+    refuse_unpriced,
+)
 from persona_panel.runs.judging.model_access import open_caller
-from persona_panel.runs.judging.preflight import refuse_unpriced
 
 T = TypeVar("T")
 

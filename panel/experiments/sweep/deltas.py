@@ -1,37 +1,144 @@
-"""What framing does to scores: degradations with their uncertainty, from arrays.
+"""Degradations of scores under framing, from arrays: with their uncertainty, with tests that allow
+for asymmetry, and what a system is vulnerable to.
 
-Pure functions. Δ is baseline − framed in points of the rubric's scale (scrub.txt, appendix
-15.4): positive is degradation. The paper gives means; intervals, tests and effect sizes are
-ours. A prompt without a Δ is left out of its cell and counted, nothing is imputed.
+Flipping signs takes Δs that lie symmetrically about 0 where the mean is 0. Where a few prompts
+collapse and the others gain a little, the mean may be 0 and no test of one cell sees it, for in
+some cells no prompt happens to collapse. The other cells of the sweep show it, if not the same
+prompts collapse in all of them, or prompts of this condition alone. With few prompts nothing shows
+it.
+
+Pure functions. Δ is baseline − framed in points of the rubric's scale (scrub.txt, appendix 15.4):
+positive is degradation. The paper gives means; intervals, tests and effect sizes are ours. A prompt
+without a Δ is left out of its cell and counted, nothing is imputed.
+
+The kinds of vulnerability are those that SCRuB tells apart (section 6.1 and appendix 15.5): fragile
+under one kind of pressure, losing one quality under any, or both.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from persona_panel.experiments.sweep.asymmetry import (
-    RARE,
-    Asymmetry,
-    asymmetry_of,
-    bounded_p_values,
-)
 from persona_panel.graphs.framing import Contrast
-from persona_panel.statistics.core.arrays import ROUNDING, Array, IntArray
+from persona_panel.statistics.core.arrays import ROUNDING, Array, IntArray, divide
 from persona_panel.statistics.core.means import student_interval
 from persona_panel.statistics.core.significance import (
     ENUMERATED,
     LEVEL,
     binomial_interval,
+    bounded_mean_p_values,
     holm,
     sign_flip_p_values,
     sign_test_p_value,
 )
+
+ASYMMETRIC = 0.5
+"""|Skewness| from which Δs are plainly asymmetric: the usual bound of "moderately skewed"."""
+_STANDARD_ERRORS = 1.64
+"""So many standard errors, too, √(6/n) of n normal values: with few Δs any skewness comes by
+chance, and one Δ in ten of symmetric ones would be held for a collapse."""
+RARE = 0.1
+"""The share of prompts that is rare: so many may change far while no prompt of a sample does."""
+SHOWS_RARE = 29
+"""From so many prompts on a sample has, with a probability of 95 %, one of those that are rare:
+0.9 to this power is below 0.05."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asymmetry:
+    """The skewness of n Δs about the means of their cells, above 0 where a few fall far; NaN where
+    no cell has two different Δs."""
+
+    skewness: float
+    n: int
+
+    @property
+    def plain(self) -> bool:
+        """Whether the test by flipped signs alone cannot be trusted."""
+        least = max(ASYMMETRIC, _STANDARD_ERRORS * math.sqrt(6 / max(1, self.n)))
+        return abs(self.skewness) >= least
+
+
+def asymmetry_of(columns: Array, dimensions: IntArray) -> Asymmetry:
+    """The skewness of all Δs of a sweep.
+
+    Args:
+        columns: `(prompts, cells)`, NaN where there is none.
+        dimensions: `(cells,)`, the place of each cell's dimension: Δs of dimensions with other
+            scales are brought to the same spread.
+    """
+    apart = columns - _means(columns)
+    scaled = []
+    for dimension in np.unique(dimensions):
+        own = apart[:, dimensions == dimension]
+        own = own[~np.isnan(own)]
+        # A spread that is only rounding is none.
+        if len(own) and (spread := float(np.sqrt(np.square(own).mean()))) > ROUNDING:
+            scaled.append(own / spread)
+    if not scaled:
+        return Asymmetry(math.nan, 0)
+    # Each dimension has a variance of 1, and so have all of them together.
+    together = np.concatenate(scaled)
+    return Asymmetry(float((together**3).mean()), len(together))
+
+
+def bounded_p_values(
+    columns: Array,
+    dimensions: IntArray,
+    asymmetry: Asymmetry,
+    spans: Array,
+) -> Array:
+    """p-values, adjusted by Holm, of the cells whose mean may be opposite to rare, large changes;
+    NaN elsewhere.
+
+    These are cells whose mean lies opposite to the longer tail, where all Δs or those of the cell
+    by themselves are plainly asymmetric: p-values then allow that any prompt changes as far on its
+    scale, against the cell's mean, as any prompt of the sweep did from the mean of its cell, or as
+    far as one of this cell in either direction. And these are all cells of fewer
+    than `SHOWS_RARE` prompts: those that change far against the mean may be in none of them, and
+    p-values allow for changes across the whole scale.
+
+    Args:
+        columns, dimensions: as of `asymmetry_of`.
+        asymmetry: of these columns.
+        spans: `(cells,)`, how far a Δ can be from 0 on the scale.
+    """
+    means = _means(columns)
+    there = ~np.isnan(columns)
+    # What a cell's mean lies opposite to.
+    side = -np.sign(means)
+    plain = np.array([_opposite(asymmetry, one) for one in side])
+    own = [asymmetry_of(columns[:, [c]], dimensions[[c]]) for c in range(columns.shape[1])]
+    plain |= [_opposite(each, one) for each, one in zip(own, side, strict=True)]
+    few = there.sum(axis=0) < SHOWS_RARE
+    if not (plain | few).any():
+        return np.full(columns.shape[1], np.nan)
+    bounds = np.where(there, np.abs(columns), 0.0).max(axis=0, initial=0.0)
+    for sign in (-1, 1):
+        # As a share of the scale: what no prompt does on this dimension one may do on others.
+        farthest = np.where(there, (columns - means) * sign / spans, -np.inf).max(initial=0.0)
+        turned = side == sign
+        bounds[turned] = np.maximum(bounds, farthest * spans)[turned]
+    bounds[few] = np.maximum(bounds, spans)[few]
+    adjusted = holm(bounded_mean_p_values(columns, bounds))
+    return np.where(plain | few, adjusted, np.nan)
+
+
+def _opposite(asymmetry: Asymmetry, side: float) -> bool:
+    """Whether the longer tail of plainly asymmetric Δs is on this side, 1 or −1."""
+    return asymmetry.plain and asymmetry.skewness * side > 0
+
+
+def _means(columns: Array) -> Array:
+    there = ~np.isnan(columns)
+    return divide(np.where(there, columns, 0.0).sum(axis=0), there.sum(axis=0).astype(np.float64))
+
 
 THRESHOLD = 1.2
 """|Δ| from which a cell is strong: where SCRuB's heatmap (figure 10) draws bold borders."""
@@ -68,7 +175,7 @@ class Mean:
     that is tested beside it. `p_bounded` (adjusted, too) does without that: it is there where the
     values of the sweep, or of the cell, are plainly asymmetric and the mean lies opposite to the
     longer tail, and on few prompts; None elsewhere. See
-    `persona_panel.experiments.sweep.asymmetry`. `p_sign` (adjusted, too) is of the sign test, of
+    `persona_panel.experiments.sweep.deltas`. `p_sign` (adjusted, too) is of the sign test, of
     `n_above` prompts above 0 and `n_below` below it; NaN below two prompts. `sd` is the standard
     deviation (n − 1), NaN below two prompts. `effect_size` is Cohen's d of paired differences: the
     mean over `sd`, NaN where that is 0 or undefined. `n_pairs` prompts enter all of them.
@@ -335,3 +442,100 @@ def _smallest_p(n_pairs: Sequence[int]) -> float:
     # All signs the same, either way, is the most extreme that signs can be.
     p = 2.0 ** (1 - most) if most <= ENUMERATED else max(drawn, 2.0 ** (1 - most))
     return min(1.0, p * n_tests)
+
+
+Kind = Literal[
+    "nothing measured", "none shown", "one cell", "one condition", "one dimension", "several"
+]
+
+
+@dataclass(frozen=True, slots=True)
+class SweepLabels:
+    """What dimensions and conditions are called, by their ids; those that have no label here are
+    called by their ids."""
+
+    dimensions: Mapping[str, str] = field(default_factory=dict)
+    conditions: Mapping[str, str] = field(default_factory=dict)
+
+    def dimension(self, name: str) -> str:
+        return self.dimensions.get(name, name)
+
+    def condition(self, name: str) -> str:
+        return self.conditions.get(name, name)
+
+    def of(self, cell: Cell) -> str:
+        """A cell as sentences have it."""
+        return f"{self.dimension(cell.dimension)} under {self.condition(cell.condition)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """One system's vulnerabilities.
+
+    `degraded` and `improved` hold the cells that make a claim, of the mean or of more prompts than
+    not, the largest |Δ| first. `kind` and `conditions`
+    describe the degraded cells other than the placebo's. `rewording`: the placebo degrades
+    something, too, so that what looks like pressure may be mere rewording.
+    """
+
+    system: str
+    kind: Kind
+    conditions: tuple[str, ...]
+    dimensions: tuple[str, ...]
+    degraded: tuple[Cell, ...]
+    improved: tuple[Cell, ...]
+    rewording: bool
+
+    def told(self, labels: SweepLabels) -> str:
+        """The profile in a few words."""
+        conditions = " and ".join(map(labels.condition, self.conditions))
+        dimensions = " and ".join(map(labels.dimension, self.dimensions))
+        match self.kind:
+            case "nothing measured":
+                return "nothing could be measured"
+            case "none shown":
+                of = " but under mere rewording" if self.rewording else ""
+                return f"no significant degradation{of}"
+            case "one cell":
+                return f"degrades in {dimensions} under {conditions}"
+            case "one condition":
+                return f"degrades in several dimensions under {conditions}"
+            case "one dimension":
+                return f"degrades in {dimensions} under several conditions"
+            case "several":
+                return "degrades in several dimensions under several conditions"
+
+
+def profiles(cells: Sequence[Cell], systems: Sequence[str], placebo: str | None) -> list[Profile]:
+    """Each system's profile, in the order of `systems`."""
+    found = []
+    for system in systems:
+        own = [cell for cell in cells if cell.system == system]
+        measured = any(cell.delta.n_pairs for cell in own)
+        shown = sorted(
+            (cell for cell in own if cell.delta.shown), key=lambda cell: -abs(cell.delta.value)
+        )
+        degraded = tuple(cell for cell in shown if cell.delta.value > 0)
+        pressed = [cell for cell in degraded if cell.condition != placebo]
+        conditions = tuple(dict.fromkeys(cell.condition for cell in pressed))
+        dimensions = tuple(dict.fromkeys(cell.dimension for cell in pressed))
+        found.append(
+            Profile(
+                system=system,
+                kind=_kind(len(conditions), len(dimensions)) if measured else "nothing measured",
+                conditions=conditions,
+                dimensions=dimensions,
+                degraded=degraded,
+                improved=tuple(cell for cell in shown if cell.delta.value < 0),
+                rewording=len(pressed) < len(degraded),
+            )
+        )
+    return found
+
+
+def _kind(n_conditions: int, n_dimensions: int) -> Kind:
+    if n_conditions == 0:
+        return "none shown"
+    if n_conditions == 1:
+        return "one cell" if n_dimensions == 1 else "one condition"
+    return "one dimension" if n_dimensions == 1 else "several"

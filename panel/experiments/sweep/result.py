@@ -1,5 +1,6 @@
-"""A sweep as its user holds it: scores and degradations as arrays with names, and what they
-come to. Files are written from it by `persona_panel.experiments.sweep.folder`."""
+"""A sweep as its user holds it: scores and degradations as arrays with names, what they show, and
+figures for a paper.
+"""
 
 from __future__ import annotations
 
@@ -7,39 +8,99 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from persona_panel.experiments.sweep.cell_documents import (
+from persona_panel.experiments.sweep.conclusion import (
     asymmetry_document,
+    cell_columns,
     cell_document,
     composite_document,
+    delta_columns,
     gap_document,
     profile_document,
+    sweep_conclusion,
     unanswered_document,
 )
-from persona_panel.experiments.sweep.conclusion import sweep_conclusion
-from persona_panel.experiments.sweep.deltas import Cell, CompositeDelta, Gap, Names, measure
+from persona_panel.experiments.sweep.deltas import (
+    Cell,
+    CompositeDelta,
+    Gap,
+    Names,
+    Profile,
+    SweepLabels,
+    measure,
+    profiles,
+)
 from persona_panel.experiments.sweep.detectable import DetectableDelta, detectable_in
-from persona_panel.experiments.sweep.figures import SweepPlots
-from persona_panel.experiments.sweep.frames import cell_columns, delta_columns
 from persona_panel.experiments.sweep.plan import SweepPlan
-from persona_panel.experiments.sweep.profiles import Profile, SweepLabels, profiles
-from persona_panel.files.documents import json_number
-from persona_panel.files.response_batch import Batch
+from persona_panel.files.outputs import json_number
+from persona_panel.files.responses import Batch
 from persona_panel.files.secrets import SECRETS
-from persona_panel.graphs.degradation import Degradation
-from persona_panel.graphs.framing import BASELINE, Variant
+from persona_panel.graphs.framing import BASELINE, Degradation, Variant
 from persona_panel.graphs.sweeping import TargetAnswer
 from persona_panel.results.conclusions.score import Judged
 from persona_panel.rubrics import Rubric
-from persona_panel.runs.conclusion import judged_in
 from persona_panel.runs.run import Run
+from persona_panel.runs.summary import judged_in
 from persona_panel.statistics.core.arrays import Array, divide
 from persona_panel.statistics.core.display import Facts, FrameMethod, counted, ends
 from persona_panel.statistics.core.significance import LEVEL
 from persona_panel.statistics.core.table import Coverage
+from persona_panel.statistics.figures import PageColumns, check_plots
+
+if TYPE_CHECKING:
+    from persona_panel.experiments.sweep.plots import PlottedSweep
+    from persona_panel.statistics.figures.page import PaperFigure
+
+
+class SweepPlots:
+    """The figures of a sweep, each a Matplotlib `Figure` to save as PDF, SVG or PNG.
+
+    `columns` and `figure.caption` are as of a run's figures (`run.plot`). Every method raises
+    ModuleNotFoundError without matplotlib, and ValueError for other numbers of columns.
+    """
+
+    def __init__(self, sweep: PlottedSweep, labels: Mapping[str, str]) -> None:
+        self._sweep = sweep
+        self._labels = labels
+
+    def deltas(self, *, columns: PageColumns = 2) -> PaperFigure:
+        """Δ by dimension and condition with 95 % intervals over prompts, a panel for each system.
+        Markers of cells whose Δ is significant, adjusted for all cells, are filled."""
+        check_plots(columns)
+        from persona_panel.experiments.sweep.plots import deltas
+
+        return deltas(self._sweep, self._labels, columns)
+
+    def gaps(self, *, columns: PageColumns = 2) -> PaperFigure:
+        """The contrasts of the framing set, how much more one condition degrades a dimension than
+        another, in the form of `deltas`.
+
+        Raises:
+            ValueError: the framing set has no contrasts.
+        """
+        check_plots(columns)
+        from persona_panel.experiments.sweep.plots import gaps
+
+        return gaps(self._sweep, columns)
+
+    def heatmap(self, *, columns: PageColumns = 2) -> PaperFigure:
+        """The heatmap of Δ that is in the sweep's folder: by dimension and condition."""
+        check_plots(columns)
+        from persona_panel.experiments.sweep.plots import delta_heatmap
+
+        return delta_heatmap(self._sweep, self._labels, columns)
+
+    def scorecard(self, *, columns: PageColumns = 2) -> PaperFigure:
+        """The scorecard that is in the sweep's folder: mean scores by dimension and condition,
+        with standard errors over prompts."""
+        check_plots(columns)
+        from persona_panel.experiments.sweep.plots import scorecard
+
+        return scorecard(self._sweep, self._labels, columns)
+
 
 WITHOUT_ANSWER = "without an answer to judge"
 NOT_COMPARABLE = "without another condition to compare with"
@@ -134,9 +195,9 @@ class Sweep:
         return scores
 
     to_frame = FrameMethod(delta_columns)
-    """Every Δ; see `persona_panel.experiments.sweep.frames.delta_columns`."""
+    """Every Δ; see `persona_panel.experiments.sweep.conclusion.delta_columns`."""
     cells_frame = FrameMethod(cell_columns)
-    """Δs over prompts; see `persona_panel.experiments.sweep.frames.cell_columns`."""
+    """Δs over prompts; see `persona_panel.experiments.sweep.conclusion.cell_columns`."""
 
     @property
     def plot(self) -> SweepPlots:

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from persona_panel.experiments.sweep.asymmetry import SHOWS_RARE, Asymmetry
-from persona_panel.experiments.sweep.deltas import Cell, Mean
+from persona_panel.experiments.sweep.deltas import SHOWS_RARE, Asymmetry, Cell, Mean
 from persona_panel.experiments.sweep.detectable import detectable_tables, detected
-from persona_panel.files.run_copies import shown_folder
+from persona_panel.files.named_files import shown_folder
 from persona_panel.graphs.framing import BASELINE
 from persona_panel.results.conclusions.wording import counted, first_of
 from persona_panel.results.result import Result

@@ -15,7 +15,7 @@ from typing import Any, TextIO
 
 from rich.text import Text
 
-from persona_panel.files.csv_cells import cell_of, csv_of
+from persona_panel.files.outputs import cell_of, csv_of
 from persona_panel.reports.formats.terminal.recording import ReportPart, tables_written_by
 from persona_panel.results.cells import FigureText
 from persona_panel.results.console import ReportTable

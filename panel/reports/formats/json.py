@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import orjson
 
-from persona_panel.files.documents import as_json
+from persona_panel.files.outputs import as_json
 from persona_panel.files.secrets.visible import say_json
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def render_run_by(run: Run, found: SystemsBy, labels: Mapping[str, str], to: Tex
 
 def render_prompt_set(built: BuiltPrompts, to: TextIO) -> None:
     """What the manifest has under `result`: the funnel, the writers, the diversity."""
-    from persona_panel.experiments.prompt_sets.summary import document_of
+    from persona_panel.experiments.prompt_sets.building import document_of
 
     write_json(document_of(built), to)
 
@@ -83,7 +83,7 @@ def render_alignment(found: Alignment, full: bool, to: TextIO) -> None:
 
 def render_key_points(report: KeyPointReport, to: TextIO) -> None:
     """What keypoints.json holds."""
-    from persona_panel.experiments.keypoints.document import key_points_document
+    from persona_panel.experiments.keypoints.report import key_points_document
 
     write_json(key_points_document(report), to)
 

@@ -13,7 +13,7 @@ from persona_panel.graphs.records import controls_among
 from persona_panel.results.formats.html import section
 from persona_panel.results.result import Result
 from persona_panel.results.table import Column, Key, Table
-from persona_panel.runs.judge_sample import composite_terms
+from persona_panel.runs.collected import composite_terms
 from persona_panel.runs.run import Run
 from persona_panel.statistics.core.arrays import (
     DEFAULT_OPTIONS,

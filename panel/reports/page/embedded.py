@@ -15,8 +15,8 @@ from typing import Any, BinaryIO
 import numpy as np
 import orjson
 
-from persona_panel.files.documents import as_json
 from persona_panel.files.errors import InputError, RunFolderError
+from persona_panel.files.outputs import as_json
 from persona_panel.files.secrets import SECRETS
 from persona_panel.graphs import Response
 from persona_panel.graphs.records import controls_among

@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import ConfigDict, TypeAdapter, with_config
 from typing_extensions import TypedDict
 
-from persona_panel.files.file_limits import json_of
+from persona_panel.files.limits import json_of
 
 
 class _Ends(TypedDict):

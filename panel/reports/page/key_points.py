@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from persona_panel.experiments.keypoints.extracting import NAME
-from persona_panel.experiments.keypoints.rationales import rationales_digest, rationales_of
+from persona_panel.experiments.keypoints.report import rationales_digest, rationales_of
 from persona_panel.files.errors import PanelError
 from persona_panel.reports.page.kept_sections import KeptKeyPoints, kept_section
 from persona_panel.results.axis import Axis

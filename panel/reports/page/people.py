@@ -14,8 +14,7 @@ from persona_panel.analyses.group_contrasts import GroupContrasts
 from persona_panel.analyses.votes import votes_result
 from persona_panel.files.aligned_ratings import align_ratings
 from persona_panel.files.errors import InputError
-from persona_panel.files.rating_checks import check_calibration
-from persona_panel.files.ratings import load_ratings
+from persona_panel.files.ratings import check_calibration, load_ratings
 from persona_panel.files.selections import inclusion_of
 from persona_panel.reports.page.names import dimension_names
 from persona_panel.results.conclusions.labels import called_by

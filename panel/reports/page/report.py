@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from markupsafe import Markup
 
 from persona_panel.files.errors import InputError, RunFolderError
-from persona_panel.files.private_files import replace_file
+from persona_panel.files.outputs import replace_file
 from persona_panel.files.secrets import SECRETS
 from persona_panel.personas import NO_PERSONA
 from persona_panel.plan.panel_plan import counted_judges
@@ -23,7 +23,7 @@ from persona_panel.reports.page.further import further_sections
 from persona_panel.reports.page.names import judge_names
 from persona_panel.reports.page.systems import systems_section
 from persona_panel.reports.page.units import page_units
-from persona_panel.runs.kept_documents import object_if_there
+from persona_panel.runs.kept import object_if_there
 from persona_panel.runs.run import Run
 from persona_panel.statistics.core.table import Ratings
 

@@ -12,9 +12,8 @@ import numpy as np
 from persona_panel.graphs import Judge
 from persona_panel.graphs.records import controls_among
 from persona_panel.results.axis import Axis
-from persona_panel.runs.composite_wording import composite_told
 from persona_panel.runs.run import Run
-from persona_panel.runs.scale_limits import composite_limits, mean_limits
+from persona_panel.runs.scale_limits import composite_limits, composite_told, mean_limits
 from persona_panel.statistics.core.arrays import Reason
 from persona_panel.statistics.core.ranking import (
     JudgeSample,

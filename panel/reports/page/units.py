@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from persona_panel.analyses.contested import unit_of_departures
 from persona_panel.runs.run import Run
-from persona_panel.runs.units import unit_of, unit_of_ratings
+from persona_panel.runs.scale_limits import unit_of, unit_of_ratings
 
 
 @dataclass(frozen=True, slots=True)

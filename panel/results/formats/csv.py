@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from math import isnan
 from typing import Any, TextIO
 
-from persona_panel.files.csv_cells import cell_of, csv_of
+from persona_panel.files.outputs import cell_of, csv_of
 from persona_panel.results.result import Result
 from persona_panel.results.table import Table
 from persona_panel.statistics.core.estimate import Estimate

@@ -28,7 +28,7 @@ from persona_panel.models.config import with_batches
 from persona_panel.plan.bound_models import BoundModel, texts_at_once
 from persona_panel.plan.panel_plan import PanelPlan
 from persona_panel.rubrics import ModelRequest, ModelResponse
-from persona_panel.runs.judging.context import context_of
+from persona_panel.runs.judging.cost_estimate import context_of
 
 logger = logging.getLogger(__name__)
 

@@ -22,7 +22,7 @@ from persona_panel.files.secrets import SECRETS
 from persona_panel.models.completions import body_of
 from persona_panel.rubrics import ModelResponse, Position, Usage
 from persona_panel.testing import ScriptedModel
-from persona_panel.testing.answers import default_text
+from persona_panel.testing.scripted_model import default_text
 from tests.helpers.redis_server import redis_server
 
 DAY = 86_400

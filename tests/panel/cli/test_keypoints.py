@@ -16,7 +16,7 @@ from persona_panel import ModelConfig, Panel, Response
 from persona_panel.calls.budget import Caps
 from persona_panel.cli.main import command as cli
 from persona_panel.experiments.keypoints.extracting import estimate_key_points, key_points
-from persona_panel.experiments.keypoints.rationales import rationales_of
+from persona_panel.experiments.keypoints.report import rationales_of
 from persona_panel.files.errors import ConfigurationError, RunStopped
 from persona_panel.reports.formats import load_renderer
 from persona_panel.testing import Answer, always, ok, serving

@@ -18,7 +18,7 @@ import pytest
 
 from persona_panel.calls.rate_limiter import CallsState, EndpointState, LimiterState
 from persona_panel.cli import progress
-from persona_panel.cli.progress_lines import duration, state_lines
+from persona_panel.cli.progress import duration, state_lines
 from persona_panel.graphs import Judge, Judgment
 from persona_panel.statistics.core.display import clock
 from persona_panel.testing import serving

@@ -13,9 +13,9 @@ from click.testing import CliRunner, Result
 
 from persona_panel import Panel, Response
 from persona_panel.cli.main import command
-from persona_panel.study.answers import answers_by, sealed
-from persona_panel.study.key import read_key
-from persona_panel.study.page import packet_in
+from persona_panel.study.collection import answers_by, sealed
+from persona_panel.study.exports import packet_in
+from persona_panel.study.packet import read_key
 from persona_panel.testing import ScriptedModel
 
 N = 30

@@ -30,7 +30,7 @@ from persona_panel.clusters.messages import (
     TookOver,
 )
 from persona_panel.clusters.parts import Assignment, JudgedPart, at_work
-from persona_panel.files.response_batch import identified
+from persona_panel.files.responses import identified
 from persona_panel.rubrics import ModelResponse, Rubric
 from persona_panel.runs.executor import prepared
 from persona_panel.testing import in_turn, ok, serving, status

@@ -21,7 +21,7 @@ from persona_panel.clusters.parts import (
     at_work,
     verdicts_by_workers,
 )
-from persona_panel.files.response_batch import identified
+from persona_panel.files.responses import identified
 from persona_panel.runs.executor import prepared
 from persona_panel.testing import serving
 from tests.helpers.cluster import LocalMailbox

@@ -17,10 +17,10 @@ import pytest
 from persona_panel import InputError, Panel, Response, compare, load_responses, load_run
 from persona_panel.cli import signals
 from persona_panel.files.addresses import is_address, is_meant_as_address, temporary_folder
-from persona_panel.files.run_copies import copied_run
+from persona_panel.files.named_files import copied_run
 from persona_panel.files.secrets import SECRETS
+from persona_panel.runs.execution import start_of
 from persona_panel.runs.output import RunOutput
-from persona_panel.runs.provenance import start_of
 from persona_panel.testing import ScriptedModel
 from tests.helpers.invoked import invoked
 

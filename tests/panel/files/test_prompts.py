@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from persona_panel import FramedResponse, InputError, Prompt, load_framed_responses, load_prompts
-from persona_panel.files.digests import prompt_id_of
+from persona_panel.files.outputs import prompt_id_of
 
 EXAMPLES = Path(__file__).parents[3] / "examples" / "prompts.jsonl"
 

@@ -19,8 +19,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from persona_panel import Ratings, load_ratings
-from persona_panel.files.csv_cells import cell_of, csv_of
 from persona_panel.files.errors import Fault, InputError
+from persona_panel.files.outputs import cell_of, csv_of
 
 HEADER = ("item", "rater", "dimension", "score")
 

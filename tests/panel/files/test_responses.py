@@ -19,8 +19,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from persona_panel.files.digests import prompt_id_of, without_texts
 from persona_panel.files.errors import Fault, InputError
+from persona_panel.files.outputs import prompt_id_of, without_texts
 from persona_panel.files.responses import load_responses
 from persona_panel.graphs import Response
 

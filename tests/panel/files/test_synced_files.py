@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from persona_panel.calls.stores.disk import DiskReplyStore
-from persona_panel.files.private_files import replace_file
+from persona_panel.files.outputs import replace_file
 from persona_panel.rubrics import ModelResponse
-from persona_panel.runs.growing_file import AppendedFile
+from persona_panel.runs.output import AppendedFile
 
 
 @pytest.fixture

@@ -24,7 +24,7 @@ from persona_panel.testing import (
     serving,
     status,
 )
-from persona_panel.testing.batches import BatchScript
+from persona_panel.testing.server import BatchScript
 
 ASK = ModelRequest("You judge.", ("Read this. ", "Rate it."))
 KEY = "sk-batches-0123456789"

@@ -12,15 +12,15 @@ from typing import Any
 import pytest
 
 from persona_panel import ModelConfig, Panel, Persona
-from persona_panel.files.csv_cells import text_of
 from persona_panel.files.errors import RunFolderError
-from persona_panel.files.response_batch import Batch
+from persona_panel.files.outputs import text_of
+from persona_panel.files.responses import Batch
 from persona_panel.graphs import Judge, Judgment, Response
 from persona_panel.graphs.aggregate import aggregate
 from persona_panel.graphs.deliberation import Deliberation
 from persona_panel.rubrics import Dimension, Rubric, Scale, Status, Usage
 from persona_panel.runs.folder import RunFolder
-from persona_panel.runs.kept_texts import KeptTexts
+from persona_panel.runs.kept import KeptTexts
 from persona_panel.runs.output import RunOutput
 from persona_panel.runs.run import Run
 from persona_panel.testing import always, ok, serving

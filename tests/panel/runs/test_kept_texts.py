@@ -12,10 +12,9 @@ from typing import Any
 import pytest
 
 from persona_panel.files.errors import InputError, RunFolderError
-from persona_panel.files.response_batch import Batch
-from persona_panel.files.responses import ResponseFile, load_responses
+from persona_panel.files.responses import Batch, ResponseFile, load_responses
 from persona_panel.graphs import Response
-from persona_panel.runs.kept_texts import KeptTexts
+from persona_panel.runs.kept import KeptTexts
 
 
 def response(name: str = "r", **more: Any) -> Response:

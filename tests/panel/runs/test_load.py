@@ -31,8 +31,7 @@ from persona_panel import (
     load_run,
 )
 from persona_panel.experiments.audit.attacks import AttackSet, shipped_attacks
-from persona_panel.experiments.audit.injection import audit_injection
-from persona_panel.experiments.audit.plan import plan_injection
+from persona_panel.experiments.audit.injection import audit_injection, plan_injection
 from persona_panel.files.definitions import load_definition
 from persona_panel.graphs.deliberation import Deliberation
 from persona_panel.models.config import Price

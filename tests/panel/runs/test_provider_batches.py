@@ -23,12 +23,11 @@ from persona_panel.models.config import ModelConfig
 from persona_panel.models.providers import client_for
 from persona_panel.rubrics import ModelRequest
 from persona_panel.runs import executor
-from persona_panel.runs.answer_files import ByFiles
 from persona_panel.runs.execution import Execution
-from persona_panel.runs.open_batches import cancel, headers_left_out, look, take_answers
-from persona_panel.runs.request_files import RequestFiles
+from persona_panel.runs.provider_batches import cancel, headers_left_out, look, take_answers
+from persona_panel.runs.request_files import ByFiles, RequestFiles
 from persona_panel.testing import check_batch_client, serving
-from persona_panel.testing.batches import BatchScript
+from persona_panel.testing.server import BatchScript
 from tests.helpers.answers import answered
 from tests.helpers.batch_wires import AnthropicBatchWire, BatchWire, GeminiBatchWire, served
 from tests.helpers.batches import PERSONAS, PRICE, RESPONSES

@@ -8,9 +8,9 @@ import pytest
 
 from persona_panel import Response
 from persona_panel.plan.definitions import resolve_rubric
-from persona_panel.study.html_kit import write_pages
+from persona_panel.study.design import StudySettings
+from persona_panel.study.exports import write_pages
 from persona_panel.study.kit import Study, make_study, write_key
-from persona_panel.study.settings import StudySettings
 
 SYSTEMS = ("vendor:Quagmire-9ö", "zyxwriter", "Human Expert 4", "plumbago/XL")
 

@@ -13,13 +13,17 @@ import yaml
 from persona_panel import Response, Rubric, load_ratings, load_responses
 from persona_panel.plan.definitions import resolve_rubric
 from persona_panel.rubrics import Scale
-from persona_panel.study.answers import read_answers, sealed
-from persona_panel.study.collection import CollectedStudy, TextRating, collect_study
-from persona_panel.study.html_kit import write_pages
+from persona_panel.study.collection import (
+    CollectedStudy,
+    TextRating,
+    collect_study,
+    read_answers,
+    sealed,
+)
+from persona_panel.study.design import StudySettings
+from persona_panel.study.exports import packet_in, write_pages
 from persona_panel.study.kit import Study, make_study
-from persona_panel.study.page import packet_in
 from persona_panel.study.reliability import calibration_agreement, repeat_reliability
-from persona_panel.study.settings import StudySettings
 from persona_panel.study.tables import write_tables
 from tests.helpers.study import answer, unsealed
 

@@ -10,9 +10,13 @@ from itertools import combinations, pairwise
 import pytest
 
 from persona_panel.files.errors import ConfigurationError
-from persona_panel.study.design import StudyDesign, TextSet, design_study
-from persona_panel.study.latin_square import williams_square
-from persona_panel.study.settings import StudySettings
+from persona_panel.study.design import (
+    StudyDesign,
+    StudySettings,
+    TextSet,
+    design_study,
+    williams_square,
+)
 
 
 @pytest.mark.parametrize("n", range(1, 8))

@@ -11,10 +11,9 @@ import yaml
 
 from persona_panel import Response
 from persona_panel.plan.definitions import resolve_rubric
+from persona_panel.study.design import StudySettings
+from persona_panel.study.exports import write_label_studio, write_potato
 from persona_panel.study.kit import Study, make_study
-from persona_panel.study.label_studio import write_label_studio
-from persona_panel.study.potato import write_potato
-from persona_panel.study.settings import StudySettings
 
 RUBRICS = (
     "argument-quality",

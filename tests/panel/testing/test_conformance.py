@@ -67,7 +67,7 @@ from persona_panel.testing import (
     check_stopping_rule,
     serving,
 )
-from persona_panel.testing.store_check import SAMPLE
+from persona_panel.testing.store import SAMPLE
 
 
 def shipped(name: str) -> Rubric:

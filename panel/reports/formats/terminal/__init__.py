@@ -68,7 +68,7 @@ def render_key_points(report: KeyPointReport, to: TextIO) -> None:
 def _show_folder(folder: Path | None, console: Console) -> None:
     if folder is None:
         return
-    from persona_panel.files.run_copies import is_copy, shown_folder
+    from persona_panel.files.named_files import is_copy, shown_folder
 
     # It is not at its address yet: who sends it says so.
     if not is_copy(folder):

@@ -8,8 +8,7 @@ from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
-from persona_panel.experiments.keypoints.conclusion import key_points_conclusion
-from persona_panel.experiments.keypoints.report import OTHER, KeyPointReport
+from persona_panel.experiments.keypoints.report import OTHER, KeyPointReport, key_points_conclusion
 from persona_panel.reports.formats.terminal.rows import show_conclusion
 from persona_panel.results.cells import FigureText, interval_cell, p_cell, value_cell
 from persona_panel.results.conclusions.wording import counted

@@ -7,15 +7,15 @@ from math import isnan
 from rich.console import Console
 from rich.text import Text
 
-from persona_panel.experiments.prompt_sets.building import BuiltPrompts
-from persona_panel.experiments.prompt_sets.candidates import FunnelStep
-from persona_panel.experiments.prompt_sets.diversity import MeanDiversity
-from persona_panel.experiments.prompt_sets.summary import (
+from persona_panel.experiments.prompt_sets.building import (
+    BuiltPrompts,
     WriterSummary,
     cross_diversity,
     overall_diversity,
     writer_summaries,
 )
+from persona_panel.experiments.prompt_sets.candidates import FunnelStep
+from persona_panel.experiments.prompt_sets.filters import MeanDiversity
 from persona_panel.results.conclusions.wording import counted
 from persona_panel.results.console import TableRow, show_table
 from persona_panel.statistics.core.display import NONE

@@ -24,9 +24,9 @@ from persona_panel.reports.formats.terminal.rows import show_conclusion
 from persona_panel.reports.formats.terminal.strengths import show_strengths
 from persona_panel.results.console import NARROWEST_LABEL, TableRow, legible, show_table
 from persona_panel.rubrics import Usage
-from persona_panel.runs.composite_wording import composite_told
 from persona_panel.runs.run import Run, share_name
 from persona_panel.runs.run_remarks import counts_sentence, spending_sentences
+from persona_panel.runs.scale_limits import composite_told
 from persona_panel.statistics.core.display import NONE, general, number, percent, signed
 from persona_panel.statistics.core.ranking import SystemRank
 from persona_panel.statistics.core.table import Coverage

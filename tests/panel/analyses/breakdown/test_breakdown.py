@@ -15,7 +15,7 @@ from persona_panel.analyses.breakdown import (
     persona_departures,
 )
 from persona_panel.analyses.contested import most_contested, reasons
-from persona_panel.files.response_batch import Item
+from persona_panel.files.responses import Item
 from persona_panel.graphs import Judge, Response
 from persona_panel.personas import Persona
 from persona_panel.reports.page.units import PageUnits, page_units

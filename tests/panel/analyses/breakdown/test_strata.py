@@ -20,7 +20,7 @@ from persona_panel.analyses.breakdown.strata import (
 from persona_panel.analyses.contested import most_contested
 from persona_panel.analyses.systems_by import systems_by_result
 from persona_panel.analyses.who_differs import who_differs
-from persona_panel.files.documents import as_json
+from persona_panel.files.outputs import as_json
 from persona_panel.graphs import Response
 from persona_panel.graphs.aggregate import aggregate
 from persona_panel.runs.collected import judgment_of_row

@@ -13,7 +13,7 @@ from matplotlib.text import Text
 from persona_panel import CategoryScale, Dimension, Panel, Persona, Response, Rubric, Run, Scale
 from persona_panel.analyses.breakdown import persona_departures
 from persona_panel.analyses.contested import most_contested
-from persona_panel.files.response_batch import Item
+from persona_panel.files.responses import Item
 from persona_panel.graphs import Judge, Judgment
 from persona_panel.graphs.aggregate import aggregate
 from persona_panel.statistics.core.display import signed

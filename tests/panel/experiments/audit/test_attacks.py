@@ -12,17 +12,17 @@ from persona_panel.experiments.audit.attacks import (
     Attack,
     AttackSet,
     Prize,
+    planted,
     prize_of,
     shipped_attacks,
     shipped_responses,
 )
-from persona_panel.experiments.audit.channels import planted
 from persona_panel.files.definitions import load_definition
 from persona_panel.files.errors import InputError
 from persona_panel.files.responses import load_responses
 from persona_panel.graphs import Response
 from persona_panel.rubrics import Rubric, shipped
-from persona_panel.rubrics.fence import fence_for
+from persona_panel.rubrics.wording import fence_for
 
 PRIZE = Prize("10", '{"a": 10}')
 

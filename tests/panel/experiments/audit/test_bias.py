@@ -9,11 +9,15 @@ from math import isnan, log2
 import numpy as np
 import pytest
 
-from persona_panel.experiments.audit.bias import ScaleRange, biases, leniency
+from persona_panel.experiments.audit.bias import (
+    ScaleRange,
+    biases,
+    leniency,
+    position,
+    self_preference,
+)
 from persona_panel.experiments.audit.bias_result import bias_conclusion
-from persona_panel.experiments.audit.position import position
-from persona_panel.experiments.audit.self_preference import self_preference
-from persona_panel.files.comparisons import Compared
+from persona_panel.files.judgments import Compared
 from persona_panel.rubrics.comparison import Outcome
 from persona_panel.statistics import Ratings, Reason, Row
 

@@ -7,12 +7,11 @@ from typing import Any
 
 import pytest
 
-from persona_panel.experiments.keypoints.asking import Point
-from persona_panel.experiments.keypoints.rationales import Rationale
-from persona_panel.experiments.keypoints.report import KeyPointReport, key_point_report
+from persona_panel.experiments.keypoints.report import KeyPointReport, Rationale, key_point_report
 from persona_panel.experiments.keypoints.steps import (
     DialogueBatch,
     MadePoint,
+    Point,
     SummedUp,
     is_quoted,
     steps,

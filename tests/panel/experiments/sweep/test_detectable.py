@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 from persona_panel import InputError, Panel, Persona, Response
-from persona_panel.experiments.sweep.claim_power import smallest_claimed
 from persona_panel.experiments.sweep.deltas import Names, measure
 from persona_panel.experiments.sweep.detectable import (
     detectable_delta,
     detectable_in,
     sd_with_judges,
+    smallest_claimed,
 )
 from persona_panel.experiments.sweep.plan import sweep_plan_of
 from persona_panel.graphs.framing import FramedResponse

@@ -16,7 +16,7 @@ from pylatexenc.latexwalker import LatexWalker
 from rich.text import Text
 
 from persona_panel import Dimension, Rubric, Run, Scale
-from persona_panel.files.response_batch import Item
+from persona_panel.files.responses import Item
 from persona_panel.graphs import Judge, Judgment
 from persona_panel.graphs.aggregate import aggregate
 from persona_panel.reports.formats import Renderer, load_renderer

@@ -12,7 +12,7 @@ from persona_panel import NO_PERSONA, InputError, Panel, Persona, Ratings, Respo
 from persona_panel.analyses.compare import compare_result
 from persona_panel.analyses.comparison.result import ComparedRuns, RunComparison, RunDifference
 from persona_panel.experiments.sweep.plan import Options, sweep_plan_of
-from persona_panel.files.response_batch import Batch
+from persona_panel.files.responses import Batch
 from persona_panel.graphs.deliberation import Deliberation
 from persona_panel.graphs.framing import FramedResponse
 from persona_panel.reports.gate.check import figures_of, planned_run, planned_sweep

@@ -12,7 +12,7 @@ import pytest
 from persona_panel import Panel, Response, Run
 from persona_panel.rubrics import ModelRequest
 from persona_panel.testing import ScriptedModel
-from persona_panel.testing.answers import stable_hash
+from persona_panel.testing.scripted_model import stable_hash
 
 HOSTILE = (
     '</script><script>window.pwned = 1</script><img src="http://127.0.0.1:9/x" '

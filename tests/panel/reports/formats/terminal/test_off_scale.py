@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 
-from persona_panel.files.response_batch import Item
+from persona_panel.files.responses import Item
 from persona_panel.graphs import Judge, Judgment
 from persona_panel.graphs.aggregate import aggregate
 from persona_panel.reports.formats.terminal.run import show_run

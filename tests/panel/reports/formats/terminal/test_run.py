@@ -8,7 +8,7 @@ import io
 import numpy as np
 import pytest
 
-from persona_panel.files.response_batch import Item
+from persona_panel.files.responses import Item
 from persona_panel.graphs.aggregate import aggregate
 from persona_panel.panel import Panel
 from persona_panel.reports.formats.terminal import render_run

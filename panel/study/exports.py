@@ -1,0 +1,393 @@
+"""A study's packets in the forms that raters work with: HTML files that need no server, imports for
+Label Studio, projects of Potato.
+
+A project of Label Studio has one configuration, so that ranking and rating are two projects for
+each rater. Sources: labelstud.io/guide/tasks (tasks: a list of objects whose `data` has the fields
+that the configuration names with `$`) and labelstud.io/tags (`Text`, `List`, `Ranker`, `Choices`,
+`Number`, `TextArea`).
+
+A project of Potato asks the same of each of its items, so that sets to rank are parted by how many
+texts they have. Source: potatoannotator.readthedocs.io (configuration, schemas `radio`, `number`,
+`text`).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from base64 import b64encode
+from collections.abc import Iterator, Sequence
+from functools import cache
+from hashlib import sha256
+from html import escape
+from html.parser import HTMLParser
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+from xml.etree.ElementTree import Element, SubElement, indent, tostring
+
+import yaml
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+from pydantic import ValidationError
+
+from persona_panel.files.errors import Fault, InputError
+from persona_panel.files.limits import content_of
+from persona_panel.files.outputs import make_private_folder, replace_file, writing
+from persona_panel.files.wording import unreadable
+from persona_panel.study.design import Task
+from persona_panel.study.kit import PACKETS, Study
+from persona_panel.study.packet import (
+    NOT_ASSESSABLE,
+    Packet,
+    RankingWords,
+    ShownDimension,
+    ShownText,
+)
+
+_PACKAGE = "persona_panel.study"
+_SCRIPT_ID = "packet"
+# So that no text can end the element that it is in, nor begin another.
+_UNSAFE = re.compile("[<>&\u2028\u2029\x7f\ud800-\udfff]")
+
+
+def packet_page(packet: Packet) -> str:
+    """The page: the packet as JSON, and the script that shows it and takes the answers.
+
+    The page may run this script and use this style sheet, and load nothing.
+    """
+    document = json.dumps(packet.as_json() | {"sha256": packet.digest}, ensure_ascii=False)
+    made = Environment(
+        loader=PackageLoader(_PACKAGE),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    policy = [
+        "default-src 'none'",
+        f"script-src {_allowed('packet.js')}",
+        f"style-src {_allowed('packet.css')}",
+        "base-uri 'none'",
+        "form-action 'none'",
+    ]
+    return made.get_template("packet.html.jinja").render(
+        policy="; ".join(policy),
+        packet=packet,
+        # Ours, or escaped for a script element; escaped as markup they would not be the same.
+        style=Markup(_part("packet.css")),  # noqa: S704
+        script=Markup(_part("packet.js")),  # noqa: S704
+        data=Markup(_UNSAFE.sub(_escaped, document)),  # noqa: S704
+    )
+
+
+def packet_in(page: Path) -> Packet:
+    """The packet in a page, for whoever answers it by a program.
+
+    Raises:
+        InputError: the file cannot be read, or has no packet of this version.
+    """
+    expected = "a packet of `study make`"
+    reader = _DataReader()
+    try:
+        reader.feed(content_of(page).decode())
+        document = json.loads(reader.text)
+        document.pop("sha256", None)
+        return Packet.from_json(document)
+    except OSError:
+        raise InputError([Fault(str(page), unreadable(page), expected)]) from None
+    except (ValueError, AttributeError, ValidationError):
+        raise InputError([Fault(str(page), "no packet", expected)]) from None
+
+
+class _DataReader(HTMLParser):
+    """Takes the text of the element that has the packet."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.text = ""
+        self._inside = False
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self._inside = tag == "script" and ("id", _SCRIPT_ID) in attrs
+
+    def handle_endtag(self, tag: str) -> None:
+        self._inside = False
+
+    def handle_data(self, data: str) -> None:
+        if self._inside:
+            self.text += data
+
+
+def _escaped(found: re.Match[str]) -> str:
+    return f"\\u{ord(found[0]):04x}"
+
+
+@cache
+def _part(name: str) -> str:
+    """The style sheet or the script as it is inlined."""
+    return files(_PACKAGE).joinpath("templates", name).read_text("utf-8").strip()
+
+
+def _allowed(name: str) -> str:
+    return f"'sha256-{b64encode(sha256(_part(name).encode()).digest()).decode()}'"
+
+
+def write_pages(study: Study, folder: Path) -> list[Path]:
+    """Write a page for each rater, named after the rater.
+
+    Raises:
+        RunFolderError: they cannot be written.
+    """
+    below = folder / PACKETS
+    written = []
+    with writing(below):
+        make_private_folder(below)
+        for packet, keyed in zip(study.packets, study.key.packets, strict=True):
+            path = below / f"{keyed.rater}.html"
+            replace_file(path, packet_page(packet).encode())
+            written.append(path)
+    return written
+
+
+_MOST_CHOICES = 21
+# With a hyphen, which no dimension's id has: a project must not have two fields of one name.
+REASON = "written-reason"
+_PROMPT, _TEXT, _TEXTS = "shown-prompt", "shown-text", "shown-texts"
+
+
+def write_label_studio(study: Study, folder: Path) -> list[Path]:
+    """Write RATER/TASK.xml and RATER/TASK.json for each rater and task; gives the files of tasks.
+
+    Raises:
+        RunFolderError: they cannot be written.
+    """
+    below = folder / PACKETS
+    written = []
+    with writing(below):
+        for packet, keyed in zip(study.packets, study.key.packets, strict=True):
+            own = below / keyed.rater
+            make_private_folder(own)
+            for task in packet.tasks:
+                content = json.dumps(label_studio_tasks(packet, task), ensure_ascii=False, indent=1)
+                replace_file(own / f"{task}.xml", label_studio_config(packet, task).encode())
+                replace_file(own / f"{task}.json", content.encode())
+                written.append(own / f"{task}.json")
+    return written
+
+
+def label_studio_tasks(packet: Packet, task: Task) -> list[dict[str, Any]]:
+    """The tasks of a packet, in their order: sets to rank, or texts to rate."""
+    if task == "rank":
+        return [
+            {
+                "data": {
+                    "packet": packet.packet,
+                    "set": one.id,
+                    "prompt": one.prompt,
+                    "texts": [
+                        {"id": text.id, "title": f"Text {text.label}", "body": _whole(text)}
+                        for text in one.texts
+                    ],
+                }
+            }
+            for one in packet.sets
+        ]
+    return [
+        {
+            "data": {
+                "packet": packet.packet,
+                "set": one.id,
+                "id": text.id,
+                "prompt": one.prompt,
+                "label": f"Text {text.label}",
+                "text": _whole(text),
+            }
+        }
+        for one in packet.sets
+        for text in one.texts
+    ]
+
+
+def _whole(text: Any) -> str:
+    return str(text.text) if text.context is None else f"{text.context}\n\n{text.text}"
+
+
+def label_studio_config(packet: Packet, task: Task) -> str:
+    """The labelling configuration of a task."""
+    view = Element("View")
+    SubElement(view, "Header", value=packet.instructions)
+    SubElement(view, "Header", value=packet.question)
+    SubElement(view, "Text", name=_PROMPT, value="$prompt")
+    if task == "rank" and packet.ranking is not None:
+        title = f"On top {packet.ranking.top}"
+        SubElement(view, "List", name=_TEXTS, value="$texts", title=title)
+        SubElement(view, "Ranker", name="rank", toName=_TEXTS)
+        _reasons(view, _PROMPT, "Why did you rank them so?")
+    else:
+        SubElement(view, "Header", value="$label")
+        SubElement(view, "Text", name=_TEXT, value="$text")
+        for one in packet.dimensions:
+            _dimension(view, one, packet.not_assessable)
+        _reasons(view, _TEXT, "Why did you rate it so?")
+    indent(view)
+    return tostring(view, encoding="unicode") + "\n"
+
+
+def _reasons(view: Element, of: str, question: str) -> None:
+    SubElement(view, "Header", value=question)
+    SubElement(view, "TextArea", name=REASON, toName=of, rows="5", maxSubmissions="1")
+
+
+def _dimension(view: Element, one: ShownDimension, not_assessable: bool) -> None:
+    SubElement(view, "Header", value=f"{one.label}: {one.definition} {one.question}")
+    if (values := choices_of(one)) is None:
+        step = "1" if one.kind == "integer" else "any"
+        number = SubElement(view, "Number", name=one.id, toName=_TEXT, step=step)
+        number.attrib.update({"min": str(one.min), "max": str(one.max)})
+        return
+    choices = SubElement(
+        view, "Choices", name=one.id, toName=_TEXT, choice="single-radio", required="true"
+    )
+    for value, means in values:
+        choice = SubElement(choices, "Choice", value=value)
+        if means:
+            choice.set("hint", means)
+    if not_assessable:
+        SubElement(choices, "Choice", value=NOT_ASSESSABLE, hint="Cannot be assessed")
+
+
+def choices_of(one: ShownDimension) -> list[tuple[str, str]] | None:
+    """The values of a scale, each with what it means, where they are few enough to choose from."""
+    if one.kind == "category":
+        return list(one.values)
+    if one.kind == "real":
+        return None
+    low, high = int(one.min or 0), int(one.max or 0)
+    if high - low >= _MOST_CHOICES:
+        return None
+    meanings = {low: one.low or "", high: one.high or ""}
+    return [(str(value), meanings.get(value, "")) for value in range(low, high + 1)]
+
+
+_CONFIG, _ITEMS = "config.yaml", "items.jsonl"
+
+
+def write_potato(study: Study, folder: Path) -> list[Path]:
+    """Write RATER/PROJECT/config.yaml and items.jsonl; gives the configurations.
+
+    Raises:
+        RunFolderError: they cannot be written.
+    """
+    below = folder / PACKETS
+    written = []
+    with writing(below):
+        for packet, keyed in zip(study.packets, study.key.packets, strict=True):
+            for name, config, items in potato_projects(packet):
+                own = below / keyed.rater / name
+                make_private_folder(own)
+                text = yaml.safe_dump(config, sort_keys=False, allow_unicode=True)
+                lines = "".join(json.dumps(item, ensure_ascii=False) + "\n" for item in items)
+                replace_file(own / _CONFIG, text.encode())
+                replace_file(own / _ITEMS, lines.encode())
+                written.append(own / _CONFIG)
+    return written
+
+
+def potato_projects(
+    packet: Packet,
+) -> Iterator[tuple[str, dict[str, Any], list[dict[str, str]]]]:
+    """The projects of a packet: a name, the configuration and the items."""
+    if packet.ranking is not None:
+        for size in sorted({len(one.texts) for one in packet.sets}):
+            items = [
+                {"id": one.id, "text": _shown(one.prompt, one.texts)}
+                for one in packet.sets
+                if len(one.texts) == size
+            ]
+            labels = [text.label for one in packet.sets for text in one.texts]
+            letters = list(dict.fromkeys(labels))[:size]
+            name = f"rank-{size}"
+            yield name, _config(packet, name, _ranks(letters, packet.ranking)), items
+    if "rate" in packet.tasks:
+        items = [
+            {"id": text.id, "text": _shown(one.prompt, [text])}
+            for one in packet.sets
+            for text in one.texts
+        ]
+        schemes = [_scheme(one, packet.not_assessable) for one in packet.dimensions]
+        yield "rate", _config(packet, "rate", [*schemes, _reason("Why did you rate it so?")]), items
+
+
+def _shown(prompt: str, texts: Sequence[ShownText]) -> str:
+    """A prompt and texts as markup, which Potato shows as such."""
+    parts = [f"<p><b>{_marked(prompt)}</b></p>"]
+    for one in texts:
+        about = "" if one.context is None else f"<p><i>{_marked(one.context)}</i></p>"
+        parts.append(f"<h3>Text {one.label}</h3>{about}<p>{_marked(one.text)}</p>")
+    return "".join(parts)
+
+
+def _marked(text: str) -> str:
+    return escape(text).replace("\n", "<br>")
+
+
+def _ranks(letters: Sequence[str], words: RankingWords) -> list[dict[str, Any]]:
+    ranks = [str(rank + 1) for rank in range(len(letters))]
+    return [
+        {
+            "annotation_type": "radio",
+            "name": f"rank_{letter}",
+            "description": f"Rank of text {letter}. 1: {words.top}; equal texts may share a rank",
+            "labels": ranks,
+            "horizontal": True,
+            "label_requirement": {"required": True},
+        }
+        for letter in letters
+    ] + [_reason("Why did you rank them so?")]
+
+
+def _scheme(one: ShownDimension, not_assessable: bool) -> dict[str, Any]:
+    ends = "" if one.kind == "category" else f" ({one.min}: {one.low}; {one.max}: {one.high})"
+    scheme: dict[str, Any] = {
+        "name": one.id,
+        "description": f"{one.label}. {one.definition} {one.question}{ends}",
+        "label_requirement": {"required": True},
+    }
+    if (values := choices_of(one)) is None:
+        return {"annotation_type": "number", **scheme, "min": _end(one.min), "max": _end(one.max)}
+    labels: list[Any] = [
+        {"name": value, "tooltip": means} if means else {"name": value} for value, means in values
+    ]
+    labels += [{"name": NOT_ASSESSABLE, "tooltip": "Cannot be assessed"}] * not_assessable
+    return {"annotation_type": "radio", **scheme, "labels": labels, "horizontal": True}
+
+
+def _end(value: int | str | None) -> float:
+    return float(value or 0)
+
+
+def _reason(question: str) -> dict[str, Any]:
+    return {
+        "annotation_type": "text",
+        "name": REASON,
+        "description": question,
+        "multiline": True,
+        "rows": 5,
+    }
+
+
+def _config(packet: Packet, name: str, schemes: list[dict[str, Any]]) -> dict[str, Any]:
+    return {
+        "annotation_task_name": f"Rating study {packet.packet} {name}",
+        "annotation_instructions": packet.instructions,
+        "task_dir": ".",
+        "output_annotation_dir": "annotation_output",
+        "export_annotation_format": "jsonl",
+        "data_files": [_ITEMS],
+        "item_properties": {"id_key": "id", "text_key": "text"},
+        "user_config": {"allow_all_users": True, "users": []},
+        "assignment_strategy": "fixed_order",
+        "annotation_schemes": schemes,
+        "site_dir": "default",
+    }
