@@ -28,8 +28,8 @@ from scipy.stats import binomtest
 
 from persona_panel.experiments.audit.attacks import Attack
 from persona_panel.experiments.audit.uplift import Injection, Rows, measure
+from persona_panel.statistics.core.levels import LEVEL, POWER
 from persona_panel.statistics.core.means import MeanOfFew, values_needed
-from persona_panel.statistics.core.significance import LEVEL, POWER
 
 N_CONTROLS = 24
 N_JUDGES = 5

@@ -34,7 +34,8 @@ from persona_panel import Panel, Persona
 from persona_panel.experiments.sweep.deltas import Measured, Names, measure
 from persona_panel.experiments.sweep.detectable import smallest_claimed
 from persona_panel.graphs.framing import Contrast
-from persona_panel.statistics.core.significance import LEVEL, holm, sign_flip_p_values
+from persona_panel.statistics.core.levels import LEVEL
+from persona_panel.statistics.core.significance import holm, sign_flip_p_values
 from persona_panel.testing import serving
 from tests.sycophant import questions, world
 

@@ -11,7 +11,8 @@ import pytest
 ROOT = Path(__file__).parent.parent
 RUN_ELSEWHERE = ("panel/statistics/", "panel/testing/")
 MODULES = [
-    name.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+    "persona_panel."
+    + name.removeprefix("panel/").removesuffix(".py").removesuffix("/__init__").replace("/", ".")
     for package in ("graphs", "panel", "personas", "rubrics")
     for path in sorted((ROOT / package).rglob("*.py"))
     if not (name := path.relative_to(ROOT).as_posix()).startswith(RUN_ELSEWHERE)

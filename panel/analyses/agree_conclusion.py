@@ -31,8 +31,8 @@ from persona_panel.results.conclusions.wording import (
     power,
 )
 from persona_panel.statistics.core.display import ALL, COMPOSITE, number
+from persona_panel.statistics.core.levels import LEVEL, MOST
 from persona_panel.statistics.core.means import values_needed
-from persona_panel.statistics.core.significance import LEVEL, MOST
 from persona_panel.statistics.core.table import Ratings, Row
 
 _ALPHA = "Krippendorff α"

@@ -19,7 +19,6 @@ from persona_panel.results.conclusions.wording import (
 )
 from persona_panel.results.result import Result
 from persona_panel.results.table import Column, Key, Table, row_of
-from persona_panel.statistics.core.arrays import Reason
 from persona_panel.statistics.core.display import ALL, COMPOSITE, number
 
 if TYPE_CHECKING:
@@ -31,6 +30,7 @@ if TYPE_CHECKING:
         CorrectedPair,
         CorrectedSystem,
     )
+    from persona_panel.statistics.core.arrays import Reason
     from persona_panel.statistics.core.estimate import Difference
     from persona_panel.statistics.core.ranking import Leaderboard
     from persona_panel.statistics.core.table import Coverage
@@ -295,6 +295,7 @@ def calibrate_conclusion(found: Calibration) -> list[str]:
 
 def _uncorrected(systems: Iterable[CorrectedSystem]) -> list[str]:
     """Which means could not be corrected, by reason."""
+    from persona_panel.statistics.core.arrays import Reason
     from persona_panel.statistics.prediction_powered import LEAST_PROMPTS
 
     by_reason: dict[str, list[str]] = {}
@@ -314,6 +315,8 @@ def _uncorrected(systems: Iterable[CorrectedSystem]) -> list[str]:
 
 def _noted(systems: Sequence[CorrectedSystem], pairs: Sequence[CorrectedPair]) -> list[str]:
     """What is to be known of some corrected means, by note."""
+    from persona_panel.statistics.core.arrays import Reason
+
     by_note: dict[Reason, list[str]] = {}
     for one in systems:
         for note in one.found.notes:

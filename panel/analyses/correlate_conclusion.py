@@ -32,8 +32,8 @@ from persona_panel.results.conclusions.wording import (
 from persona_panel.statistics.comparison import HUMANS
 from persona_panel.statistics.core.arrays import Reason
 from persona_panel.statistics.core.display import COMPOSITE, number
+from persona_panel.statistics.core.levels import LEVEL
 from persona_panel.statistics.core.means import values_needed, widened
-from persona_panel.statistics.core.significance import LEVEL
 from persona_panel.statistics.core.table import NO_PERSONA_GROUP, Ratings, Row
 from persona_panel.statistics.strata import broken_down_by
 

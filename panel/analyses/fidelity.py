@@ -13,7 +13,6 @@ from persona_panel.results.conclusions.wording import counted, in_brackets, list
 from persona_panel.results.result import Result
 from persona_panel.results.table import Column, Key, Table, row_of
 from persona_panel.statistics.core.display import ALL, number
-from persona_panel.statistics.fidelity import VERDICTS, FidelityVerdict
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
     from persona_panel.files.groups import GroupFile
     from persona_panel.files.ratings import GivenScale
     from persona_panel.files.records import ColumnMapping, Source
-    from persona_panel.statistics.fidelity import FidelityContrast
+    from persona_panel.statistics.fidelity import FidelityContrast, FidelityVerdict
 
 _WORDS: dict[FidelityVerdict, str] = {
     "caricature": "The personas are a caricature on {of}: they differ by more than twice what "
@@ -139,6 +138,7 @@ def fidelity_result(
         labels: what people read in place of dimensions, by their names.
     """
     from persona_panel.results.conclusions.readings import origin_sentences
+    from persona_panel.statistics.fidelity import VERDICTS
 
     labels = labels or {}
     dimensions = {row.dimension for row in found.rows}

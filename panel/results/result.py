@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TextIO, cast, overload
 
 from persona_panel.results.table import Table, table_columns
 from persona_panel.statistics.core.display import FrameLibrary, frame_of
-from persona_panel.statistics.core.table import Coverage
 
 if TYPE_CHECKING:
     import pandas
     import polars
     import pyarrow
 
+    from persona_panel.statistics.core.table import Coverage
     from persona_panel.statistics.figures import PageColumns
     from persona_panel.statistics.figures.page import PaperFigure
 

@@ -95,9 +95,7 @@ from persona_panel.statistics.core.ranking import rank_systems as rank_systems
 from persona_panel.statistics.core.registry import OF_SCORES as OF_SCORES
 from persona_panel.statistics.core.registry import BlockResult as BlockResult
 from persona_panel.statistics.core.registry import StatisticTable as StatisticTable
-from persona_panel.statistics.core.significance import (
-    benjamini_yekutieli as benjamini_yekutieli,
-)
+from persona_panel.statistics.core.significance import benjamini_yekutieli as benjamini_yekutieli
 from persona_panel.statistics.core.significance import holm as holm
 from persona_panel.statistics.core.strengths import StrengthDifference as StrengthDifference
 from persona_panel.statistics.core.strengths import Strengths as Strengths

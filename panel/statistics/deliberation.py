@@ -31,9 +31,10 @@ from persona_panel.statistics.core.correlation import (
     within_prompts,
 )
 from persona_panel.statistics.core.jackknife import resampled_mean
+from persona_panel.statistics.core.levels import LEVEL
 from persona_panel.statistics.core.means import OverPrompts, over_prompts
 from persona_panel.statistics.core.ranking import rank_systems
-from persona_panel.statistics.core.significance import LEVEL, holm, sign_flip_p_values
+from persona_panel.statistics.core.significance import holm, sign_flip_p_values
 from persona_panel.statistics.revisions import Change, change_between, spread_of, spreads
 
 

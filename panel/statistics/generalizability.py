@@ -43,7 +43,7 @@ from persona_panel.statistics.core.arrays import (
     encode_labels,
 )
 from persona_panel.statistics.core.jackknife import LEAST_JUDGES
-from persona_panel.statistics.core.significance import POWER
+from persona_panel.statistics.core.levels import POWER
 
 RESIDUAL = "residual"
 BETWEEN = ":"

@@ -46,6 +46,7 @@ from persona_panel.statistics.core.correlation import (
     correlations,
     resampled_correlation,
 )
+from persona_panel.statistics.core.levels import Tested
 from persona_panel.statistics.core.means import critical_t, over_prompts, two_sided_p
 from persona_panel.statistics.core.ranking import (
     SampledMean,
@@ -54,7 +55,7 @@ from persona_panel.statistics.core.ranking import (
     sampled_mean,
 )
 from persona_panel.statistics.core.registry import BlockResult, interval_of, mean_over_prompts
-from persona_panel.statistics.core.significance import Tested, holm_beside
+from persona_panel.statistics.core.significance import holm_beside
 from persona_panel.statistics.reliability import krippendorff_alpha, resampled_alpha
 from persona_panel.statistics.votes import correlation_gain, resampled_correlation_gain
 

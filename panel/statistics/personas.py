@@ -51,9 +51,10 @@ from persona_panel.statistics.core.arrays import (
     divide,
     encode_labels,
 )
+from persona_panel.statistics.core.levels import LEVEL, Tested
 from persona_panel.statistics.core.means import critical_t
 from persona_panel.statistics.core.ranking import sampled_mean
-from persona_panel.statistics.core.significance import LEVEL, Tested, holm
+from persona_panel.statistics.core.significance import holm
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -61,14 +61,10 @@ from persona_panel.statistics.core.arrays import (
 )
 from persona_panel.statistics.core.correlation import correlation
 from persona_panel.statistics.core.jackknife import jackknife, resampled_mean
+from persona_panel.statistics.core.levels import Tested
 from persona_panel.statistics.core.means import scaled_interval, weights_of_prompts
 from persona_panel.statistics.core.ranking import sampled_mean
-from persona_panel.statistics.core.significance import (
-    Tested,
-    binomial_interval,
-    holm,
-    sign_flip_p_values,
-)
+from persona_panel.statistics.core.significance import binomial_interval, holm, sign_flip_p_values
 from persona_panel.statistics.paired import mean_over_prompts_of
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
@@ -11,14 +12,15 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-PARTS = ("panel", "graphs", "rubrics", "personas", "benchmarks", "tests")
+PARTS = ("src", "panel", "graphs", "rubrics", "personas", "benchmarks", "tests")
 EXAMPLE = re.compile(r"^  libcurl: ([a-z ]+): ", re.MULTILINE)
 
 
 def histories(root: Path, *words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "benchmarks.histories", "libcurl", *words],
-        cwd=root, capture_output=True, text=True, timeout=200,
+        cwd=root, env={**os.environ, "PYTHONPATH": str(root / "src")}, capture_output=True,
+        text=True, timeout=200,
     )  # fmt: skip
 
 
@@ -68,7 +70,7 @@ def test_every_judgment_has_the_answer_to_its_own_request() -> None:
 def test_a_planted_fault_is_seen(kind: str, file: str, old: str, new: str, tmp_path: Path) -> None:
     """A fault of each kind that is put into a copy of the code is counted as of that kind."""
     for part in PARTS:
-        shutil.copytree(ROOT / part, tmp_path / part)
+        shutil.copytree(ROOT / part, tmp_path / part, symlinks=True)
     path = tmp_path / file
     text = path.read_text()
     assert text.count(old) == 1

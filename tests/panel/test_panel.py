@@ -407,11 +407,17 @@ def test_a_second_run_calls_nothing_and_counts_the_same(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "answer", [ok("", refusal="I will not."), ok("I liked it."), status(400), ok("")]
+    ("answer", "is_corrected"),
+    [
+        (ok("", refusal="I will not."), False),
+        (ok("I liked it."), True),
+        (status(400), False),
+        (ok(""), True),
+    ],
 )
-def test_what_is_no_result_is_asked_for_again(answer: Answer) -> None:
-    """A refusal, an unreadable answer or a failure is not kept: the next run fills the gaps,
-    and asks for nothing else."""
+def test_what_is_no_result_is_asked_for_again(answer: Answer, is_corrected: bool) -> None:
+    """A refusal or a failure is not kept, of an unreadable answer its correction is not: the next
+    run fills the gaps, and asks for nothing else."""
     well = False
 
     def script(number: int, payload: Mapping[str, Any]) -> Answer:
@@ -425,7 +431,8 @@ def test_what_is_no_result_is_asked_for_again(answer: Answer) -> None:
         again = plain(server).score(RESPONSES)
         assert len(server.calls) - before == 4
     assert again.coverage.complete
-    assert again.calls.cached == 4
+    # The unreadable answers are there, for the model to correct.
+    assert again.calls.cached == (8 if is_corrected else 4)
 
 
 def test_another_question_is_another_call() -> None:

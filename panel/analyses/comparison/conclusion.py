@@ -28,8 +28,8 @@ from persona_panel.results.conclusions.wording import (
 )
 from persona_panel.statistics.core.arrays import Random
 from persona_panel.statistics.core.display import COMPOSITE, number, signed
+from persona_panel.statistics.core.levels import LEVEL
 from persona_panel.statistics.core.ranking import prompts_needed, takes_more_judges
-from persona_panel.statistics.core.significance import LEVEL
 from persona_panel.statistics.paired import (
     BestOfPrompts,
     NearerToPeople,

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from persona_panel.analyses.comparison.matching import WhatDiffers
 from persona_panel.statistics.core.arrays import Random, Reason
-from persona_panel.statistics.core.significance import Tested
+from persona_panel.statistics.core.levels import Tested
 from persona_panel.statistics.core.table import RatingsOrigin
 from persona_panel.statistics.paired import BestOfPrompts, NearerToPeople, PairedFigure
 

@@ -18,8 +18,8 @@ from persona_panel.files.secrets import SECRETS
 from persona_panel.plan.panel_plan import counted_judges
 from persona_panel.runs.scale_limits import unit_of, unit_of_ratings
 from persona_panel.statistics.core.display import counted
+from persona_panel.statistics.core.levels import LEVEL
 from persona_panel.statistics.core.ranking import SystemDifference, SystemRank
-from persona_panel.statistics.core.significance import LEVEL
 from persona_panel.statistics.core.strengths import SystemStrength
 from persona_panel.statistics.figures import PageColumns, check_plots
 

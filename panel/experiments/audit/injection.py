@@ -54,7 +54,7 @@ from persona_panel.runs.scale_limits import POINTS, unit_of_ratings
 from persona_panel.runs.summary import judged_in
 from persona_panel.statistics.core.arrays import Array
 from persona_panel.statistics.core.display import general, percent
-from persona_panel.statistics.core.significance import LEVEL, MOST, POWER
+from persona_panel.statistics.core.levels import LEVEL, MOST, POWER
 
 if TYPE_CHECKING:
     from persona_panel.plan.panel_plan import PanelPlan

@@ -16,7 +16,7 @@ from persona_panel.results.result import Result
 from persona_panel.results.table import Column, Key, Table
 from persona_panel.statistics.core.display import number
 from persona_panel.statistics.core.estimate import Estimate
-from persona_panel.statistics.core.significance import LEVEL, MOST
+from persona_panel.statistics.core.levels import LEVEL, MOST
 
 if TYPE_CHECKING:
     from persona_panel.experiments.audit.attacks import Attack

@@ -19,8 +19,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from persona_panel.statistics.core.arrays import Array, divide
+from persona_panel.statistics.core.levels import LEVEL, MOST
 from persona_panel.statistics.core.means import MeanOfFew, values_needed
-from persona_panel.statistics.core.significance import LEVEL, MOST, holm
+from persona_panel.statistics.core.significance import holm
 
 FEWEST = 5
 """From as many base responses an uplift is tested. Ratings are few numbers: on two to four texts

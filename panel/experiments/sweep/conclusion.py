@@ -34,8 +34,8 @@ from persona_panel.results.conclusions.wording import (
 )
 from persona_panel.statistics.core.arrays import Array
 from persona_panel.statistics.core.display import FrameColumn, field_columns, number
+from persona_panel.statistics.core.levels import LEVEL
 from persona_panel.statistics.core.means import items_needed
-from persona_panel.statistics.core.significance import LEVEL
 
 
 def unanswered_document(answer: TargetAnswer) -> dict[str, Any]:

@@ -27,10 +27,10 @@ from numpy.typing import NDArray
 
 from persona_panel.graphs.framing import Contrast
 from persona_panel.statistics.core.arrays import ROUNDING, Array, IntArray, divide
+from persona_panel.statistics.core.levels import LEVEL
 from persona_panel.statistics.core.means import student_interval
 from persona_panel.statistics.core.significance import (
     ENUMERATED,
-    LEVEL,
     binomial_interval,
     bounded_mean_p_values,
     holm,

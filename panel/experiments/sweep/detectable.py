@@ -37,8 +37,8 @@ from persona_panel.runs.judging.cost_result import cost_result
 from persona_panel.runs.load import load_run
 from persona_panel.statistics.core.arrays import ROUNDING, Array
 from persona_panel.statistics.core.display import percent
+from persona_panel.statistics.core.levels import LEVEL, MOST, POWER
 from persona_panel.statistics.core.means import items_needed, smallest_effect, values_needed
-from persona_panel.statistics.core.significance import LEVEL, MOST, POWER
 
 _FARTHEST = 10.0
 _HALVINGS = 40

@@ -20,7 +20,7 @@ from persona_panel.files.secrets import SECRETS
 from persona_panel.graphs.framing import BASELINE
 from persona_panel.rubrics import Rubric
 from persona_panel.statistics.core.arrays import Array
-from persona_panel.statistics.core.significance import LEVEL
+from persona_panel.statistics.core.levels import LEVEL
 from persona_panel.statistics.figures import PageColumns
 from persona_panel.statistics.figures.charts import (
     ForestMarks,

@@ -46,7 +46,7 @@ from persona_panel.runs.run import Run
 from persona_panel.runs.summary import judged_in
 from persona_panel.statistics.core.arrays import Array, divide
 from persona_panel.statistics.core.display import Facts, FrameMethod, counted, ends
-from persona_panel.statistics.core.significance import LEVEL
+from persona_panel.statistics.core.levels import LEVEL
 from persona_panel.statistics.core.table import Coverage
 from persona_panel.statistics.figures import PageColumns, check_plots
 

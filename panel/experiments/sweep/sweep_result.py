@@ -22,8 +22,8 @@ from persona_panel.runs.scale_limits import mean_limits
 from persona_panel.statistics.core.arrays import Reason
 from persona_panel.statistics.core.display import signed
 from persona_panel.statistics.core.estimate import Estimate
+from persona_panel.statistics.core.levels import LEVEL
 from persona_panel.statistics.core.means import student_interval
-from persona_panel.statistics.core.significance import LEVEL
 from persona_panel.statistics.figures import PLOTS, plots_at_hand
 
 if TYPE_CHECKING:

@@ -15,6 +15,7 @@ from persona_panel.results.axis import Axis
 from persona_panel.runs.run import Run
 from persona_panel.runs.scale_limits import composite_limits, composite_told, mean_limits
 from persona_panel.statistics.core.arrays import Reason
+from persona_panel.statistics.core.levels import LEVEL
 from persona_panel.statistics.core.ranking import (
     JudgeSample,
     Leaderboard,
@@ -23,7 +24,6 @@ from persona_panel.statistics.core.ranking import (
     influence_of,
     rank_systems,
 )
-from persona_panel.statistics.core.significance import LEVEL
 
 _PAIRS = 60
 _TICKS = 60

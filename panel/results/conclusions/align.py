@@ -25,7 +25,7 @@ from persona_panel.statistics.alignment import (
 from persona_panel.statistics.alignment_rules import AlignmentMethod
 from persona_panel.statistics.core.arrays import Reason
 from persona_panel.statistics.core.display import ALL, COMPOSITE, number
-from persona_panel.statistics.core.significance import LEVEL
+from persona_panel.statistics.core.levels import LEVEL
 
 METHOD_NAMES: Mapping[AlignmentMethod, str] = {
     "isotonic": "isotonic recalibration",

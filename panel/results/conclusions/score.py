@@ -20,6 +20,7 @@ from persona_panel.results.conclusions.wording import (
     turned,
 )
 from persona_panel.statistics.core.display import number, signed
+from persona_panel.statistics.core.levels import LEVEL
 from persona_panel.statistics.core.ranking import (
     Leaderboard,
     SystemDifference,
@@ -27,7 +28,6 @@ from persona_panel.statistics.core.ranking import (
     prompts_needed,
     takes_more_judges,
 )
-from persona_panel.statistics.core.significance import LEVEL
 
 MUCH_MISSING = 0.05
 """From which share on missing judgments are in the conclusion, and not only below the tables."""

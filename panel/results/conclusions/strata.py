@@ -14,7 +14,7 @@ from persona_panel.results.conclusions.wording import (
     turned,
 )
 from persona_panel.statistics.core.display import ALL, number
-from persona_panel.statistics.core.significance import LEVEL
+from persona_panel.statistics.core.levels import LEVEL
 from persona_panel.statistics.core.table import Row
 from persona_panel.statistics.strata import LESS_OTHERS
 

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from math import ceil, floor, isnan, log10
+from typing import TYPE_CHECKING
 
-from persona_panel.statistics.core.arrays import Random
 from persona_panel.statistics.core.display import COMPOSITE, ends, number
 from persona_panel.statistics.core.display import counted as counted
-from persona_panel.statistics.core.significance import MOST, POWER
+from persona_panel.statistics.core.levels import MOST, POWER
+
+if TYPE_CHECKING:
+    from persona_panel.statistics.core.arrays import Random
+
 
 NAMES_SHOWN = 4
 """How many names a sentence has; of more, their number."""

@@ -16,6 +16,7 @@ from typing import Literal
 
 from persona_panel.results.requirements.figures import Figure
 from persona_panel.results.requirements.requirement import Requirement
+from persona_panel.statistics.core.levels import LEVEL
 from persona_panel.statistics.core.means import (
     scaled_interval,
     spread_at,
@@ -23,7 +24,6 @@ from persona_panel.statistics.core.means import (
     values_needed,
 )
 from persona_panel.statistics.core.ranking import SampledMean, prompts_needed, takes_more_judges
-from persona_panel.statistics.core.significance import LEVEL
 
 Why = Literal[
     "value", "interval", "estimate", "beyond", "open", "contrary", "no interval", "undefined"

@@ -12,7 +12,7 @@ from persona_panel.results.requirements.figures import Figure, FigureKey, exact
 from persona_panel.results.result import Result
 from persona_panel.results.table import Column, Table
 from persona_panel.statistics.core.estimate import Difference, Estimate
-from persona_panel.statistics.core.significance import LEVEL
+from persona_panel.statistics.core.levels import LEVEL
 
 NO_INTERVAL = "no interval of it is computed"
 NOT_COMPUTED = "it is not computed"

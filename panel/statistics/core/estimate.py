@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from persona_panel.statistics.core.display import ends as ends_text
 from persona_panel.statistics.core.display import number, signed
-from persona_panel.statistics.core.significance import LEVEL
+from persona_panel.statistics.core.levels import LEVEL
 
 if TYPE_CHECKING:
     from persona_panel.statistics.core.ranking import SampledMean

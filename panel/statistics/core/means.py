@@ -56,7 +56,8 @@ from persona_panel.statistics.core.arrays import (
     divide,
     encode_labels,
 )
-from persona_panel.statistics.core.significance import MOST, POWER, sign_flip_p_values
+from persona_panel.statistics.core.levels import MOST, POWER
+from persona_panel.statistics.core.significance import sign_flip_p_values
 
 _NORMAL_FROM = 2_000
 _PRECISION = 1e-6

@@ -43,8 +43,9 @@ from persona_panel.statistics.core.arrays import (
     encode_labels,
 )
 from persona_panel.statistics.core.jackknife import LEAST_JUDGES, reach_of, standard_errors
+from persona_panel.statistics.core.levels import MOST, POWER, Tested
 from persona_panel.statistics.core.means import two_sided_p, values_needed
-from persona_panel.statistics.core.significance import MOST, POWER, Tested, holm
+from persona_panel.statistics.core.significance import holm
 
 
 @dataclass(frozen=True, slots=True, eq=False)

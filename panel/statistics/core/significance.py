@@ -56,30 +56,6 @@ from numpy.typing import ArrayLike
 
 from persona_panel.statistics.core.arrays import ROUNDING, Array, as_ratings, as_scores
 
-LEVEL = 0.05
-"""How often, at most, what is tested together may have a claim where there is nothing to claim:
-adjusted p-values below it are significant."""
-POWER = 0.8
-"""How often as many values (or prompts) as are said to be needed are enough."""
-MOST = 10_000
-"""Above so many values nothing is said of how many are needed."""
-
-
-class Tested:
-    """A figure that was tested beside others; a frozen record of it says what is `shown`.
-
-    Attributes:
-        p_adjusted: its p-value, adjusted for all that are tested together; NaN without a test.
-    """
-
-    __slots__ = ()
-    p_adjusted: float
-
-    @property
-    def shown(self) -> bool:
-        """Return whether it may be claimed: its adjusted p-value is below `LEVEL`."""
-        return self.p_adjusted < LEVEL
-
 
 def holm(p_values: ArrayLike) -> Array:
     """Adjusted p-values, in the order given.

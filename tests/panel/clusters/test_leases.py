@@ -16,7 +16,7 @@ import pytest
 from persona_panel import ConfigurationError, ModelConfig, PanelPlan, Persona, Response
 from persona_panel.calls.budget import NO_CAPS, Caps
 from persona_panel.calls.caller import Caller
-from persona_panel.calls.journal import Change, Journal, change_of, dropping, encoded
+from persona_panel.calls.journal import Journal, ReplyChange, change_of, dropping, encoded
 from persona_panel.clusters.lease_server import LeaseServer
 from persona_panel.clusters.messages import (
     DRIVER,
@@ -234,9 +234,9 @@ async def test_a_reply_that_is_stored_ends_the_claim_that_a_lost_worker_had() ->
     was sent before the loss had ended its claim with the loss."""
     async with lost_worker() as run:
         first, second = (encoded(KEPT, *claim) for claim in CLAIMS)
-        await run.ask("third", Store({CLAIMS[0].page: {CLAIMS[0].key: Change(first)}}))
+        await run.ask("third", Store({CLAIMS[0].page: {CLAIMS[0].key: ReplyChange(first)}}))
         await run.server.lose("killed")
-        await run.ask("third", Store({CLAIMS[1].page: {CLAIMS[1].key: Change(second)}}))
+        await run.ask("third", Store({CLAIMS[1].page: {CLAIMS[1].key: ReplyChange(second)}}))
         kept = replace(KEPT, cached=True)
         assert await run.answered(5) == {0: kept, 1: kept}
 
@@ -247,10 +247,10 @@ async def test_a_worker_drops_its_own_reply_and_no_other() -> None:
     page, key = CLAIMS[0]
     drop = change_of(dropping(encoded(worse, page, key)))
     async with lost_worker() as run:
-        await run.ask("third", Store({page: {key: Change(encoded(worse, page, key))}}))
+        await run.ask("third", Store({page: {key: ReplyChange(encoded(worse, page, key))}}))
         await run.ask("third", Store({page: {key: drop}}))
         assert run.server._store.get(page, key) is None
-        await run.ask("third", Store({page: {key: Change(better)}}))
+        await run.ask("third", Store({page: {key: ReplyChange(better)}}))
         await run.ask("third", Store({page: {key: drop}}))
         assert run.server._store.get(page, key) == replace(KEPT, cached=True)
 

@@ -162,7 +162,8 @@ def test_all_that_is_told_of_a_copy_calls_it_by_its_address(run_there: str) -> N
         compare(run_there, signed)
     there = run_there.removeprefix("memory:/")
     MEMORY.put(f"{there}/", f"{there}?sig=pw1/", recursive=True)
-    assert compare(run_there, signed).runs == (run_there, f"{run_there}?sig=[secret]")
+    [row] = compare(run_there, signed)["runs"].rows
+    assert (row["a"], row["b"]) == (run_there, f"{run_there}?sig=[secret]")
 
 
 def test_what_cannot_be_sent_of_a_copy_is_told_as_lost(

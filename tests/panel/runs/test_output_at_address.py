@@ -11,7 +11,6 @@ from pathlib import Path
 import click
 import fsspec
 import pytest
-from persona_panel.cli.plan import plan
 
 from persona_panel import (
     Caps,
@@ -25,7 +24,7 @@ from persona_panel import (
     load_run,
 )  # fmt: skip
 from persona_panel.cli.failures import local_runs
-from persona_panel.cli.sweep import sweep
+from persona_panel.cli.main import command as main
 from persona_panel.files.named_files import RemoteFolder, copied_run, shown_folder
 from persona_panel.graphs import Judgment
 from persona_panel.runs.output import written_here
@@ -561,14 +560,15 @@ def test_one_slash_makes_no_folder(
     assert not Path("s3:").exists()
 
 
-@pytest.mark.parametrize(("command", "name"), [(sweep, "like"), (plan, "source"), (plan, "human")])
-def test_options_that_name_a_run_take_an_address(
-    address: str, command: click.Command, name: str
-) -> None:
+@pytest.mark.parametrize(
+    ("called", "name"), [("sweep", "like"), ("plan", "source"), ("plan", "human")]
+)
+def test_options_that_name_a_run_take_an_address(address: str, called: str, name: str) -> None:
     """--like, --from and --human are read in a copy, as arguments are; what is to be written is
     not."""
     MEMORY.pipe_file(f"{address.removeprefix('memory:/')}/run.json", b"{}")
     given = {name: address, "out": address}
+    command = main.get_command(click.Context(main), called)  # type: ignore[attr-defined]
     with local_runs(click.Context(command), given):
         assert Path(given[name], "run.json").is_file()
         assert given["out"] == address

@@ -476,8 +476,8 @@ def test_a_renderer_that_fails_is_named() -> None:
 
     changing = SimpleNamespace(**parts | {"render_alignment": rounding})
     assert "changes ratings" in refusal(check_renderer, changing)
-    del parts["render_contested"]
-    assert "no render_contested()" in refusal(check_renderer, SimpleNamespace(**parts))
+    del parts["render_alignment"]
+    assert "no render_alignment()" in refusal(check_renderer, SimpleNamespace(**parts))
     assert "render_run() writes nothing" in refusal(check_renderer, silent)
     assert "closes the stream" in refusal(check_renderer, closing)
 

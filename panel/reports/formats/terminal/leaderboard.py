@@ -15,8 +15,8 @@ from persona_panel.results.conclusions.wording import SAMPLES, counted
 from persona_panel.results.console import TableRow, is_narrow, legible, show_table
 from persona_panel.statistics.core.arrays import Reason
 from persona_panel.statistics.core.display import NONE, number
+from persona_panel.statistics.core.levels import LEVEL
 from persona_panel.statistics.core.ranking import Leaderboard, SystemDifference, SystemRank
-from persona_panel.statistics.core.significance import LEVEL
 
 _DIFFERENCES_SHOWN = 6
 

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from scipy.stats import ttest_1samp
 from statsmodels.stats.power import TTestPower
 
+from persona_panel.statistics.core.levels import POWER
 from persona_panel.statistics.core.means import MeanOfFew, values_needed
-from persona_panel.statistics.core.significance import POWER
 
 VALUES = st.lists(st.integers(-9, 9), min_size=3, max_size=12).filter(lambda v: len(set(v)) > 1)
 
