@@ -12,8 +12,8 @@ from persona_panel.graphs import Judge, Verdict
 from persona_panel.graphs.deliberation import Deliberation
 from persona_panel.models.event_loops import run_in_loop
 from persona_panel.personas import Persona, PersonaSet
-from persona_panel.plan.definitions import DEFAULT_MODEL
-from persona_panel.plan.panel_plan import PanelPlan, plan_facts
+from persona_panel.planning.definitions import DEFAULT_MODEL
+from persona_panel.planning.panel_plan import PanelPlan, plan_facts
 from persona_panel.rubrics import Layout, Rubric
 from persona_panel.runs import executor
 from persona_panel.runs.execution import Engine, Execution
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from persona_panel.graphs import Response
     from persona_panel.graphs.framing import Prompt
     from persona_panel.graphs.judging import Builder
-    from persona_panel.plan.definitions import PanelOverrides
+    from persona_panel.planning.definitions import PanelOverrides
     from persona_panel.runs.executor import OnJudgment, ScoreOptions
     from persona_panel.runs.panel_graph import PanelGraph
     from persona_panel.statistics.core.arrays import Random

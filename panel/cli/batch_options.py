@@ -22,7 +22,7 @@ from persona_panel.rubrics import Usage
 
 if TYPE_CHECKING:
     from persona_panel.models.config import Price
-    from persona_panel.plan.bound_models import BoundModel
+    from persona_panel.planning.bound_models import BoundModel
     from persona_panel.results.result import ResultFormat
     from persona_panel.runs.execution import Execution, OnStart
     from persona_panel.runs.folder import HeldRun

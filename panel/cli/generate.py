@@ -146,7 +146,7 @@ def generate(
         texts_result,
     )
     from persona_panel.files.prompts import load_generation_prompts
-    from persona_panel.plan.definitions import configured
+    from persona_panel.planning.definitions import configured
     from persona_panel.results.requirements.of_result import result_figures
     from persona_panel.runs.folder import OutputFile
 

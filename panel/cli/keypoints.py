@@ -84,7 +84,7 @@ def keypoints(
     from persona_panel.experiments.keypoints.report import rationales_of
     from persona_panel.files.outputs import writing
     from persona_panel.files.wording import command_line
-    from persona_panel.plan.definitions import DEFAULT_MODEL, configured
+    from persona_panel.planning.definitions import DEFAULT_MODEL, configured
     from persona_panel.runs.load import load_run
 
     opened = load_run(run)

@@ -110,7 +110,7 @@ def match(
         planned_matches,
     )
     from persona_panel.files.responses import load_responses
-    from persona_panel.plan.definitions import configured
+    from persona_panel.planning.definitions import configured
     from persona_panel.results.requirements.of_result import result_figures
 
     batch = load_responses(generated, mapping=mapping)

@@ -69,7 +69,7 @@ def questions(
     from persona_panel.experiments.questions.calling import answers, estimate_answers
     from persona_panel.files.errors import ConfigurationError
     from persona_panel.files.outputs import replace_file
-    from persona_panel.plan.definitions import configured
+    from persona_panel.planning.definitions import configured
 
     # Run by run, so that what is stopped early has whole runs.
     loaded = load_interventions(interventions)

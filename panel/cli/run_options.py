@@ -201,7 +201,7 @@ class PanelOptions:
     @property
     def inputs(self) -> tuple[str | None, str | None, str | None]:
         """What may be the names of files: panel, personas and rubric."""
-        from persona_panel.plan.definitions import split_variant
+        from persona_panel.planning.definitions import split_variant
 
         return self.panel_file, self.personas, self.rubric and split_variant(self.rubric)[0]
 
@@ -215,7 +215,7 @@ class PanelOptions:
             PanelError: it cannot be had.
         """
         from persona_panel.panel import Panel
-        from persona_panel.plan.definitions import DEFAULT_MODEL, configured
+        from persona_panel.planning.definitions import DEFAULT_MODEL, configured
 
         if self.panel_file:
             return Panel.from_file(

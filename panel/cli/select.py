@@ -118,7 +118,7 @@ def _study_command(run: str, out: str, n_items: int) -> str:
 def _of_run(run: str) -> tuple[str, str]:
     """Where the texts of a run are, and by what its judges rated them."""
     from persona_panel.files.errors import RunFolderError
-    from persona_panel.plan.definitions import resolve_rubric
+    from persona_panel.planning.definitions import resolve_rubric
     from persona_panel.rubrics import shipped
     from persona_panel.runs.kept import RESPONSES
     from persona_panel.runs.load import load_run

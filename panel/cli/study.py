@@ -140,7 +140,7 @@ def make(
     """
     from persona_panel.files.responses import load_responses
     from persona_panel.files.selections import read_inclusion
-    from persona_panel.plan.definitions import resolve_rubric
+    from persona_panel.planning.definitions import resolve_rubric
     from persona_panel.reports.formats.json import write_json
     from persona_panel.reports.formats.terminal.study import show_study_design
     from persona_panel.results.console import output

@@ -35,7 +35,7 @@ def run_with_progress(
         folder: where the run is written.
         start: makes the run, which is to begin the progress and to pass each judgment on to it.
     """
-    from persona_panel.plan.panel_plan import counted_judges
+    from persona_panel.planning.panel_plan import counted_judges
 
     heading = f"{what} × {counted_judges(panel.judges)} ({', '.join(panel.models)})"
     n_judges = Counter(judge.model for judge in panel.judges)

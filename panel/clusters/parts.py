@@ -32,8 +32,8 @@ from persona_panel.files.errors import RunStopped
 from persona_panel.files.responses import as_async
 from persona_panel.graphs import Judgment, Response, Verdict
 from persona_panel.models.config import with_batches
-from persona_panel.plan.bound_models import BoundModel
-from persona_panel.plan.panel_plan import PanelPlan
+from persona_panel.planning.bound_models import BoundModel
+from persona_panel.planning.panel_plan import PanelPlan
 from persona_panel.runs import executor
 from persona_panel.runs.executor import OnJudgment
 from persona_panel.runs.judging.model_access import open_caller, responses_in_flight

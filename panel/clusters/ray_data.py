@@ -23,7 +23,7 @@ from persona_panel.files.errors import ConfigurationError
 from persona_panel.files.records import ColumnMapping
 from persona_panel.files.responses import Batch, load_responses
 from persona_panel.models.event_loops import lasting_loop, run_in_lasting_loop
-from persona_panel.plan.panel_plan import PanelPlan
+from persona_panel.planning.panel_plan import PanelPlan
 from persona_panel.runs.executor import prepared
 from persona_panel.runs.run import Run
 

@@ -43,7 +43,7 @@ from persona_panel.clusters.parts import (
 from persona_panel.files.errors import ConfigurationError, PanelError, RunStopped
 from persona_panel.graphs import Response, Verdict
 from persona_panel.graphs.context import Abort
-from persona_panel.plan.panel_plan import PanelPlan
+from persona_panel.planning.panel_plan import PanelPlan
 from persona_panel.runs.executor import OnJudgment
 
 NAMESPACE = "persona-panel"

@@ -40,8 +40,8 @@ from persona_panel.files.wording import command_line
 from persona_panel.graphs import Judgment, Response, Verdict
 from persona_panel.models.config import parsed_option, with_headers
 from persona_panel.models.providers import load_provider, provider_names
-from persona_panel.plan.bound_models import BoundModel
-from persona_panel.plan.panel_plan import PanelPlan
+from persona_panel.planning.bound_models import BoundModel
+from persona_panel.planning.panel_plan import PanelPlan
 from persona_panel.runs.output import RunOutput
 
 if TYPE_CHECKING:

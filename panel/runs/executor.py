@@ -38,8 +38,8 @@ from persona_panel.files.responses import Batch, ResponseFile, as_async, identif
 from persona_panel.graphs import Judgment, Response, Verdict
 from persona_panel.graphs.context import Abort, GraphContext, ShowPeers
 from persona_panel.graphs.records import has_own_prompt
-from persona_panel.plan.bound_models import BoundModel
-from persona_panel.plan.panel_plan import PanelPlan, manifest_of
+from persona_panel.planning.bound_models import BoundModel
+from persona_panel.planning.panel_plan import PanelPlan, manifest_of
 from persona_panel.runs.execution import CALLED, Engine, Execution, refuse_open_batches, start_of
 from persona_panel.runs.folder import HeldRun, RunFolder, held_in, refuse_another
 from persona_panel.runs.judging.cost_estimate import (

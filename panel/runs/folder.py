@@ -41,7 +41,7 @@ from persona_panel.files.responses import Batch
 from persona_panel.files.wording import printable
 from persona_panel.graphs import Judgment, Verdict
 from persona_panel.models.config import cost, with_batches
-from persona_panel.plan.bound_models import BoundModel
+from persona_panel.planning.bound_models import BoundModel
 from persona_panel.runs.execution import start_of
 from persona_panel.runs.judging.cost_estimate import refuse_unpriced
 from persona_panel.runs.judgment_lines import line_of

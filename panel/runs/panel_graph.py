@@ -28,7 +28,7 @@ from persona_panel.graphs.context import Abort, GraphContext
 from persona_panel.graphs.judging import judging_graph
 from persona_panel.models.config import known_models
 from persona_panel.models.event_loops import run_in_loop
-from persona_panel.plan.panel_plan import PanelPlan
+from persona_panel.planning.panel_plan import PanelPlan
 from persona_panel.runs.executor import prepared
 from persona_panel.runs.judging.mode import mode_of
 from persona_panel.runs.judging.model_access import graph_context

@@ -48,7 +48,7 @@ from persona_panel.models.batches import BatchApi, BatchClient, BatchStatus, Not
 from persona_panel.models.client import CallError, ModelClient
 from persona_panel.models.config import HEADER_OPTIONS, ModelConfig
 from persona_panel.models.providers import client_for
-from persona_panel.plan.bound_models import BoundModel
+from persona_panel.planning.bound_models import BoundModel
 from persona_panel.runs.execution import Collect
 from persona_panel.runs.judging.cost_estimate import refuse_unpriced_batches
 from persona_panel.runs.spending import SPENT, spending_kept

@@ -27,7 +27,7 @@ from persona_panel.files.outputs import make_private_folder, replace_file, writi
 from persona_panel.files.wording import shown
 from persona_panel.models.batches import LONGEST_ROW, BatchAnswer, BatchApi
 from persona_panel.models.client import CallError, is_another_model
-from persona_panel.plan.bound_models import BoundModel
+from persona_panel.planning.bound_models import BoundModel
 from persona_panel.rubrics import ModelRequest
 from persona_panel.runs.execution import Collect
 from persona_panel.runs.provider_batches import batch_caller_factory

@@ -22,7 +22,7 @@ from persona_panel.graphs.aggregate import aggregate
 from persona_panel.graphs.records import controls_among
 from persona_panel.models.config import Price, cost
 from persona_panel.personas import Persona
-from persona_panel.plan.panel_plan import PanelPlan
+from persona_panel.planning.panel_plan import PanelPlan
 from persona_panel.rubrics import Rubric
 from persona_panel.runs.collected import (
     CollectedRatings,

@@ -26,8 +26,8 @@ from persona_panel.graphs.deliberation import Deliberation
 from persona_panel.graphs.framing import Degradation
 from persona_panel.graphs.sweeping import sweeping_graph
 from persona_panel.models.config import known_models
-from persona_panel.plan.bound_models import texts_at_once
-from persona_panel.plan.panel_plan import PanelPlan
+from persona_panel.planning.bound_models import texts_at_once
+from persona_panel.planning.panel_plan import PanelPlan
 from persona_panel.runs.executor import prepared
 from persona_panel.runs.judging.model_access import graph_context
 from persona_panel.runs.panel_graph import PanelGraph, panel_graph

@@ -19,7 +19,7 @@ import numpy as np
 from persona_panel.calls.budget import NO_CAPS, Caps
 from persona_panel.graphs import Response
 from persona_panel.panel import Panel
-from persona_panel.plan.panel_plan import PanelPlan
+from persona_panel.planning.panel_plan import PanelPlan
 from persona_panel.runs.execution import Engine
 from persona_panel.runs.load import load_run
 from persona_panel.runs.run import Run

@@ -92,7 +92,7 @@ def test_a_provider_s_name_may_have_an_underscore_or_a_hyphen(tmp_path: Path, na
     installed(tmp_path, "providers", f"{name} = others_mine", "others_mine", source)
     code = (
         "from persona_panel.models.providers import client_for\n"
-        "from persona_panel.plan.definitions import config_of\n"
+        "from persona_panel.planning.definitions import config_of\n"
         f"print(*client_for(config_of('{name}:some')))"
     )
     assert output_of(code, tmp_path) == f"{name} some\n"

@@ -15,7 +15,7 @@ from persona_panel.analyses.figures.units import (
     units_of,
 )
 from persona_panel.files.secrets import SECRETS
-from persona_panel.plan.panel_plan import counted_judges
+from persona_panel.planning.panel_plan import counted_judges
 from persona_panel.runs.scale_limits import unit_of, unit_of_ratings
 from persona_panel.statistics.core.display import counted
 from persona_panel.statistics.core.levels import LEVEL

@@ -41,7 +41,7 @@ from persona_panel.rubrics.wording import Peer, fence_for
 from persona_panel.runs.judging.mode import mode_of
 
 if TYPE_CHECKING:
-    from persona_panel.plan.panel_plan import PanelPlan
+    from persona_panel.planning.panel_plan import PanelPlan
 
 
 Channel = Literal[

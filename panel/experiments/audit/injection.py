@@ -40,7 +40,7 @@ from persona_panel.graphs import Judge, Judgment, Response
 from persona_panel.graphs.context import ShowPeers
 from persona_panel.graphs.deliberation import step
 from persona_panel.models.event_loops import run_in_loop
-from persona_panel.plan.panel_plan import refuse_controls
+from persona_panel.planning.panel_plan import refuse_controls
 from persona_panel.results.conclusions.score import Judged, nothing_judged
 from persona_panel.results.result import Result
 from persona_panel.rubrics import RealScale, Rubric
@@ -57,7 +57,7 @@ from persona_panel.statistics.core.display import general, percent
 from persona_panel.statistics.core.levels import LEVEL, MOST, POWER
 
 if TYPE_CHECKING:
-    from persona_panel.plan.panel_plan import PanelPlan
+    from persona_panel.planning.panel_plan import PanelPlan
     from persona_panel.runs.judging.cost_estimate import CostEstimate
 
 

@@ -27,9 +27,9 @@ from persona_panel.files.wording import did_you_mean
 from persona_panel.graphs.framing import BASELINE
 from persona_panel.graphs.sweeping import TargetAnswer, answer_tokens, question_for, response_id
 from persona_panel.models.config import ModelConfig
-from persona_panel.plan.bound_models import BoundModel, bind_writers
-from persona_panel.plan.definitions import config_of
-from persona_panel.plan.panel_plan import prices_document
+from persona_panel.planning.bound_models import BoundModel, bind_writers
+from persona_panel.planning.definitions import config_of
+from persona_panel.planning.panel_plan import prices_document
 from persona_panel.rubrics import ModelRequest
 from persona_panel.rubrics.replies import is_refusal
 from persona_panel.rubrics.wording import fence_for, fenced

@@ -17,7 +17,7 @@ from persona_panel.experiments.prompt_sets.spec import RewriteSpec
 from persona_panel.experiments.questions.asking import object_of, read_by
 from persona_panel.experiments.questions.calling import QuestionReply, hold
 from persona_panel.graphs.context import Abort
-from persona_panel.plan.bound_models import BoundModel
+from persona_panel.planning.bound_models import BoundModel
 from persona_panel.rubrics import Calls, ModelRequest, ModelResponse
 from persona_panel.rubrics.replies import Unreadable, read_flag, read_object
 from persona_panel.rubrics.wording import fence_for, fenced

@@ -25,9 +25,9 @@ from persona_panel.experiments.prompt_sets.spec import (
     load_prompt_set_spec,
 )
 from persona_panel.files.errors import ConfigurationError, Fault, InputError
-from persona_panel.plan.bound_models import BoundModel, bind_writers
-from persona_panel.plan.definitions import DEFAULT_MODEL, resolve_rubric
-from persona_panel.plan.panel_plan import prices_document
+from persona_panel.planning.bound_models import BoundModel, bind_writers
+from persona_panel.planning.definitions import DEFAULT_MODEL, resolve_rubric
+from persona_panel.planning.panel_plan import prices_document
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel

@@ -14,8 +14,8 @@ from persona_panel.calls.caller import Caller
 from persona_panel.files.errors import RunStopped
 from persona_panel.graphs.context import Abort, Answered, Unanswered, without_corrected
 from persona_panel.models.config import ModelConfig
-from persona_panel.plan.bound_models import BoundModel
-from persona_panel.plan.panel_plan import refuse_repeats
+from persona_panel.planning.bound_models import BoundModel
+from persona_panel.planning.panel_plan import refuse_repeats
 from persona_panel.rubrics import Calls, ModelRequest, ModelResponse
 from persona_panel.rubrics.replies import Unreadable
 from persona_panel.runs.judging.cost_estimate import (

@@ -38,8 +38,8 @@ from persona_panel.graphs.sweeping import (
     worth_judging,
 )
 from persona_panel.models.config import MODEL_SPEC, ModelConfig
-from persona_panel.plan.bound_models import BoundModel, bind_models
-from persona_panel.plan.panel_plan import PanelPlan, refuse_controls, refuse_if_comparative
+from persona_panel.planning.bound_models import BoundModel, bind_models
+from persona_panel.planning.panel_plan import PanelPlan, refuse_controls, refuse_if_comparative
 from persona_panel.rubrics import Calls, ModelRequest, ModelResponse
 from persona_panel.runs.executor import predicted_calls
 from persona_panel.runs.judging.cost_estimate import CostEstimate, ModelEstimate, PredictedCalls

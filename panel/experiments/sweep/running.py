@@ -47,8 +47,8 @@ from persona_panel.graphs.sweeping import (
     sweeping_graph,
 )
 from persona_panel.models.config import Price, with_batches
-from persona_panel.plan.bound_models import BoundModel, texts_at_once
-from persona_panel.plan.panel_plan import PanelPlan, manifest_of, prices_document
+from persona_panel.planning.bound_models import BoundModel, texts_at_once
+from persona_panel.planning.panel_plan import PanelPlan, manifest_of, prices_document
 from persona_panel.rubrics import ModelRequest, ModelResponse, Usage
 from persona_panel.runs.execution import CALLED, Execution, refuse_open_batches, start_of
 from persona_panel.runs.executor import kept_going, notebook_progress, prepared, written_at_the_end

@@ -8,7 +8,7 @@ from persona_panel.experiments.sweep.plan import SweepPlan
 from persona_panel.experiments.sweep.result import Sweep
 from persona_panel.experiments.sweep.sweep_result import sweep_result
 from persona_panel.files.responses import Batch
-from persona_panel.plan.panel_plan import PanelPlan
+from persona_panel.planning.panel_plan import PanelPlan
 from persona_panel.reports.gate.run_figures import run_figures
 from persona_panel.results.requirements.decided import GateResult, decide_all, parsed
 from persona_panel.results.requirements.figures import Figure

@@ -13,7 +13,7 @@ from persona_panel.files.errors import InputError, RunFolderError
 from persona_panel.files.outputs import replace_file
 from persona_panel.files.secrets import SECRETS
 from persona_panel.personas import NO_PERSONA
-from persona_panel.plan.panel_plan import counted_judges
+from persona_panel.planning.panel_plan import counted_judges
 from persona_panel.reports.page.contested import contested_section
 from persona_panel.reports.page.differences import differences_section
 from persona_panel.reports.page.embedded import embedded

@@ -23,8 +23,8 @@ from persona_panel.graphs import Judge, Response
 from persona_panel.graphs.context import GraphContext, Unanswered
 from persona_panel.models.config import ModelFacts, cost, prices_as_of
 from persona_panel.personas import Persona
-from persona_panel.plan.bound_models import BoundModel
-from persona_panel.plan.panel_plan import PanelPlan
+from persona_panel.planning.bound_models import BoundModel
+from persona_panel.planning.panel_plan import PanelPlan
 from persona_panel.rubrics import Calls, ModelRequest, ModelResponse, Usage, load_elicitation
 from persona_panel.rubrics.wording import MARK_DIGITS
 

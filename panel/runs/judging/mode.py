@@ -25,7 +25,7 @@ from persona_panel.graphs.deliberation import (
 )
 from persona_panel.graphs.judging import judge_one, judge_response, revise_one, run_dialogue
 from persona_panel.graphs.records import ComparisonTask, question_of
-from persona_panel.plan.panel_plan import PanelPlan
+from persona_panel.planning.panel_plan import PanelPlan
 from persona_panel.rubrics import (
     Calls,
     ModelRequest,

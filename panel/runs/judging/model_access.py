@@ -25,8 +25,8 @@ from persona_panel.files.descriptors import left_for_calls, shared_out
 from persona_panel.graphs import Judge, Judgment, Response
 from persona_panel.graphs.context import Answered, GraphContext, ShowPeers
 from persona_panel.models.config import with_batches
-from persona_panel.plan.bound_models import BoundModel, texts_at_once
-from persona_panel.plan.panel_plan import PanelPlan
+from persona_panel.planning.bound_models import BoundModel, texts_at_once
+from persona_panel.planning.panel_plan import PanelPlan
 from persona_panel.rubrics import ModelRequest, ModelResponse
 from persona_panel.runs.judging.cost_estimate import context_of
 

@@ -62,7 +62,8 @@ def test_parameters_are_the_arguments_of_the_function(name: str) -> None:
     extra = {"progress"} if found.n_parts else set()
     assert set(declared) == set(arguments) - extra
     for argument in arguments.values():
-        if argument.default is inspect.Parameter.empty:
+        is_any_number = argument.kind is inspect.Parameter.VAR_POSITIONAL
+        if argument.default is inspect.Parameter.empty and not is_any_number:
             assert declared[argument.name].required
     assert getattr(persona_panel, name) is found.function
     assert "Args:" not in found.help

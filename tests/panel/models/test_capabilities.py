@@ -12,8 +12,8 @@ from persona_panel.files.definitions import load_definition
 from persona_panel.files.errors import ConfigurationError
 from persona_panel.models.client import Capabilities
 from persona_panel.models.config import FREE, ModelConfig
-from persona_panel.plan.bound_models import BoundModel, GivenModel, bind_models, texts_at_once
-from persona_panel.plan.panel_plan import refuse_repeats
+from persona_panel.planning.bound_models import BoundModel, GivenModel, bind_models, texts_at_once
+from persona_panel.planning.panel_plan import refuse_repeats
 from persona_panel.rubrics import ModelRequest, ModelResponse, Rubric
 from persona_panel.runs.judging.cost_estimate import ModelEstimate, is_probed
 from persona_panel.runs.judging.model_access import concurrency_of

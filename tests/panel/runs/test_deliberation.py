@@ -11,7 +11,7 @@ import orjson
 import pytest
 
 from persona_panel import Composite, InputError, Ratings
-from persona_panel.plan.definitions import resolve_rubric
+from persona_panel.planning.definitions import resolve_rubric
 from persona_panel.statistics import Reason
 from tests.helpers.deliberations import (
     AGREED,

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from persona_panel import Response
-from persona_panel.plan.definitions import resolve_rubric
+from persona_panel.planning.definitions import resolve_rubric
 from persona_panel.study.design import StudySettings
 from persona_panel.study.exports import write_pages
 from persona_panel.study.kit import Study, make_study, write_key

@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from persona_panel import Response, Rubric, load_ratings, load_responses
-from persona_panel.plan.definitions import resolve_rubric
+from persona_panel.planning.definitions import resolve_rubric
 from persona_panel.rubrics import Scale
 from persona_panel.study.collection import (
     CollectedStudy,

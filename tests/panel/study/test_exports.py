@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from persona_panel import Response
-from persona_panel.plan.definitions import resolve_rubric
+from persona_panel.planning.definitions import resolve_rubric
 from persona_panel.study.design import StudySettings
 from persona_panel.study.exports import write_label_studio, write_potato
 from persona_panel.study.kit import Study, make_study

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from persona_panel import Response
-from persona_panel.plan.definitions import resolve_rubric
+from persona_panel.planning.definitions import resolve_rubric
 from persona_panel.study.collection import collect_study, read_answers
 from persona_panel.study.design import StudySettings
 from persona_panel.study.exports import write_pages

@@ -14,7 +14,7 @@ import pytest
 
 from persona_panel import Response
 from persona_panel.cli.study import _FORMATS, _writer
-from persona_panel.plan.definitions import resolve_rubric
+from persona_panel.planning.definitions import resolve_rubric
 from persona_panel.study.design import StudySettings
 from persona_panel.study.exports import packet_in, packet_page
 from persona_panel.study.kit import Study, make_study, naming_texts

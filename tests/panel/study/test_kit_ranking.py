@@ -6,7 +6,7 @@ import pytest
 
 from persona_panel import Response
 from persona_panel.files.errors import ConfigurationError
-from persona_panel.plan.definitions import resolve_rubric
+from persona_panel.planning.definitions import resolve_rubric
 from persona_panel.rubrics import Rubric
 from persona_panel.study.design import StudySettings
 from persona_panel.study.exports import label_studio_config, packet_page, potato_projects

@@ -22,7 +22,7 @@ from persona_panel.experiments.prompt_sets.filters import (
     without_duplicates,
 )
 from persona_panel.experiments.prompt_sets.spec import QualityFilter, TextLimits
-from persona_panel.plan.definitions import resolve_rubric
+from persona_panel.planning.definitions import resolve_rubric
 from persona_panel.rubrics import ParsedJudgment
 
 

@@ -10,7 +10,7 @@ import pytest
 from persona_panel import ConfigurationError, FramedResponse, InputError, ModelConfig, Prompt
 from persona_panel.experiments.sweep.plan import Options, SweepPlan, sweep_plan_of
 from persona_panel.files.outputs import prompt_id_of
-from persona_panel.plan.panel_plan import PanelPlan
+from persona_panel.planning.panel_plan import PanelPlan
 
 URL = "http://127.0.0.1:9/v1"
 JUDGE = ModelConfig(model="openai:judge", base_url=URL)

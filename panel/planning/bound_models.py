@@ -34,7 +34,7 @@ from persona_panel.models.config import (
 )
 from persona_panel.models.providers import client_for
 from persona_panel.personas import Persona
-from persona_panel.plan.definitions import config_of
+from persona_panel.planning.definitions import config_of
 from persona_panel.rubrics import (
     Layout,
     ModelRequest,

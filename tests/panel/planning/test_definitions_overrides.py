@@ -14,7 +14,7 @@ import pytest
 from persona_panel import Panel, Response
 from persona_panel.files.errors import ConfigurationError, InputError
 from persona_panel.models.config import ModelConfig
-from persona_panel.plan.panel_plan import PanelPlan
+from persona_panel.planning.panel_plan import PanelPlan
 from persona_panel.reports.formats import load_renderer
 from persona_panel.testing import ScriptedServer, always, serving, thinking
 
@@ -266,7 +266,7 @@ def test_a_secret_among_a_file_s_options(tmp_path: Path) -> None:
 
 def test_temperature_among_options_of_a_command() -> None:
     """A file has a field for it, a command has not."""
-    from persona_panel.plan.definitions import configured
+    from persona_panel.planning.definitions import configured
 
     config = configured("openai:stub", {"temperature": 0.5, "seed": 1})
     assert (config.temperature, config.options) == (0.5, {"seed": 1})

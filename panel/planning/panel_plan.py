@@ -25,8 +25,8 @@ from persona_panel.graphs.deliberation import Deliberation, load_stopping_rule
 from persona_panel.graphs.records import controls_among, judges_of
 from persona_panel.models.config import ModelConfig, Price, with_batches
 from persona_panel.personas import Persona, PersonaSet
-from persona_panel.plan.bound_models import BoundModel, bind_models, can_serve
-from persona_panel.plan.definitions import (
+from persona_panel.planning.bound_models import BoundModel, bind_models, can_serve
+from persona_panel.planning.definitions import (
     DEFAULT_MODEL,
     PanelFile,
     PanelOverrides,
