@@ -167,7 +167,8 @@ def environment(**more: str) -> dict[str, str]:
     templates again takes half as long again.
     """
     kept = {name: value for name, value in os.environ.items() if not name.endswith("_API_KEY")}
-    return kept | {"PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": ""} | more
+    paths = os.pathsep.join([str(ROOT / "src"), str(ROOT)])
+    return kept | {"PYTHONPATH": paths, "PYTHONDONTWRITEBYTECODE": ""} | more
 
 
 def measure(

@@ -230,8 +230,8 @@ for name in panels:
         allow_unmatched=True,
     )["contrasts"]  # fmt: skip
     for row in contrasts.rows:
-        figures = ((row["human"], 3), (row["panel"], 3), (row["ratio"], 2))
-        cells = [told(one.value, one.low, one.high, digits) for one, digits in figures]
+        pairs = ((row["human"], 3), (row["panel"], 3), (row["ratio"], 2))
+        cells = [told(one.value, one.low, one.high, digits) for one, digits in pairs]
         differences.append((name, row["contrast"], row["dimension"], *cells, row["verdict"]))
 
 print(f"{options.model} on {len(batch)} texts, {date.today()}; people: {n_people}\n")

@@ -35,7 +35,8 @@ def _address() -> str:
     made = [sys.executable, "-m", "tests.helpers.fork_server", str(folder / "socket")]
     server = subprocess.Popen(
         made, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-        env={name: value for name, value in os.environ.items() if name != "PYTHONPATH"},
+        # The code beside these tests, also where they are a copy.
+        env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
     )  # fmt: skip
 
     def end() -> None:
