@@ -1,8 +1,9 @@
 """Let `import panel` go on: the name stands for `persona_panel`, module by module.
 
-Installed, this file is the module `panel`, beside the package `persona_panel`. A package of the
+The module `panel`, installed beside the package `persona_panel`, imports this one. A package of the
 same name, such as HoloViz Panel, comes before it; code that imports `persona_panel` works beside
-both."""
+both.
+"""
 
 from __future__ import annotations
 

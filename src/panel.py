@@ -1,1 +1,3 @@
-../panel/_alias.py
+"""The former name of `persona_panel`, which stands for the same modules."""
+
+import persona_panel._alias  # noqa: F401
