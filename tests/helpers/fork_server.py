@@ -37,7 +37,7 @@ IMPORTED = (
 """What the project requires."""
 PACKAGES = ("persona_panel",)
 LEFT_OUT = (
-    "persona_panel.calls.stores.redis", "persona_panel.calls.stores.redis", "persona_panel.cli.",
+    "persona_panel.calls.stores.redis", "persona_panel.cli.",
     "persona_panel.clusters.engines.ray", "persona_panel.clusters.ray_", "persona_panel._alias",
     "persona_panel.analyses.figures.", "persona_panel.statistics.figures.",
     "persona_panel.experiments.sweep.plots", "persona_panel.studio.http",
