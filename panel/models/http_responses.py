@@ -23,6 +23,7 @@ MOST_BYTES = 8_000_000
 each, the longest there is."""
 _PACKINGS = frozenset({"gzip", "x-gzip", "deflate"})
 _MOST_PACKINGS = 5
+_DIGITS = re.compile(rb"[0-9A-Fa-f]+")
 _CHARSET = re.compile(r"charset\s*=\s*[\"']?([\w.:-]+)", re.IGNORECASE)
 _MARKS = (
     (codecs.BOM_UTF8, "utf-8"),
@@ -124,7 +125,9 @@ def without_chunks(body: bytes) -> tuple[bytes, bytes]:
     trailer. libcurl has seen that they are in order."""
     parts, at = [], 0
     while (end := body.find(b"\n", at)) >= 0:
-        length = int(body[at:end].partition(b";")[0].strip() or b"0", 16)
+        # libcurl ignores whatever follows the digits.
+        digits = _DIGITS.match(body, at)
+        length = int(digits[0], 16) if digits else 0
         at = end + 1
         if not length:
             break

@@ -379,6 +379,7 @@ class KeptSocket:
     Attributes:
         place: its own address and port.
         n_requests: how many requests went out on it.
+        is_tls: they went out by TLS.
         is_distrusted: no further request is sent on it.
         unasked: the beginning of what waited when a further request was to go out, which was sent
             on another connection therefore; None where there was no such request.
@@ -388,12 +389,13 @@ class KeptSocket:
     descriptor: int
     poll: select.poll
     n_requests: int = 0
+    is_tls: bool = False
     is_distrusted: bool = False
     unasked: bytes | None = None
 
     def peek(self) -> bytes | None:
-        """Return the beginning of what can be read; empty after a close, None where the descriptor
-        is another connection's by now."""
+        """Return the beginning of what can be read; empty where nothing is or after a close by the
+        other end, None where the descriptor is closed, or another connection's by now."""
 
         def beginning(near: socket) -> bytes | None:
             if _place_of(near) != self.place:
@@ -401,7 +403,7 @@ class KeptSocket:
             try:
                 return near.recv(_PEEKED_BYTES, MSG_PEEK)
             except OSError:
-                # Reset, which is a close.
+                # Nothing is there; or reset, which is a close.
                 return b""
 
         return _asked(self.descriptor, beginning)
@@ -459,10 +461,11 @@ class KeptSockets:
             takes = is_tls or not (news and kept.peek())
         if takes:
             kept.n_requests += 1
+            kept.is_tls = is_tls
             return True
         kept.unasked = (kept.peek() or b"") if news else b""
-        if kept.n_requests and not is_tls:
-            self._report(kept.unasked)
+        if kept.n_requests:
+            self._report(kept.unasked, is_tls=is_tls)
         del self._at[kept.place]
         return False
 
@@ -474,16 +477,17 @@ class KeptSockets:
             return b""
         if kept.unasked is not None:
             return kept.unasked
-        news = kept.poll.poll(0)
-        if self._at.get(kept.place) is not kept or (news and news[0][1] & select.POLLNVAL):
-            return None
-        return kept.peek() if news else b""
+        # Not by `poll`: a descriptor that libcurl has closed is soon another's.
+        return kept.peek() if self._at.get(kept.place) is kept else None
 
     def traffic(self, kept: KeptSocket) -> Traffic | None:
         """Return what went over a connection so far; None where the system does not say."""
         if _TCP_INFO is None or self._at.get(kept.place) is not kept:
             return None
-        return _asked(kept.descriptor, _traffic_of)
+        return _asked(
+            kept.descriptor,
+            lambda near: _traffic_of(near) if _place_of(near) == kept.place else None,
+        )
 
     def distrust(self, kept: KeptSocket | None = None) -> None:
         """Send nothing more on a connection, or on any that is there now: a stray answer came on
@@ -497,11 +501,12 @@ class KeptSockets:
         answered once too often may have answered with another's before."""
         for kept in self._at.values():
             if kept.n_requests and kept.poll.poll(0):
-                self._report(kept.peek())
+                self._report(kept.peek(), is_tls=kept.is_tls)
 
-    def _report(self, unread: bytes | None) -> None:
+    def _report(self, unread: bytes | None, *, is_tls: bool) -> None:
         """Warn, once, of an answer that came while nobody waited for any."""
-        if is_stray(unread) and not self.has_strays:
+        is_unasked = is_answer(unread or b"", is_tls=True) if is_tls else is_stray(unread)
+        if is_unasked and not self.has_strays:
             self.has_strays = True
             warn_of_strays()
 

@@ -64,6 +64,7 @@ def test_headers_that_break_off_are_not_whole() -> None:
         (b"2\r\nab\r\n1;x=y\r\nc\r\n0\r\n\r\n", b"abc", b""),
         (b"2\r\nab\r\n0\r\nTrailer: t\r\n\r\nHTTP/1.1 200", b"ab", b"HTTP/1.1 200"),
         (b"A\r\n0123456789\r\n5\r\nab", b"0123456789ab", b""),
+        (b"2\r\nab\r\n0\r\xef\xbb\xbf\n\r\n", b"ab", b""),
     ],
 )
 def test_chunks_are_put_together(body: bytes, content: bytes, after: bytes) -> None:
