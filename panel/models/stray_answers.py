@@ -35,7 +35,7 @@ _UNIQUE = re.compile(r"[0-9A-Za-z]{8}")
 
 
 class _KnownAnswer(NamedTuple):
-    """Digests of the request and the answer that came with an id, and how many requests had it."""
+    """Digests of the request and the answer that came with an id, and how many answers had it."""
 
     asked: int
     said: int
@@ -47,8 +47,9 @@ class StrayAnswers:
 
     An id that came with the answer to another request is doubted: always where the answer is the
     same, letter by letter; where it differs only if the server's ids are made to be unique, of
-    which there must be two. A server that repeats its ids without that is recognised: the third
-    request with the same id, or a second answer to a request that was doubted, ends the comparing.
+    which there must be two. A server that repeats its ids without that is recognised, and its ids
+    are compared no more: the same id comes again to a request that was doubted for it, or with a
+    third answer.
 
     A name of a model is doubted that is neither the one that was asked for nor one of those that
     answered before; where it comes again to the same request it is one of them: providers answer
@@ -59,7 +60,8 @@ class StrayAnswers:
         self._answers: dict[str, _KnownAnswer] = {}
         self._models = [model]
         self._has_answered = False
-        self._doubted: dict[int, None] = {}
+        self._doubted: dict[int, str] = {}
+        """The requests that were doubted, and the id of the answer then."""
         self._repeats_ids = False
 
     def doubt(self, asked: int, said: int, id_: Any, model: Any) -> str | None:
@@ -71,17 +73,16 @@ class StrayAnswers:
             id_: the answer's id, of any type.
             model: who answered, by the answer, of any type.
         """
-        was_doubted = asked in self._doubted
-        reason = self._doubt_id(asked, said, id_, was_doubted) or self._doubt_model(
-            model, was_doubted
+        reason = self._doubt_id(asked, said, id_) or self._doubt_model(
+            model, was_doubted=asked in self._doubted
         )
         if reason is not None:
-            self._doubted[asked] = None
+            self._doubted[asked] = str(id_)
             if len(self._doubted) > _MOST_DOUBTED:
                 del self._doubted[next(iter(self._doubted))]
         return reason
 
-    def _doubt_id(self, asked: int, said: int, id_: Any, was_doubted: bool) -> str | None:
+    def _doubt_id(self, asked: int, said: int, id_: Any) -> str | None:
         if self._repeats_ids or not isinstance(id_, str) or not id_:
             return None
         answers = self._answers
@@ -96,14 +97,16 @@ class StrayAnswers:
         is_copy = before.said == said
         if not is_copy and not _UNIQUE.search(id_.rpartition("-")[2]):
             return None
-        n = before.n + 1
-        if was_doubted or n >= _MOST_REPEATS or (not is_copy and len(answers) == 1):
+        # A server that answers too often may do so more than once, always with the same answer.
+        n = before.n + (not is_copy)
+        is_again = self._doubted.get(asked) == id_
+        if is_again or n >= _MOST_REPEATS or (not is_copy and len(answers) == 1):
             self._repeats_ids = True
             return None
         answers[id_] = before._replace(n=n)
         return f"the answer has the id {id_[:80]!r} of the answer to another request"
 
-    def _doubt_model(self, model: Any, was_doubted: bool) -> str | None:
+    def _doubt_model(self, model: Any, *, was_doubted: bool) -> str | None:
         if not isinstance(model, str) or not model:
             return None
         # Nearly always the same words.

@@ -228,6 +228,35 @@ def test_the_answer_to_another_request_is_doubted_by_its_id() -> None:
     assert strays.doubt(2, digest("no"), "chatcmpl-abcdefghij", "m") is None
 
 
+def test_a_request_that_gets_two_strays_is_doubted_twice() -> None:
+    """Another stray answer to the same request is no sign that the server repeats its ids: neither
+    is taken, and a later stray is doubted, too, however often the same answer came."""
+    strays = StrayAnswers("m")
+    for n in range(3):
+        assert strays.doubt(n, digest(f"{n}"), f"chatcmpl-0000000{n}", "m") is None
+    for n in (0, 1, 0, 2, 1):
+        assert strays.doubt(9, digest(f"{n}"), f"chatcmpl-0000000{n}", "m")
+    for asked in range(10, 20):
+        assert strays.doubt(asked, digest("0"), "chatcmpl-00000000", "m")
+
+
+def test_a_server_that_repeats_its_ids_is_recognised() -> None:
+    """The same id again to a request that was doubted for it, or a third answer with it: its ids
+    tell nothing, and are compared no more."""
+    for said in ((1, 1), (1, 2)):
+        strays = StrayAnswers("m")
+        strays.doubt(0, 0, "chatcmpl-abcdefgh", "m")
+        strays.doubt(1, said[0], "chatcmpl-01234567", "m")
+        assert strays.doubt(2, said[1], "chatcmpl-01234567", "m")
+        assert strays.doubt(2, said[1], "chatcmpl-01234567", "m") is None
+        assert strays.doubt(3, said[1], "chatcmpl-01234567", "m") is None
+    strays = StrayAnswers("m")
+    strays.doubt(0, 0, "chatcmpl-abcdefgh", "m")
+    strays.doubt(1, 1, "chatcmpl-01234567", "m")
+    assert strays.doubt(2, 2, "chatcmpl-01234567", "m")
+    assert strays.doubt(3, 3, "chatcmpl-01234567", "m") is None
+
+
 def test_the_same_request_may_get_the_same_answer() -> None:
     """A server that keeps its answers gives them again, with their ids."""
     strays = StrayAnswers("m")
