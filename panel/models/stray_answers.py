@@ -15,6 +15,8 @@ import logging
 import re
 import socket as sockets
 import sys
+from collections.abc import Callable
+from importlib import import_module
 from typing import Any, NamedTuple
 from weakref import WeakSet
 
@@ -123,12 +125,14 @@ class StrayAnswers:
 
 
 def refuse_stray_answers() -> None:
-    """Have the clients that are imported by now refuse such answers, in the whole process: an error
-    as of a connection that broke off, or a new connection."""
-    for name, mend in _MENDS.items():
-        if name in sys.modules and name not in _mended:
-            _mended.add(name)
-            mend(sys.modules[name])
+    """Have the clients whose packages are imported by now refuse such answers, in the whole
+    process: an error as of a connection that broke off, or a new connection."""
+    for client, modules in _CLIENTS.items():
+        if client in sys.modules:
+            for name in modules.keys() - _mended:
+                _mended.add(name)
+                # A client imports them when it makes its first connection only.
+                modules[name](import_module(name))
 
 
 def look_for_strays() -> None:
@@ -223,9 +227,9 @@ def _mend_aiohttp(protocols: Any) -> None:
     protocols.ResponseHandler.is_connected = is_connected
 
 
-_MENDS = {
-    "h11": _mend_h11,
-    "httpcore._async.http11": _mend_httpcore,
-    "httpcore2._async.http11": _mend_httpcore,
-    "aiohttp.client_proto": _mend_aiohttp,
+_CLIENTS: dict[str, dict[str, Callable[[Any], None]]] = {
+    "httpx": {"h11": _mend_h11, "httpcore._async.http11": _mend_httpcore},
+    "httpx2": {"h11": _mend_h11, "httpcore2._async.http11": _mend_httpcore},
+    "aiohttp": {"aiohttp.client_proto": _mend_aiohttp},
 }
+"""The modules of HTTP clients' packages that are mended."""

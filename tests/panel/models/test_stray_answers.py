@@ -7,6 +7,7 @@ import hashlib
 import logging
 import ssl
 import subprocess
+import sys
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -208,6 +209,23 @@ async def test_providers_packages_take_no_stray_answer_in_silence(
     # Four are asked at a time: as many may be on their way when it is said.
     assert len(set(wrong(said)) - set(asked_before)) <= 4
     assert not wrong(said) or faults or "no request asked for" in caplog.text
+
+
+@needs_extra("contracts", "langchain_anthropic")
+def test_clients_are_mended_before_they_import_their_connections() -> None:
+    """A provider's package may import the modules of its HTTP client with the first call only: a
+    process in which a model was just made has them mended."""
+    code = """
+import sys
+from langchain_anthropic import ChatAnthropic
+from persona_panel.models.langchain import LangChainClient
+chat = ChatAnthropic(model_name="m", api_key="canary", timeout=None, stop=None)
+LangChainClient(chat, "m", timeout_s=20)
+connections = [name for name in sys.modules if name.endswith("._async.http11")]
+print({sys.modules[name].AsyncHTTP11Connection.has_expired.__module__ for name in connections})
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=100)
+    assert done.stdout.strip() == "{'persona_panel.models.stray_answers'}", done.stderr
 
 
 # The rule by itself.
