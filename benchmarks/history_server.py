@@ -43,6 +43,7 @@ import orjson
 from benchmarks.expected_scores import Judgment, answer_text, drawn_bytes, judgment_in
 from persona_panel.models.event_loops import new_loop
 from persona_panel.testing.server import BatchScript, ScriptedBatches
+from persona_panel.testing.wire import Request
 from tests.contracts.wires import anthropic, chat_completions, google_genai
 from tests.helpers.batch_wires import AnthropicBatchWire, BatchWire, GeminiBatchWire
 
@@ -169,48 +170,27 @@ class History:
     ) -> Reply | None:
         """The answer to a call of a batch API; None, the connection breaks instead."""
         parts = urlsplit(target)
-        request = _Request(method, parts.path, dict(parse_qsl(parts.query)), headers, body)
+        titled = {name.title(): value for name, value in headers.items()}
+        request = Request(method, parts.path, dict(parse_qsl(parts.query)), titled, body)
         if parts.path.startswith(("/v1/files", "/v1/batches")):
-            response: Any = await self.openai.handle(request, self._openai_row)  # type: ignore[arg-type]
-        else:
-            wire = self._providers[not parts.path.startswith("/v1/messages/batches")]
-            wire.url = url
-            spoilt = self.errors and len(wire.made) <= BATCHES_WITH_FAULTS
-            rows = range(0, 100_000, 7) if spoilt else ()
-            wire.faults = dict.fromkeys(rows, (500, "api_error"))
-            if (method, parts.path) == ("GET", "/v1/messages/batches"):
-                # Time goes by also for a batch of which nobody knows the id.
-                for batch in wire.made:
-                    place = f"{parts.path}/{batch['id']}"
-                    wire.carried_out(_Request(method, place, {}, headers, b""), b"")  # type: ignore[arg-type]
-            response = wire.carried_out(request, body)  # type: ignore[arg-type]
-        if response is None or request.transport.aborted:
+            reply = self.openai.handle(request, self._openai_row)
+            return None if reply.ending == "reset" else (reply.status, reply.headers, reply.body)
+        wire = self._providers[not parts.path.startswith("/v1/messages/batches")]
+        wire.url = url
+        spoilt = self.errors and len(wire.made) <= BATCHES_WITH_FAULTS
+        rows = range(0, 100_000, 7) if spoilt else ()
+        wire.faults = dict.fromkeys(rows, (500, "api_error"))
+        if (method, parts.path) == ("GET", "/v1/messages/batches"):
+            # Time goes by also for a batch of which nobody knows the id.
+            for batch in wire.made:
+                place = f"{parts.path}/{batch['id']}"
+                wire.carried_out(Request(method, place, {}, titled, b""), b"")  # type: ignore[arg-type]
+        response = wire.carried_out(request, body)  # type: ignore[arg-type]
+        if response is None:
             return None
         sent = {name: value for name, value in response.headers.items() if name[:2] == "X-"}
         content = response.body if isinstance(response.body, bytes) else b""
         return response.status, sent, content
-
-
-class _Transport:
-    aborted = False
-
-    def abort(self) -> None:
-        self.aborted = True
-
-
-class _Request:
-    """As much of aiohttp's request as the batch APIs of the tests read."""
-
-    def __init__(
-        self, method: str, path: str, query: Any, headers: Mapping[str, str], body: bytes
-    ) -> None:
-        self.method, self.path, self.query, self._body = method, path, query, body
-        self.headers = {name.title(): value for name, value in headers.items()}
-        self.transport = _Transport()
-        self.content = self
-
-    async def read(self) -> bytes:
-        return self._body
 
 
 class Connection(asyncio.Protocol):
