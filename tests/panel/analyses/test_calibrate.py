@@ -366,5 +366,5 @@ def test_ratings_of_an_open_stream(files: tuple[str, str]) -> None:
         assert result["rows"].rows == expected["rows"].rows
     for human in (load_ratings(lines(files[1], inclusion_probability=0.4)),
                   lines(files[1], inclusion_probability=0.4)):  # fmt: skip
-        with pytest.raises(InputError, match="inclusion_probability: found a stream.*`selected`"):
+        with pytest.raises(InputError, match=r"inclusion_probability: found a stream.*`selected`"):
             calibrate(files[0], human)
