@@ -300,7 +300,8 @@ async def run_dialogue(
     finally:
         dialogue.close()
     if answered and reading.status not in ("scored", "abstained"):
-        context.forget(judge, response, without_corrected(answered))
+        unusable = answered[reading.n_usable :]
+        context.forget(judge, response, without_corrected(unusable))
     return DialogueResult(reading, usage, latency, cached and bool(answered))
 
 

@@ -17,7 +17,7 @@ import json
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
-from typing import Any, Literal, NamedTuple, Protocol, cast
+from typing import Any, Literal, NamedTuple, Protocol, TypeVar, cast
 
 from persona_panel.rubrics.extensions import extension_names, load_extension
 from persona_panel.rubrics.rubric import Rubric, once_a_rubric
@@ -164,7 +164,9 @@ class ParsedJudgment:
 
     `scores` has the dimensions that are rated by numbers, `labels` those that are rated by
     categories, and neither has an entry for one that was not rated. `off_scale` is, for
-    elicitations that read probabilities, how much of it lay on no value of the scale.
+    elicitations that read probabilities, how much of it lay on no value of the scale. `n_usable` is
+    how many answers, from the first on, are good where a later one led to no result: they stay
+    kept, and the judgment made anew asks only for what follows them.
     """
 
     status: Status
@@ -175,9 +177,26 @@ class ParsedJudgment:
     error: str | None = None
     off_scale: Mapping[str, float] = field(default_factory=dict)
     labels: Mapping[str, str] = field(default_factory=dict)
+    n_usable: int = 0
 
 
 Dialogue = Generator[ModelRequest, ModelResponse, ParsedJudgment]
+_T = TypeVar("_T")
+
+
+def counted(
+    part: Generator[ModelRequest, ModelResponse, _T],
+) -> Generator[ModelRequest, ModelResponse, tuple[_T, int]]:
+    """Hold a dialogue, or a part of one; return what it comes to and how many answers it took."""
+    n = 0
+    try:
+        request = next(part)
+        while True:
+            reply = yield request
+            n += 1
+            request = part.send(reply)
+    except StopIteration as done:
+        return done.value, n
 
 
 class Calls(NamedTuple):
@@ -331,7 +350,7 @@ def dialogue_of(
     """The whole exchange with one judge, for all dimensions at once or one after the other.
 
     One after the other, the first dimension whose answer cannot be used ends it, and the reading
-    is that answer's; so does an abstention.
+    is that answer's, of which the answers on earlier dimensions stay usable; so does an abstention.
     """
     if not one_dimension_per_call:
         return elicitation.dialogue(question)
@@ -340,15 +359,22 @@ def dialogue_of(
 
 def _dimension_by_dimension(elicitation: Elicitation, question: Question) -> Dialogue:
     readings: dict[str, ParsedJudgment] = {}
+    n_usable = 0
     for rubric in single_dimension_rubrics(question.rubric):
         [dimension] = rubric.dimensions
-        reading = yield from elicitation.dialogue(replace(question, rubric=rubric))
+        dialogue = elicitation.dialogue(replace(question, rubric=rubric))
+        reading, n_answers = yield from counted(dialogue)
         readings[dimension.id] = reading
         if reading.status == "abstained":
             break
         if reading.status != "scored":
-            raw = _raw(readings)
-            return ParsedJudgment(reading.status, raw=raw, error=f"{dimension.id}: {reading.error}")
+            return ParsedJudgment(
+                reading.status,
+                raw=_raw(readings),
+                error=f"{dimension.id}: {reading.error}",
+                n_usable=n_usable + reading.n_usable,
+            )
+        n_usable += n_answers
     said = list(readings.values())
     reasons = [
         f"{name}: {one.rationale}" for name, one in readings.items() if one.rationale is not None

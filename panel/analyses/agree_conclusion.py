@@ -150,11 +150,15 @@ def _broken_down(rows: Sequence[Row], group: str, by: str) -> str:
 
 def _beyond_chance(families: Sequence[_Family], word: str) -> str:
     n_raters = max(row.n_raters for each in families for row in each.alphas.values())
-    told = "; by dimension they ".join(map(_agreeing, families))
+    told = _agreeing(families[0])
+    for family in families[1:]:
+        told += f"; by dimension they {_agreeing(family, told)}"
     return f"The {counted(n_raters, word)} {told}."
 
 
-def _agreeing(family: _Family) -> str:
+def _agreeing(family: _Family, before: str = "") -> str:
+    """On which of a family raters agree beyond chance, and by what; by intervals only where that
+    was not said `before`."""
     alphas, lows, tests = family.alphas, family.lows, family.tests
     names = [
         name
@@ -166,7 +170,8 @@ def _agreeing(family: _Family) -> str:
         on = on_dimensions(others, alphas, "any dimension")
         return f"are not shown to agree beyond chance{on}{_basis(others, tests, lows)}"
     on = on_dimensions(names, alphas, all_dimensions(len(alphas)))
-    said = f"agree beyond chance{on}{_basis(names, tests, lows)}"
+    basis = _basis(names, tests, lows)
+    said = f"agree beyond chance{on}{'' if not tests and basis in before else basis}"
     if not others:
         return said
     on = listed(others, "dimensions")

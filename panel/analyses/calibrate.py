@@ -133,7 +133,7 @@ def calibrate(
     )
     names = input_name(panel, "the panel's ratings"), input_name(human, "the human ratings")
     check_calibration(ours, theirs, *names)
-    known = given_inclusion(names[1], selected, human_mapping)
+    known = given_inclusion(theirs, selected, human_mapping)
     chances = None if known is None else inclusion_of(known, ours, theirs, selected or names[1])
     found = calibration(ours, theirs, inclusion=chances)
     if (run := run_of(panel)) is not None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from persona_panel.files.aligned_ratings import align_ratings, load_human_ratings
 from persona_panel.files.errors import Fault, InputError
+from persona_panel.files.named_files import local_run
 from persona_panel.files.ratings import GivenScale, load_ratings
 from persona_panel.files.records import ColumnMapping, Source, name_of
 from persona_panel.results.conclusions.readings import origin_sentences
@@ -16,7 +17,7 @@ from persona_panel.runs.run import Run
 from persona_panel.statistics.core.table import Ratings
 
 RunSource = str | Path | Run
-"""A run's folder, or a run that has one."""
+"""A run's folder, on this machine or at an address (`s3://bucket/run`), or a run that has one."""
 RatingsSource = Source | Run | Ratings
 """A run's folder, a file of ratings, a run that has a folder, or ratings that were read."""
 
@@ -47,18 +48,21 @@ def opened_run(source: RunSource) -> Run:
     """
     if isinstance(source, Run):
         return source
-    if not Path(source).is_dir():
+    folder = local_run(source)
+    if not Path(folder).is_dir():
         expected = "what `score --out` has written"
         raise InputError([Fault(str(source), "no folder of a run", expected)])
-    return load_run(source)
+    return load_run(folder)
 
 
 def run_of(source: RatingsSource) -> Run | None:
     """Return the run that ratings are of; None where they are of a file."""
     if isinstance(source, Run):
         return source
-    is_run = isinstance(source, str | Path) and (Path(source) / "run.json").is_file()
-    return load_run(source) if is_run else None  # type: ignore[arg-type]
+    if not isinstance(source, str | Path):
+        return None
+    folder = local_run(source)
+    return load_run(folder) if (Path(folder) / "run.json").is_file() else None
 
 
 def opened_ratings(

@@ -147,7 +147,7 @@ def report(
     humans = inclusion = None
     if human is not None:
         humans = load_human_ratings(human, human_mapping, **reading)
-        inclusion = given_inclusion(human, selected, human_mapping)
+        inclusion = given_inclusion(humans, selected, human_mapping)
     loaded = load_run(run)
     contrasts: GroupContrasts | None = None
     if human is not None and raters is not None and groups is not None:

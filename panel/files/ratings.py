@@ -24,6 +24,7 @@ from persona_panel.files.records import (
     name_of,
     read_records,
 )
+from persona_panel.files.selections import PROBABILITY
 from persona_panel.files.tabulation import (
     RATING_FIELDS,
     Categories,
@@ -313,6 +314,7 @@ def _of_file(source: Source, min_raters: int, mapping: ColumnMapping | None) -> 
     for one in given:
         table.add(one)
     ranks = "rank" in kinds
+    from_stream = not isinstance(source, str | Path) or str(source) == "-"
     names = {name: found.names for name, found in categories.items()}
     ratings = table.finish(ranks=ranks, min_raters=min_raters, categories=names)
     if ratings is None:
@@ -323,6 +325,8 @@ def _of_file(source: Source, min_raters: int, mapping: ColumnMapping | None) -> 
         _reading(report.file, ratings, form, given, table.n_repeated),
         rating_remarks(ratings),
         table.lines,
+        from_stream=from_stream,
+        has_inclusion=from_stream and any(PROBABILITY in record.cells for record in records),
     )
     return replace(ratings, origin=origin)
 

@@ -52,8 +52,6 @@ def read_inclusion(
     Raises:
         InputError: anything is wrong with it; lists every fault, with its line.
     """
-    if not needed and (source == "-" or Path(source).is_dir()):
-        return None
     fields = Fields(
         (("item", ("item",)), (PROBABILITY, (PROBABILITY,))),
         frozenset() if needed else frozenset({PROBABILITY}),
@@ -83,13 +81,26 @@ def read_inclusion(
 
 
 def given_inclusion(
-    human: str, selected: str | None, mapping: ColumnMapping | None
+    humans: Ratings, selected: str | None, mapping: ColumnMapping | None
 ) -> dict[str, float] | None:
-    """As `read_inclusion`, of the file that `select` wrote where it is given, else of people's
-    ratings, whose columns have these names."""
+    """Return as `read_inclusion`, of the file that `select` wrote where it is given, else of the
+    file of people's ratings, whose columns have these names; None of ratings of no file.
+
+    Raises:
+        InputError: as `read_inclusion`, or they are of a stream that has probabilities, which
+            cannot be read a second time.
+    """
     if selected is not None:
         return read_inclusion(selected, needed=True)
-    return read_inclusion(human, needed=False, mapping=mapping)
+    origin = humans.origin
+    if origin is None:
+        return None
+    if origin.from_stream:
+        if origin.has_inclusion:
+            expected = "a file, as a stream is read once; or what `select` wrote, as `selected`"
+            raise InputError([Fault(origin.file, "a stream", expected, field=PROBABILITY)])
+        return None
+    return read_inclusion(origin.file, needed=False, mapping=mapping)
 
 
 def inclusion_of(

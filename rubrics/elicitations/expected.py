@@ -24,6 +24,7 @@ from persona_panel.rubrics.elicitation import (
     ModelResponse,
     ParsedJudgment,
     Question,
+    counted,
 )
 from persona_panel.rubrics.probabilities import (
     YES_NO,
@@ -96,7 +97,7 @@ def dialogue(question: Question) -> Dialogue:
             yield from (_apart if question.one_call_per_dimension else _at_once)(question, weighed)
         )
     except NoAnswer as error:
-        return error.reading(weighed.off_scale)
+        return error.reading(weighed.off_scale, weighed.n_usable)
 
 
 @dataclass(slots=True)
@@ -108,6 +109,7 @@ class _Weighed:
     off_scale: dict[str, float] = field(default_factory=dict)
     seen: dict[str, Mapping[str, float]] = field(default_factory=dict)
     abstained: bool | None = None
+    n_usable: int = 0
 
     def rate(self, dimension: Dimension, weights: Mapping[str, float], off: float) -> None:
         """Take in a dimension's weights, by the values of its scale."""
@@ -148,8 +150,10 @@ def _apart(question: Question, weighed: _Weighed) -> Dialogue:
             text = f"{letter}. {dimension.label}: {listed}. The number of one of these:"
         else:
             text = f"{letter}. {dimension.label}, score from {scale.min} to {scale.max}:"
-        weights, off = yield from weights_of((*shared, text), tuple(named))
+        weighing = weights_of((*shared, text), tuple(named))
+        (weights, off), n_answers = yield from counted(weighing)
         weighed.rate(dimension, {named[answer]: p for answer, p in weights.items()}, off)
+        weighed.n_usable += n_answers
     if rubric.abstention:
         text = f"Last. {rubric.abstention.guiding_question} Answer yes or no."
         weights, off = yield from weights_of((*shared, text), YES_NO)

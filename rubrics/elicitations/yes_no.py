@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 
-from persona_panel.rubrics.elicitation import Calls, Dialogue, ParsedJudgment, Question
+from persona_panel.rubrics.elicitation import Calls, Dialogue, ParsedJudgment, Question, counted
 from persona_panel.rubrics.probabilities import YES_NO, NoAnswer, letters, most_calls, weights_of
 from persona_panel.rubrics.replies import keys_of
 from persona_panel.rubrics.rubric import RealScale, Rubric, once_a_rubric
@@ -70,6 +70,7 @@ def dialogue(question: Question) -> Dialogue:
     shared = opening(question, _preamble(rubric))
     scores: dict[str, float] = {}
     off_scale: dict[str, float] = {}
+    n_usable = 0
     asked = [
         (dimension.id, f"{letter}. {dimension.guiding_question}")
         for letter, dimension in zip(letters(), rubric.dimensions, strict=False)
@@ -78,10 +79,12 @@ def dialogue(question: Question) -> Dialogue:
         asked.append(("abstained", f"Last. {rubric.abstention.guiding_question}"))
     try:
         for key, text in asked:
-            weights, off = yield from weights_of((*shared, f"{text} Answer yes or no."), YES_NO)
+            weighing = weights_of((*shared, f"{text} Answer yes or no."), YES_NO)
+            (weights, off), n_answers = yield from counted(weighing)
             scores[key], off_scale[key] = weights["yes"], off
+            n_usable += n_answers
     except NoAnswer as error:
-        return error.reading(off_scale)
+        return error.reading(off_scale, n_usable)
     raw = json.dumps({key: {"yes": round(p, 6)} for key, p in scores.items()})
     abstains = scores.pop("abstained", None)
     return ParsedJudgment(

@@ -19,6 +19,10 @@ _INTERVAL = re.compile(rf"95 % interval (?P<low>{_NUMBER}) to (?P<high>{_NUMBER}
 _CONSTANT = re.compile(r"\b(?:95|80|50) %|\b80 % power|\b1 to \d+\b")
 """What is a part of the words: levels, powers."""
 _BOUND = re.compile(rf"p < ({_NUMBER})")
+_NEEDED = re.compile(
+    rf"bout ({_NUMBER}) (?:prompts|items) would .*?(?:now|a rough estimate from) ({_NUMBER})"
+)
+"""How many it would take, which stands in no table, and how many there are, which does."""
 _OPEN = re.compile(r"not established|cannot be said|not shown|remains open|may be|no more than")
 _UP = re.compile(r"\b(?:more|higher|better|nearer|above|ahead)\b")
 _DOWN = re.compile(r"\b(?:fewer|lower|worse|farther|below|behind)\b")
@@ -42,6 +46,10 @@ def _unknown(sentence: str, result: Result, known: Sequence[float]) -> Iterator[
     for bound in _BOUND.findall(sentence):
         if not any(each < value(bound) for each in _p_values(result)):
             yield f"no p-value is below {bound}"
+    for wanted, there in _NEEDED.findall(sentence):
+        if value(wanted) <= value(there):
+            yield f"{wanted} would do, and there are {there}"
+        sentence = sentence.replace(f"bout {wanted} ", "bout ", 1)
     for said in _SAID.findall(_BOUND.sub("", sentence)):
         # A difference is told from either side.
         if not any(close(said, each) or close(said, -each) for each in known):

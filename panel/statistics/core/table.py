@@ -69,6 +69,8 @@ class RatingsOrigin:
         scale_option: the option of the command that says what the scale of these ratings is.
         allow_unmatched: whether fewer than 80 % of its items may be a panel's.
         match: how many of its items a panel has; None where it was compared with none.
+        from_stream: it was a stream, which cannot be read a second time.
+        has_inclusion: of a stream, whether it has the column `inclusion_probability`.
     """
 
     file: str
@@ -78,6 +80,8 @@ class RatingsOrigin:
     scale_option: str = "--human-scale"
     allow_unmatched: bool = False
     match: ItemMatch | None = None
+    from_stream: bool = False
+    has_inclusion: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 import re
 from collections.abc import Callable
@@ -13,7 +14,10 @@ import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
+from persona_panel import InputError
+from persona_panel.analyses.calibrate import calibrate
 from persona_panel.cli.main import command
+from persona_panel.files.ratings import load_ratings
 from persona_panel.statistics import corrected_difference, corrected_mean
 
 FIELDS = [
@@ -345,3 +349,22 @@ def test_the_composite_is_what_a_requirement_means(files: tuple[str, str], tmp_p
     assert short.count("alder  ") == 1
     over = "--require", f"corrected[alder] >= {low + 1e-6:.9f}"
     assert run(several[0], "--human", several[1], *over).exit_code == 3
+
+
+def test_ratings_of_an_open_stream(files: tuple[str, str]) -> None:
+    """They are corrected as those of a file are; a stream with probabilities, which cannot be read
+    a second time, is refused with what to do."""
+
+    def lines(file: str, **more: float) -> io.StringIO:
+        with Path(file).open() as opened:
+            rows = [dict(row, score=float(row["score"])) for row in csv.DictReader(opened)]
+        return io.StringIO("".join(json.dumps(row | more) + "\n" for row in rows))
+
+    ours, theirs = (load_ratings(lines(file)) for file in files)
+    expected = calibrate(*files)
+    for result in (calibrate(ours, theirs), calibrate(files[0], lines(files[1]))):
+        assert result["rows"].rows == expected["rows"].rows
+    for human in (load_ratings(lines(files[1], inclusion_probability=0.4)),
+                  lines(files[1], inclusion_probability=0.4)):  # fmt: skip
+        with pytest.raises(InputError, match=r"inclusion_probability: found a stream.*`selected`"):
+            calibrate(files[0], human)

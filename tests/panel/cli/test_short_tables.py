@@ -61,7 +61,7 @@ def test_agree_shows_one_line_a_dimension(files: Any, width: int) -> None:
     width; a screen and a half at most, with where the rest is."""
     done = invoked("agree", files[0], *QUICK, COLUMNS=str(width))
     lines = done.stdout.splitlines()
-    assert len(lines) <= 37
+    assert len(lines) <= 36
     assert max(map(len, lines)) <= width
     names = ("composite", *DIMENSIONS)
     found = lines_of(done.stdout, names)

@@ -14,6 +14,7 @@ import pytest
 
 from persona_panel import (
     Caps,
+    InputError,
     ModelConfig,
     Panel,
     PanelError,
@@ -23,6 +24,9 @@ from persona_panel import (
     RunStopped,
     load_run,
 )  # fmt: skip
+from persona_panel.analyses.contested import contested
+from persona_panel.analyses.inputs import run_of
+from persona_panel.analyses.votes import votes
 from persona_panel.cli.failures import local_runs
 from persona_panel.cli.main import command as main
 from persona_panel.files.named_files import RemoteFolder, copied_run, shown_folder
@@ -588,3 +592,19 @@ def test_batches_are_refused_at_an_address(command: tuple[str, ...]) -> None:
     assert done.returncode == 2
     said = "The journal of batches, which are paid for, belongs in a folder of this machine"
     assert said in done.stderr
+
+
+def test_analyses_take_a_run_at_an_address(address: str, tmp_path: Path) -> None:
+    """In Python as in the command: an address is read as the folder of this machine is, and one
+    where no run is refused by its name."""
+    with serving() as server:
+        panel_of(server).score(RESPONSES, out=tmp_path / "here")
+        panel_of(server).score(RESPONSES, out=address)
+    for analysis in (contested, votes):
+        there, here = analysis(address), analysis(tmp_path / "here")
+        assert repr(there.tables) == repr(here.tables)
+        assert there.source == address
+        with pytest.raises(InputError, match=f"{address}-not: found no folder of a run"):
+            analysis(f"{address}-not")
+    run = run_of(address)
+    assert run is not None and run.coverage.scored == JUDGMENTS
