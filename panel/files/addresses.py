@@ -16,12 +16,13 @@ _BEGUN = re.compile(r"([a-z][a-z0-9+.:-]+):/+", re.IGNORECASE)
 
 
 def is_address(name: object) -> bool:
-    """Whether a name is that of something which fsspec reaches."""
+    """Return whether a name is that of a place which fsspec reaches: `s3://bucket/run`."""
     return isinstance(name, str) and _ADDRESS.match(name) is not None
 
 
 def is_meant_as_address(name: str | Path) -> bool:
-    """Whether it is one, or has one slash less: `s3:/bucket/run`, as a `Path` of an address has."""
+    """Return whether a name is an address, or has one slash too few: `s3:/bucket/run`, as a `Path`
+    of an address has."""
     return _BEGUN.match(str(name)) is not None
 
 
@@ -40,7 +41,8 @@ def refuse_one_slash(path: str | Path) -> None:
 
 @cache
 def temporary_folder() -> Path:
-    """One of this process's, which is removed when it ends."""
+    """Make a folder of this process, which is removed when the process ends; each call returns the
+    same one."""
     import tempfile
 
     atexit.register(remove_temporary_folder)
