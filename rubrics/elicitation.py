@@ -121,7 +121,7 @@ class Usage:
     reasoning: int = 0
 
     def __bool__(self) -> bool:
-        """Return whether anything is counted, or was reported that cannot be."""
+        """Return whether anything is counted, or an impossible count was reported."""
         return bool(
             self.input or self.output or self.cached or self.written or self.reasoning or self.odd
         )

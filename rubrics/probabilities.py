@@ -47,7 +47,7 @@ class NoAnswer(Exception):
         self.reply = reply
 
     def reading(self, off_scale: Mapping[str, float]) -> ParsedJudgment:
-        """Return the reading of a dialogue that ends with this."""
+        """Return the judgment of a dialogue that ends with this error."""
         declined = self.reply is not None and self.reply.refusal is not None
         return ParsedJudgment(
             "refused" if declined else "unparsed",
@@ -70,7 +70,7 @@ def letters() -> Iterator[str]:
 def weights_of(
     blocks: tuple[str, ...], answers: Sequence[str]
 ) -> Generator[ModelRequest, ModelResponse, Weights]:
-    """Ask, and weigh the answers by how probably each is what is written first.
+    """Ask, and weigh the answers by the probability with which each is written first.
 
     Raises:
         NoAnswer: the model declined, or gave none of the answers any probability.
@@ -113,8 +113,8 @@ def _shares(mass: Mapping[str, float]) -> Weights:
 
 
 def _alternatives(position: Position) -> list[tuple[str, float]]:
-    """Return the tokens that could have stood at a position, each with its probability. Two with
-    the same text may be two tokens: some tokenizers read one with a space before it alike.
+    """Return the tokens that could have stood at a position, each with its probability. Two of them
+    may have the same text: some tokenizers read a token with and without a space before it alike.
 
     Raises:
         NoAnswer: a token is no text, a log-probability no number up to 0, or they contradict each
@@ -171,7 +171,7 @@ def _masses(
     written: str = "",
     shown: tuple[Position, ...] = (),
 ) -> Generator[ModelRequest, ModelResponse, dict[str, float]]:
-    """Yield the probability of each answer, given that `written` stands already.
+    """Weigh each answer by its probability, provided that `written` stands already.
 
     `answers` are what may follow `written`, "" meaning that it ends there. `shown` are
     the positions of an earlier reply that went this way; without them the model is
@@ -244,7 +244,8 @@ def text_of(positions: Sequence[Position]) -> str:
 def weights_within(
     request: ModelRequest, positions: Sequence[Position], start: int, answers: Sequence[str]
 ) -> Generator[ModelRequest, ModelResponse, Weights]:
-    """Weigh the answers by how probably each had stood where one stands in a JSON object.
+    """Weigh the answers by the probability with which each would have stood in the place of one in
+    a JSON object.
 
     A beginning of several answers that the model did not write (a 1, where it wrote 7 and
     its tokenizer has no 10) is asked about, by having `ask` answered from there; where

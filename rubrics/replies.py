@@ -371,7 +371,7 @@ _OBJECT_KEYS = ("score", "rating")
 
 
 def read_number(text: str, dimension: Dimension) -> float:
-    """Return the one rating that `text` states on a dimension's scale of numbers.
+    """Return the single rating that `text` states on a dimension's scale of numbers.
 
     Lines that are a number and nothing else, but for a name such as "Score:", say it;
     where there are none, a sentence that gives the only number of the text.

@@ -392,9 +392,10 @@ class Rubric(BaseModel):
 
     @property
     def rescaled(self) -> dict[str, tuple[float, float]]:
-        """The dimensions whose mean the composite is, where they are on different scales, each with
-        the lowest value and the width of its scale: what is averaged is then the share of the width
-        at which a rating lies, from 0 to 1. Empty where there is one scale, or another rule."""
+        """The dimensions whose mean the composite is, if they are on different scales, each with
+        the lowest value and the width of its scale: each rating then counts as its share of the
+        width, from 0 to 1. Empty where all have the same scale, or the composite follows another
+        rule."""
         names = self.composite.mean_of if self.composite else tuple(d.id for d in self.numeric)
         scales = self.numeric_scales
         ends = {name: (float(scales[name].min), float(scales[name].max)) for name in names or ()}
@@ -409,7 +410,8 @@ class Rubric(BaseModel):
 
 
 def once_a_rubric(words: Callable[[Rubric], T]) -> Callable[[Rubric], T]:
-    """Work out what follows from a rubric alone when it changes, not for each judge again.
+    """Compute a function of a rubric once while the rubric stays the same, not for each judge
+    again.
 
     What is returned is shared: nobody may change it.
     """

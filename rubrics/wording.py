@@ -49,9 +49,9 @@ from persona_panel.rubrics.rubric import (
 )
 
 MARK_DIGITS = 24
-"""Hexadecimal digits of a mark."""
+"""The number of hexadecimal digits of a mark."""
 _TOO_MANY = 8
-"""So many digits of a mark in a row, in one of the texts, and another mark is taken."""
+"""The number of digits of a mark in a row that no text may have; else another mark is taken."""
 
 # Letters of other alphabets (Cyrillic, Greek, small capitals) that look like a digit of a mark.
 _LOOKALIKES = {
@@ -237,7 +237,8 @@ def _viewpoint(question: Question | Comparison) -> str:
 
 
 Read = Callable[[ModelResponse], ParsedJudgment]
-"""Reads a reply that `unusable` lets pass; raises Unreadable with what is wrong."""
+"""A function that reads a reply which `unusable` lets pass; it raises Unreadable with what is
+wrong."""
 
 
 def ask_twice(request: ModelRequest, read: Read, wanted: str) -> Dialogue:

@@ -1,5 +1,5 @@
-"""Addresses (`s3://bucket/run`) that fsspec reaches: told from paths in this one way, which needs
-no heavy import, and where this process keeps copies of what is there."""
+"""Addresses that fsspec reaches (`s3://bucket/run`), the one test that tells them from paths, which
+needs no heavy import, and the folder for this process's copies of what is there."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def is_meant_as_address(name: str | Path) -> bool:
 
 
 def refuse_one_slash(path: str | Path) -> None:
-    """See that what is meant as an address is written as one.
+    """Refuse an address that is written with one slash.
 
     Raises:
         InputError: it has one slash; says how to write it.
@@ -50,7 +50,9 @@ def temporary_folder() -> Path:
 
 
 def remove_temporary_folder() -> None:
-    """Remove it, for a process that is to end without what is registered for its end."""
+    """Remove the temporary folder, for a process that ends without its registered exit
+    functions.
+    """
     if temporary_folder.cache_info().currsize:
         import shutil
 

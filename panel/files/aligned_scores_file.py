@@ -17,7 +17,7 @@ HELD_OUT, EVERYTHING = "other prompts", "all rated prompts"
 
 
 def require_csv(path: Path) -> None:
-    """See that a file is called as what is written into it.
+    """Refuse a file whose name does not end in .csv.
 
     Raises:
         InputError: its name does not end in .csv.
@@ -28,8 +28,9 @@ def require_csv(path: Path) -> None:
 
 
 def write_aligned_scores(alignment: Alignment, path: Path) -> int:
-    """Write the scores of its one method to a new file, which other commands take for ratings by
-    one rater, `panel`; a file that has the same already stays as it is. Gives how many there are.
+    """Write the scores of the alignment's only method to a new file, which other commands read as
+    ratings by one rater, `panel`; a file that has the same content already stays as it is. Returns
+    how many scores there are.
 
     Columns: `COLUMNS`. Where ratings name no prompts or sources, these cells are empty.
 

@@ -1,8 +1,8 @@
 """Attributes of people and of items, and conditions on them: `age >= 50 and gender = woman`.
 
-condition  = all { "or" all }
-    all        = one { "and" one }
-    one        = "not" one | "(" condition ")" | attribute comparison
+    condition  = all { "or" all }
+    all        = term { "and" term }
+    term       = "not" term | "(" condition ")" | attribute comparison
     comparison = ( "=" | "==" | "!=" | "<" | "<=" | ">" | ">=" ) value
                | "in" "(" value { "," value } ")"
     value      = plain | '"' … '"' | "'" … "'"
@@ -63,7 +63,7 @@ class WrongCondition(ValueError):
 
 
 class NotANumber(ValueError):
-    """A value that `<` or the like cannot compare: of which attribute, and the comparison."""
+    """A value that `<` or the like cannot compare, with its attribute and the comparison."""
 
     def __init__(self, attribute: str, value: str, comparison: str) -> None:
         super().__init__(f"{attribute} {value!r} is not a number, as {comparison!r} needs it")
@@ -106,7 +106,7 @@ _QUOTES = " (a value with and, or, not, in, a comma or a bracket stands in quote
 
 
 class _Reader:
-    """Reads a condition from left to right; `kind` and `next` are what comes next."""
+    """A reader of a condition from left to right; `kind` and `next` are what comes next."""
 
     def __init__(self, text: str) -> None:
         self._tokens = _tokens(text)
@@ -115,7 +115,7 @@ class _Reader:
         self.step()
 
     def step(self) -> str:
-        """Go on; gives what was passed."""
+        """Go on to the next word or sign; returns the one before."""
         passed = self.next
         self.kind, self.next = next(self._tokens, ("", ""))
         return passed

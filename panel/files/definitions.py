@@ -112,7 +112,7 @@ class _TooManyValues(Exception):
 
 
 class _Loader(yaml.SafeLoader):
-    """A SafeLoader whose every error has a line, and that reads so many values only."""
+    """A SafeLoader whose every error has a line, and which reads a limited number of values."""
 
     _n_nodes = 0
 

@@ -20,8 +20,8 @@ _RANGES_SHOWN = 5
 
 
 class PanelError(Exception):
-    """The base of them all. No message holds a key that the process knows, or a password or token
-    of an address.
+    """The base class of all errors. No message holds a key that the process knows, or a password or
+    token of an address.
 
     Attributes:
         n_calls: how many calls were made before it was found out, 0 for most.

@@ -214,7 +214,7 @@ def _is_jsonl(first: str) -> bool:
 
 
 class _Repeated:
-    """Makes objects, and remembers a key that one has twice, at whatever depth."""
+    """A maker of objects that remembers a key that one has twice, at whatever depth."""
 
     def __init__(self) -> None:
         self.key: str | None = None

@@ -109,7 +109,7 @@ def read_judgments(folder: Path, report: Report) -> Judgments:
 
 
 class _StatusCounts:
-    """Counts what a run's `Coverage` tells of judgments of every round."""
+    """The counts of judgments of every round that a run's `Coverage` needs."""
 
     def __init__(self) -> None:
         self._partial = self._reasons_missing = 0
@@ -265,7 +265,7 @@ _OUTCOMES = get_args(Outcome)
 
 
 class Compared(NamedTuple):
-    """A judge's word on two responses to a prompt, by where they stood."""
+    """A judge's preference between two responses to a prompt, by their places."""
 
     prompt_id: str
     judge: str

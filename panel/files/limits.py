@@ -60,14 +60,14 @@ class LineTooLong(ValueError):
 
 @runtime_checkable
 class HasLines(Protocol[T_co]):
-    """A stream of which so much of a line can be read."""
+    """A stream of which a line can be read up to a limit."""
 
     def readline(self, limit: int, /) -> T_co: ...
 
 
 class RegularFile:
-    """The lines of a file, up to the size that it had when it was opened: one that another process
-    writes to all the time has an end, too.
+    """The lines of a file, up to the size that it had when it was opened, so that a file to which
+    another process writes all the time has an end too.
 
     Raises:
         OSError: it cannot be opened, or is no regular file: a pipe, say, would be waited for, and
@@ -219,7 +219,7 @@ _UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
 class AddFault(Protocol):
-    """Takes a fault of a file; see `persona_panel.files.records.Report.add`."""
+    """A function that takes a fault of a file; see `persona_panel.files.records.Report.add`."""
 
     def __call__(
         self, problem: str, expected: str, *, line: int | None = None, field: str | None = None
@@ -300,7 +300,7 @@ def _is_utf_16(line: bytes) -> bool:
 
 
 class _Decoding:
-    """Decodes lines, and remembers those that are not UTF-8."""
+    """A decoder of lines, which remembers those that are not UTF-8."""
 
     def __init__(self) -> None:
         self._offset = 0
@@ -348,7 +348,7 @@ class _Decoding:
 
 
 class _Nul:
-    """Takes NULs out of lines, and remembers where they were."""
+    """A filter that takes NULs out of lines, and remembers where they were."""
 
     def __init__(self) -> None:
         self._lines: list[int] = []
@@ -393,7 +393,7 @@ def most_unpacked(packed_bytes: int) -> int:
 
 
 def require_unpackable(packed_bytes: int, bytes_: int) -> None:
-    """Refuse what would be too large.
+    """Refuse a file that would be too large when unpacked.
 
     Raises:
         TooMuchUnpacked: a file of `packed_bytes` unpacks to `bytes_`.

@@ -213,7 +213,7 @@ class RemoteFolder:
         return hashlib.sha256(content).hexdigest() if content else None
 
     def fetch(self, names: list[str], folder: Path) -> None:
-        """Copy files into a folder that is there."""
+        """Copy files into a folder that exists."""
         for name in names:
             self._system.get_file(self._path(name), str(folder / name))
 
@@ -222,7 +222,7 @@ class RemoteFolder:
         self._system.put_file(str(file), self._path(file.name))
 
     def claim(self, sender: str) -> None:
-        """Have other senders see that a run is being sent there."""
+        """Show other senders that a run is being sent there."""
         self._system.pipe_file(self._path(_SENDER), sender.encode())
 
     def end_claim(self, sender: str) -> None:
@@ -234,7 +234,7 @@ class RemoteFolder:
             self._system.rm_file(self._path(_SENDER))
 
     def refuse_another_sender(self, sender: str) -> None:
-        """See that nobody else sends a run there.
+        """Refuse to go on while another process sends a run there.
 
         Raises:
             RunFolderError: somebody does, or did and was killed.
@@ -260,8 +260,8 @@ class RemoteFolder:
         self._system.rm_file(self._path(name))
 
     def try_to_write(self) -> Exception | None:
-        """See that files can be put there, by an empty one; gives why it cannot be removed again,
-        None where it was."""
+        """Put an empty file there, to see that files can be put there. Returns why it cannot be
+        removed again, None where it was."""
         probe = self._path(".persona-panel")
         try:
             self._system.pipe_file(probe, b"")
@@ -298,12 +298,6 @@ class RunCopy:
         stamps: of the files that are the same there; all others, and those that change from now
             on, are sent.
         kept_in: the folder above it, where it stays until it is sent; None where it does not stay.
-
-    Args:
-        path: of the copy.
-        stamps: of the files that are the same there; all others, and those that change from now
-            on, are sent.
-        kept_in: the folder above it, where it stays until it is sent; None where it does not stay.
     """
 
     def __init__(
@@ -321,7 +315,7 @@ class RunCopy:
         show_as(path, there)
 
     def refuse_another(self) -> None:
-        """See that there is still the original, or as much of this copy as was sent.
+        """Refuse to go on unless the original is still there, or as much of this copy as was sent.
 
         Raises:
             RunFolderError: another run has been written there, or is being sent.

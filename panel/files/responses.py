@@ -169,7 +169,7 @@ _Place = tuple[str, int]
 
 
 class _Intake:
-    """Makes responses of records, and remembers what must not come twice."""
+    """A builder of responses from records, which remembers what must not come twice."""
 
     def __init__(self, report: Report) -> None:
         self._report = report

@@ -1,9 +1,9 @@
-"""Ratings one by one into a table: the cells of long and wide files, what a number is, what
-contradicts what.
+"""The table of the ratings of a file: the cells of long and wide files, numbers and labels,
+contradictions.
 
 A long file has a line for each rating, a wide one a line for each item and a column for each rater.
-Which sign its numbers have before their decimals is decided once for the whole file, and refused
-where it could be either.
+Whether a file's numbers have a decimal point or a comma is decided once for the whole file, which
+is refused where it could be either.
 """
 
 from __future__ import annotations
@@ -164,7 +164,8 @@ def _as_text(rating: Given) -> str:
 
 
 class Tabulation:
-    """Takes ratings in any order, and reports those that cannot stand beside the others.
+    """A table of ratings in the making: it takes them in any order, and reports those that
+    contradict others.
 
     Args:
         merges: whether a rating that is there twice counts once, as an export of rows twice has it.

@@ -144,7 +144,8 @@ class AnthropicBatches:
         return _status(await at_provider(sent(), TRANSFER_S))
 
     async def find(self, sought: BatchSought) -> BatchStatus | None:
-        """See `BatchApi.find`. The requests of a batch are listed once it has ended."""
+        """Find a batch as `BatchApi.find` does. The provider lists the requests of a batch only
+        once it has ended."""
         undecided, after, seen = [], "", set[str]()
         while True:
             page = await self._got(f"{PATH}?limit={_PAGE}{after}")

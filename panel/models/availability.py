@@ -36,7 +36,8 @@ class Availability(NamedTuple):
 
 _NAME_EXAMPLE = "OPENAI_API_KEY"
 _PLAIN_NAME = re.compile(r"(?!(?:\D*\d){4})[A-Z][A-Z0-9]{0,19}(?:_[A-Z0-9]{1,19}){1,5}")
-"""Words in capitals with underscores and few figures: what is no key, and can be shown."""
+"""The pattern of a name that is no key and can be shown: words in capitals with underscores and few
+digits."""
 
 
 _missing: ContextVar[dict[str, None] | None] = ContextVar("missing", default=None)
@@ -95,7 +96,7 @@ def _no_key(config: ModelConfig, variable: str) -> str:
 
 
 OLD = timedelta(days=180)
-"""From this age on the table is said to be old: providers change prices some times a year."""
+"""The age from which the table is called old: providers change prices a few times a year."""
 _FILE = "litellm/model_prices_and_context_window_backup.json"
 _PREFIXES = {
     "openai": "",

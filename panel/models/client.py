@@ -185,7 +185,7 @@ def noted_parameters() -> Iterator[list[dict[str, Any]]]:
 
 
 def note_sent(body: Any) -> None:
-    """Note a request's body, an object or its JSON, where somebody wants to know."""
+    """Note a request's body, an object or its JSON, if `noted_parameters` collects parameters."""
     if (sent := _noting.get()) is None:
         return
     if isinstance(body, str | bytes | bytearray):
@@ -231,7 +231,7 @@ def distinct(
 
 
 MOST_TOKENS = 100_000_000
-"""No call takes more: a larger count is a mistake or worse, and would break every sum."""
+"""The most tokens of a call: a larger count is a mistake or worse, and would break every sum."""
 _MAPPING = (dict, Mapping)  # what a body holds is found by its type, without asking the ABC
 
 
@@ -271,7 +271,7 @@ def usage_from(
 
 
 def odd_usage(reported: Any) -> Usage:
-    """Return no counts at all: what was reported has no places for them."""
+    """Return a usage without counts, for a report that has no places for them."""
     return Usage(odd=f"usage is {_shown(reported)}")
 
 

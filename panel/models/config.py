@@ -205,8 +205,8 @@ class HasOptions(Protocol):
 
 
 def checked_options(options: Mapping[str, Any], fields: frozenset[str]) -> dict[str, Any]:
-    """Return the options as JSON has them, dates as texts; `fields` are what a model's entry has
-    besides.
+    """Return the options as JSON has them, with dates as text; `fields` are the other fields of a
+    model's entry.
 
     Raises:
         ValueError: one is no option; names each with a reason, and shows no value.
@@ -219,8 +219,8 @@ def checked_options(options: Mapping[str, Any], fields: frozenset[str]) -> dict[
 
 
 def parsed_option(text: str) -> tuple[str, Any]:
-    """Return the name and the value of `NAME=VALUE`; the value is JSON or else YAML, and a date a
-    text.
+    """Return the name and the value of `NAME=VALUE`. The value is read as JSON or else YAML; a date
+    stays text.
 
     >>> parsed_option("seed=7"), parsed_option('reasoning={"effort": "low"}')
     (('seed', 7), ('reasoning', {'effort': 'low'}))

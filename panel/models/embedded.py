@@ -49,7 +49,7 @@ from persona_panel.rubrics import ModelRequest, ModelResponse
 
 _BEGINNING = "1"
 BEGUN: Mapping[str, Any] = {"logit_bias": [[_BEGINNING, 1000.0]]}
-"""Added to a body, it makes the answer begin with 1: no two logits differ by so much."""
+"""An addition to a body that makes the answer begin with 1: no two logits differ by so much."""
 
 
 def is_weighed(body: Mapping[str, Any]) -> bool:
@@ -112,7 +112,9 @@ def _positions(answer: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 READING = 3
-"""Counts the ways in which prompts were split over time: each gives slightly other numbers."""
+"""The version of the way in which prompts are split: each version gives slightly different
+numbers.
+"""
 
 
 class _Engine:
@@ -244,7 +246,7 @@ def _begin_differently(after: str, beginning: str) -> bool:
 
 
 _SHORT = 200
-"""Characters of an instruction that is read again sooner than looked for."""
+"""The most characters of an instruction that is quicker to read again than to look up."""
 
 
 def _parted(block: str) -> tuple[str, ...]:

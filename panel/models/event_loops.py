@@ -94,7 +94,7 @@ async def in_lasting_loop(work: Coroutine[Any, Any, T], context: Context) -> T:
 
 
 def run_in_lasting_loop(work: Coroutine[Any, Any, T]) -> T:
-    """Run it to its end in the lasting loop, from any other thread."""
+    """Run a coroutine to its end in the lasting loop, from any other thread."""
     return asyncio.run_coroutine_threadsafe(work, lasting_loop()).result()
 
 
@@ -118,7 +118,7 @@ def is_passing(loop: asyncio.AbstractEventLoop) -> bool:
 
 
 def run_in_loop(work: Coroutine[Any, Any, T]) -> T:
-    """Run it to its end in a loop of its own, also where a loop runs already."""
+    """Run a coroutine to its end in a new loop, even if a loop runs already."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:

@@ -139,7 +139,8 @@ class GeminiBatches:
         return _status(await at_provider(made(), TRANSFER_S))
 
     async def find(self, sought: BatchSought) -> BatchStatus | None:
-        """See `BatchApi.find`. In which order batches are listed is not said: all are looked at."""
+        """Find a batch as `BatchApi.find` does. The provider does not say in which order it lists
+        batches, so all are looked at."""
         name = _name(sought.token)
 
         async def sought_job() -> BatchJob | None:

@@ -185,7 +185,8 @@ def identity_of(chat: BaseChatModel) -> dict[str, Any]:
 
 
 def secrets_of(chat: BaseChatModel) -> Iterator[str]:
-    """Yield the secrets among a model's fields and parameters, to be masked in what it says."""
+    """Yield the secrets among a model's fields and parameters, to be masked in its answers and
+    errors."""
     yield from _hidden(_fields(chat))
     yield from _hidden(chat._identifying_params)
 
@@ -404,8 +405,8 @@ class LangChainClient:
 
     @property
     def capabilities(self) -> Capabilities:
-        """LangChain traces calls, and says nothing of the rest; how long an answer may be, only
-        its own settings do, and which providers have no log-probabilities is known."""
+        """The capabilities as far as they are known: LangChain traces calls, the chat model's own
+        settings limit an answer, and some providers have no log-probabilities."""
         return Capabilities(
             traces_calls=True, adjustable_limit=False, logprobs=gives_logprobs(self._chat)
         )

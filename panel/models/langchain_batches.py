@@ -139,7 +139,7 @@ T = TypeVar("T")
 
 
 class _Noted(Exception):
-    """Nothing is sent: what would be is noted."""
+    """An error that is raised in place of sending, once the request is noted."""
 
 
 class BatchedClient(LangChainClient):

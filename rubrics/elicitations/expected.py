@@ -173,7 +173,7 @@ def _named(dimension: Dimension) -> dict[str, str]:
 
 @once_a_rubric
 def _preamble(rubric: Rubric) -> str:
-    """Return the rubric in few words: every token of it is read before the first question."""
+    """Return the rubric in few words, since every token of it is read before the first question."""
     lines = [rubric.question]
     scale = None
     for dimension in rubric.dimensions:
@@ -249,8 +249,8 @@ def _at_once(question: Question, weighed: _Weighed) -> Dialogue:
 
 
 def _written(dimension: Dimension) -> dict[str, str]:
-    """Return the values of a dimension's scale, by how they are looked for in what was written: in
-    small letters, as that is read."""
+    """Return the values of a dimension's scale by their form in small letters, in which they are
+    looked for in an answer."""
     if isinstance(dimension.scale, RealScale):
         raise TypeError(f"{dimension.id} may be any number in a range")
     return {str(value).lower(): str(value) for value in dimension.scale.values}
