@@ -186,7 +186,7 @@ class ReplyChange(NamedTuple):
 
 
 Changes = dict[bytes, ReplyChange]
-"""Of one page, by key."""
+"""The changes of one page, by key."""
 
 
 def dropping(stored: bytes) -> bytes:
@@ -226,7 +226,7 @@ _HEADER = struct.Struct(">H32sI")  # how long the page's name is, the key, how l
 _SUFFIX = ".journal"
 _SPARE = "spare-room"
 _SPARE_BYTES = 1 << 21
-"""For the replies of calls in flight, some KB each."""
+"""The bytes kept free for the replies of calls in flight, some KB each."""
 
 
 class JournalEntry(NamedTuple):
@@ -292,8 +292,8 @@ class Journal:
 
 
 def keep_spare_room(folder: Path) -> bool:
-    """Take some room in a folder, for what must be written although there is none left; whether it
-    is there."""
+    """Take some room in a folder, for what must be written even when none is left; returns whether
+    the room is there."""
     spare = folder / _SPARE
     try:
         with open_private(spare, "xb", buffered=False) as file:
@@ -309,7 +309,7 @@ def keep_spare_room(folder: Path) -> bool:
 
 
 def give_up_spare_room(folder: Path) -> bool:
-    """Give the room back; whether there was any."""
+    """Give the spare room back; returns whether there was any."""
     try:
         (folder / _SPARE).unlink()
     except OSError:
@@ -319,8 +319,8 @@ def give_up_spare_room(folder: Path) -> bool:
 
 @contextmanager
 def one_at_a_time(folder: Path) -> Iterator[None]:
-    """Wait for a process that takes over the journals of a folder: what it has not moved yet, the
-    next would take for gone."""
+    """Wait for a process that takes over the journals of a folder, since the next process would
+    take what it has not moved yet for gone."""
     with open_private(folder / "taking-over", "ab") as file:
         _lock(file, wait=True)
         yield

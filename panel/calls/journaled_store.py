@@ -52,7 +52,8 @@ logger = logging.getLogger(__name__)
 
 _PAGES_IN_MEMORY = 128
 _SYNC_S = 0.05
-"""A power cut takes away what came later than so long before it, and what was in flight."""
+"""The seconds between syncs: a power cut loses what came in the last of them, and what was in
+flight."""
 _AGAIN_S = 0.25
 _TRIES_WITHOUT_DESCRIPTORS = 240
 """The most times that something is tried while no file can be opened, four times a second."""
@@ -60,7 +61,7 @@ _TRIES_WITHOUT_DESCRIPTORS = 240
 T = TypeVar("T")
 
 Pages = dict[str, Changes]
-"""Changes by page and key."""
+"""The changes by page and key."""
 
 
 class JournaledStore(ABC):
@@ -208,7 +209,7 @@ class JournaledStore(ABC):
             raise fault
 
     def _note(self, page: str, key: bytes, noted: bytes) -> OSError | None:
-        """Write to the journal; if that took the spare room, why there is no other."""
+        """Write to the journal; if that took the spare room, returns why there is no other."""
         try:
             self._open_journal().add(page, key, noted)
         except OSError as error:
@@ -286,8 +287,8 @@ class JournaledStore(ABC):
     def _remember(
         self, page: str, kept: Iterable[tuple[bytes, bytes]], *changes: Mapping[bytes, ReplyChange]
     ) -> dict[bytes, bytes]:
-        """Hold a page in memory, with what was put meanwhile, where another thread has read it
-        than the loop's."""
+        """Keep a page in memory that another thread than the loop's has read, with what was put
+        meanwhile."""
         with self._lock:
             self._pages[page] = merged(kept, *changes, self._waiting.get(page, {}))
         if len(self._pages) > _PAGES_IN_MEMORY:
@@ -301,7 +302,7 @@ def _add(changes: Pages, page: str, key: bytes, change: ReplyChange) -> None:
 
 
 def with_descriptors(work: Callable[[], T]) -> T:
-    """Do something in a thread, and while this process can open no further file, again."""
+    """Do something in a thread, and try again while this process can open no further file."""
     for _ in range(_TRIES_WITHOUT_DESCRIPTORS):
         try:
             return work()

@@ -213,7 +213,7 @@ def drop_replies(store: JournaledStore, which: Prunable) -> int:
 
 
 class _Odd(ValueError):
-    """Something in a line of a file; see `Fault`."""
+    """A fault of a line of a file; see `Fault`."""
 
     def __init__(self, field: str, value: object, expected: str) -> None:
         super().__init__(field)

@@ -267,8 +267,8 @@ class _BytesDisk(diskcache.Disk):  # type: ignore[misc]
 
 
 class DiskReplyStore(JournaledStore):
-    """The replies kept in one folder, the journals among them. Several processes may share it; on
-    one machine, what one of them asks for the others wait for.
+    """The replies kept in one folder, with the journals. Several processes may share it; on one
+    machine, when one of them asks for a reply the others wait for it.
 
     Raises:
         ConfigurationError: the folder cannot be used.
@@ -328,7 +328,8 @@ class DiskReplyStore(JournaledStore):
                     yield JournalEntry(page, key, stored)
 
     def claimed(self, page: str, key: bytes) -> AbstractAsyncContextManager[ModelResponse | None]:
-        """Return the reply, or the right to ask for it; see `SharedReplyStore`."""
+        """Return a block that is entered with the reply, or with the right to ask for it; see
+        `SharedReplyStore`."""
         if self._claims is None:
             return nullcontext()
         return ReplyClaim(self._claims, page, key, self._look_up)

@@ -146,7 +146,7 @@ def possible_losses(info: Mapping[str, Any], save: str | None) -> Iterator[str]:
 
 _TIMEOUT_S = 10.0
 WITHOUT_ANSWER = (redis.ConnectionError, redis.TimeoutError, redis.ReadOnlyError)
-"""A server that is down, starts, or has just become the replica of another."""
+"""The errors of a server that is down, starts, or has just become the replica of another."""
 _REFUSED = (redis.AuthenticationError, AuthorizationError)
 
 
@@ -174,7 +174,7 @@ def client_at(address: str, **options: int) -> redis.Redis:
 
 
 def is_worth_another(error: BaseException) -> bool:
-    """Return whether the same may work later."""
+    """Return whether the same command may succeed later."""
     return isinstance(error, WITHOUT_ANSWER) and not isinstance(error, _REFUSED)
 
 
@@ -266,8 +266,8 @@ class RedisReplyStore(JournaledStore):
         return self._location
 
     def entries(self) -> Iterator[JournalEntry]:
-        """Yield all replies, also where the connection is lost meanwhile. What is no page but is
-        called as one is, is an entry that cannot be read.
+        """Yield all replies, even if the connection is lost meanwhile. A key that is named like a
+        page but is none becomes an entry that cannot be read.
 
         Raises:
             CacheUnreachable: the server no longer answers, or refuses to list what it holds.
@@ -310,7 +310,7 @@ class RedisReplyStore(JournaledStore):
     # Waiting without standing in the loop's way
 
     async def read_ahead(self, page: str, key: bytes) -> None:
-        """Have a page at hand; see `RemoteReplyStore`."""
+        """Read a page so that it is at hand; see `RemoteReplyStore`."""
         if page not in self._pages:
             newer = self._unwritten(page)
             stored: dict[bytes, bytes] = await self._questions.answer(_Question(page))
@@ -493,8 +493,8 @@ class RedisReplyStore(JournaledStore):
         )
 
     def _opened(self) -> bool:
-        """Return whether the server can be asked if a write is on its disk. Warns of what would
-        lose replies.
+        """Return whether the server can be asked if a write is on its disk. Warns of settings that
+        could lose replies.
 
         Raises:
             ConfigurationError: it cannot be reached, or used.
