@@ -27,8 +27,8 @@ from persona_panel.statistics.core.display import counted
 
 
 def may_have_arrived(fault: CallError | TimeoutError) -> bool:
-    """Return whether a batch may be at the provider all the same: not where it was told to wait, or
-    no connection was made."""
+    """Return whether a batch may have reached the provider despite a fault: not if it asked to
+    wait, or no connection was made."""
     if isinstance(fault, TimeoutError):
         return True
     return fault.status != 429 and (fault.status is not None or fault.used is None)
@@ -62,7 +62,7 @@ def beyond(usage: Usage, other: Usage) -> Usage:
 
 
 def share_of(most: Usage, n: int) -> Usage:
-    """Return the part of one of `n` rows in what they may take at most, rounded up."""
+    """Return the share of one of `n` rows in the most that all may take, rounded up."""
     return Usage(-(-most.input // max(n, 1)), output=-(-most.output // max(n, 1)))
 
 
@@ -73,7 +73,7 @@ _NEXT: Mapping[str, tuple[BatchState, ...]] = {
     "dropped": ("prepared", "submitted"),
     "settled": ("submitted",),
 }
-"""From a change to the states in which it can happen."""
+"""The states in which each change can happen."""
 
 
 class DamagedJournal(ValueError):
@@ -206,7 +206,8 @@ def batches_in(records: Iterable[Mapping[str, Any]]) -> dict[str, BatchRecord]:
 
 
 def after(record: Mapping[str, Any], batch: BatchRecord | None) -> BatchRecord:
-    """Return a batch after one more change; None, there was none of its token before.
+    """Return a batch after one more change; `batch` is None where there was none of its token
+    before.
 
     Raises:
         DamagedJournal: the change cannot follow.
@@ -304,7 +305,7 @@ class RowMatch:
     """The match between the answers of a batch, which come in any order, and its rows."""
 
     rows: Mapping[str, ReplyKey]
-    """By custom id."""
+    """The rows by custom id."""
     answered: set[str] = field(default_factory=set)
     _faulty: set[str] = field(default_factory=set)
 
@@ -313,8 +314,8 @@ class RowMatch:
         return cls({row.custom_id: row for row in rows})
 
     def take(self, custom_id: object, *, is_fault: bool) -> Place:
-        """Return whether an answer of this name is a row's `first`, `better` than the faults before
-        it, comes `again` or is of no row."""
+        """Return the place of an answer of this name: a row's `first`, `better` than the faults
+        before it, there `again`, or `unknown` where it is of no row."""
         if not isinstance(custom_id, str) or custom_id not in self.rows:
             return "unknown"
         if custom_id not in self.answered:
@@ -333,14 +334,14 @@ class RowMatch:
 
     @property
     def missing(self) -> list[ReplyKey]:
-        """Rows without an answer, in their order: of a batch that expired, or broke off."""
+        """The rows without an answer, in their order, as of a batch that expired or broke off."""
         return [row for name, row in self.rows.items() if name not in self.answered]
 
 
 _NO_ANSWER = "no answer in a batch"
 
 Keep = Callable[[ReplyKey, ModelResponse | CallError], None]
-"""Keeps the answer to a request, or why there is none."""
+"""A function that keeps the answer to a request, or why there is none."""
 
 
 class BatchTotals(NamedTuple):

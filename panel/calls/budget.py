@@ -213,7 +213,9 @@ class Budget:
         self._before_amount = sum((self._amount(name, usage) for name, usage in both), Amount())
 
     async def reserve(self, model: str, most: Usage) -> Usage:
-        """Set aside what a call may come to at most; what is returned goes to `settle`.
+        """Set aside the most that a call may cost; the amount that is returned goes to `settle`.
+        Where a cap leaves room only if the calls in flight cost less than they may, it waits for
+        them.
 
         Where the cap leaves room only if the calls in flight come to less than they
         may, it waits for them.
@@ -268,8 +270,8 @@ class Budget:
         self._ahead[model].open(most, -1)
 
     def has_room_for(self, model: str, most: Usage) -> bool:
-        """Return whether a further call that comes to this at most passes no cap, whatever the
-        calls in flight come to."""
+        """Return whether a further call that takes this at most passes no cap, whatever the calls
+        in flight take."""
         need = self._amount(model, most)
         return (
             self.reached is None
@@ -278,9 +280,9 @@ class Budget:
         )
 
     def settle(self, model: str, reserved: Usage | None, used: Usage, *, calls: int = 1) -> None:
-        """Count what a call really came to, in counts that are sound
-        (`persona_panel.models.client`); `reserved` is None where nothing was set aside. `calls` is
-        0 of one that failed before it was sent.
+        """Count what a call really took, in counts that are sound (`persona_panel.models.client`);
+        `reserved` is None where nothing was set aside. `calls` is 0 for a call that failed before
+        it was sent.
 
         Raises:
             OSError: what is spent cannot be written down.
@@ -306,13 +308,14 @@ class Budget:
         return self._recorded(at_once=self.limited)
 
     def _look_again(self) -> None:
-        """Have who waits for calls in flight see what there is room for now."""
+        """Make the calls that wait for others in flight check again whether there is room."""
         self._changed.set()
         self._changed = asyncio.Event()
 
     def hold(self, model: str, calls: int, most: Usage) -> str | None:
-        """Set aside what a batch may come to at most, until `count_batch`; the cap that forbids it,
-        and then nothing is.
+        """Set aside the most that a batch may cost, until `count_batch`. Where a cap forbids it,
+        nothing is set aside and the cap is returned. It is not recorded as spent: the batch's own
+        journal outlasts the process.
 
         It is not recorded as spent: the batch's own journal outlasts the process.
         """
@@ -331,8 +334,8 @@ class Budget:
         self._in_batches += self._amount(model, most)
 
     def count_batch(self, model: str, calls: int, most: Usage, used: Usage, *, held: int) -> None:
-        """Count what a batch really came to, in place of the `held` calls and their usage that
-        were set aside for it.
+        """Count what a batch really took, in place of the `held` calls and their usage that were
+        set aside for it.
 
         Raises:
             OSError: what is spent cannot be written down.
@@ -408,8 +411,8 @@ _MOST_SENT = 20
 
 @dataclass(slots=True)
 class Estimated:
-    """Calls of which nobody knows what they took, such as those that came too late: each counts
-    as the most that it may have taken."""
+    """The calls whose usage is not known, such as those that came too late: each counts as the most
+    that it may have taken."""
 
     calls: int = 0
     usage: dict[str, Usage] = field(default_factory=dict)

@@ -233,7 +233,7 @@ class Caller:
 
     async def _asked_with_more(self, cut_off: _Call, request: ModelRequest) -> ModelResponse:
         """Return the reply to a request whose answer was cut off, asked once more with a higher
-        limit; the one that was cut off where there is no other to be had."""
+        limit; the reply that was cut off where no other can be had."""
         model, limit, first = cut_off.model, cut_off.endpoint.answer_limit, cut_off.before
         assert first is not None  # noqa: S101
         higher = limit.raised(request, cut_off.request)
@@ -366,8 +366,8 @@ class Caller:
     async def _put_later(
         self, endpoint: Endpoint, entry: ReplyKey, reply: ModelResponse, error: Exception
     ) -> None:
-        """Keep a reply once this process can open files again; where it cannot be kept, it is the
-        run's all the same, and no further call is made."""
+        """Keep a reply once this process can open files again. Where it cannot be kept, the run
+        uses it all the same, and no further call is made."""
         began = time.monotonic()
         while is_lack_of_descriptors(error) and time.monotonic() - began < _NO_DESCRIPTOR_S:
             endpoint.limiter.no_descriptor(time.monotonic())
@@ -480,7 +480,7 @@ class Caller:
 
 
 CallerFactory = Callable[..., Caller]
-"""Makes a caller, with the arguments of `Caller`."""
+"""A function that makes a caller, with the arguments of `Caller`."""
 
 
 def form_of(model: str, request: ModelRequest) -> object:

@@ -169,8 +169,8 @@ _GIVE_UP_AFTER = 5
 """Calls in a row, each tried to the end, after which a model counts as dead."""
 _FORBIDDEN = 403
 _FORBIDDEN_AFTER = 3
-"""Calls in a row that a model which has answered forbids, until it counts as dead: not every
-firewall or moderation that objects to one text says so in words that are known."""
+"""The calls in a row forbidden by a model that has answered before, after which it counts as dead:
+not every firewall or moderation says in known words that it objects to a text."""
 
 
 @dataclass(slots=True)

@@ -176,7 +176,7 @@ class _CallsOfOneSlot:
         self.lend_or_take_back()
 
     def lend_or_take_back(self) -> None:
-        """Lend the slot where all of its calls wait, and take it back where they do no longer."""
+        """Lend the slot where all of its calls wait, and take it back where they no longer do."""
         only_waits = 0 < self._waiting == self._under_way
         if only_waits and not self._lent:
             self._lent = self._limit._lend()
@@ -218,7 +218,7 @@ def waiting_for_a_server() -> AbstractContextManager[None]:
 INITIAL_CONCURRENCY = 8
 """Calls in flight to begin with."""
 MAX_CONCURRENCY = 256
-"""Calls in flight that are never passed; who wants more says so."""
+"""The most calls in flight, unless a user sets more."""
 _CUT = 0.7
 _SLOWER = 3.0
 _AGAIN_S = 30.0
@@ -277,8 +277,8 @@ class AdaptiveConcurrency:
 
 
 _SPREAD_S = 1.5
-"""By how much the ways of two calls to the server may differ: that of a call that opens a
-connection, on a busy machine, and that of one on an open connection."""
+"""The most seconds by which the ways of two calls to the server may differ: one that opens a
+connection, on a busy machine, and one on an open connection."""
 _PERIOD_S = 60 + _SPREAD_S
 """The seconds within which calls go out, so that they arrive within more than a minute."""
 _LATE_S = 1.0
@@ -492,7 +492,7 @@ class _Tokens:
                 return
 
     def _forget(self) -> float:
-        """Drop the calls that are older than the period; what is the time."""
+        """Drop the calls that are older than the period; returns the time."""
         now = time.monotonic()
         while self._calls and now - self._calls[0][0] >= _PERIOD_S:
             self._taken -= self._calls.popleft()[1]
@@ -511,7 +511,8 @@ def shared_rate_limiter(
     tokens_per_minute: float | None,
     most: int = MAX_CONCURRENCY,
 ) -> RateLimiter:
-    """Return the limiter of this model and these limits in the running loop; one for all that ask.
+    """Return the limiter of this model and these limits in the running loop, the same for all that
+    ask.
 
     `most` is that of whoever asks first: what is left of this machine differs from one run to
     the next, and a model has one limiter.

@@ -17,7 +17,7 @@ from persona_panel.rubrics import ModelRequest, ModelResponse
 
 
 def is_traced() -> bool:
-    """Return whether what is done now belongs to a run that somebody traces."""
+    """Return whether the current work belongs to a run that is traced."""
     return get_current_run_tree() is not None
 
 
