@@ -9,6 +9,6 @@ __all__ = ["NO_PERSONA", "Persona", "PersonaSet", "shipped"]
 
 
 def shipped() -> dict[str, Path]:
-    """The YAML file of each persona set in the library, by name."""
+    """Return the YAML file of each persona set in the library, by name."""
     folder = Path(str(files("persona_panel.personas").joinpath("library")))
     return {path.stem: path for path in sorted(folder.glob("*.yaml"))}

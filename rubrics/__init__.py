@@ -76,6 +76,6 @@ __all__ = [
 
 
 def shipped() -> dict[str, Path]:
-    """The YAML file of each rubric in the library, by name."""
+    """Return the YAML file of each rubric in the library, by name."""
     folder = Path(str(files("persona_panel.rubrics").joinpath("library")))
     return {path.stem: path for path in sorted(folder.glob("*.yaml"))}

@@ -19,13 +19,13 @@ from persona_panel.rubrics.rubric import Dimension, RealScale, Rubric, once_a_ru
 from persona_panel.rubrics.wording import fence_for, fenced, laid_out
 
 MOST = 100
-"""How many responses to a prompt can be compared."""
+"""The most responses to a prompt that can be compared."""
 
 Outcome = Literal["first", "second", "tie"]
-"""Which of two responses was preferred, by where they stood."""
+"""The preferred one of two responses, by their place."""
 
 Order = tuple[int, ...]
-"""Which responses stand before a judge together, by number, from the first to the last."""
+"""The responses that stand before a judge together, by number, from the first to the last."""
 
 Places = Mapping[int, float]
 """The place that each response of an order was given, by its number: 1 is the best."""
@@ -41,7 +41,7 @@ PREFERRED = Dimension(
 
 @once_a_rubric
 def preferred(rubric: Rubric) -> Rubric:
-    """The rubric with the one dimension `preferred`, and without the question whether a
+    """Return the rubric with the one dimension `preferred`, and without the question whether a
     response abstains."""
     return Rubric(
         id=rubric.id, label=rubric.label, question=rubric.question, dimensions=(PREFERRED,)
@@ -50,7 +50,7 @@ def preferred(rubric: Rubric) -> Rubric:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """What comparisons say of one response.
+    """A response's place in comparisons.
 
     `share` is the share of the other responses that it is preferred to, from 0 to 1, a tie
     counting half; NaN where it was compared with none. `missing` of the `of` orders in which
@@ -63,14 +63,16 @@ class Standing:
 
 
 def outcome(places: Places, first: int, second: int) -> Outcome:
-    """Which of two responses that stood before a judge in this order has the better place."""
+    """Return which of two responses that stood before a judge in this order has the better
+    place.
+    """
     if places[first] == places[second]:
         return "tie"
     return "first" if places[first] < places[second] else "second"
 
 
 def standings(n: int, answers: Sequence[tuple[Order, Places | None]]) -> list[Standing]:
-    """The standing of each of n responses, from orders with their answers, None for a gap.
+    """Return the standing of each of n responses, from orders with their answers, None for a gap.
 
     Responses that were to stand together in several orders count only where all of these
     have an answer: in one alone, the place would count as if it were merit.
@@ -95,17 +97,20 @@ def standings(n: int, answers: Sequence[tuple[Order, Places | None]]) -> list[St
 
 
 def labels_of(comparison: Comparison) -> tuple[str, ...]:
-    """What the texts are called before a judge: A, B, C … in the order in which they stand."""
+    """Return the names of the texts before a judge: A, B, C … in their order."""
     return tuple(islice(letters(), len(comparison.texts)))
 
 
 def opening(comparison: Comparison, task: str) -> tuple[str, ...]:
-    """The first blocks of a question that compares: the task with all texts, and the judge."""
+    """Return the first blocks of a question that compares: the task with all texts, and the
+    judge.
+    """
     return laid_out(comparison, task, _material(comparison))
 
 
 def _material(comparison: Comparison) -> str:
-    """The prompt, what the texts are about, and every text under its label, each in its fence."""
+    """Return the prompt, what the texts are about, and every text under its label, each in its
+    fence."""
     contexts, item = comparison.contexts, comparison.rubric.item
     known = [context for context in contexts if context is not None]
     fence = fence_for(comparison.prompt, *comparison.texts, *known)

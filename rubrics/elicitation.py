@@ -25,20 +25,20 @@ from persona_panel.rubrics.rubric import Rubric, once_a_rubric
 _GROUP = "persona_panel.elicitations"
 
 Status = Literal["scored", "abstained", "refused", "truncated", "unparsed", "failed", "skipped"]
-"""How a judgment ended. `truncated`: the answer reached its token limit. `failed` and `skipped` are
-the caller's to give: the model could not be reached, or was not asked."""
+"""The outcome of a judgment. `truncated`: the answer reached its token limit. The caller sets
+`failed` (the model could not be reached) and `skipped` (it was not asked)."""
 
 
 Layout = Literal["shared-prefix", "persona-first"]
-"""What a question begins with: what all judges of a response share, so that a model reads it
-once for all of them; or who the judge is."""
+"""The beginning of a question: the part that all judges of a response share, so that a model reads
+it once for all of them; or the judge's persona."""
 
 
 # Not frozen, as one is made for each judgment, and a frozen one is made three times as slowly.
 # Nobody changes one all the same.
 @dataclass(slots=True)
 class Question:
-    """What one judge is asked about one response.
+    """The question to a judge about a response.
 
     A judge without a persona has an empty `persona_description`, and its label is not shown.
     `peer_feedback` is what the judge is shown of the others' readings, in a later round than
@@ -59,7 +59,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """What one judge is asked about several responses to one prompt.
+    """The question to a judge about several responses to a prompt.
 
     `texts` stand before the judge in this order, `contexts` beside them, one for each.
     """
@@ -121,7 +121,7 @@ class Usage:
     reasoning: int = 0
 
     def __bool__(self) -> bool:
-        """Whether anything is counted, or was reported that cannot be."""
+        """Return whether anything is counted, or an impossible count was reported."""
         return bool(
             self.input or self.output or self.cached or self.written or self.reasoning or self.odd
         )
@@ -140,7 +140,7 @@ class Usage:
 # Not frozen, for the same reason as `Question`.
 @dataclass(slots=True)
 class ModelResponse:
-    """What came back from a model.
+    """A model's reply.
 
     `refusal` is the provider's own word that the model declined: a refusal text, or
     the name of the content filter that stopped it. `model` is the model's id in the panel, which
@@ -160,7 +160,7 @@ class ModelResponse:
 # Not frozen, for the same reason as `Question`.
 @dataclass(slots=True)
 class ParsedJudgment:
-    """What an answer says.
+    """An answer as it was read.
 
     `scores` has the dimensions that are rated by numbers, `labels` those that are rated by
     categories, and neither has an entry for one that was not rated. `off_scale` is, for
@@ -200,7 +200,7 @@ def counted(
 
 
 class Calls(NamedTuple):
-    """How many calls a judgment takes: at least, at most, and as many as are reckoned with; and
+    """The number of calls of a judgment: the least, the most, and the number to plan with; and
     about how many tokens each answers with, rather too many than too few."""
 
     fewest: int
@@ -210,12 +210,12 @@ class Calls(NamedTuple):
 
     @classmethod
     def just(cls, number: int, tokens: int) -> Calls:
-        """So many, whatever the answers are."""
+        """Return the same number of calls whatever the answers are."""
         return cls(number, number, number, tokens)
 
 
 class Elicitation(Protocol):
-    """What a module of `persona_panel.rubrics.elicitations` offers."""
+    """The interface of a module of `persona_panel.rubrics.elicitations`."""
 
     @property
     def NEEDS_LOGPROBS(self) -> bool: ...
@@ -226,22 +226,22 @@ class Elicitation(Protocol):
     __doc__: str | None
 
     def serves(self, rubric: Rubric, /) -> str | None:
-        """None where every dimension can be rated in this way, else why not."""
+        """Return None where every dimension can be rated in this way, else why not."""
 
     def output_rubric(self, rubric: Rubric, /) -> Rubric:
-        """The rubric as its ratings come: which dimensions they are of, on which scales."""
+        """Return the rubric of its ratings: their dimensions and scales."""
 
     def calls(self, rubric: Rubric, /, one_call_per_dimension: bool = False) -> Calls:
-        """What a judgment takes where every answer can be read. `one_call_per_dimension` as in
-        `Question`."""
+        """Return the calls of a judgment if every answer can be read. `one_call_per_dimension` is
+        as in `Question`."""
 
     def dialogue(self, question: Question, /) -> Dialogue:
-        """The whole exchange with one judge about one response."""
+        """Return the whole exchange with one judge about one response."""
 
 
 class Comparing(Protocol):
-    """What a module of `persona_panel.rubrics.elicitations` offers that compares the responses to a
-    prompt.
+    """The interface of a module of `persona_panel.rubrics.elicitations` that compares the responses
+    to a prompt.
 
     It has `serves` and `output_rubric` as the others do, and instead of one dialogue about a
     response a dialogue about each of its orders.
@@ -263,45 +263,45 @@ class Comparing(Protocol):
     __doc__: str | None
 
     def serves(self, rubric: Rubric, /) -> str | None:
-        """None where responses can be compared by it, else why not."""
+        """Return None where it can compare responses by this rubric, else why not."""
 
     def output_rubric(self, rubric: Rubric, /) -> Rubric:
-        """The rubric as its ratings come."""
+        """Return the rubric of its ratings."""
 
     def orders(self, n: int, seed: int) -> Sequence[tuple[int, ...]]:
-        """In which orders the responses, numbered from 0 to n − 1, stand before a judge, each a
-        call when all goes well. `seed` is of the judge and the prompt."""
+        """Return the orders in which the responses, numbered from 0 to n − 1, stand before a judge;
+        each takes a call if all goes well. `seed` is of the judge and the prompt."""
 
     def tokens(self, n: int) -> int:
-        """About how many tokens an answer about n responses takes."""
+        """Return about how many tokens an answer about n responses takes."""
 
     def dialogue(self, comparison: Comparison, /) -> Dialogue:
-        """The exchange with one judge about one order. The reading's `scores` are the places
-        given, 1 the best, by label: A is what stands first."""
+        """Return the exchange with a judge about an order. The `scores` of its judgment are places,
+        1 the best, by label; A is the first text."""
 
 
 def elicitation_names() -> tuple[str, ...]:
-    """The elicitations there are, in alphabetical order."""
+    """Return the elicitations there are, in alphabetical order."""
     return extension_names("persona_panel.rubrics.elicitations", _GROUP, hyphens=True)
 
 
 # Once a name, as every judgment asks for one.
 @cache
 def load_elicitation(name: str) -> Elicitation:
-    """The elicitation called `name`.
+    """Return the elicitation called `name`.
 
     Raises:
         KeyError: there is none of that name.
         ExtensionError: another distribution's cannot be imported.
     """
-    found: Elicitation = load_extension(
+    elicitation: Elicitation = load_extension(
         "persona_panel.rubrics.elicitations", _GROUP, name, hyphens=True
     )
-    return found
+    return elicitation
 
 
 def is_comparative(name: str) -> bool:
-    """Whether the elicitation called `name` compares the responses to a prompt.
+    """Return whether the elicitation called `name` compares the responses to a prompt.
 
     Raises:
         KeyError: there is none of that name.
@@ -310,7 +310,7 @@ def is_comparative(name: str) -> bool:
 
 
 def shares_prefix(name: str) -> bool:
-    """Whether the elicitation called `name` has all judges read the same material.
+    """Return whether the elicitation called `name` has all judges read the same material.
 
     Raises:
         KeyError: there is none of that name.
@@ -319,7 +319,7 @@ def shares_prefix(name: str) -> bool:
 
 
 def load_comparing(name: str) -> Comparing:
-    """The elicitation called `name`, one that compares.
+    """Return the elicitation called `name`, one that compares.
 
     Raises:
         KeyError: none that compares is called so.
@@ -331,7 +331,7 @@ def load_comparing(name: str) -> Comparing:
 
 @once_a_rubric
 def single_dimension_rubrics(rubric: Rubric) -> tuple[Rubric, ...]:
-    """A rubric for each dimension; whether a response abstains is asked with the first."""
+    """Return a rubric for each dimension; whether a response abstains is asked with the first."""
     return tuple(
         rubric.model_copy(
             update={
@@ -347,7 +347,7 @@ def single_dimension_rubrics(rubric: Rubric) -> tuple[Rubric, ...]:
 def dialogue_of(
     elicitation: Elicitation, question: Question, *, one_dimension_per_call: bool
 ) -> Dialogue:
-    """The whole exchange with one judge, for all dimensions at once or one after the other.
+    """Return the whole exchange with one judge, for all dimensions at once or one after the other.
 
     One after the other, the first dimension whose answer cannot be used ends it, and the reading
     is that answer's, of which the answers on earlier dimensions stay usable; so does an abstention.
@@ -377,25 +377,34 @@ def _dimension_by_dimension(elicitation: Elicitation, question: Question) -> Dia
         n_usable += n_answers
     said = list(readings.values())
     reasons = [
-        f"{name}: {one.rationale}" for name, one in readings.items() if one.rationale is not None
+        f"{name}: {reading.rationale}"
+        for name, reading in readings.items()
+        if reading.rationale is not None
     ]
     return ParsedJudgment(
         said[-1].status,
-        scores={name: score for one in readings.values() for name, score in one.scores.items()},
+        scores={
+            name: score for reading in readings.values() for name, score in reading.scores.items()
+        },
         abstained=said[0].abstained,
         rationale="\n".join(reasons) or None,
         raw=_raw(readings),
-        off_scale={name: off for one in readings.values() for name, off in one.off_scale.items()},
-        labels={name: label for one in readings.values() for name, label in one.labels.items()},
+        off_scale={
+            name: off for reading in readings.values() for name, off in reading.off_scale.items()
+        },
+        labels={
+            name: label for reading in readings.values() for name, label in reading.labels.items()
+        },
     )
 
 
 def calls_by_dimension(
     elicitation: Elicitation, rubric: Rubric, one_call_per_dimension: bool = False
 ) -> Calls:
-    """What a judgment takes that is asked for dimension by dimension."""
+    """Return the calls of a judgment that is asked for dimension by dimension."""
     each = [
-        elicitation.calls(one, one_call_per_dimension) for one in single_dimension_rubrics(rubric)
+        elicitation.calls(single, one_call_per_dimension)
+        for single in single_dimension_rubrics(rubric)
     ]
     return Calls(
         # An abstention ends it with the first dimension.
@@ -407,5 +416,5 @@ def calls_by_dimension(
 
 
 def _raw(readings: dict[str, ParsedJudgment]) -> str:
-    """What a judge answered, by dimension."""
-    return json.dumps({name: one.raw for name, one in readings.items()}, ensure_ascii=False)
+    """Return a judge's answers, by dimension."""
+    return json.dumps({name: reading.raw for name, reading in readings.items()}, ensure_ascii=False)

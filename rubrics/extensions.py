@@ -28,17 +28,17 @@ class ExtensionError(Exception):
 
 @cache
 def extension_names(package: str, group: str, *, hyphens: bool = False) -> tuple[str, ...]:
-    """The names of all extensions of a package, in alphabetical order.
+    """Return the names of all extensions of a package, in alphabetical order.
 
     `hyphens`: a file `yes_no.py` is called `yes-no`.
     """
     own = _own(package, hyphens)
-    return tuple(sorted({*own, *(found.name for found in _installed()(group=group))}))
+    return tuple(sorted({*own, *(point.name for point in _installed()(group=group))}))
 
 
 @cache
 def load_extension(package: str, group: str, name: str, *, hyphens: bool = False) -> Any:
-    """The extension called `name`; `hyphens` as for `extension_names`.
+    """Return the extension called `name`; `hyphens` as for `extension_names`.
 
     Raises:
         KeyError: there is none of that name.
@@ -47,12 +47,12 @@ def load_extension(package: str, group: str, name: str, *, hyphens: bool = False
     own = _own(package, hyphens)
     if name in own:
         return import_module(f"{package}.{own[name]}")
-    for found in _installed()(group=group, name=name):
+    for point in _installed()(group=group, name=name):
         try:
-            return found.load()
+            return point.load()
         # Whatever another distribution does when it is imported.
         except Exception as error:
-            raise ExtensionError(_told(found, error)) from error
+            raise ExtensionError(_told(point, error)) from error
     raise KeyError(name)
 
 
@@ -67,13 +67,13 @@ def _told(point: EntryPoint, error: Exception) -> str:
 
 @cache
 def _installed() -> Callable[..., EntryPoints]:
-    """What selects among the entry points of all distributions, by `group` and `name`. They are
-    read once: that takes a file of every distribution."""
+    """Return a function that selects among the entry points of all distributions, by `group` and
+    `name`. They are read once, since that reads a file of every distribution."""
     return entry_points().select
 
 
 @cache
 def _own(package: str, hyphens: bool) -> dict[str, str]:
-    """The module of each extension of ours, by its name."""
+    """Return the module of each extension of ours, by its name."""
     modules = [module.name for module in iter_modules(import_module(package).__path__)]
     return {name.replace("_", "-") if hyphens else name: name for name in modules}

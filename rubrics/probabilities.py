@@ -1,4 +1,4 @@
-"""How probable each possible answer is: read from a model's log-probabilities.
+"""The probability of each possible answer, read from a model's log-probabilities.
 
 A question is asked by itself and read at the first token of its answer (`weights_of`), or
 an answer stands somewhere in what a model has written and is read there
@@ -47,7 +47,8 @@ class NoAnswer(Exception):
         self.reply = reply
 
     def reading(self, off_scale: Mapping[str, float], n_usable: int = 0) -> ParsedJudgment:
-        """The reading of a dialogue that ends with this; `n_usable` as in `ParsedJudgment`."""
+        """Return the judgment of a dialogue that ends with this error; `n_usable` as in
+        `ParsedJudgment`."""
         declined = self.reply is not None and self.reply.refusal is not None
         return ParsedJudgment(
             "refused" if declined else "unparsed",
@@ -59,7 +60,7 @@ class NoAnswer(Exception):
 
 
 def letters() -> Iterator[str]:
-    """A to Z, then AA, AB, …
+    """Yield a to Z, then AA, AB, …
 
     A letter begins each question (a small model would repeat a number): where no two
     begin alike, a model that keeps what it has read never takes part of one for another.
@@ -71,7 +72,7 @@ def letters() -> Iterator[str]:
 def weights_of(
     blocks: tuple[str, ...], answers: Sequence[str]
 ) -> Generator[ModelRequest, ModelResponse, Weights]:
-    """Ask, and weigh the answers by how probably each is what is written first.
+    """Ask, and weigh the answers by the probability with which each is written first.
 
     Raises:
         NoAnswer: the model declined, or gave none of the answers any probability.
@@ -81,19 +82,21 @@ def weights_of(
 
 
 def most_calls(answers: Sequence[str]) -> int:
-    """How many calls `weights_of` takes at most: one, and one for each beginning of an answer."""
+    """Return the most calls that `weights_of` makes: one, and one for each beginning of an
+    answer.
+    """
     return 1 + len({answer[:end] for answer in answers for end in range(1, len(answer))})
 
 
 def beginnings_of_several(answers: Iterable[str]) -> int:
-    """How many beginnings several answers have in common, a whole answer among them; so many calls
-    `weights_within` takes at most."""
+    """Return how many beginnings several answers share, a whole answer among them: the most calls
+    that `weights_within` makes."""
     begun = Counter(answer[:end] for answer in answers for end in range(1, len(answer) + 1))
     return sum(n > 1 for n in begun.values())
 
 
 def most_probable(weights: Mapping[str, float]) -> str:
-    """The answer with the largest weight.
+    """Return the answer with the largest weight.
 
     Raises:
         NoAnswer: two have it.
@@ -112,8 +115,8 @@ def _shares(mass: Mapping[str, float]) -> Weights:
 
 
 def _alternatives(position: Position) -> list[tuple[str, float]]:
-    """The tokens that could have stood at a position, each with its probability. Two with the same
-    text may be two tokens: some tokenizers read one with a space before it alike.
+    """Return the tokens that could have stood at a position, each with its probability. Two of them
+    may have the same text: some tokenizers read a token with and without a space before it alike.
 
     Raises:
         NoAnswer: a token is no text, a log-probability no number up to 0, or they contradict each
@@ -146,7 +149,8 @@ def _alternatives(position: Position) -> list[tuple[str, float]]:
 
 
 def _probability(token: str, logprob: float | None) -> float | None:
-    """The probability of a token; None where a server wrote null, as for one too small to be told.
+    """Return the probability of a token; None where a server wrote null, as for one too small to be
+    told.
 
     Raises:
         NoAnswer: the log-probability is no number up to 0.
@@ -169,7 +173,7 @@ def _masses(
     written: str = "",
     shown: tuple[Position, ...] = (),
 ) -> Generator[ModelRequest, ModelResponse, dict[str, float]]:
-    """The probability of each answer, given that `written` stands already.
+    """Weigh each answer by its probability, provided that `written` stands already.
 
     `answers` are what may follow `written`, "" meaning that it ends there. `shown` are
     the positions of an earlier reply that went this way; without them the model is
@@ -215,7 +219,8 @@ def _masses(
 
 
 def _piece(token: str, written: str) -> str:
-    """What a token adds to an answer: white space before its first character is none of it."""
+    """Return the text that a token adds to an answer; white space before its first character does
+    not count."""
     return token.lower() if written else token.lstrip(" \n\u2581").lower()
 
 
@@ -227,7 +232,7 @@ def _one_begins_another(answers: Sequence[str]) -> bool:
 
 
 def text_of(positions: Sequence[Position]) -> str:
-    """What the tokens of a reply make up.
+    """Return the text of a reply's tokens.
 
     Raises:
         NoAnswer: one is no text.
@@ -241,7 +246,8 @@ def text_of(positions: Sequence[Position]) -> str:
 def weights_within(
     request: ModelRequest, positions: Sequence[Position], start: int, answers: Sequence[str]
 ) -> Generator[ModelRequest, ModelResponse, Weights]:
-    """Weigh the answers by how probably each had stood where one stands in a JSON object.
+    """Weigh the answers by the probability with which each would have stood in the place of one in
+    a JSON object.
 
     A beginning of several answers that the model did not write (a 1, where it wrote 7 and
     its tokenizer has no 10) is asked about, by having `ask` answered from there; where
@@ -275,7 +281,7 @@ def _masses_within(
     answers: Sequence[str],
     written: str = "",
 ) -> Generator[ModelRequest, ModelResponse, dict[str, float]]:
-    """As `_masses`, of tokens that begin with `lead`."""
+    """Weigh the answers as `_masses` does, by tokens that begin with `lead`."""
     mass = dict.fromkeys(answers, 0.0)
     begun: dict[str, float] = {}
     for token, p in _alternatives(shown[0]):
@@ -310,7 +316,8 @@ def _masses_within(
 
 
 def _rest(token: str, lead: str, written: str) -> str | None:
-    """What a token adds to an answer, and what follows; None where it goes another way."""
+    """Return what a token adds to an answer and what follows it; None where the token leads to
+    another answer."""
     token = token.translate(_SIGNS).lower()
     if written:
         return token
@@ -322,7 +329,8 @@ def _rest(token: str, lead: str, written: str) -> str | None:
 
 
 def _part_of(rest: str | None, answers: Sequence[str]) -> tuple[str, bool]:
-    """The part of an answer that `rest` begins with ("" if none), and whether it is a whole one."""
+    """Return the part of an answer that `rest` begins with ("" if none), and whether it is a whole
+    one."""
     if rest is None:
         return "", False
     for answer in sorted(answers, key=len, reverse=True):

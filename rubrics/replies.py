@@ -43,8 +43,8 @@ _ESCAPE = re.compile(
 
 
 def well_formed(text: str) -> str:
-    """`text` with the replacement character for every half of a surrogate pair; two halves that
-    belong together become their character."""
+    """Return `text` with the replacement character for every half of a surrogate pair; two halves
+    that belong together become their character."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -53,7 +53,7 @@ def well_formed(text: str) -> str:
 
 
 def well_formed_json(text: str) -> str:
-    """The same for the escapes in JSON: `text`, from which no half of a pair can be read."""
+    """Replace escapes in JSON likewise: from the result no half of a surrogate pair can be read."""
     if "\\u" not in text:
         return text
     return _ESCAPE.sub(lambda escape: _HALF if escape["half"] else escape[0], text)
@@ -83,12 +83,12 @@ _REFUSAL = re.compile(
 
 
 def is_refusal(text: str) -> bool:
-    """Whether an answer without JSON reads as a model declining to judge."""
+    """Return whether an answer without JSON reads as a model declining to judge."""
     return _REFUSAL.search(text.replace("\u2019", "'")[:600]) is not None
 
 
 def read_object(text: str, required: tuple[str, ...]) -> dict[str, Any]:
-    """The JSON object in `text` that answers, with its keys normalised.
+    """Return the JSON object in `text` that answers, with its keys normalised.
 
     Where several objects hold every required key they must say the same.
 
@@ -99,12 +99,12 @@ def read_object(text: str, required: tuple[str, ...]) -> dict[str, Any]:
         return answer
     # Neither a request, a file nor the cache could hold half a surrogate pair.
     values = map(_value_of, _braced(well_formed(text)))
-    found = [_normalised(value) for value in values if isinstance(value, dict)]
-    if not found:
+    candidates = [_normalised(value) for value in values if isinstance(value, dict)]
+    if not candidates:
         raise Unreadable("there is no complete JSON object in it")
-    answers = [candidate for candidate in found if all(key in candidate for key in required)]
+    answers = [candidate for candidate in candidates if all(key in candidate for key in required)]
     if not answers:
-        best = max(found, key=lambda candidate: sum(key in candidate for key in required))
+        best = max(candidates, key=lambda candidate: sum(key in candidate for key in required))
         missing = ", ".join(key for key in required if key not in best)
         raise Unreadable(f"these keys are missing: {missing}")
     # As text: to Python, true and 1 are equal.
@@ -116,7 +116,7 @@ def read_object(text: str, required: tuple[str, ...]) -> dict[str, Any]:
 
 
 def read_score(value: object, dimension: Dimension) -> float:
-    """The rating that `value` states on a dimension's scale of numbers.
+    """Return the rating that `value` states on a dimension's scale of numbers.
 
     Raises:
         Unreadable: it is no number on the scale, or the scale has no numbers.
@@ -135,7 +135,7 @@ def read_score(value: object, dimension: Dimension) -> float:
 
 
 def read_label(value: object, dimension: Dimension) -> str:
-    """The category that `value` names, in the rubric's spelling.
+    """Return the category that `value` names, in the rubric's spelling.
 
     Case, quotes, spaces for hyphens and a full stop are no difference; a word more is.
 
@@ -145,10 +145,10 @@ def read_label(value: object, dimension: Dimension) -> str:
     scale = dimension.scale
     if scale.kind != "category":
         raise Unreadable(f"{dimension.id} has numbers and no categories")
-    found = scale.find(value) if isinstance(value, str) else None
-    if found is None:
+    label = scale.find(value) if isinstance(value, str) else None
+    if label is None:
         raise Unreadable(f"{dimension.id} is {shown(value)}, not one of {', '.join(scale.names)}")
-    return found
+    return label
 
 
 def _whole(value: object, scale: Scale) -> int | None:
@@ -181,7 +181,7 @@ def _real(value: object, scale: RealScale) -> float | None:
 
 
 def read_flag(value: object, key: str) -> bool:
-    """The yes or no that `value` states.
+    """Return the yes or no that `value` states.
 
     Raises:
         Unreadable: it is neither.
@@ -194,19 +194,21 @@ def read_flag(value: object, key: str) -> bool:
 
 
 def shown(value: object) -> str:
-    """A value as an error names it, in 60 characters at most."""
+    """Return a value as an error shows it, in 60 characters at most."""
     text = repr(value)
     return text if len(text) <= 60 else text[:57] + "..."
 
 
 def _named(key: str) -> str:
-    """A key as an error names it. A judge may write anything for a key, and is told the error."""
+    """Return a key as an error shows it. A judge may write anything for a key, and sees the
+    error.
+    """
     return key if key.isidentifier() and len(key) <= 60 else shown(key)
 
 
 def _plain_answer(text: str, required: tuple[str, ...]) -> dict[str, Any] | None:
-    """The answer that is nothing but one object with these keys in this order, whole numbers,
-    true, false and null, as nearly all are; None where it is another.
+    """Return an answer that consists of one object with these keys in this order, whole numbers,
+    true, false and null, as nearly all do; None for any other.
 
     Read in a fifth of the time.
     """
@@ -228,7 +230,8 @@ def _is_plain_answer(value: dict[str, Any], text: str, required: tuple[str, ...]
 
 
 def _normalised(candidate: dict[str, Any]) -> dict[str, Any]:
-    """Keys in the rubric's spelling, with a nested object of scores lifted out."""
+    """Return the object with its keys in the rubric's spelling, and a nested object of scores
+    lifted out."""
     # As most are: each key has its own spelling, and no value is an object.
     plain = {_spelling(key): value for key, value in candidate.items()}
     if len(plain) == len(candidate) and dict not in map(type, plain.values()):
@@ -257,7 +260,8 @@ def _spelling(key: str) -> str:
 
 
 def _value_of(braced: str) -> object:
-    """What a complete object in a text says; something else than a dict where it is none."""
+    """Return the value of a complete object in a text; something other than a dict where it is not
+    valid."""
     snippet = well_formed_json(braced)
     try:
         # Its braces balance, so that nothing can stand after the object.
@@ -270,7 +274,7 @@ def _value_of(braced: str) -> object:
 
 
 def _without_contradiction(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """An object's dict; the last of two values of one key must not win unnoticed."""
+    """Return an object's dict; the last of two values of one key must not win unnoticed."""
     whole: dict[str, Any] = dict(pairs)
     if len(whole) == len(pairs):
         return whole
@@ -286,7 +290,7 @@ _strict = json.JSONDecoder(object_pairs_hook=_without_contradiction)
 
 
 def _repaired(snippet: str) -> object:
-    """What a malformed object says, None where repair would drop or join its numbers.
+    """Return the value of a malformed object; None where repair would drop or join its numbers.
 
     "7 or 8" must not become a 7, nor "7_5" a 75.
     """
@@ -305,7 +309,9 @@ def _repaired(snippet: str) -> object:
 
 
 def _is_plain(text: str) -> bool:
-    """Whether a text is one flat object, its braces outside of strings, as most answers are."""
+    """Return whether a text is one flat object, its braces outside of strings, as most answers
+    are.
+    """
     return (
         text[:1] == "{"
         and text[-1:] == "}"
@@ -316,7 +322,7 @@ def _is_plain(text: str) -> bool:
 
 
 def _braced(text: str) -> Iterable[str]:
-    """Each outermost `{…}` whose braces balance outside of strings.
+    """Return each outermost `{…}` whose braces balance outside of strings.
 
     An object that is cut short is not complete: a 1 at its end may have been a 10.
     """
@@ -365,7 +371,7 @@ _OBJECT_KEYS = ("score", "rating")
 
 
 def read_number(text: str, dimension: Dimension) -> float:
-    """The one rating that `text` states on a dimension's scale of numbers.
+    """Return the single rating that `text` states on a dimension's scale of numbers.
 
     Lines that are a number and nothing else, but for a name such as "Score:", say it;
     where there are none, a sentence that gives the only number of the text.
@@ -377,12 +383,12 @@ def read_number(text: str, dimension: Dimension) -> float:
         return read_score(_in_object(text, dimension), dimension)
     plain = _MARKUP.sub(" ", text)
     lines = [line.strip() for line in plain.splitlines()]
-    stated = {_spelled(found) for line in lines if (found := _LINE.fullmatch(line))}
+    stated = {_spelled(match) for line in lines if (match := _LINE.fullmatch(line))}
     if not stated and not is_refusal(text):
         stated = _given(plain, dimension)
     if not stated:
         raise Unreadable("it does not state a number")
-    ratings = {read_score(one, dimension) for one in sorted(stated)}
+    ratings = {read_score(number, dimension) for number in sorted(stated)}
     if len(ratings) > 1:
         raise Unreadable("it states more than one number")
     return float(ratings.pop())
@@ -399,24 +405,26 @@ def _in_object(text: str, dimension: Dimension) -> object:
 
 
 def _given(text: str, dimension: Dimension) -> set[str]:
-    """The only number of a text, where a sentence gives it as the rating."""
+    """Return the only number of a text, where a sentence gives it as the rating."""
     scale = dimension.scale
     if isinstance(scale, CategoryScale):
         raise Unreadable(f"{dimension.id} has categories and no numbers")
     ends = rf"\b{scale.min:g}\s*(?:to|-|–|and)\s*{scale.max:g}\b"
     text = re.sub(ends, " ", text)
-    found = list(re.finditer(_RATING, text))
-    if len({_spelled(one) for one in found}) > 1:
+    matches = list(re.finditer(_RATING, text))
+    if len({_spelled(match) for match in matches}) > 1:
         raise Unreadable("it holds more than one number, and none on a line of its own")
-    if not found or _NOT.search(text):
+    if not matches or _NOT.search(text):
         return set()
     return {
-        _spelled(one) for one in found if one[2] is not None or _CUE.search(text[: one.start()])
+        _spelled(match)
+        for match in matches
+        if match[2] is not None or _CUE.search(text[: match.start()])
     }
 
 
-def _spelled(found: re.Match[str]) -> str:
-    return found[1] if found[2] is None else f"{found[1]}/{found[2]}"
+def _spelled(match: re.Match[str]) -> str:
+    return match[1] if match[2] is None else f"{match[1]}/{match[2]}"
 
 
 TOKENS_A_KEY = 16
@@ -426,14 +434,14 @@ with less."""
 
 @once_a_rubric
 def keys_of(rubric: Rubric) -> tuple[str, ...]:
-    """The object's keys, in the rubric's order."""
+    """Return the object's keys, in the rubric's order."""
     keys = tuple(dimension.id for dimension in rubric.dimensions)
     return (*keys, "abstained") if rubric.abstention else keys
 
 
 @once_a_rubric
 def form_of(rubric: Rubric) -> str:
-    """What the object is to look like, in words."""
+    """Return the form that the object must have, in words."""
     parts = [
         "Answer with one JSON object. For every criterion it has a key, the name in "
         "backquotes, whose value is your rating."
@@ -453,7 +461,7 @@ def form_of(rubric: Rubric) -> str:
 
 @once_a_rubric
 def schema_of(rubric: Rubric) -> dict[str, Any]:
-    """The object's JSON schema, for models that can be held to one."""
+    """Return the object's JSON schema, for models that can be held to one."""
     properties: dict[str, Any] = {
         dimension.id: _value_schema(dimension, rubric.not_assessable)
         for dimension in rubric.dimensions
@@ -469,7 +477,7 @@ def schema_of(rubric: Rubric) -> dict[str, Any]:
 
 
 def read_ratings(text: str, rubric: Rubric) -> ParsedJudgment:
-    """What the object in `text` says.
+    """Read the judgment in the object in `text`.
 
     Raises:
         Unreadable: there is none, or it does not say what was asked.
@@ -496,9 +504,9 @@ def read_ratings(text: str, rubric: Rubric) -> ParsedJudgment:
 
 @once_a_rubric
 def _plain_values_of(rubric: Rubric) -> list[tuple[str, range, Dimension]]:
-    """Each dimension with its id and the numbers that can be its rating as they are: none where it
-    has other values than whole numbers."""
-    return [(one.id, _whole_numbers(one), one) for one in rubric.dimensions]
+    """Return each dimension with its id and the whole numbers that can be its rating as they are:
+    none where it has other values."""
+    return [(dimension.id, _whole_numbers(dimension), dimension) for dimension in rubric.dimensions]
 
 
 def _whole_numbers(dimension: Dimension) -> range:

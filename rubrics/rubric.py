@@ -70,7 +70,7 @@ _LONGEST_NAME = 64
 
 
 def folded(name: str) -> str:
-    """A category's name without what a writer may vary: case, quotes, spaces, a full stop.
+    """Return a category's name without what a writer may vary: case, quotes, spaces, a full stop.
 
     >>> folded(' "Not_Critical." ')
     'not critical'
@@ -133,7 +133,8 @@ class CategoryScale(BaseModel):
         return tuple(self.values)
 
     def find(self, said: str) -> str | None:
-        """The category that `said` names, whatever its case and quotes; None if it names none."""
+        """Return the category that `said` names, whatever its case and quotes; None if it names
+        none."""
         wanted = folded(said)
         return next((name for name in self.values if folded(name) == wanted), None)
 
@@ -202,10 +203,10 @@ class Composite(BaseModel):
     @model_validator(mode="after")
     def _has_one_rule(self) -> Composite:
         rules = ("mean_of", "product_of", "share_of")
-        given = [rule for rule in rules if getattr(self, rule) is not None]
-        if len(given) != 1:
+        set_rules = [rule for rule in rules if getattr(self, rule) is not None]
+        if len(set_rules) != 1:
             raise ValueError(
-                f"{' and '.join(given) or 'no rule'}; exactly one of {', '.join(rules)}"
+                f"{' and '.join(set_rules) or 'no rule'}; exactly one of {', '.join(rules)}"
             )
         return self
 
@@ -233,7 +234,7 @@ class Dimension(BaseModel):
 
 
 class Abstention(BaseModel):
-    """How a judge is asked whether a response declines to engage."""
+    """The question to a judge whether a response declines to engage."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -245,7 +246,7 @@ _PART = r"^[a-z][a-z ]{0,38}[a-z]$"
 
 
 class ItemForm(BaseModel):
-    """How an item is put to a judge.
+    """The way in which an item is presented to a judge.
 
     `prompt`, `context` and `response` are what its parts are called. `prompt_from` names a further
     field of the responses, whose text is shown in place of the prompt where a response has it.
@@ -266,7 +267,7 @@ class ItemForm(BaseModel):
 
 
 class VariantDimension(BaseModel):
-    """What a variant says of a dimension in other words; None, as the rubric does."""
+    """A variant's other words for a dimension; None where it has the rubric's."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -355,7 +356,7 @@ class Rubric(BaseModel):
         return self
 
     def in_variant(self, name: str | None) -> Rubric:
-        """The rubric in the words of one of its variants, or in its own; without variants.
+        """Return the rubric in the words of one of its variants, or in its own; without variants.
 
         Raises:
             KeyError: it has no variant of that name.
@@ -391,15 +392,16 @@ class Rubric(BaseModel):
 
     @property
     def rescaled(self) -> dict[str, tuple[float, float]]:
-        """The dimensions whose mean the composite is, where they are on different scales, each with
-        the lowest value and the width of its scale: what is averaged is then the share of the width
-        at which a rating lies, from 0 to 1. Empty where there is one scale, or another rule."""
+        """The dimensions whose mean the composite is, if they are on different scales, each with
+        the lowest value and the width of its scale: each rating then counts as its share of the
+        width, from 0 to 1. Empty where all have the same scale, or the composite follows another
+        rule."""
         names = self.composite.mean_of if self.composite else tuple(d.id for d in self.numeric)
         scales = self.numeric_scales
-        found = {name: (float(scales[name].min), float(scales[name].max)) for name in names or ()}
-        if len(set(found.values())) < 2:
+        ends = {name: (float(scales[name].min), float(scales[name].max)) for name in names or ()}
+        if len(set(ends.values())) < 2:
             return {}
-        return {name: (low, high - low) for name, (low, high) in found.items()}
+        return {name: (low, high - low) for name, (low, high) in ends.items()}
 
     @property
     def categories(self) -> dict[str, tuple[str, ...]]:
@@ -408,7 +410,8 @@ class Rubric(BaseModel):
 
 
 def once_a_rubric(words: Callable[[Rubric], T]) -> Callable[[Rubric], T]:
-    """Work out what follows from a rubric alone when it changes, not for each judge again.
+    """Compute a function of a rubric once while the rubric stays the same, not for each judge
+    again.
 
     What is returned is shared: nobody may change it.
     """

@@ -49,9 +49,9 @@ from persona_panel.rubrics.rubric import (
 )
 
 MARK_DIGITS = 24
-"""Hexadecimal digits of a mark."""
+"""The number of hexadecimal digits of a mark."""
 _TOO_MANY = 8
-"""So many digits of a mark in a row, in one of the texts, and another mark is taken."""
+"""The number of digits of a mark in a row that no text may have; else another mark is taken."""
 
 # Letters of other alphabets (Cyrillic, Greek, small capitals) that look like a digit of a mark.
 _LOOKALIKES = {
@@ -76,7 +76,7 @@ _NO_DIGITS = bytes(set(range(128)) - set(b"0123456789abcdefABCDEFOoLlIi|"))
 
 
 def fence_for(*texts: str) -> str:
-    """A word of `MARK_DIGITS` hexadecimal digits of which no text has `_TOO_MANY` in a row.
+    """Return a word of `MARK_DIGITS` hexadecimal digits of which no text has `_TOO_MANY` in a row.
 
     Neither case, accents, spaces, punctuation and invisible characters in between, nor
     lookalikes from other alphabets make a difference.
@@ -89,7 +89,7 @@ def fence_for(*texts: str) -> str:
 
 
 def fenced(name: str, text: str, fence: str) -> str:
-    """`text` between two lines that carry its name and the fence."""
+    """Return `text` between two lines that carry its name and the fence."""
     name = _BREAKS.sub(" ", name)
     return f"<{name} {fence}>\n{text}\n</{name} {fence}>"
 
@@ -105,7 +105,7 @@ def _nearly_in(mark: str, folded: bytes) -> bool:
 
 
 def _folded(text: str) -> bytes:
-    """The hexadecimal digits of a text and what looks like one, with nothing in between."""
+    """Return the hexadecimal digits of a text and what looks like one, with nothing in between."""
     if not text.isascii():
         # One by one: of most texts few characters count, and `str.translate` looks at all.
         for char in set(text):
@@ -116,7 +116,7 @@ def _folded(text: str) -> bytes:
 
 @lru_cache(maxsize=4096)
 def _plain(char: str) -> str:
-    """A character in ASCII: its compatible form without case and accents, or what it looks
+    """Return a character in ASCII: its compatible form without case and accents, or what it looks
     like; nothing where it has none."""
     if char in _LOOKALIKES:
         return _LOOKALIKES[char]
@@ -127,7 +127,7 @@ def _plain(char: str) -> str:
 
 
 def _digit(char: str) -> str:
-    """A decimal digit of any script as ASCII's; nothing for another character."""
+    """Return a decimal digit of any script as ASCII's; nothing for another character."""
     number = decimal(char, None)
     return "" if number is None else str(number)
 
@@ -139,14 +139,14 @@ SYSTEM = (
 
 
 def material(question: Question) -> str:
-    """The prompt, the context where there is one, and the response, each in its fence."""
+    """Return the prompt, the context where there is one, and the response, each in its fence."""
     names = _names(question.rubric)
     return _fenced_material(question.prompt, question.text, question.context, names)
 
 
 @once_a_rubric
 def _names(rubric: Rubric) -> tuple[str, str, str]:
-    """What the prompt, the context and the response are called."""
+    """Return the names of the prompt, the context and the response in questions."""
     return rubric.item.prompt, rubric.item.context, rubric.item.response
 
 
@@ -172,7 +172,7 @@ def _fenced_material(
 
 @once_a_rubric
 def criteria(rubric: Rubric) -> str:
-    """The rubric in full: every dimension with its definition, question and scale.
+    """Return the rubric in full: every dimension with its definition, question and scale.
 
     Dimensions of a family stand under its name.
     """
@@ -190,7 +190,9 @@ def criteria(rubric: Rubric) -> str:
 
 
 def scale_words(dimension: Dimension) -> str:
-    """What a rating may be, and what the ends of a scale or each of its categories mean."""
+    """Return the possible ratings in words, with the meaning of a scale's ends or of each
+    category.
+    """
     scale = dimension.scale
     if isinstance(scale, CategoryScale):
         listed = "; ".join(f"`{name}` ({meaning})" for name, meaning in scale.values.items())
@@ -204,14 +206,16 @@ def scale_words(dimension: Dimension) -> str:
 
 
 def opening(question: Question, task: str) -> tuple[str, ...]:
-    """A question's first blocks: the task with the material, and who the judge is, in the
+    """Return a question's first blocks: the task with the material, and who the judge is, in the
     order of its layout; then what the judge is shown of its peers."""
     blocks = laid_out(question, task, material(question))
     return blocks if question.peer_feedback is None else (*blocks, question.peer_feedback)
 
 
 def laid_out(question: Question | Comparison, task: str, material: str) -> tuple[str, ...]:
-    """The first blocks of a question about this material; of a judge without a persona, one."""
+    """Return the first blocks of a question about this material; of a judge without a persona,
+    one.
+    """
     shared = _shared_block(task, material)
     if not question.persona_description:
         return (shared,)
@@ -233,7 +237,8 @@ def _viewpoint(question: Question | Comparison) -> str:
 
 
 Read = Callable[[ModelResponse], ParsedJudgment]
-"""Reads a reply that `unusable` lets pass; raises Unreadable with what is wrong."""
+"""A function that reads a reply which `unusable` lets pass; it raises Unreadable with what is
+wrong."""
 
 
 def ask_twice(request: ModelRequest, read: Read, wanted: str) -> Dialogue:
@@ -246,13 +251,13 @@ def ask_twice(request: ModelRequest, read: Read, wanted: str) -> Dialogue:
     first = _reading(reply, read)
     if first.status != "unparsed":
         return first
-    told = correction(str(first.error), wanted)
-    reply = yield replace(request, exchange=((reply.text, told),))
+    request_again = correction(str(first.error), wanted)
+    reply = yield replace(request, exchange=((reply.text, request_again),))
     return _reading(reply, read)
 
 
 def correction(fault: str, wanted: str) -> str:
-    """What a model is told of an answer that cannot be used.
+    """Return the message to a model whose answer cannot be used.
 
     The fault is fenced: it quotes the answer, and an answer may quote a text under judgment.
     """
@@ -264,7 +269,7 @@ def correction(fault: str, wanted: str) -> str:
 
 
 def unusable(reply: ModelResponse) -> ParsedJudgment | None:
-    """The reading of a reply in which there is nothing to read; None where there may be."""
+    """Return the reading of a reply in which there is nothing to read; None where there may be."""
     raw = reply.text
     if reply.refusal is not None:
         # As texts, whatever a model of a user's own says.
@@ -294,7 +299,7 @@ _LOW, _HIGH = "as bad as it could be", "as good as it could be"
 
 
 def serves(rubric: Rubric) -> str | None:
-    """None where the rubric has a scale for one number, else why it has none."""
+    """Return None where the rubric has a scale for a single number, else why it has none."""
     if _own(rubric) or len(_ranges(rubric)) == 1:
         return None
     if not rubric.numeric:
@@ -304,7 +309,7 @@ def serves(rubric: Rubric) -> str | None:
 
 @once_a_rubric
 def output_rubric(rubric: Rubric) -> Rubric:
-    """The rubric with one dimension, and without the question whether a response abstains.
+    """Return the rubric with one dimension, and without the question whether a response abstains.
 
     The dimension is the rubric's own `overall` where it has one; else its scale is the one
     that all dimensions rated by numbers share.
@@ -323,7 +328,7 @@ def output_rubric(rubric: Rubric) -> Rubric:
 
 
 def calls(rubric: Rubric, one_call_per_dimension: bool = False) -> Calls:
-    """One call, answered by a number."""
+    """Return one call, answered by a number."""
     return Calls.just(1, _TOKENS)
 
 
@@ -374,7 +379,7 @@ _NO_REASON = frozenset({"nothing", "none", "no", "n/a", "na", "no reason", "noth
 
 @dataclass(frozen=True, slots=True)
 class Peer:
-    """Another judge's reading as it is shown: what it goes by, its ratings, its reasons."""
+    """Another judge's judgment as a judge sees it: its name, ratings and reasons."""
 
     name: str
     ratings: str | None
@@ -382,7 +387,8 @@ class Peer:
 
 
 def peer_feedback(own: str, peers: Sequence[Peer], question: Question) -> str:
-    """What a judge is told before it rates again: its own ratings, and its peers' readings.
+    """Return the text that a judge reads before it rates again: its own ratings, and its peers'
+    judgments.
 
     Their mark occurs nowhere in the material of the question either: a response could else hold a
     reading of its own making.
@@ -410,7 +416,7 @@ def ratings_in_words(
     abstained: bool | None,
     rubric: Rubric,
 ) -> str:
-    """Ratings as they are told to judges, each by its dimension's label."""
+    """Return ratings in words for judges, each by its dimension's label."""
     parts = []
     for dimension in rubric.dimensions:
         if dimension.id in scores:

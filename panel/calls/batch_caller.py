@@ -33,8 +33,8 @@ from persona_panel.models.client import NOTHING, CallError, parameters_of
 from persona_panel.rubrics import ModelRequest, ModelResponse, Usage
 
 TRIES = 3
-"""How often a request is sent in batches of one run where it comes back without an answer, however
-often the run is started."""
+"""The most times that a request is sent in batches of a run if it comes back without an answer,
+however often the run is started."""
 _WAITS = "its answer has not come yet"
 _NO_ANSWER_BEFORE = "batches of an earlier start brought no answer to it"
 _NOT_ASKED = "no batch had an answer"
@@ -60,7 +60,7 @@ class WantedRows:
         return name in self._names
 
     def add(self, row: ReplyKey, line: bytes, most: Usage) -> None:
-        """One more; `most` is what it may take.
+        """Add a request; `most` is the most usage that it may take.
 
         Raises:
             Abort: there is no room for it.
@@ -78,14 +78,14 @@ class WantedRows:
         self.most.append(most)
 
     def lines(self, places: range) -> Iterator[bytes]:
-        """The rows at these places."""
+        """Yield the rows at these places."""
         for place in places:
             self.file.seek(self._starts[place])
             yield self.file.read(self.sizes[place] - 1)
 
 
 class BatchCaller(Caller):
-    """Calls models until it is told to collect; then it calls only those that have no batches.
+    """A caller that calls models until it collects; then it calls only those that have no batches.
 
     Args:
         apis: the batches of models, by name.
@@ -131,7 +131,8 @@ class BatchCaller(Caller):
         *,
         cut_is_usable: bool = False,
     ) -> ModelResponse:
-        """As `Caller.complete`; `skipped` while the answer is still to come."""
+        """Answer as `Caller.complete` does; the judgment is `skipped` while the answer is still to
+        come."""
         if self._stage == "calling":
             return await super().complete(
                 model, request, page, replicate, cut_is_usable=cut_is_usable
@@ -173,7 +174,8 @@ class BatchCaller(Caller):
         raise Unanswered("skipped", self.cap or _NOT_ASKED)
 
     def forget(self, answered: Any, page: str, replicate: int = 1) -> None:
-        """As `Caller.forget`, once the run itself is made: rounds leave the cache as it is."""
+        """Forget replies as `Caller.forget` does, but only in the run itself: rounds leave the
+        cache as it is."""
         if self._stage != "collecting":
             super().forget(answered, page, replicate)
 
@@ -204,27 +206,28 @@ class BatchCaller(Caller):
         self._wanted = {}
 
     def read_only(self) -> None:
-        """From now on batched models are answered from the cache alone; counts of what it answered
-        begin anew, as rounds have read it before."""
+        """Answer batched models from the cache alone from now on. Counts of its answers begin anew,
+        since rounds have read them before."""
         self._stage = "reading"
         self.counts.cached = 0
 
     def kept(self, row: ReplyKey) -> ModelResponse | None:
-        """The reply that the cache has."""
+        """Return the reply that the cache has."""
         return self._cache.get(row.page, row.key)
 
     def sent(self, rows: list[ReplyKey]) -> None:
-        """These go in a batch."""
+        """Note that these requests go in a batch."""
         self._sent.update(row.custom_id for row in rows)
 
     def tried_before(self, rows: Iterable[ReplyKey]) -> None:
-        """These went in a batch of an earlier process, and came back without an answer."""
+        """Note that these requests went in a batch of an earlier process, and came back without an
+        answer."""
         for row in rows:
             self._sent[row.custom_id] += 1
             self._faults[row.custom_id] = CallError(_NO_ANSWER_BEFORE, kind="transient")
 
     def unreadable_before(self, rows: Iterable[ReplyKey]) -> None:
-        """The answers to these are paid for and cannot be read."""
+        """Note that the answers to these requests are paid for and cannot be read."""
         for row in rows:
             self._faults[row.custom_id] = unreadable_answer()
 
@@ -251,8 +254,9 @@ class BatchCaller(Caller):
             self._endpoints[model].answer_limit.learn(reply)
 
     def answered_before(self, names: Iterable[str]) -> None:
-        """Earlier processes of this run have sent each of these once, with the usual limit, so
-        that an answer that was cut off is still to be asked for with a higher one."""
+        """Note that earlier processes of this run have sent each of these requests once, with the
+        usual limit, so that an answer that was cut off must still be asked for with a higher one.
+        """
         self._fresh_before.update(names)
 
     def made(
@@ -281,8 +285,8 @@ class BatchCaller(Caller):
     def _raised_limit(
         self, model: str, request: ModelRequest, asked: ModelRequest, name: str
     ) -> ModelRequest | None:
-        """The request with a higher limit, where its answer was cut off in this run and it has not
-        been sent with one."""
+        """Return the request with a higher limit, where its answer was cut off in this run and it
+        has not been sent with one."""
         if self._stage != "collecting" or name in self._raised:
             return None
         if name not in self._fresh and name not in self._fresh_before:
@@ -301,7 +305,7 @@ class BatchCaller(Caller):
             wanted.add(row, line, most_usage(asked, estimated_tokens(asked)))
 
     def _as_it_came(self, reply: ModelResponse, name: str) -> ModelResponse:
-        """A reply that this run itself has brought does not count as one from the cache."""
+        """Return a reply; one that this run has brought does not count as one from the cache."""
         if reply.cached and name in self._fresh:
             self.counts.cached -= 1
             return replace(reply, cached=False)

@@ -1,18 +1,14 @@
-"""What a batch goes through, what it has brought and what it took: pure rules.
-
-What a batch goes through, and which answer belongs to which request: pure rules, no I/O.
+"""The states of a batch, and its answers matched with its requests and counted: pure rules, no I/O.
 
 A provider's batch is submitted once. It is `prepared` before it is sent, under a token that the
 provider stores with it; `submitted` once its id is known; `settled` once its answers are in the
-cache and what they took is counted; `dropped` where it never reached the provider. Each change is a
+cache and their usage is counted; `dropped` where it never reached the provider. Each change is a
 record of a journal (`persona_panel.calls.batch_rounds`); a process that is killed leaves one that
 says what is still to be done.
 
-What an ended batch has brought, matched with its requests and counted; no I/O.
-
-Its results are fetched once more where they lack an answer that the provider counts, or hold one
-that cannot be read: a download may have been cut off. What they hold is paid for and not asked for
-again, also where nobody can read it.
+The results of an ended batch are fetched once more where they lack an answer that the provider
+counts, or hold one that cannot be read: a download may have been cut off. What they hold is paid
+for and not asked for again, even if it cannot be read.
 """
 
 from __future__ import annotations
@@ -31,21 +27,22 @@ from persona_panel.statistics.core.display import counted
 
 
 def may_have_arrived(fault: CallError | TimeoutError) -> bool:
-    """Whether a batch may be at the provider all the same: not where it was told to wait, or no
-    connection was made."""
+    """Return whether a batch may have reached the provider despite a fault: not if it asked to
+    wait, or no connection was made."""
     if isinstance(fault, TimeoutError):
         return True
     return fault.status != 429 and (fault.status is not None or fault.used is None)
 
 
 def wait_after(fault: CallError | TimeoutError, otherwise: float) -> float:
-    """How long to wait, in seconds: what the fault asks for, else as long as otherwise."""
+    """Return how many seconds to wait: as the fault asks, else `otherwise`."""
     said = fault.retry_after if isinstance(fault, CallError) else None
     return otherwise if said is None else said
 
 
 def answer_usage(answer: ModelResponse | CallError, share: Usage) -> Usage:
-    """What an answer took; where it does not say so, its share of the most that the batch may."""
+    """Return the usage of an answer; where it reports none, its share of the most that the batch
+    may take."""
     said = answer.used if isinstance(answer, CallError) else answer.usage or None
     if said is None:
         return share
@@ -54,7 +51,7 @@ def answer_usage(answer: ModelResponse | CallError, share: Usage) -> Usage:
 
 
 def beyond(usage: Usage, other: Usage) -> Usage:
-    """What a usage has more than another."""
+    """Return the part of a usage that is beyond another."""
     return Usage(
         max(0, usage.input - other.input),
         max(0, usage.cached - other.cached),
@@ -65,7 +62,7 @@ def beyond(usage: Usage, other: Usage) -> Usage:
 
 
 def share_of(most: Usage, n: int) -> Usage:
-    """The part of one of `n` rows in what they may take at most, rounded up."""
+    """Return the share of one of `n` rows in the most that all may take, rounded up."""
     return Usage(-(-most.input // max(n, 1)), output=-(-most.output // max(n, 1)))
 
 
@@ -76,7 +73,7 @@ _NEXT: Mapping[str, tuple[BatchState, ...]] = {
     "dropped": ("prepared", "submitted"),
     "settled": ("submitted",),
 }
-"""From a change to the states in which it can happen."""
+"""The states in which each change can happen."""
 
 
 class DamagedJournal(ValueError):
@@ -128,12 +125,13 @@ class BatchRecord:
 
     @property
     def open(self) -> bool:
-        """Whether it may still bring answers."""
+        """Return whether it may still bring answers."""
         return self.state in ("prepared", "submitted")
 
 
 def sought(batch: BatchRecord, all_: Iterable[BatchRecord]) -> BatchSought:
-    """A batch without an id, as its provider is asked for it; `all_` are those of its run."""
+    """Return the description by which a provider looks for a batch without an id; `all_` are the
+    batches of its run."""
     others = frozenset(other.id for other in all_ if other.id is not None)
     return BatchSought(batch.token, batch.prepared_at, len(batch.rows), others)
 
@@ -142,7 +140,7 @@ def sought(batch: BatchRecord, all_: Iterable[BatchRecord]) -> BatchSought:
 
 
 def prepared(batch: BatchRecord) -> dict[str, Any]:
-    """The record of a batch that is about to be sent."""
+    """Return the record of a batch that is about to be sent."""
     return {
         "change": "prepared",
         "token": batch.token,
@@ -159,12 +157,12 @@ def prepared(batch: BatchRecord) -> dict[str, Any]:
 
 
 def submitted(token: str, id_: str) -> dict[str, Any]:
-    """The record of a batch that is at the provider under this id."""
+    """Return the record of a batch that is at the provider under this id."""
     return {"change": "submitted", "token": token, "id": id_}
 
 
 def dropped(token: str, why: str) -> dict[str, Any]:
-    """The record of a batch that never came to be."""
+    """Return the record of a batch that never came to be."""
     return {"change": "dropped", "token": token, "why": why}
 
 
@@ -176,8 +174,8 @@ def settled(
     unanswered: Sequence[int] = (),
     unreadable: Sequence[int] = (),
 ) -> dict[str, Any]:
-    """The record of a batch whose answers are in the cache; `unanswered` and `unreadable` are
-    places of rows."""
+    """Return the record of a batch whose answers are in the cache; `unanswered` and `unreadable`
+    are places of rows."""
     return {
         "change": "settled",
         "token": token,
@@ -190,7 +188,7 @@ def settled(
 
 
 def batches_in(records: Iterable[Mapping[str, Any]]) -> dict[str, BatchRecord]:
-    """The batches that records tell of, by token, in the order in which they were prepared.
+    """Return the batches that records describe, by token, in the order in which they were prepared.
 
     Raises:
         DamagedJournal: a record cannot be read, or cannot follow those before it.
@@ -208,7 +206,8 @@ def batches_in(records: Iterable[Mapping[str, Any]]) -> dict[str, BatchRecord]:
 
 
 def after(record: Mapping[str, Any], batch: BatchRecord | None) -> BatchRecord:
-    """A batch after one more change; None, there was none of its token before.
+    """Return a batch after one more change; `batch` is None where there was none of its token
+    before.
 
     Raises:
         DamagedJournal: the change cannot follow.
@@ -260,8 +259,8 @@ def _field(record: Mapping[str, Any], name: str, read: Callable[[Any], T], expec
     except KeyError:
         raise DamagedJournal(f"{name}: found nothing; expected {expected}") from None
     except (LookupError, TypeError, ValueError, AttributeError):
-        found = shown(record[name])
-        raise DamagedJournal(f"{name}: found {found}; expected {expected}") from None
+        value = shown(record[name])
+        raise DamagedJournal(f"{name}: found {value}; expected {expected}") from None
 
 
 def _text(value: Any) -> str:
@@ -271,8 +270,8 @@ def _text(value: Any) -> str:
 
 
 def _two(values: Any) -> tuple[int, int]:
-    one, other = map(int, values)
-    return one, other
+    first, other = map(int, values)
+    return first, other
 
 
 def _reply_keys(pairs: Any) -> tuple[ReplyKey, ...]:
@@ -283,7 +282,7 @@ def _reply_keys(pairs: Any) -> tuple[ReplyKey, ...]:
 
 
 def parts_of(sizes: Sequence[int], most_rows: int, most_bytes: int) -> Iterator[range]:
-    """Rows of these sizes in bytes, in their order, in as few parts as keep both limits.
+    """Divide rows of these sizes in bytes, in their order, into as few parts as keep both limits.
 
     A row that is larger than a part may be is a part of its own: the provider says what it thinks
     of it.
@@ -303,10 +302,10 @@ Place = Literal["first", "better", "again", "unknown"]
 
 @dataclass(slots=True)
 class RowMatch:
-    """Which answers of a batch belong to which of its rows, in whatever order they come."""
+    """The match between the answers of a batch, which come in any order, and its rows."""
 
     rows: Mapping[str, ReplyKey]
-    """By custom id."""
+    """The rows by custom id."""
     answered: set[str] = field(default_factory=set)
     _faulty: set[str] = field(default_factory=set)
 
@@ -315,8 +314,8 @@ class RowMatch:
         return cls({row.custom_id: row for row in rows})
 
     def take(self, custom_id: object, *, is_fault: bool) -> Place:
-        """Whether an answer of this name is a row's `first`, `better` than the faults before it,
-        comes `again` or is of no row."""
+        """Return the place of an answer of this name: a row's `first`, `better` than the faults
+        before it, there `again`, or `unknown` where it is of no row."""
         if not isinstance(custom_id, str) or custom_id not in self.rows:
             return "unknown"
         if custom_id not in self.answered:
@@ -330,32 +329,32 @@ class RowMatch:
         return "better"
 
     def places(self, names: Container[str]) -> list[int]:
-        """Where rows of these names are among all."""
+        """Return the places of the rows of these names among all."""
         return [place for place, name in enumerate(self.rows) if name in names]
 
     @property
     def missing(self) -> list[ReplyKey]:
-        """Rows without an answer, in their order: of a batch that expired, or broke off."""
+        """The rows without an answer, in their order, as of a batch that expired or broke off."""
         return [row for name, row in self.rows.items() if name not in self.answered]
 
 
 _NO_ANSWER = "no answer in a batch"
 
 Keep = Callable[[ReplyKey, ModelResponse | CallError], None]
-"""Keeps the answer to a request, or why there is none."""
+"""A function that keeps the answer to a request, or why there is none."""
 
 
 class BatchTotals(NamedTuple):
-    """What a batch came to.
+    """The totals of a batch.
 
     Attributes:
         made: the requests whose answers are this run's own.
-        each: what each call took.
-        n_estimated: how many of these did not say so, and count as their share of the most.
+        each: the usage of each call.
+        n_estimated: how many of these did not report it, and count as their share of the most.
         faults: why requests have no answer, in a word each.
         unanswered: the places of requests that came back without an answer.
-        unreadable: the places of those whose answers the results hold, and that cannot be read.
-        told: what is to be told a user.
+        unreadable: the places of those whose answers are in the results but cannot be read.
+        message: a sentence for a user.
     """
 
     made: list[ReplyKey]
@@ -364,7 +363,7 @@ class BatchTotals(NamedTuple):
     faults: list[str]
     unanswered: list[int]
     unreadable: list[int]
-    told: str
+    message: str
 
 
 class BatchAnswers:
@@ -393,13 +392,13 @@ class BatchAnswers:
         self._n_unknown = self._n_unknown_answers = self._n_unnamed = 0
 
     def fetch_again(self) -> None:
-        """What follows are the same results once more."""
+        """Begin to take the same results once more."""
         self._is_second_fetch = True
         self._strange = []
         self._n_unknown = self._n_unknown_answers = self._n_unnamed = 0
 
     def add(self, came: BatchAnswer) -> None:
-        """One more. Raises as `keep`."""
+        """Take an answer. Raises as `keep`."""
         answer = _not_again(came.answer)
         is_fault = isinstance(answer, CallError)
         used = answer_usage(answer, self.share)
@@ -431,16 +430,18 @@ class BatchAnswers:
             self._took[name] = used
 
     def lacking(self, status: BatchStatus) -> int:
-        """How many answers the provider counts that are missing here or cannot be read."""
+        """Return how many answers the provider counts that are missing here or cannot be read."""
         return len(self._unreadable) + self._n_unnamed + self._n_absent(status)
 
     def are_none(self, status: BatchStatus) -> bool:
-        """Whether the results hold nothing that belongs to a request or answers one, although the
-        provider counts answers: the page of a proxy in their place, say."""
+        """Return whether the results hold nothing that belongs to a request or answers one,
+        although the provider counts answers: they may be a proxy's page."""
         return status.done > 0 and not self._match.answered and not self._n_unknown
 
     def settled(self, status: BatchStatus) -> BatchTotals:
-        """What it came to; requests without an answer have one from now on, which says so."""
+        """Return the batch's totals; requests that still have no answer get an error that says
+        so.
+        """
         missing, n_absent = self._match.missing, self._n_absent(status)
         # Answers under wrong names, and those that the provider counts and that are not there, are
         # paid for as those of the requests that have none.
@@ -462,7 +463,7 @@ class BatchAnswers:
             faults=list(self._faults.values()),
             unanswered=[] if cancelled else self._match.places(self._faults),
             unreadable=self._match.places(self._unreadable),
-            told="; ".join(self._told(n_absent)),
+            message="; ".join(self._told(n_absent)),
         )
 
     @property
@@ -470,7 +471,7 @@ class BatchAnswers:
         return self._batch.spec.partition(":")[2]
 
     def _n_absent(self, status: BatchStatus) -> int:
-        """How many answers the provider counts that are not in its results."""
+        """Return how many answers the provider counts that are not in its results."""
         n_read = len(self._match.answered) - len(self._faults) + self._n_unknown_answers
         n_held = n_read + len(self._unreadable) + self._n_unnamed
         left = len(self._match.missing) - self._n_unnamed
@@ -494,12 +495,13 @@ class BatchAnswers:
 
 
 def _is_paid(fault: CallError) -> bool:
-    """Whether an answer came, and not an error."""
+    """Return whether an answer came, and not an error."""
     return fault.used is None or bool(fault.used)
 
 
 def _not_again(answer: ModelResponse | CallError) -> ModelResponse | CallError:
-    """The same; what is paid for and cannot be read is not to be asked for again."""
+    """Return the answer, with an error changed so that what is paid for and cannot be read is not
+    asked for again."""
     if not isinstance(answer, CallError) or answer.kind != "transient" or not _is_paid(answer):
         return answer
     return CallError(str(answer), kind="rejected", status=answer.status, used=answer.used)

@@ -1,12 +1,9 @@
-"""Batches of a run and their journal, from the requests of a round to answers in the cache.
+"""The batches of a run and their journal, from the requests of a round to answers in the cache.
 
-The journal of a run's batches, `batches.jsonl` in its folder or beside its file of texts: only
-ever added to.
-
-A record is on the disk, by fsync, before what it announces is done. One that a kill has cut off is
-as if it had never been begun. It holds digests, ids and counts: no text, no key, no header.
-
-Batches of a run, from the requests that a round has gathered to answers in the cache.
+The journal is `batches.jsonl` in the run's folder, or beside its file of texts; lines are only ever
+added to it. A record is on the disk, by fsync, before what it announces is done. A record that a
+kill has cut off counts as never begun. The journal holds digests, ids and counts: no text, no key,
+no header.
 
 Each batch is in the journal before it is sent, under a token that the provider stores with it. So a
 process that is killed at any moment leaves one of three things, and the next one goes on from it: a
@@ -74,8 +71,8 @@ class InUse(RunFolderError):
 
 
 def journal_of(run: Path) -> Path:
-    """Where the journal of a run is: in its folder; where the run is a file of texts, NAME.jsonl,
-    in NAME.batches.jsonl beside it."""
+    """Return the path of a run's journal: in its folder; for a run that is a file of texts,
+    NAME.jsonl, NAME.batches.jsonl beside it."""
     if run.suffix == _TEXTS and not run.is_dir():
         return run.with_name(f"{run.stem}.{BATCHES}")
     return run / BATCHES
@@ -109,11 +106,11 @@ class BatchJournal:
 
     @property
     def open_batches(self) -> list[BatchRecord]:
-        """Those that may still bring answers, the oldest first."""
+        """The batches that may still bring answers, the oldest first."""
         return [batch for batch in self.batches.values() if batch.open]
 
     def add(self, record: Mapping[str, Any]) -> BatchRecord:
-        """Write a change down for good; the batch as it is then.
+        """Write a change down for good; returns the batch after it.
 
         Raises:
             RunFolderError: it cannot be written.
@@ -136,7 +133,7 @@ class BatchJournal:
 
 
 def batches_of(run: Path) -> list[BatchRecord]:
-    """The batches of a run, the oldest first; none where it never had any.
+    """Return the batches of a run, the oldest first; none where it never had any.
 
     Raises:
         RunFolderError: the journal cannot be read.
@@ -146,12 +143,12 @@ def batches_of(run: Path) -> list[BatchRecord]:
 
 
 def _masked(name: str, value: Any) -> Any:
-    """A provider's own words without a key that they quote."""
+    """Return a provider's own words without a key that they quote."""
     return SECRETS.scrub(value) if name in ("why", "outcome") else value
 
 
 def _locked(file: IO[bytes]) -> bool:
-    """Whether this process has the file to itself, until it is closed."""
+    """Return whether this process has the file to itself, until it is closed."""
     if fcntl is not None:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -161,7 +158,7 @@ def _locked(file: IO[bytes]) -> bool:
 
 
 def _read(path: Path) -> tuple[list[dict[str, Any]], int]:
-    """The records of a journal, and how many bytes whole ones take."""
+    """Return the records of a journal, and how many bytes whole ones take."""
     try:
         content = content_of(path)
     except FileNotFoundError:
@@ -205,7 +202,7 @@ class _Gone(Exception):
 
 
 class BatchAddress(NamedTuple):
-    """Where a model's batches are, for whoever looks at them later; see `BatchRecord`."""
+    """The place of a model's batches, for a later process; see `BatchRecord`."""
 
     spec: str
     address: str
@@ -216,7 +213,7 @@ class BatchAddress(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class BatchPace:
-    """How long is waited, in seconds.
+    """The lengths of waits, in seconds.
 
     Attributes:
         first_look: before a batch is looked at again, at first.
@@ -262,8 +259,8 @@ class BatchRounds:
 
     def go_on(self) -> None:
         """Count what an earlier process has left: batches that are open, and those whose answers
-        are in the cache but not in what was spent, as a kill came between. What they answered is as
-        if this process had been told it."""
+        are in the cache but not in the spending, as a kill came between. This process then knows
+        what they answered."""
         budget, calls = self._caller.budget, 0
         totals: dict[str, Usage] = {}
         sent = Counter[str]()
@@ -290,7 +287,8 @@ class BatchRounds:
                 calls = 0
 
     async def submit(self, wanted: Mapping[str, WantedRows]) -> int:
-        """Send what a round has gathered, as far as the caps allow; how many requests that is.
+        """Send what a round has gathered, as far as the caps allow; returns how many requests that
+        is.
 
         Raises:
             RunStopped: a provider does not take a batch.
@@ -323,8 +321,8 @@ class BatchRounds:
             await asyncio.gather(*waiting, return_exceptions=True)
 
     def _within_caps(self, wanted: Mapping[str, WantedRows]) -> dict[str, int]:
-        """How many of each model's first rows the caps leave room for, which is set aside: a row of
-        each model in turn, so that no model is left out for another."""
+        """Return how many of each model's first rows fit within the caps, and set aside their cost:
+        a row of each model in turn, so that no model is left out for another."""
         fitting = dict.fromkeys(wanted, 0)
         models = [model for model, rows in wanted.items() if rows.rows]
         while models:
@@ -370,25 +368,25 @@ class BatchRounds:
                 raise self._stopped(batch, f"did not take the batch: {fault}") from None
             self._tell(f"{batch.model}: {fault}; trying again")
             if may_have_arrived(fault):
-                found = await self._found(batch, time.time())
-                if found is not None:
-                    return found
+                status = await self._found(batch, time.time())
+                if status is not None:
+                    return status
             else:
                 await asyncio.sleep(wait_after(fault, wait))
             wait = min(2 * wait, self._pace.longest_look)
 
     async def _found(self, batch: BatchRecord, sent_at: float) -> BatchStatus | None:
-        """A batch that may be at the provider; None where it is not, for sure."""
+        """Return the status of a batch that may be at the provider; None where it surely is not."""
         api, wait = self._caller.apis[batch.model], self._pace.first_look
-        wanted, told = sought(batch, self._journal.batches.values()), ""
+        wanted, message = sought(batch, self._journal.batches.values()), ""
         while True:
             looked_at = time.time()
             try:
                 status = await self._patiently(batch, lambda: api.find(wanted), "list its batches")
             except NotToldYet as undecided:
                 # However long it takes: what is sent in its place may be paid for twice.
-                if told != (told := str(undecided)):
-                    self._tell(f"{batch.model}: {told}")
+                if message != (message := str(undecided)):
+                    self._tell(f"{batch.model}: {message}")
                 await asyncio.sleep(wait)
                 wait = min(1.5 * wait, self._pace.longest_look)
                 continue
@@ -405,19 +403,20 @@ class BatchRounds:
             self._lose(self._journal.batches[batch.token], gone)
 
     async def _settled_or_gone(self, batch: BatchRecord) -> None:
-        """
+        """Wait for a batch and put its answers into the cache.
+
         Raises:
             _Gone: its provider does not know it, and batches are to be ended.
         """
         if batch.id is None:
-            found = await self._found(batch, batch.prepared_at)
-            if found is None:
+            sent = await self._found(batch, batch.prepared_at)
+            if sent is None:
                 await self._drop(batch, "it never reached the provider")
                 return
-            batch = self._journal.add(submitted(batch.token, found.id))
-            if self.ending and found.phase == "working":
+            batch = self._journal.add(submitted(batch.token, sent.id))
+            if self.ending and sent.phase == "working":
                 api = self._caller.apis[batch.model]
-                await self._patiently(batch, lambda: api.cancel(found.id), "cancel its batch")
+                await self._patiently(batch, lambda: api.cancel(sent.id), "cancel its batch")
         status = await self._ended(batch, batch.id or "")
         if status.phase == "failed":
             await self._drop(batch, status.errors or status.word)
@@ -428,7 +427,7 @@ class BatchRounds:
         )
 
     async def _ended(self, batch: BatchRecord, id_: str) -> BatchStatus:
-        api, wait, told = self._caller.apis[batch.model], self._pace.first_look, None
+        api, wait, reported = self._caller.apis[batch.model], self._pace.first_look, None
         while True:
             status = await self._patiently(
                 batch, lambda: api.status(id_), "say how its batch stands"
@@ -437,8 +436,8 @@ class BatchRounds:
             if status.phase != "working":
                 return status
             done = status.done + status.failed
-            if told != (status.word, done):
-                told = (status.word, done)
+            if reported != (status.word, done):
+                reported = (status.word, done)
                 total = counted(status.total or len(batch.rows), "request")
                 of = f"{status.done:,} of {total} answered"
                 failed = f", {status.failed:,} failed" if status.failed else ""
@@ -447,7 +446,8 @@ class BatchRounds:
             wait = min(1.5 * wait, self._pace.longest_look)
 
     async def _fill(self, batch: BatchRecord, status: BatchStatus) -> None:
-        """The answers of an ended batch into the cache. Done twice it is as done once."""
+        """Put the answers of an ended batch into the cache. Doing it twice has the same effect as
+        once."""
         caller, folder = self._caller, self._journal.path.parent
         api = caller.apis[batch.model]
         answers = BatchAnswers(batch, partial(caller.take, batch.model))
@@ -482,11 +482,11 @@ class BatchRounds:
         caller.counts.faults.update(came.faults)
         if status.phase == "cancelled":
             self.cancelled.append(status.id)
-        self._tell(f"{batch.model}: batch {status.id} has ended ({status.word}): {came.told}")
+        self._tell(f"{batch.model}: batch {status.id} has ended ({status.word}): {came.message}")
 
     def _lose(self, batch: BatchRecord, why: _Gone) -> None:
-        """Settle a batch that can be neither fetched nor cancelled. What of it was answered, and is
-        paid for, is not known: it counts as the most that it may have taken."""
+        """Settle a batch that can be neither fetched nor cancelled. How much of it was answered,
+        and is paid for, is unknown: it counts as the most that it may have taken."""
         if batch.id is None:
             batch = self._journal.add(submitted(batch.token, "-"))
         n, name = len(batch.rows), batched_name(batch.model)
@@ -510,8 +510,8 @@ class BatchRounds:
     async def _patiently(
         self, batch: BatchRecord, call: Callable[[], Awaitable[T]], what: str
     ) -> T:
-        """What a call brings that costs nothing, tried again as long as the patience lasts; `what`
-        it asks the provider to do.
+        """Return the result of a call that costs nothing, tried again as long as the patience
+        lasts; `what` is what it asks the provider to do.
 
         Raises:
             RunStopped: it brings nothing.

@@ -1,4 +1,4 @@
-"""What a run may spend, what its calls have come to, and what ends it."""
+"""The caps of a run, the spending of its calls, and the ends of a run by a cap or a fault."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ NO_CAPS = Caps()
 
 @dataclass(frozen=True, slots=True)
 class Spending:
-    """What calls came to: how many there were, and what each model used in them; `batched` is how
+    """The spending of calls: how many there were, and the usage of each model; `batched` is how
     many of them were made by batches."""
 
     calls: int = 0
@@ -66,7 +66,7 @@ class Spending:
 
     @property
     def tokens(self) -> int:
-        """Those that went in and those that came out."""
+        """All tokens, of input and of output."""
         return sum(usage.input + usage.output for usage in self.usage.values())
 
 
@@ -75,7 +75,7 @@ NOTHING_SPENT = Spending()
 
 @dataclass(frozen=True, slots=True)
 class Amount:
-    """What calls come to."""
+    """The cost and the tokens of calls."""
 
     usd: float = 0.0
     tokens: int = 0
@@ -92,8 +92,9 @@ _CALLS_AHEAD = 32
 
 @dataclass(slots=True)
 class _Ahead:
-    """What of one model is recorded beyond what was spent: room for calls to come, and the calls in
-    flight, `open`. Without a cap a record that is ahead need not be written at each call."""
+    """The part of a model's record that is beyond what was spent: room for calls to come, and the
+    calls in flight, `open`. Without a cap, a record that is ahead need not be written at each call.
+    """
 
     calls: int = 0
     input: int = 0
@@ -103,14 +104,14 @@ class _Ahead:
     open_output: int = 0
 
     def open(self, most: Usage, calls: int = 1) -> None:
-        """A call begins, or with -1 ends, that may take this at most."""
+        """Count that a call begins, or with -1 ends, that may take this at most."""
         self.open_calls += calls
         self.open_input += calls * most.input
         self.open_output += calls * most.output
         self.take(most, calls)
 
     def take(self, used: Usage, calls: int = 1) -> None:
-        """So much less room, or with -1 more."""
+        """Take this much room, or with -1 give it back."""
         self.calls -= calls
         self.input -= calls * used.input
         self.output -= calls * used.output
@@ -120,14 +121,14 @@ class _Ahead:
         return self.calls < 0 or self.input < 0 or self.output < 0
 
     def extend(self, most: Usage) -> None:
-        """Room for some calls such as this."""
+        """Make room for some calls such as this."""
         self.calls = _CALLS_AHEAD
         self.input = _CALLS_AHEAD * most.input
         self.output = _CALLS_AHEAD * most.output
 
 
 class Budget:
-    """Counts what was spent and what the calls in flight may still come to.
+    """The count of what was spent and of what the calls in flight may still cost.
 
     `prices` are by model, None where unknown; what cannot be priced is never counted
     as free: a cap in dollars wants every price known, which the panel checks.
@@ -159,36 +160,37 @@ class Budget:
 
     @property
     def before(self) -> Spending:
-        """What was spent before this budget began to count."""
+        """The spending before this budget began to count."""
         return self._before
 
     @property
     def spending(self) -> Spending:
-        """What was spent, before and now; a call in flight counts as what was set aside for it."""
+        """The spending, before and now; a call in flight counts as the amount that was set aside
+        for it."""
         before = self._before
         return Spending(before.calls + self._calls, self._used, before.batched + self._batched)
 
     @property
     def unsure(self) -> Spending:
-        """What runs that were killed may have spent beyond `before`; caps count it."""
+        """The spending beyond `before` that killed runs may have had; caps count it."""
         return self._unsure
 
     def ahead(self, *, with_room: bool = True) -> Spending:
-        """What may have been spent beyond `spending`: `unsure`, the calls in flight without a cap
-        and, where it is asked for, the room for calls to come."""
+        """Return the possible spending beyond `spending`: `unsure`, the calls in flight without a
+        cap and, `with_room`, the room for calls to come."""
         calls, usage = self._unsure.calls, dict(self._unsure.usage)
-        for model, one in self._ahead.items():
-            room = one if with_room else _NO_ROOM
-            calls += one.open_calls + room.calls
-            read, output = one.open_input + room.input, one.open_output + room.output
+        for model, recorded in self._ahead.items():
+            room = recorded if with_room else _NO_ROOM
+            calls += recorded.open_calls + room.calls
+            read, output = recorded.open_input + room.input, recorded.open_output + room.output
             if read or output:
                 most = Usage(input=read, output=output, written=read)
                 usage[model] = usage.get(model, NOTHING) + most
         return Spending(calls, usage)
 
     def go_on_from(self, before: Spending, unsure: Spending = NOTHING_SPENT) -> None:
-        """Count what was spent before, in place of what was given as that so far; `unsure` is what
-        runs that were killed may have spent besides.
+        """Replace the spending before this budget by `before`; `unsure` is what killed runs may
+        have spent besides.
 
         Raises:
             ConfigurationError: there is a cap in dollars, and the price of a model that was
@@ -211,7 +213,9 @@ class Budget:
         self._before_amount = sum((self._amount(name, usage) for name, usage in both), Amount())
 
     async def reserve(self, model: str, most: Usage) -> Usage:
-        """Set aside what a call may come to at most; what is returned goes to `settle`.
+        """Set aside the most that a call may cost; the amount that is returned goes to `settle`.
+        Where a cap leaves room only if the calls in flight cost less than they may, it waits for
+        them.
 
         Where the cap leaves room only if the calls in flight come to less than they
         may, it waits for them.
@@ -245,7 +249,7 @@ class Budget:
         return most
 
     def open(self, model: str, most: Usage) -> None:
-        """Without a cap: a call begins that may take this at most.
+        """Count that a call begins, without a cap, that may take this at most.
 
         Raises:
             OSError: what it may take cannot be written down; it does not begin.
@@ -262,12 +266,12 @@ class Budget:
                 raise
 
     def close(self, model: str, most: Usage) -> None:
-        """Without a cap: a call has ended that was opened with this."""
+        """Count that a call has ended, without a cap, that was opened with this."""
         self._ahead[model].open(most, -1)
 
     def has_room_for(self, model: str, most: Usage) -> bool:
-        """Whether a further call that comes to this at most passes no cap, whatever the calls in
-        flight come to."""
+        """Return whether a further call that takes this at most passes no cap, whatever the calls
+        in flight take."""
         need = self._amount(model, most)
         return (
             self.reached is None
@@ -276,9 +280,9 @@ class Budget:
         )
 
     def settle(self, model: str, reserved: Usage | None, used: Usage, *, calls: int = 1) -> None:
-        """Count what a call really came to, in counts that are sound
-        (`persona_panel.models.client`); `reserved` is None where nothing was set aside. `calls` is
-        0 of one that failed before it was sent.
+        """Count what a call really took, in counts that are sound (`persona_panel.models.client`);
+        `reserved` is None where nothing was set aside. `calls` is 0 for a call that failed before
+        it was sent.
 
         Raises:
             OSError: what is spent cannot be written down.
@@ -304,13 +308,14 @@ class Budget:
         return self._recorded(at_once=self.limited)
 
     def _look_again(self) -> None:
-        """Have who waits for calls in flight see what there is room for now."""
+        """Make the calls that wait for others in flight check again whether there is room."""
         self._changed.set()
         self._changed = asyncio.Event()
 
     def hold(self, model: str, calls: int, most: Usage) -> str | None:
-        """Set aside what a batch may come to at most, until `count_batch`; the cap that forbids it,
-        and then nothing is.
+        """Set aside the most that a batch may cost, until `count_batch`. Where a cap forbids it,
+        nothing is set aside and the cap is returned. It is not recorded as spent: the batch's own
+        journal outlasts the process.
 
         It is not recorded as spent: the batch's own journal outlasts the process.
         """
@@ -323,13 +328,14 @@ class Budget:
         return reached
 
     def hold_anyway(self, model: str, calls: int, most: Usage) -> None:
-        """As `hold`, of a batch that was sent already, whatever the caps say."""
+        """Set aside the cost of a batch that was sent already as `hold` does, whatever the caps
+        say."""
         self._batch_calls += calls
         self._in_batches += self._amount(model, most)
 
     def count_batch(self, model: str, calls: int, most: Usage, used: Usage, *, held: int) -> None:
-        """Count what a batch really came to, in place of the `held` calls and their usage that
-        were set aside for it.
+        """Count what a batch really took, in place of the `held` calls and their usage that were
+        set aside for it.
 
         Raises:
             OSError: what is spent cannot be written down.
@@ -344,7 +350,7 @@ class Budget:
         self._recorded(at_once=True)
 
     def cost(self, model: str, usage: Usage) -> float | None:
-        """What a model's usage costs, in US dollars; None where its price is not known."""
+        """Return the cost of a model's usage in US dollars; None where its price is not known."""
         return cost(self._prices.get(model), usage)
 
     def _recorded(self, *, at_once: bool) -> None:
@@ -405,8 +411,8 @@ _MOST_SENT = 20
 
 @dataclass(slots=True)
 class Estimated:
-    """Calls of which nobody knows what they took, such as those that came too late: each counts
-    as the most that it may have taken."""
+    """The calls whose usage is not known, such as those that came too late: each counts as the most
+    that it may have taken."""
 
     calls: int = 0
     usage: dict[str, Usage] = field(default_factory=dict)
@@ -414,7 +420,7 @@ class Estimated:
 
 @dataclass(slots=True)
 class CallCounts:
-    """What the calls of one run have come to.
+    """The counts of a run's calls.
 
     `made` are those that were sent, `unsent` those that failed before. `faults` are of both.
     `spent` is what each model used in the calls made, what is `estimated` included. `odd` has,
@@ -439,7 +445,8 @@ class CallCounts:
 
 
 def unwritable(cache: ReplyStore, error: Exception) -> Abort:
-    """Going on without the cache would mean to pay for what a rerun must pay for again."""
+    """Return the end of a run whose cache cannot be written: without it, a rerun would pay again
+    for the same calls."""
     if isinstance(error, CacheUnreachable):
         return error
     said = error.strerror if isinstance(error, OSError) and error.strerror else error
@@ -450,7 +457,7 @@ def unwritable(cache: ReplyStore, error: Exception) -> Abort:
 
 
 def no_room(folder: Path, error: OSError) -> Abort:
-    """Requests of a batch wait in a file until they are sent."""
+    """Return the end of a run without space for the file in which a batch's requests wait."""
     return Abort(
         f"the requests of the next batch cannot be stored in {folder} ({error.strerror}), and it "
         "was not submitted; make room there, then run the same command again"
@@ -458,7 +465,7 @@ def no_room(folder: Path, error: OSError) -> Abort:
 
 
 def unrecorded(error: OSError) -> Abort:
-    """Going on would mean that a cap cannot count what was spent."""
+    """Return the end of a run whose spending cannot be recorded: a cap could not count it."""
     return Abort(
         f"calls and tokens used cannot be recorded ({error.strerror or error}); check free space "
         "and permissions, then run the same command again"

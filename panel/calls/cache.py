@@ -50,7 +50,7 @@ class CacheUnreachable(Abort, RunStopped):
 
 
 class ReplyKey(NamedTuple):
-    """Where the reply to a request is kept; see `ReplyStore`."""
+    """The place of a reply to a request; see `ReplyStore`."""
 
     page: str
     key: bytes
@@ -62,25 +62,25 @@ class ReplyKey(NamedTuple):
 
 
 class ReplyStore(Protocol):
-    """What the cache layer needs from a storage.
+    """The interface of a storage of replies.
 
     A reply has a `key`, 32 bytes, on a `page`, a text of 64 characters. Replies about one subject
-    from one model share a page and are looked up one after the other: a store that is slow to
-    read reads a page at once. Several processes may use a store together.
+    from one model share a page and are looked up one after the other: a store that is slow to read
+    reads a page at once. Several processes may use a store together.
 
     `put` and `forget` return when a kill of the process, or of the machine's other processes,
     undoes nothing; all methods are called from the event loop's thread and must not block it for
-    longer than writing to a local disk does. How replies are written, batched, compressed and
-    held in memory, and when another process sees them, is private to each store.
+    longer than writing to a local disk does. How replies are written, batched, compressed and held
+    in memory, and when another process sees them, is private to each store.
     """
 
     @property
     def location(self) -> str:
-        """Where replies are kept, for messages: no password, no key."""
+        """The place of the replies, for messages: no password, no key."""
 
     def get(self, page: str, key: bytes) -> ModelResponse | None:
-        """The reply kept under `key`, as it was put but for `cached`, which is True; None where
-        there is none, or one that can no longer be read."""
+        """Return the reply kept under `key`, as it was put except for `cached`, which is True; None
+        where there is none, or one that can no longer be read."""
 
     def put(self, page: str, key: bytes, reply: ModelResponse) -> None:
         """Keep a reply, in place of an earlier one.
@@ -92,8 +92,8 @@ class ReplyStore(Protocol):
         """
 
     def forget(self, page: str, key: bytes, reply: ModelResponse) -> None:
-        """Drop a reply that turned out to be no result, if it is this one that is kept, but for
-        `cached`: another process that was served it, too, may have put a better one in its place.
+        """Drop a reply that turned out to be no result, if it is still the one that is kept
+        (`cached` apart): another process that was served it may have put a better one in its place.
         """
 
     def close(self) -> None:
@@ -102,14 +102,13 @@ class ReplyStore(Protocol):
 
 @runtime_checkable
 class SharedReplyStore(ReplyStore, Protocol):
-    """A store shared by processes that may ask for the same reply at once. One without this method
-    is none.
-    """
+    """A store that several processes share, which may ask for the same reply at once. A store
+    without this method is not shared."""
 
     def claimed(self, page: str, key: bytes) -> AbstractAsyncContextManager[ModelResponse | None]:
-        """Entered with the reply, once another process that asks for it has put it; or with None,
-        once no other asks for it: others then wait until the block has ended and what was put in
-        it can be seen by them, or until this process has died.
+        """Wait until another process that asks for the reply has put it, and enter with the reply;
+        or enter with None once no other asks for it. Other processes then wait until the block has
+        ended and they can see what was put in it, or until this process has died.
 
         It is called in the same step as `get`, which had no such reply. Raises `CacheUnreachable`.
         """
@@ -120,12 +119,11 @@ class RemoteReplyStore(SharedReplyStore, Protocol):
     """A shared store that is far away, so that a run's loop must not wait for it."""
 
     async def read_ahead(self, page: str, key: bytes) -> None:
-        """Have what is looked up at hand: the next `get` of this page does not block. Raises
-        `CacheUnreachable`."""
+        """Read a page so that the next `get` of it does not block. Raises `CacheUnreachable`."""
 
 
 def open_reply_store() -> ReplyStore:
-    """The store of this process, by $PERSONA_PANEL_CACHE or in the user's cache folder.
+    """Return the store of this process, by $PERSONA_PANEL_CACHE or in the user's cache folder.
 
     Raises:
         ConfigurationError: there is no such store, or it cannot be used.
@@ -162,19 +160,19 @@ def open_reply_store() -> ReplyStore:
 
 
 def cache_location() -> str:
-    """$PERSONA_PANEL_CACHE, or the user's cache folder."""
+    """Return $PERSONA_PANEL_CACHE, or the user's cache folder."""
     return os.environ.get(ENVIRONMENT_VARIABLE) or platformdirs.user_cache_dir("persona-panel")
 
 
 def page_of(parameters: Mapping[str, Any], *subject: str | None) -> str:
-    """The page of a model, by its `parameters`, and of what it is asked about."""
+    """Return the page of a model, by its `parameters`, and of what it is asked about."""
     document = orjson.dumps([2, parameters, subject], option=orjson.OPT_SORT_KEYS)
     return hashlib.sha256(document).hexdigest()
 
 
 def key_of(request: ModelRequest, replicate: int) -> bytes:
-    """A digest of all that changes a reply besides the model, 32 bytes: the SHA-256 of both as JSON
-    with sorted keys."""
+    """Return a digest of all that changes a reply besides the model, 32 bytes: the SHA-256 of both
+    as JSON with sorted keys."""
     # Most of what is digested is the first block, which is the same for all judges of a response
     # and stands near the beginning: it is written as JSON, which takes long of other letters than
     # ASCII's, and digested once.
@@ -202,7 +200,7 @@ _BEGINNING = len(b'[{"blocks":[')
 # As many responses are judged at a time.
 @lru_cache(maxsize=64)
 def _digest_begun(system: str, first: tuple[str, ...]) -> hashlib._Hash:
-    """The digest of a request's JSON up to the end of its first block."""
+    """Return the digest of a request's JSON up to the end of its first block."""
     return hashlib.sha256(orjson.dumps([{"system": system, "blocks": first}]).removesuffix(b"]}]"))
 
 
@@ -212,8 +210,8 @@ Q = TypeVar("Q", bound=Hashable)
 
 
 class Coalesced(Generic[Q]):
-    """Has `ask` answer questions, in order and in a thread, all at once that have come while it
-    answered those before. Equal questions that wait are asked once.
+    """A queue of questions to `ask`, which answers, in order and in a thread, all at once that have
+    come while it answered those before. Equal questions that wait are asked once.
 
     `thread` runs whatever else must not happen at the same time.
     """
@@ -225,7 +223,9 @@ class Coalesced(Generic[Q]):
         self._asking: asyncio.Task[None] | None = None
 
     async def answer(self, question: Q) -> Any:
-        """What `ask` says; what it raises is raised for each question that it was asked."""
+        """Return the answer of `ask`; an error that it raises is raised for each of the
+        questions.
+        """
         loop = asyncio.get_running_loop()
         if (answer := self._waiting.get(question)) is None:
             answer = self._waiting[question] = loop.create_future()
@@ -242,14 +242,14 @@ class Coalesced(Generic[Q]):
                     del self._waiting[question]
                 questions = [question for question, _ in asked]
                 try:
-                    found = await loop.run_in_executor(self.thread, self._ask, questions)
+                    answers = await loop.run_in_executor(self.thread, self._ask, questions)
                 except Exception as error:
                     for _, answer in asked:
                         answer.set_exception(error)
                         # Read once: whoever asked may be gone.
                         answer.exception()
                 else:
-                    for (_, answer), said in zip(asked, found, strict=True):
+                    for (_, answer), said in zip(asked, answers, strict=True):
                         answer.set_result(said)
         finally:
             self._asking = None

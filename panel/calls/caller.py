@@ -45,7 +45,8 @@ from persona_panel.rubrics import ModelRequest, ModelResponse, Position, Usage
 
 
 def without_keys(reply: ModelResponse, model: str) -> ModelResponse:
-    """The reply of `model`, the model's id in the panel, with `[secret]` for every key in it."""
+    """Return the reply of `model`, the model's id in the panel, with `[secret]` for every key in
+    it."""
     text = SECRETS.scrub(reply.text)
     refusal = reply.refusal and SECRETS.scrub(reply.refusal)
     reason = SECRETS.scrub(reply.finish_reason)
@@ -57,7 +58,8 @@ def without_keys(reply: ModelResponse, model: str) -> ModelResponse:
 
 
 def _masked(positions: tuple[Position, ...]) -> tuple[Position, ...]:
-    """The tokens of an answer, those that a key is made of as one, without probabilities."""
+    """Return the tokens of an answer, with those that make up a key replaced by a single one
+    without probabilities."""
     spans = SECRETS.spans("".join(map(_text, positions)))
     if not spans:
         return positions
@@ -82,9 +84,11 @@ def _text(position: Position) -> str:
 
 
 _PUSHING_BACK = frozenset({408, 429, 503, 504, 529})
-"""What a provider answers when it is asked too much at once."""
+"""The statuses with which a provider declines too many calls at once."""
 _NO_DESCRIPTOR_S = 60.0
-"""How long a reply waits to be kept where this process has too many files open."""
+"""The most seconds for which a reply waits to be kept while this process has too many files
+open.
+"""
 _AGAIN_S = 0.5
 _PAGES_IN_MEMORY = 64
 _NO_TURN = nullcontext()
@@ -104,7 +108,7 @@ class _Call(NamedTuple):
 
 
 class Caller:
-    """Answers requests for one run.
+    """The way of one run's requests to their replies, from the cache or from models.
 
     `read_ahead` has the cache read a page where it can wait for it: what is on it is then at hand.
     """
@@ -145,7 +149,7 @@ class Caller:
         *,
         cut_is_usable: bool = False,
     ) -> ModelResponse:
-        """A reply to a request, from the cache or from the model.
+        """Return a reply to a request, from the cache or from the model.
 
         Replies of one `page` (see `page`) are looked up together. One that is cut off at its token
         limit is asked for once more with a higher one, where caps and the model's context allow;
@@ -188,7 +192,8 @@ class Caller:
     async def _asked(
         self, model: str, request: ModelRequest, entry: ReplyKey, cut_is_usable: bool
     ) -> ModelResponse:
-        """The model's own reply, of two where one was cut off; see `complete`."""
+        """Return the model's own reply; where it was cut off, that of the second try; see
+        `complete`."""
         endpoint = self._endpoints[model]
         asked = endpoint.answer_limit.applied_to(request)
         reply = await self._answered(_Call(model, endpoint, asked, entry), request)
@@ -199,7 +204,7 @@ class Caller:
         return reply
 
     async def _answered(self, call: _Call, plain: ModelRequest) -> ModelResponse:
-        """The reply to a call; `plain` is the same request without room for thinking.
+        """Return the reply to a call; `plain` is the same request without room for thinking.
 
         Raises:
             Unanswered: there is none.
@@ -227,8 +232,8 @@ class Caller:
         return reply
 
     async def _asked_with_more(self, cut_off: _Call, request: ModelRequest) -> ModelResponse:
-        """The reply to a request whose answer was cut off, asked once more with a higher limit;
-        the one that was cut off where there is no other to be had."""
+        """Return the reply to a request whose answer was cut off, asked once more with a higher
+        limit; the reply that was cut off where no other can be had."""
         model, limit, first = cut_off.model, cut_off.endpoint.answer_limit, cut_off.before
         assert first is not None  # noqa: S101
         higher = limit.raised(request, cut_off.request)
@@ -245,32 +250,31 @@ class Caller:
         return reply
 
     def _page(self, model: str, *subject: str | None) -> str:
-        """Where the replies of a model about a subject are kept."""
+        """Return the page of the replies of a model about a subject."""
         if model not in self._parameters:
             # Once a run: an object's own state may change with each call that it makes.
             self._parameters[model] = self._endpoints[model].client.parameters
         return page_of(self._parameters[model], *subject)
 
     def traces_calls(self, model: str) -> bool:
-        """Whether the model's client traces its calls by itself."""
+        """Return whether the model's client traces its calls by itself."""
         return self._endpoints[model].client.capabilities.traces_calls
 
     def state(self) -> CallsState:
-        """How the calls stand now; for a display, which asks a few times a second at most."""
+        """Return the state of the calls; for a display, which asks a few times a second at most."""
         now, spent = time.monotonic(), dict(self.counts.spent)
         endpoints = {name: endpoint.state(now) for name, endpoint in self._endpoints.items()}
         usd = {model: self.budget.cost(model, used) for model, used in spent.items()}
         return CallsState(endpoints, spent, usd)
 
     def stop(self, reason: Abort) -> None:
-        """Make no further call, for what it would bring would be paid for and lost. Those in flight
-        are waited for and kept as far as that goes; who wants another has `reason` raised then.
-        """
+        """Make no further call, since its answer would be paid for and lost. Calls in flight are
+        waited for and kept as far as possible; whoever wants another then has `reason` raised."""
         if self._stopped is None:
             self._stopped = reason
 
     def require_not_stopped(self) -> None:
-        """See that nothing has stopped the calls; called once a run has come to its end.
+        """Raise what has stopped the calls, if anything has; called once a run has come to its end.
 
         Raises:
             Abort: something has.
@@ -279,7 +283,8 @@ class Caller:
             raise self._stopped
 
     def exclusive(self, judge: Judge, response: Response) -> AbstractAsyncContextManager[object]:
-        """Held while a judge speaks; only a model with one text in memory lets others wait."""
+        """Return a lock that is held while a judge is asked; only a model with one text in memory
+        lets others wait."""
         if not self._endpoints[judge.model].one_judge_at_a_time:
             return _NO_TURN
         key = (judge.model, response.prompt_id, response.id)
@@ -294,7 +299,7 @@ class Caller:
             self.stop(unwritable(self._cache, error))
 
     async def _attempt(self, call: _Call) -> ModelResponse:
-        """One attempt; while the server is down, once it is this call's turn to try it."""
+        """Make an attempt; while the server is down, once it is this call's turn to try it."""
         model, endpoint = call.model, call.endpoint
         while True:
             # Before the limits: there is nothing to wait for, and a slow one has a long queue.
@@ -318,7 +323,8 @@ class Caller:
     async def _call_within_limits(
         self, call: _Call, *, probing: bool = False
     ) -> ModelResponse | None:
-        """Past the limits to the model; None where the server went down in the queue for it."""
+        """Wait for the limits and call the model; returns None where the server went down in the
+        meantime."""
         model, endpoint, request = call.model, call.endpoint, call.request
         tokens, limiter = estimated_tokens(request), endpoint.limiter
         await limiter.enter(tokens)
@@ -360,8 +366,8 @@ class Caller:
     async def _put_later(
         self, endpoint: Endpoint, entry: ReplyKey, reply: ModelResponse, error: Exception
     ) -> None:
-        """Keep a reply once this process can open files again; where it cannot be kept, it is the
-        run's all the same, and no further call is made."""
+        """Keep a reply once this process can open files again. Where it cannot be kept, the run
+        uses it all the same, and no further call is made."""
         began = time.monotonic()
         while is_lack_of_descriptors(error) and time.monotonic() - began < _NO_DESCRIPTOR_S:
             endpoint.limiter.no_descriptor(time.monotonic())
@@ -391,7 +397,8 @@ class Caller:
         tokens: int,
         reserved: Usage,
     ) -> ModelResponse:
-        """One attempt, counted; `tokens` are estimated, `reserved` is what was set aside for it."""
+        """Make an attempt and count it; `tokens` are estimated, `reserved` is what was set aside
+        for it."""
         began = time.monotonic()
         is_sent = True
         # What the call took, as far as is said; None where nothing is: it may have been all.
@@ -437,8 +444,8 @@ class Caller:
     async def _completed(
         self, model: str, endpoint: Endpoint, request: ModelRequest
     ) -> ModelResponse:
-        """The model's reply. Of each form of a request it is noted, once, with which parameters it
-        was really sent."""
+        """Return the model's reply, and note once for each form of a request the parameters with
+        which it was really sent."""
         form = form_of(model, request)
         if form in self._noted:
             return await endpoint.client.complete(request)
@@ -461,7 +468,7 @@ class Caller:
             counts.odd.setdefault(model, used.odd)
 
     def _hold_back(self, endpoint: Endpoint, error: CallError, began: float) -> None:
-        """Hold back where the provider asks for it, and as long as it has said."""
+        """Hold back calls where the provider asks for it, for as long as it asks."""
         if error.status in _PUSHING_BACK:
             endpoint.limiter.pushed_back(began)
         if error.retry_after is None or error.kind != "transient":
@@ -473,11 +480,11 @@ class Caller:
 
 
 CallerFactory = Callable[..., Caller]
-"""Makes a caller, with the arguments of `Caller`."""
+"""A function that makes a caller, with the arguments of `Caller`."""
 
 
 def form_of(model: str, request: ModelRequest) -> object:
-    """What the parameters of a request depend on."""
+    """Return what the parameters of a request depend on."""
     asked_as_json = request.schema is not None
     limit = request.max_tokens
     return model, asked_as_json, request.top_logprobs, limit, bool(request.prefill)

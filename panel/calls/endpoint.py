@@ -33,7 +33,9 @@ from persona_panel.rubrics import ModelRequest, ModelResponse, Usage
 
 
 def tokens_in(text: str) -> int:
-    """About how many tokens a text has: four ASCII characters to one, or one other."""
+    """Estimate the tokens of a text: a token for four ASCII characters, or for any other
+    character.
+    """
     if text.isascii():
         return len(text) // 4
     ascii_only = len(text.encode("ascii", "ignore"))
@@ -41,20 +43,20 @@ def tokens_in(text: str) -> int:
 
 
 def input_tokens(request: ModelRequest) -> int:
-    """About how many tokens a request sends."""
+    """Estimate the tokens that a request sends."""
     texts = [request.system, *request.blocks, request.prefill]
     texts += [text for turn in request.exchange for text in turn]
     return sum(map(tokens_in, texts))
 
 
 def estimated_tokens(request: ModelRequest) -> int:
-    """About how many tokens a call takes, with half of its answer's allowance."""
+    """Estimate the tokens of a call, with half of its answer's allowance."""
     return input_tokens(request) + request.max_tokens // 2
 
 
 def most_usage(request: ModelRequest, tokens: int) -> Usage:
-    """What a call of about `tokens` tokens may take: all of its answer's allowance, and its input
-    written to a provider's cache."""
+    """Return the most usage of a call of about `tokens` tokens: all of its answer's allowance, and
+    its input written to a provider's cache."""
     read = tokens - request.max_tokens // 2
     return Usage(input=read, output=request.max_tokens, written=read)
 
@@ -62,8 +64,8 @@ def most_usage(request: ModelRequest, tokens: int) -> Usage:
 def counted_usage(
     request: ModelRequest, said: Usage | None, tokens: int, reserved: Usage | None
 ) -> tuple[Usage, bool]:
-    """What a call counts as, and whether that is an estimate: where it is not said what it took,
-    it may have taken all."""
+    """Return the usage that a call counts as, and whether that is an estimate: a call that does not
+    report its usage may have taken all."""
     if said is None:
         used = NOTHING
     elif said:
@@ -86,7 +88,7 @@ def counted_usage(
 
 
 _RAISED = 4
-"""By how much the room is multiplied where it was not enough."""
+"""The factor by which the room is raised where it was not enough."""
 
 
 @dataclass(slots=True)
@@ -107,7 +109,7 @@ class AnswerLimit:
     adjustable: bool = True
 
     def applied_to(self, request: ModelRequest) -> ModelRequest:
-        """The request with the limit at which the model is asked."""
+        """Return the request with the limit at which the model is asked."""
         # Where probabilities are read, the first tokens of the answer are all that is wanted.
         if request.top_logprobs:
             return request
@@ -116,8 +118,8 @@ class AnswerLimit:
         return self._with_room(request, self.reasoning) if self.reasoning else request
 
     def raised(self, request: ModelRequest, asked: ModelRequest) -> ModelRequest | None:
-        """The request with the limit at which it is asked again after `asked` was cut off; None
-        where the limit cannot be raised."""
+        """Return the request with the limit at which it is asked again after `asked` was cut off;
+        None where the limit cannot be raised."""
         if request.top_logprobs or self.fixed is not None or not self.adjustable:
             return None
         had = asked.max_tokens - request.max_tokens
@@ -147,7 +149,7 @@ class AnswerLimit:
 
 
 def is_spent_on_thinking(reply: ModelResponse) -> bool:
-    """Whether an answer that was cut off has nothing to show for its tokens but thoughts."""
+    """Return whether an answer that was cut off has used all its tokens for thinking."""
     return reply.finish_reason == "length" and (
         bool(reply.usage.reasoning) or not reply.text.strip()
     )
@@ -156,18 +158,19 @@ def is_spent_on_thinking(reply: ModelResponse) -> bool:
 logger = logging.getLogger(__name__)
 
 PATIENCE_S = 120.0
-"""How long a server that brings nothing but faults is tried, unless a user says otherwise."""
+"""The seconds for which a server that brings nothing but faults is tried, unless a user says
+otherwise."""
 _SILENCE_S = 3.0
-"""How long nothing but faults may come before calls wait for one of them to get through."""
+"""The seconds of nothing but faults after which calls wait for one of them to get through."""
 _FIRST_PROBE_S, _LONGEST_PROBE_S = 0.5, 5.0
 _NOT_THERE = frozenset({None, 503, 504})
-"""What comes of a call to a server that is about to start: no connection, or a proxy's word."""
+"""The statuses of calls to a server that is about to start: no connection, or a proxy's answer."""
 _GIVE_UP_AFTER = 5
 """Calls in a row, each tried to the end, after which a model counts as dead."""
 _FORBIDDEN = 403
 _FORBIDDEN_AFTER = 3
-"""Calls in a row that a model which has answered forbids, until it counts as dead: not every
-firewall or moderation that objects to one text says so in words that are known."""
+"""The calls in a row forbidden by a model that has answered before, after which it counts as dead:
+not every firewall or moderation says in known words that it objects to a text."""
 
 
 @dataclass(slots=True)
@@ -183,7 +186,7 @@ class Endpoint:
     client: ModelClient
     limiter: RateLimiter
     one_judge_at_a_time: bool = False
-    """Whether the judges of a response must speak one after the other."""
+    """Set if the judges of a response must be asked one after the other."""
     patience_s: float = PATIENCE_S
     answer_limit: AnswerLimit = field(default_factory=AnswerLimit)
     dead: str | None = None
@@ -205,7 +208,7 @@ class Endpoint:
 
     @property
     def down(self) -> bool:
-        """Whether nothing but faults has come for a while, and it is not given up."""
+        """Return whether nothing but faults has come for a while, and it is not given up."""
         return self.dead is None and self.unavailable.is_set()
 
     def give_up(self, why: str) -> None:
@@ -215,14 +218,14 @@ class Endpoint:
         self.unavailable.set()
 
     def heard(self) -> None:
-        """The server is there, whatever it said."""
+        """Note that the server is there, whatever it answered."""
         if self._silent_since is not None:
             self._silent_since = None
             if self.dead is None:
                 self.unavailable.clear()
 
     def faulted(self, error: CallError, began: float, now: float) -> None:
-        """A call that began at `began` met a fault."""
+        """Note that a call that began at `began` met a fault."""
         if error.kind != "transient":
             self.heard()
             return
@@ -245,7 +248,7 @@ class Endpoint:
             )
 
     def lost(self, error: CallError) -> None:
-        """A call was tried to the end in vain."""
+        """Note that a call was tried to the end in vain."""
         self.given_up += 1
         if error.kind == "permanent":
             self.lost_in_a_row += 1
@@ -258,7 +261,7 @@ class Endpoint:
                 self.give_up(f"{self.lost_in_a_row} calls in a row failed, the last with: {error}")
 
     def until_next_probe_s(self, now: float) -> float:
-        """How long who holds `probing` waits before it tries."""
+        """Return how many seconds the holder of `probing` waits before it tries."""
         wait = min(_LONGEST_PROBE_S, _FIRST_PROBE_S * 2**self._probes)
         self._probes += 1
         # The last try comes when the patience ends, and no later.
@@ -269,7 +272,9 @@ class Endpoint:
 
     @contextmanager
     def retry_at(self, due: float) -> Iterator[None]:
-        """A call waits for another attempt, which is due then."""
+        """Note within the block that a call waits for another attempt, which is due at this
+        time.
+        """
         self._retries_at.append(due)
         try:
             yield
@@ -277,7 +282,7 @@ class Endpoint:
             self._retries_at.remove(due)
 
     def state(self, now: float) -> EndpointState:
-        """How it is doing."""
+        """Return the endpoint's state."""
         since = self._silent_since
         return EndpointState(
             limits=self.limiter.state(now),
@@ -295,12 +300,14 @@ class Endpoint:
 
 
 ATTEMPTS = 6
-"""How often one call is tried."""
+"""The most times that a call is tried."""
 TOTAL_S = 600.0
-"""How long one call may take with all its attempts and waits, in seconds."""
+"""The most seconds that a call may take with all its attempts and waits."""
 _FIRST_WAIT_S, _LONGEST_WAIT_S = 0.5, 30.0
 _MINUTE_S = 60.0
-"""What most quotas are counted by: a call refused for one must outlast it."""
+"""The seconds by which most quotas are counted: a call that was refused for one must outlast
+them.
+"""
 
 T = TypeVar("T")
 
@@ -311,7 +318,7 @@ async def retried(
     endpoint: Endpoint,
     random_: random.Random,
 ) -> T:
-    """What becomes of a call whose first attempt met `first`.
+    """Try a call again whose first attempt met `first`; returns its result.
 
     Args:
         try_again: makes another attempt.
@@ -390,6 +397,6 @@ async def retried(
 
 
 async def sleep_until(event: asyncio.Event, seconds: float) -> None:
-    """So long, or until the event is set."""
+    """Sleep for so many seconds, or until the event is set."""
     with suppress(TimeoutError):
         await asyncio.wait_for(event.wait(), seconds)

@@ -1,16 +1,14 @@
-"""Replies as stores keep them, changes of them, and the journal on the way there.
+"""Replies as stores keep them, their changes, and the journal by which changes reach a store.
 
-What processes that share a cache change in it, and what comes of their changes together.
+A journal holds what was paid for and is not in the cache's database yet: a file to which entries
+are only ever added. A reply is safe from a kill as soon as it is written there, without waiting for
+a transaction. A process takes over what a killed one has left, once: a lock marks the journals of
+running processes. The cache decides when replies go into the database.
 
-Their changes reach the database in another order than they were made in: each process notes its own
-in a journal and moves them later. So a reply is dropped by what it says, not by its key alone: who
-drops late an answer that several were served does not drop what was put in its place meanwhile.
-
-What was paid for and is not in the cache's database yet: a file that is only ever added to.
-
-A reply is safe from a kill as soon as it is written here, without waiting for a transaction. What
-a process that was killed has left is taken over by the next one, once: a lock tells the journal
-of one that runs. When replies go into the database is the cache's business.
+Several processes may share a cache, and their changes reach the database in another order than they
+were made in, since each notes its own in a journal and moves them later. So a reply is dropped by
+its content, not by its key alone: a process that drops an answer late does not drop what others
+have put in its place meanwhile.
 """
 
 from __future__ import annotations
@@ -35,13 +33,13 @@ from persona_panel.rubrics import ModelResponse, Position, Usage
 
 _WORTH_COMPRESSING = 2_000
 _MOST_BYTES = 16_000_000
-"""How long the JSON of a reply may be: twice the longest answer that is read."""
+"""The most bytes of a reply's JSON: twice the longest answer that is read."""
 _NOTED = (8, 6)
-"""How many fields are noted of a reply, and of its usage."""
+"""The number of fields that are noted of a reply, and of its usage."""
 
 
 def encoded(reply: ModelResponse, page: str, key: bytes) -> bytes:
-    """A reply as it is stored, when that was (Unix time), and under what.
+    """Return a reply as it is stored, when that was (Unix time), and under what.
 
     Raises:
         TypeError: JSON in UTF-8 cannot hold it.
@@ -71,14 +69,14 @@ def encoded(reply: ModelResponse, page: str, key: bytes) -> bytes:
 
 
 def as_stored(document: bytes) -> bytes:
-    """The JSON of a reply, compressed where it is long."""
+    """Return the JSON of a reply, compressed where it is long."""
     # Log-probabilities shrink to a fifth; a reply of a few numbers is not worth the time.
     return document if len(document) < _WORTH_COMPRESSING else zlib.compress(document, level=1)
 
 
 def document_of(stored: bytes) -> dict[str, Any]:
-    """What a stored reply says: the fields of a `ModelResponse`, `at` and `under`; replies that
-    were kept before `model`, `at` or `under` were noted lack them.
+    """Return the fields of a stored reply: those of a `ModelResponse`, `at` and `under`; replies
+    that were kept before `model`, `at` or `under` were noted lack them.
 
     Raises:
         ValueError: something else is stored, or more than a reply may have.
@@ -97,8 +95,8 @@ def document_of(stored: bytes) -> dict[str, Any]:
 
 
 def decoded(stored: bytes, page: str = "", key: bytes = b"") -> ModelResponse | None:
-    """The reply, or None where something else stands, or one that was kept under another page or
-    key than these, if they are said: it is asked for again."""
+    """Return the reply; None where something else is stored, or a reply that was kept under another
+    page or key than these, if they are given: it is asked for again."""
     try:
         fields = document_of(stored)
         fields.pop("at", None)
@@ -143,7 +141,7 @@ def decoded(stored: bytes, page: str = "", key: bytes = b"") -> ModelResponse | 
 
 
 def _place(page: str, key: bytes) -> str:
-    """Where a reply belongs, short."""
+    """Return a short name of the place of a reply."""
     return page[:16] + key[:8].hex()
 
 
@@ -165,12 +163,14 @@ def _is_same(stored: bytes, other: bytes) -> bool:
 
 
 _DROPPED = b"-"
-"""What a note begins with that drops a reply; a stored one begins with a brace or zlib's header."""
+"""The first byte of a note that drops a reply; a stored reply begins with a brace or zlib's
+header.
+"""
 
 
 class ReplyChange(NamedTuple):
-    """What becomes of a key: `stored` is kept under it, unless that is empty, and replies in
-    `dropped` no longer are."""
+    """A change of a key: `stored` is kept under it, unless that is empty, and replies in `dropped`
+    no longer are."""
 
     stored: bytes = b""
     dropped: tuple[bytes, ...] = ()
@@ -186,7 +186,7 @@ class ReplyChange(NamedTuple):
 
 
 Changes = dict[bytes, ReplyChange]
-"""Of one page, by key."""
+"""The changes of one page, by key."""
 
 
 def dropping(stored: bytes) -> bytes:
@@ -226,7 +226,7 @@ _HEADER = struct.Struct(">H32sI")  # how long the page's name is, the key, how l
 _SUFFIX = ".journal"
 _SPARE = "spare-room"
 _SPARE_BYTES = 1 << 21
-"""For the replies of calls in flight, some KB each."""
+"""The bytes kept free for the replies of calls in flight, some KB each."""
 
 
 class JournalEntry(NamedTuple):
@@ -239,7 +239,7 @@ class JournalEntry(NamedTuple):
 
 
 class Journal:
-    """A new file in a folder, for one process to write, which holds its lock as long as it lives.
+    """A new file in a folder, which a process writes and whose lock it holds as long as it lives.
 
     Raises:
         OSError: it cannot be made.
@@ -253,7 +253,7 @@ class Journal:
         _lock(self._file, wait=True)
 
     def add(self, page: str, key: bytes, stored: bytes) -> None:
-        """Write what a `JournalEntry` says; once this returns, a kill does not undo it.
+        """Write a `JournalEntry`; once this returns, a kill does not undo it.
 
         Raises:
             OSError: it cannot be written; nothing of it is.
@@ -284,7 +284,7 @@ class Journal:
         self._file.close()
 
     def remove(self) -> None:
-        """All that it holds is in the database."""
+        """Remove the file, since all that it holds is in the database."""
         # Emptied while the lock holds: nobody takes over what is done.
         self._file.truncate(0)
         self.close()
@@ -292,8 +292,8 @@ class Journal:
 
 
 def keep_spare_room(folder: Path) -> bool:
-    """Take some room in a folder, for what must be written although there is none left; whether it
-    is there."""
+    """Take some room in a folder, for what must be written even when none is left; returns whether
+    the room is there."""
     spare = folder / _SPARE
     try:
         with open_private(spare, "xb", buffered=False) as file:
@@ -309,7 +309,7 @@ def keep_spare_room(folder: Path) -> bool:
 
 
 def give_up_spare_room(folder: Path) -> bool:
-    """Give the room back; whether there was any."""
+    """Give the spare room back; returns whether there was any."""
     try:
         (folder / _SPARE).unlink()
     except OSError:
@@ -319,22 +319,23 @@ def give_up_spare_room(folder: Path) -> bool:
 
 @contextmanager
 def one_at_a_time(folder: Path) -> Iterator[None]:
-    """Wait for a process that takes over the journals of a folder: what it has not moved yet, the
-    next would take for gone."""
+    """Wait for a process that takes over the journals of a folder, since the next process would
+    take what it has not moved yet for gone."""
     with open_private(folder / "taking-over", "ab") as file:
         _lock(file, wait=True)
         yield
 
 
 def journals_in(folder: Path) -> list[Path]:
-    """The journals of all processes, of those that are gone and of those that run, the oldest
-    first."""
+    """Return the journals of all processes, of those that are gone and of those that run, the
+    oldest first."""
     return sorted(folder.glob(f"*{_SUFFIX}"))
 
 
 @contextmanager
 def taken_over(journal: Path) -> Iterator[list[JournalEntry]]:
-    """What a process that is gone has left, in order; the file goes once the block ends well.
+    """Take over the entries that a process that is gone has left, in order; the file is removed
+    once the block ends well.
 
     Nothing where the process is still running or a third has taken it over: applied twice, a
     change could undo a later one.
@@ -361,8 +362,9 @@ def taken_over(journal: Path) -> Iterator[list[JournalEntry]]:
 
 
 class JournalReader:
-    """What the journals of a folder hold, without taking them over; what was read once is not read
-    again."""
+    """A reader of the journals of a folder, which does not take them over and reads each part
+    once.
+    """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -376,10 +378,10 @@ class JournalReader:
             OSError: one cannot be read.
         """
         read, self._read = self._read, {}
-        with os.scandir(self._folder) as found:
+        with os.scandir(self._folder) as entries:
             names = sorted(
                 entry.name
-                for entry in found
+                for entry in entries
                 if entry.name.endswith(_SUFFIX) and entry.name not in own
             )
         for name in names:
@@ -397,12 +399,15 @@ class JournalReader:
                 self._read[name] = end, changes
 
     def page(self, page: str) -> list[Changes]:
-        """The changes of a page in each journal, in which others may go on to be read: copies."""
+        """Return the changes of a page in each journal, in which others may go on to be read:
+        copies."""
         return [dict(changes[page]) for _, changes in self._read.values() if page in changes]
 
 
 def _changes_in(held: bytes) -> Iterator[tuple[JournalEntry, int]]:
-    """Up to where a kill in the middle of one has cut them off, each with where it ends."""
+    """Yield the changes up to where a kill has cut the last off, each with the place where it
+    ends.
+    """
     at = 0
     while at + _HEADER.size <= len(held):
         n_page, key, n_stored = _HEADER.unpack_from(held, at)
@@ -418,11 +423,11 @@ if sys.platform == "win32":
     import msvcrt
 
     def _lock(file: IO[bytes], *, wait: bool = False) -> None:
-        """Held until the file is closed; OSError where another process has it."""
+        """Lock a file until it is closed; OSError where another process has the lock."""
         msvcrt.locking(file.fileno(), msvcrt.LK_LOCK if wait else msvcrt.LK_NBLCK, 1)
 else:
     import fcntl
 
     def _lock(file: IO[bytes], *, wait: bool = False) -> None:
-        """Held until the file is closed; OSError where another process has it."""
+        """Lock a file until it is closed; OSError where another process has the lock."""
         fcntl.flock(file, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -1,4 +1,5 @@
-"""What stores of replies have in common that keep them in a database: the way there by a journal.
+"""The common base of stores that keep replies in a database, and write them there by way of a
+journal.
 
 A reply that is put is in a journal on this machine at once, so that a kill loses nothing and no
 call waits for a transaction; a thread moves it into the database soon after, many together. What
@@ -51,15 +52,16 @@ logger = logging.getLogger(__name__)
 
 _PAGES_IN_MEMORY = 128
 _SYNC_S = 0.05
-"""A power cut takes away what came later than so long before it, and what was in flight."""
+"""The seconds between syncs: a power cut loses what came in the last of them, and what was in
+flight."""
 _AGAIN_S = 0.25
 _TRIES_WITHOUT_DESCRIPTORS = 240
-"""How often something is tried while no file can be opened, four times a second."""
+"""The most times that something is tried while no file can be opened, four times a second."""
 
 T = TypeVar("T")
 
 Pages = dict[str, Changes]
-"""Changes by page and key."""
+"""The changes by page and key."""
 
 
 class JournaledStore(ABC):
@@ -72,7 +74,7 @@ class JournaledStore(ABC):
     """
 
     batch_s: ClassVar[float] = 1.0
-    """How long replies gather in a journal before they are moved together."""
+    """The seconds for which replies gather in a journal before they are moved together."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -99,7 +101,9 @@ class JournaledStore(ABC):
 
     @abstractmethod
     def _read_page(self, page: str) -> Iterable[tuple[bytes, bytes]]:
-        """The stored replies of a page by their keys; of several under one, the last counts."""
+        """Return the stored replies of a page by their keys; of several under one, the last
+        counts.
+        """
 
     @abstractmethod
     def _close_database(self) -> None:
@@ -107,16 +111,18 @@ class JournaledStore(ABC):
 
     @abstractmethod
     def _unmoved(self, error: Exception) -> str:
-        """That the last replies are in the journal still, and what to do, in words."""
+        """Return a sentence that the last replies are still in the journal, and what to do."""
 
     @abstractmethod
     def entries(self) -> Iterator[JournalEntry]:
-        """All replies in the database, page by page; not those that a journal still holds."""
+        """Return all replies in the database, page by page; not those that a journal still
+        holds.
+        """
 
     @property
     @abstractmethod
     def location(self) -> str:
-        """Where replies are kept, for messages: no password, no key."""
+        """The place of the replies, for messages: no password, no key."""
 
     def take_over(self) -> None:
         """Move what processes that were killed have left in their journals; the store can be used
@@ -134,7 +140,7 @@ class JournaledStore(ABC):
             self._spare = spare_descriptor()
 
     def get(self, page: str, key: bytes) -> ModelResponse | None:
-        """The reply kept under `key`, marked as cached; None where there is none."""
+        """Return the reply kept under `key`, marked as cached; None where there is none."""
         stored = self._page(page).get(key)
         return decoded(stored, page, key) if stored else None
 
@@ -203,7 +209,7 @@ class JournaledStore(ABC):
             raise fault
 
     def _note(self, page: str, key: bytes, noted: bytes) -> OSError | None:
-        """Write to the journal; if that took the spare room, why there is no other."""
+        """Write to the journal; if that took the spare room, returns why there is no other."""
         try:
             self._open_journal().add(page, key, noted)
         except OSError as error:
@@ -214,7 +220,7 @@ class JournaledStore(ABC):
         return None
 
     def _open_journal(self) -> Journal:
-        """The journal, a new one if need be, which is moved soon."""
+        """Return the journal, a new one if need be, which is moved soon."""
         if self._journal is None:
             self._journal = self._new_journal()
             self._own_journals.add(self._journal.path.name)
@@ -223,7 +229,7 @@ class JournaledStore(ABC):
         return self._journal
 
     def _move(self, journal: Journal) -> None:
-        """In the writer's thread: what the journal holds goes into the database."""
+        """Move the journal's entries into the database, in the writer's thread."""
         until = time.monotonic() + self.batch_s
         while (rest := until - time.monotonic()) > 0 and not self._closing.wait(min(rest, _SYNC_S)):
             # A disk that fails shows in the move.
@@ -262,7 +268,7 @@ class JournaledStore(ABC):
             return Journal(self._folder)
 
     def _page(self, page: str) -> dict[bytes, bytes]:
-        """What a page holds; the pages used last stay in memory."""
+        """Return the stored replies of a page; the pages used last stay in memory."""
         if (known := self._pages.get(page)) is not None:
             self._pages.move_to_end(page)
             return known
@@ -271,7 +277,7 @@ class JournaledStore(ABC):
         return self._remember(page, self._read_page(page), newer)
 
     def _unwritten(self, page: str) -> Changes:
-        """What of a page is on its way into the database."""
+        """Return the changes of a page that are on their way into the database."""
         with self._lock:
             changes = dict(self._being_written.get(page, {}))
             for key, change in self._waiting.get(page, {}).items():
@@ -281,8 +287,8 @@ class JournaledStore(ABC):
     def _remember(
         self, page: str, kept: Iterable[tuple[bytes, bytes]], *changes: Mapping[bytes, ReplyChange]
     ) -> dict[bytes, bytes]:
-        """Hold a page in memory, with what was put meanwhile, where another thread has read it
-        than the loop's."""
+        """Keep a page in memory that another thread than the loop's has read, with what was put
+        meanwhile."""
         with self._lock:
             self._pages[page] = merged(kept, *changes, self._waiting.get(page, {}))
         if len(self._pages) > _PAGES_IN_MEMORY:
@@ -296,7 +302,7 @@ def _add(changes: Pages, page: str, key: bytes, change: ReplyChange) -> None:
 
 
 def with_descriptors(work: Callable[[], T]) -> T:
-    """Do something in a thread, and while this process can open no further file, again."""
+    """Do something in a thread, and try again while this process can open no further file."""
     for _ in range(_TRIES_WITHOUT_DESCRIPTORS):
         try:
             return work()
@@ -308,7 +314,7 @@ def with_descriptors(work: Callable[[], T]) -> T:
 
 
 def unsent_folder(location: str) -> Path:
-    """The folder on this machine for the journals of a cache that is elsewhere.
+    """Return the folder on this machine for the journals of a cache that is elsewhere.
 
     Raises:
         ConfigurationError: it cannot be made.

@@ -1,4 +1,4 @@
-"""What a cache holds, all at once: counted, written to a file, read from one, dropped.
+"""A cache as a whole: counted, written to a file, read from one, pruned.
 
 A file has a line of JSON for each answer: its `page` and `key`, in hexadecimal digits, and the
 `reply` as stores keep it. It fits any store.
@@ -34,8 +34,8 @@ _REPLY = TypeAdapter(ModelResponse)
 
 @dataclass(slots=True)
 class KeptReplies:
-    """How many replies are kept, as how many bytes, from when to when (Unix time; None where no
-    time is known, as of replies that were kept before it was noted)."""
+    """The number of kept replies, their bytes, and the times of the oldest and the newest (Unix
+    time; None where no time is known, as for replies that were kept before it was noted)."""
 
     n: int = 0
     n_bytes: int = 0
@@ -43,7 +43,7 @@ class KeptReplies:
     newest: int | None = None
 
     def add(self, n_bytes: int, at: int | None) -> None:
-        """Count one more."""
+        """Count a reply."""
         self.n += 1
         self.n_bytes += n_bytes
         if at is not None:
@@ -53,7 +53,8 @@ class KeptReplies:
 
 @dataclass(slots=True)
 class CacheCounts:
-    """What a cache holds, and by the model that answered: "" where that was not noted yet.
+    """The counts of a cache, in all and by the model that answered: "" where that was not noted
+    yet.
 
     `unreadable` are entries that no version of this program wrote, or that are damaged; they are
     in no other count.
@@ -65,7 +66,7 @@ class CacheCounts:
     unreadable: int = 0
 
     def add(self, entry: JournalEntry) -> None:
-        """Count one more."""
+        """Count an entry."""
         page, key, stored = entry
         if decoded(stored, page, key) is None:
             self.unreadable += 1
@@ -78,14 +79,14 @@ class CacheCounts:
 
 @dataclass(frozen=True, slots=True)
 class Prunable:
-    """Which replies are to be dropped: those of `models`, unless that is empty, that are from
-    before `before` (Unix time), unless that is None. What is not known of a reply keeps it."""
+    """The replies to be dropped: those of `models`, unless that is empty, that are from before
+    `before` (Unix time), unless that is None. A reply of which this is not known stays."""
 
     models: Collection[str] = ()
     before: float | None = None
 
     def matches(self, stored: bytes) -> bool:
-        """Whether a stored reply is one of them."""
+        """Return whether a stored reply is one of them."""
         try:
             model, at = _origin(document_of(stored))
         except ValueError:
@@ -97,7 +98,7 @@ class Prunable:
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """What became of the lines of a file: `new` are kept now, `known` were there, `faults` says
+    """The counts of a file's lines: `new` are kept now, `known` were there before, `faults` says
     what is wrong with those that were left out."""
 
     new: int
@@ -107,7 +108,7 @@ class Imported:
 
 @contextmanager
 def listed_store() -> Iterator[JournaledStore]:
-    """The store of this process, if it can list what it holds.
+    """Open the store of this process, if it can list its replies.
 
     Raises:
         ConfigurationError: it cannot, or cannot be opened.
@@ -126,7 +127,7 @@ def listed_store() -> Iterator[JournaledStore]:
 
 
 def counts_of(store: JournaledStore, which: Prunable | None = None) -> CacheCounts:
-    """What a store holds, all of it or what is to be dropped."""
+    """Count the replies of a store, all or only those to be dropped."""
     counts = CacheCounts()
     for entry in store.entries():
         if which is None or which.matches(entry.stored):
@@ -135,8 +136,8 @@ def counts_of(store: JournaledStore, which: Prunable | None = None) -> CacheCoun
 
 
 def write_replies(store: JournaledStore, path: Path, *, overwrite: bool = False) -> int:
-    """Write what can be read of a store into a file, by gzip if it ends in `.gz`; how many replies
-    that were.
+    """Write the replies of a store that can be read into a file, by gzip if it ends in `.gz`;
+    returns how many there are.
 
     Raises:
         InputError: the name does not end as such a file's does, or there is a file already and
@@ -153,8 +154,8 @@ def write_replies(store: JournaledStore, path: Path, *, overwrite: bool = False)
                     return _write_lines(store, packed)
             return _write_lines(store, file)
     except OSError as error:
-        found = f"what cannot be written ({error.strerror})"
-        raise InputError([Fault(str(path), found, "a file in a folder that is there")]) from None
+        problem = f"what cannot be written ({error.strerror})"
+        raise InputError([Fault(str(path), problem, "a file in a folder that is there")]) from None
 
 
 def _write_lines(store: JournaledStore, file: IO[bytes] | gzip.GzipFile) -> int:
@@ -178,9 +179,9 @@ def read_replies(store: JournaledStore, path: Path) -> Imported:
     faults: list[Fault] = []
 
     def add(
-        found: str, expected: str, *, line: int | None = None, field: str | None = None
+        problem: str, expected: str, *, line: int | None = None, field: str | None = None
     ) -> None:
-        faults.append(Fault(str(path), found, expected, line, field))
+        faults.append(Fault(str(path), problem, expected, line, field))
 
     new = known = 0
     for part in file_rows(path, (), add):
@@ -189,7 +190,7 @@ def read_replies(store: JournaledStore, path: Path) -> Imported:
         try:
             page, key, stored = _entry(part.cells)
         except _Odd as odd:
-            add(odd.found, odd.expected, line=part.line, field=odd.field)
+            add(odd.problem, odd.expected, line=part.line, field=odd.field)
             continue
         if store.get(page, key) is not None:
             known += 1
@@ -202,7 +203,7 @@ def read_replies(store: JournaledStore, path: Path) -> Imported:
 
 
 def drop_replies(store: JournaledStore, which: Prunable) -> int:
-    """Drop replies; how many that were."""
+    """Drop replies; returns how many."""
     n = 0
     for page, key, stored in store.entries():
         if which.matches(stored):
@@ -212,15 +213,15 @@ def drop_replies(store: JournaledStore, which: Prunable) -> int:
 
 
 class _Odd(ValueError):
-    """Something in a line of a file; see `Fault`."""
+    """A fault of a line of a file; see `Fault`."""
 
-    def __init__(self, field: str, found: object, expected: str) -> None:
+    def __init__(self, field: str, value: object, expected: str) -> None:
         super().__init__(field)
-        self.field, self.found, self.expected = field, shown(found), expected
+        self.field, self.problem, self.expected = field, shown(value), expected
 
 
 def _entry(cells: Any) -> tuple[str, bytes, bytes]:
-    """The page, the key and the stored reply of a line."""
+    """Return the page, the key and the stored reply of a line."""
     for name in ("page", "key"):
         if not _is_digest(cells.get(name)):
             raise _Odd(name, cells.get(name), f"{_DIGITS} hexadecimal digits")
@@ -238,13 +239,13 @@ def _entry(cells: Any) -> tuple[str, bytes, bytes]:
     return page, key, stored
 
 
-def _is_digest(found: object) -> bool:
+def _is_digest(value: object) -> bool:
     digits = frozenset("0123456789abcdef")
-    return isinstance(found, str) and len(found) == _DIGITS and digits.issuperset(found)
+    return isinstance(value, str) and len(value) == _DIGITS and digits.issuperset(value)
 
 
 def _origin(document: dict[str, Any]) -> tuple[str, int | None]:
-    """The model that answered and when, as far as they were noted."""
+    """Return the model that answered and when, as far as they were noted."""
     model, at = document.get("model"), document.get("at")
     # A file that was imported may say anything.
     known = isinstance(at, int) and 0 <= at <= _LATEST

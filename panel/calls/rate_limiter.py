@@ -1,24 +1,18 @@
-"""The limits of a model, the calls in flight, and how the calls of a run stand.
+"""The limits of a model, the calls in flight, and the state of a run's calls.
 
-How the calls of a run stand at a moment, for whoever shows it.
+`RateLimiter` holds a model's limits: how many calls may be in flight, how fast, and when to hold
+back. asyncio-throttle keeps the requests of each minute within their limit; tokens per minute, even
+spacing, concurrency and a provider's Retry-After are kept here. Where nobody has set the number of
+calls in flight, `AdaptiveConcurrency` finds it by trying: a pure rule over times and outcomes,
+which waits for nothing and calls nothing.
 
-Read from the endpoints and their limiters when somebody asks; no call counts itself for it.
+`InFlightLimit` limits how many responses are worked on at a time, not counting those that only wait
+for a server that is down. Work on a response takes a slot; the calls made for it count themselves,
+and say when they wait. Where all of its calls wait, its slot is lent to the next response, so that
+one model's outage does not hold up the others.
 
-How much is worked on at a time, not counting what only waits for a server that is down.
-
-Whoever works on a response takes a slot; the calls that are made on its behalf
-count themselves, and say when they wait. Where all of its calls do, its slot is lent to the
-next response, so that one model's outage does not hold up the others.
-
-How many calls a model may have in flight where nobody has said: found out by trying.
-
-A pure rule over times and outcomes; it waits for nothing and calls nothing. The limiter
-that keeps it is the neighbouring module.
-
-One model's limits: how many calls may be in flight, how fast, and when to hold back.
-
-That no minute has more requests than it may is asyncio-throttle's work; tokens per minute,
-even spacing, concurrency and a provider's Retry-After stand beside it.
+The state is read from the endpoints and their limiters when it is asked for; no call counts itself
+for it.
 """
 
 from __future__ import annotations
@@ -40,7 +34,7 @@ from persona_panel.rubrics import Usage
 
 @dataclass(frozen=True, slots=True)
 class LimiterState:
-    """What a model's limits let through; the limiter may be shared with other runs of a loop.
+    """The state of a model's limits; the limiter may be shared with other runs of a loop.
 
     Attributes:
         in_flight: calls that are at the provider.
@@ -59,7 +53,7 @@ class LimiterState:
 
 @dataclass(frozen=True, slots=True)
 class EndpointState:
-    """How a model is doing; seconds are counted from the moment of reading.
+    """The state of a model; seconds are counted from the moment of reading.
 
     Attributes:
         retries: attempts beyond the first so far, of all calls.
@@ -81,7 +75,7 @@ class EndpointState:
 
 @dataclass(frozen=True, slots=True)
 class CallsState:
-    """How the calls of a run stand.
+    """The state of a run's calls.
 
     Attributes:
         endpoints: by model, those of which answers are wanted.
@@ -95,11 +89,13 @@ class CallsState:
 
 
 MOST_WAITING = 1_000
-"""How many responses may wait for a server beyond those at work: some 50 KB each."""
+"""The most responses that may wait for a server beyond those at work: some 50 KB each."""
 
 
 class InFlightLimit:
-    """Has `at_once` slots, and lends those of work that only waits, `most_waiting` at most."""
+    """A number of slots, `at_once`; those of work that only waits are lent, `most_waiting` at
+    most.
+    """
 
     def __init__(self, at_once: int, most_waiting: int = MOST_WAITING) -> None:
         self._slots = asyncio.Semaphore(at_once)
@@ -119,7 +115,7 @@ class InFlightLimit:
 
     @contextmanager
     def work(self) -> Iterator[None]:
-        """What the current task and those that it starts call for, belongs to one slot."""
+        """Count the calls of the current task, and of those that it starts, to the same slot."""
         token = _current.set(_CallsOfOneSlot(self))
         try:
             yield
@@ -128,7 +124,9 @@ class InFlightLimit:
 
     @asynccontextmanager
     async def slot(self) -> AsyncIterator[None]:
-        """A slot for as long as the block lasts, and the calls made in it."""
+        """Take a slot for as long as the block lasts, and count the calls made in it to this
+        slot.
+        """
         await self.enter()
         try:
             with self.work():
@@ -173,12 +171,12 @@ class _CallsOfOneSlot:
             self.lend_or_take_back()
 
     def wait(self, calls: int) -> None:
-        """So many calls more, or fewer, can do nothing but wait."""
+        """Count so many calls more, or fewer, that can do nothing but wait."""
         self._waiting += calls
         self.lend_or_take_back()
 
     def lend_or_take_back(self) -> None:
-        """Lend the slot where all of its calls wait, and take it back where they do no longer."""
+        """Lend the slot where all of its calls wait, and take it back where they no longer do."""
         only_waits = 0 < self._waiting == self._under_way
         if only_waits and not self._lent:
             self._lent = self._limit._lend()
@@ -207,12 +205,12 @@ _current: ContextVar[_CallsOfOneSlot | None] = ContextVar("_current", default=No
 
 
 def call_under_way() -> AbstractContextManager[None]:
-    """Counts a call on behalf of the current work."""
+    """Count a call on behalf of the current work."""
     return _current.get() or _OF_NO_SLOT
 
 
 def waiting_for_a_server() -> AbstractContextManager[None]:
-    """Counts that a call under way can do nothing but wait."""
+    """Count that a call under way can do nothing but wait."""
     work = _current.get()
     return _OF_NO_SLOT if work is None else _Waiting(work)
 
@@ -220,7 +218,7 @@ def waiting_for_a_server() -> AbstractContextManager[None]:
 INITIAL_CONCURRENCY = 8
 """Calls in flight to begin with."""
 MAX_CONCURRENCY = 256
-"""Calls in flight that are never passed; who wants more says so."""
+"""The most calls in flight, unless a user sets more."""
 _CUT = 0.7
 _SLOWER = 3.0
 _AGAIN_S = 30.0
@@ -247,7 +245,8 @@ class AdaptiveConcurrency:
         self._well = 0
 
     def succeeded(self, now: float, latency_s: float, *, all_in_use: bool) -> None:
-        """A call came back well; `all_in_use`: more would have been made, had there been room."""
+        """Note that a call came back well; `all_in_use`: more would have been made, had there been
+        room."""
         self._quickest = min(self._quickest, latency_s)
         known = not math.isnan(self._usual)
         self._usual = 0.9 * self._usual + 0.1 * latency_s if known else latency_s
@@ -265,7 +264,7 @@ class AdaptiveConcurrency:
                 self.calls += 1
 
     def pushed_back(self, now: float, began: float) -> None:
-        """A call that began at `began` met a 429, an overload or a time-out.
+        """Note that a call that began at `began` met a 429, an overload or a time-out.
 
         Calls that were in flight together count as one push back.
         """
@@ -278,19 +277,22 @@ class AdaptiveConcurrency:
 
 
 _SPREAD_S = 1.5
-"""By how much the ways of two calls to the server may differ: that of a call that opens a
-connection, on a busy machine, and that of one on an open connection."""
+"""The most seconds by which the ways of two calls to the server may differ: one that opens a
+connection, on a busy machine, and one on an open connection."""
 _PERIOD_S = 60 + _SPREAD_S
-"""What goes out within this arrives within more than a minute."""
+"""The seconds within which calls go out, so that they arrive within more than a minute."""
 _LATE_S = 1.0
 _LATE_TOKENS_S = 10.0
-"""How far behind an even spacing calls that wait may fall and still make up for it."""
+"""The most seconds by which waiting calls may fall behind an even spacing and still make up for
+it.
+"""
 _LOOK_S = 0.05
-"""How soon whoever waits looks again: the answers of other calls may let it go earlier."""
+"""The seconds after which a waiting call looks again: the answers of other calls may let it go
+earlier."""
 
 
 class RateLimiter:
-    """Lets calls through, one model's limits kept, first come first served.
+    """A gate that lets calls through within a model's limits, first come first served.
 
     `concurrency` counts calls in flight, `most` of them at most; None, the limiter finds out how
     many the provider takes (see `AdaptiveConcurrency`). The other two are per minute; None, no
@@ -323,13 +325,8 @@ class RateLimiter:
         self._paused_until = max(self._paused_until, time.monotonic() + seconds)
 
     @property
-    def most_in_flight(self) -> int:
-        """How many calls may be in flight at most."""
-        return self._most
-
-    @property
     def counts_tokens(self) -> bool:
-        """Whether `enter` needs to know how large a call is."""
+        """Return whether `enter` needs to know how large a call is."""
         return self._tokens is not None
 
     async def enter(self, tokens: int) -> None:
@@ -367,25 +364,25 @@ class RateLimiter:
         return self._paused_until - time.monotonic()
 
     def leave(self) -> None:
-        """A call that was let through has ended."""
+        """Note that a call that was let through has ended."""
         if self._taken_away:
             self._taken_away -= 1
         else:
             self._slots.release()
 
     def succeeded(self, latency_s: float) -> None:
-        """Told of each call that came back well."""
+        """Note that a call came back well."""
         if self._finds_out or self._open < self._most:
             self._adaptive.succeeded(time.monotonic(), latency_s, all_in_use=self._slots.locked())
             self._follow(self._adaptive.calls)
 
     def pushed_back(self, began: float) -> None:
-        """Told of each call, begun at `began`, that met a 429, an overload or a time-out."""
+        """Note that a call, begun at `began`, met a 429, an overload or a time-out."""
         if self._finds_out:
             self.no_descriptor(began)
 
     def no_descriptor(self, began: float) -> None:
-        """Told of each call, begun at `began`, for which this process could open no file."""
+        """Note that this process could open no file for a call begun at `began`."""
         self._adaptive.pushed_back(time.monotonic(), began)
         self._follow(self._adaptive.calls)
 
@@ -398,7 +395,7 @@ class RateLimiter:
         self._open = calls
 
     def state(self, now: float) -> LimiterState:
-        """What is let through now."""
+        """Return the state of the limits."""
         # What the semaphore counts anyway: a count of our own would cost every call.
         taken = self._open + self._taken_away - self._slots._value
         paused_s = max(0.0, self._paused_until - now)
@@ -437,7 +434,7 @@ class _Spacing:
 
 
 class _Requests:
-    """Lets `per_minute` requests through in any minute, evenly spaced."""
+    """A gate that lets `per_minute` requests through in any minute, evenly spaced."""
 
     def __init__(self, per_minute: float) -> None:
         most = max(1, int(per_minute))
@@ -448,7 +445,7 @@ class _Requests:
 
     @property
     def opens_at(self) -> float:
-        """When whoever waits may go, as far as that is known."""
+        """The time at which a waiting call may go, as far as it is known."""
         return self._spacing.next_at
 
     async def take(self, queued: bool) -> None:
@@ -457,8 +454,8 @@ class _Requests:
 
 
 class _Tokens:
-    """Lets calls of `per_minute` tokens through in any minute, evenly spaced. A call of more than
-    that goes alone, and the next ones wait for the minutes that it takes."""
+    """A gate that lets calls of `per_minute` tokens through in any minute, evenly spaced. A call of
+    more tokens goes alone, and the next ones wait for the minutes that it takes."""
 
     def __init__(self, per_minute: float) -> None:
         self._most = per_minute
@@ -469,7 +466,7 @@ class _Tokens:
 
     @property
     def opens_at(self) -> float:
-        """As that of requests."""
+        """The time at which a waiting call may go, as far as it is known."""
         full = self._calls and self._taken >= self._most
         return max(self._spacing.next_at, self._calls[0][0] + _PERIOD_S if full else 0.0)
 
@@ -484,7 +481,7 @@ class _Tokens:
         self._taken += tokens
 
     def correct(self, estimated: int, actual: int) -> None:
-        """A call that was counted as so many tokens took so many."""
+        """Correct the count of a call by the tokens that it really took."""
         self._spacing.give(estimated - actual)
         # Of calls of one size in flight at once, any stands for any other.
         for place in range(len(self._calls) - 1, -1, -1):
@@ -495,7 +492,7 @@ class _Tokens:
                 return
 
     def _forget(self) -> float:
-        """Drop the calls that are older than the period; what is the time."""
+        """Drop the calls that are older than the period; returns the time."""
         now = time.monotonic()
         while self._calls and now - self._calls[0][0] >= _PERIOD_S:
             self._taken -= self._calls.popleft()[1]
@@ -514,7 +511,8 @@ def shared_rate_limiter(
     tokens_per_minute: float | None,
     most: int = MAX_CONCURRENCY,
 ) -> RateLimiter:
-    """The limiter of this model and these limits in the running loop; one for all that ask.
+    """Return the limiter of this model and these limits in the running loop, the same for all that
+    ask.
 
     `most` is that of whoever asks first: what is left of this machine differs from one run to
     the next, and a model has one limiter.

@@ -17,7 +17,7 @@ from persona_panel.rubrics import ModelRequest, ModelResponse
 
 
 def is_traced() -> bool:
-    """Whether what is done now belongs to a run that somebody traces."""
+    """Return whether the current work belongs to a run that is traced."""
     return get_current_run_tree() is not None
 
 
@@ -29,7 +29,7 @@ async def traced(
     *,
     traces_calls: bool = False,
 ) -> ModelResponse:
-    """The reply that `call` brings, and a run of this name under the current one.
+    """Await `call` and return its reply, traced as a run of this name under the current one.
 
     Args:
         model: `provider:name`.

@@ -1,5 +1,5 @@
-"""Addresses (`s3://bucket/run`) that fsspec reaches: told from paths in this one way, which needs
-no heavy import, and where this process keeps copies of what is there."""
+"""Addresses that fsspec reaches (`s3://bucket/run`), the one test that tells them from paths, which
+needs no heavy import, and the folder for this process's copies of what is there."""
 
 from __future__ import annotations
 
@@ -16,17 +16,18 @@ _BEGUN = re.compile(r"([a-z][a-z0-9+.:-]+):/+", re.IGNORECASE)
 
 
 def is_address(name: object) -> bool:
-    """Whether a name is that of something which fsspec reaches."""
+    """Return whether a name is that of a place which fsspec reaches: `s3://bucket/run`."""
     return isinstance(name, str) and _ADDRESS.match(name) is not None
 
 
 def is_meant_as_address(name: str | Path) -> bool:
-    """Whether it is one, or has one slash less: `s3:/bucket/run`, as a `Path` of an address has."""
+    """Return whether a name is an address, or has one slash too few: `s3:/bucket/run`, as a `Path`
+    of an address has."""
     return _BEGUN.match(str(name)) is not None
 
 
 def refuse_one_slash(path: str | Path) -> None:
-    """See that what is meant as an address is written as one.
+    """Refuse an address that is written with one slash.
 
     Raises:
         InputError: it has one slash; says how to write it.
@@ -40,7 +41,8 @@ def refuse_one_slash(path: str | Path) -> None:
 
 @cache
 def temporary_folder() -> Path:
-    """One of this process's, which is removed when it ends."""
+    """Make a folder of this process, which is removed when the process ends; each call returns the
+    same one."""
     import tempfile
 
     atexit.register(remove_temporary_folder)
@@ -48,7 +50,9 @@ def temporary_folder() -> Path:
 
 
 def remove_temporary_folder() -> None:
-    """Remove it, for a process that is to end without what is registered for its end."""
+    """Remove the temporary folder, for a process that ends without its registered exit
+    functions.
+    """
     if temporary_folder.cache_info().currsize:
         import shutil
 

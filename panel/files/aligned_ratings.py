@@ -16,9 +16,10 @@ from persona_panel.statistics.core.display import ALL, COMPOSITE, counted, gener
 from persona_panel.statistics.core.table import ItemMatch, Ratings, RatingsOrigin, ranges_differ
 
 LEAST_SHARE = 0.8
-"""Of the items that people rated, how many a panel has to have."""
+"""The smallest share of the items that people rated which a panel must have."""
 _LEAST_FOR_HALF = 20
-"""From so many ratings on it is odd that none is in the upper half of a scale."""
+"""The smallest number of ratings from which it is remarkable that none is in the upper half of a
+scale."""
 
 
 def load_aligned_ratings(
@@ -95,21 +96,22 @@ def load_human_ratings(
 def align_ratings(
     panel: Ratings, humans: Ratings, panel_name: str, humans_name: str
 ) -> tuple[Ratings, Ratings]:
-    """Both under the same names, as `load_aligned_ratings` does; the names are those of faults.
+    """Return both sides' ratings under the same names, as `load_aligned_ratings` does; `panel_name`
+    and `humans_name` are the files' names in faults.
 
     Raises:
         InputError: they share no dimension or too few items, or people's ratings are off the scale.
     """
     faults: list[Fault] = []
-    given = humans.items
+    names_in_file = humans.items
     ours, theirs = max(_namings(panel, humans), key=_n_shared)
-    match = _match(ours, theirs, given, panel_name)
+    match = _match(ours, theirs, names_in_file, panel_name)
     origin = theirs.origin or RatingsOrigin(humans_name, "")
     theirs = replace(theirs, origin=replace(origin, match=match))
     if not _n_shared((ours, theirs)) or (
         match.share < LEAST_SHARE and not (origin.allow_unmatched and match.n_matched)
     ):
-        faults.append(_few_items(match, panel, humans_name, given))
+        faults.append(_few_items(match, panel, humans_name, names_in_file))
     theirs = _of_the_dimension(theirs, ours)
     ours = _of_the_dimension(ours, theirs)
     shared = [name for name in theirs.dimensions if name in ours.dimensions]
@@ -146,7 +148,7 @@ def align_ratings(
         which = (
             f"the scale of {panel_name}; if people's is another, say which: --human-scale LOW-HIGH"
         )
-        faults += off_scale(theirs, unsaid, humans_name, which, given)
+        faults += off_scale(theirs, unsaid, humans_name, which, names_in_file)
     faults += _unknown_labels(ours, theirs, panel_name, humans_name)
     if faults:
         raise InputError(faults)
@@ -160,56 +162,63 @@ def align_ratings(
     return ours, theirs
 
 
-def _match(ours: Ratings, theirs: Ratings, given: tuple[str, ...], panel_name: str) -> ItemMatch:
-    """How many of the items that people rated the panel has, by the names they have in the file."""
+def _match(
+    ours: Ratings, theirs: Ratings, names_in_file: tuple[str, ...], panel_name: str
+) -> ItemMatch:
+    """Return which of the items that people rated the panel has; `names_in_file` are people's names
+    of them as the file has them."""
     known = set(ours.items)
-    rated = [bool(one.any()) for one in ~np.isnan(theirs.scores)]
+    rated = [bool(scores.any()) for scores in ~np.isnan(theirs.scores)]
     unmatched = [
         name
-        for name, own, is_rated in zip(given, theirs.items, rated, strict=True)
+        for name, own, is_rated in zip(names_in_file, theirs.items, rated, strict=True)
         if is_rated and own not in known
     ]
     return ItemMatch(sum(rated), tuple(unmatched), panel_name)
 
 
-def _few_items(match: ItemMatch, panel: Ratings, humans_name: str, given: tuple[str, ...]) -> Fault:
-    names, n = match.unmatched or given, len(match.unmatched)
+def _few_items(
+    match: ItemMatch, panel: Ratings, humans_name: str, names_in_file: tuple[str, ...]
+) -> Fault:
+    names, n = match.unmatched or names_in_file, len(match.unmatched)
     guess = did_you_mean(names[0], (*panel.items, *(_ids(panel) or ())))
-    found = (
+    problem = (
         f"{n:,} of the {counted(match.n_rated, 'item')} that people rated under names that "
         f"{match.panel} does not have: {some(names)}; {100 * match.share:.1f} % match"
     )
     expected = f"items of {match.panel}: {some(panel.items)}{_short_names(panel)}{guess}"
     if not match.n_matched:
-        found = f"only items that {match.panel} does not have: {some(names)}"
+        problem = f"only items that {match.panel} does not have: {some(names)}"
     else:
         expected += (
             f"; {100 * LEAST_SHARE:.0f} % or more have to match, unless --allow-unmatched "
             "(allow_unmatched=True) says that the others do not matter"
         )
-    return Fault(humans_name, found, expected, field="item")
+    return Fault(humans_name, problem, expected, field="item")
 
 
 def _unknown_labels(
     ours: Ratings, theirs: Ratings, panel_name: str, humans_name: str
 ) -> Iterator[Fault]:
-    """Labels of people that are no category of a run's rubric."""
+    """Yield a fault for people's labels that are no category of a run's rubric."""
     for name, labels in theirs.categories.items():
         # Of a file of ratings the categories are those that occur.
         if name not in ours.categories or name not in ours.labels:
             continue
-        known = {folded(one) for one in ours.categories[name]}
+        known = {folded(category) for category in ours.categories[name]}
         if unknown := [label for label in labels if folded(label) not in known]:
             d = theirs.dimensions.index(name)
-            n = int(np.isin(theirs.scores[:, :, d], [labels.index(one) for one in unknown]).sum())
+            n = int(
+                np.isin(theirs.scores[:, :, d], [labels.index(label) for label in unknown]).sum()
+            )
             expected = f"one of {', '.join(ours.categories[name])}, as in {panel_name}"
-            found = f"{some(unknown)} on {shown(name)} ({counted(n, 'rating')})"
-            yield Fault(humans_name, found, expected, field="label")
+            problem = f"{some(unknown)} on {shown(name)} ({counted(n, 'rating')})"
+            yield Fault(humans_name, problem, expected, field="label")
 
 
 def _with_remark(theirs: Ratings, scales: Mapping[str, tuple[float, float]]) -> Ratings:
-    """People's ratings with a remark where they keep to a half of a scale of which nobody has said
-    that it is theirs."""
+    """Return people's ratings, with a remark where they keep to the lower half of a scale that was
+    only assumed to be theirs."""
     remarks = []
     for name, (low, high) in scales.items():
         if name not in theirs.dimensions or name in theirs.categories:
@@ -235,7 +244,8 @@ def _with_remarks(theirs: Ratings, remarks: Sequence[str]) -> Ratings:
 
 
 def _rescaled(ratings: Ratings, file: str) -> list[str]:
-    """How dimensions on different scales are put together, where they are."""
+    """Return a remark on dimensions that are rescaled before their mean is taken; none where all
+    have one scale."""
     if ratings.comparable_dimensions().scales == ratings.numeric().scales:
         return []
     return [
@@ -245,17 +255,17 @@ def _rescaled(ratings: Ratings, file: str) -> list[str]:
 
 
 def _two_ranges(ratings: Ratings, file: str) -> Iterator[Fault]:
-    """Dimensions whose mean would be of ratings on scales that plainly differ."""
+    """Yield a fault where the mean would be of dimensions on scales that plainly differ."""
     names = ratings.numeric().dimensions
     if ranges_differ([ratings], names):
-        found = f"dimensions on scales that plainly differ: {some(names)}"
+        problem = f"dimensions on scales that plainly differ: {some(names)}"
         expected = "one of them, as a dimension on both sides, or the scale of each"
-        yield Fault(file, found, expected, field="dimension")
+        yield Fault(file, problem, expected, field="dimension")
 
 
 def _whole(ratings: Ratings) -> Ratings:
-    """The means over dimensions, with what they are as the label of `all`: the composite, the only
-    dimension, or neither."""
+    """Return the means over dimensions, with what they are as the label of `all`: the composite,
+    the only dimension, or neither."""
     names = ratings.numeric().dimensions
     if len(names) == 1:
         label = ratings.labels.get(names[0], names[0])
@@ -266,13 +276,15 @@ def _whole(ratings: Ratings) -> Ratings:
 
 
 def _of_the_dimension(whole: Ratings, other: Ratings) -> Ratings:
-    """Labels that name no dimension under that of the other side, where it is clear which: the one
-    whose categories include them all."""
+    """Return labels that name no dimension under the other side's dimension, where only one has
+    categories that include them all."""
     if whole.dimensions != (ALL,) or ALL not in whole.categories or ALL in other.dimensions:
         return whole
     said = {folded(label) for label in whole.categories[ALL]}
     fit = [
-        name for name, names in other.categories.items() if said <= {folded(one) for one in names}
+        name
+        for name, names in other.categories.items()
+        if said <= {folded(category) for category in names}
     ]
     if len(fit) != 1:
         return whole
@@ -280,9 +292,9 @@ def _of_the_dimension(whole: Ratings, other: Ratings) -> Ratings:
 
 
 def _no_dimension(ours: Ratings, theirs: Ratings, panel_name: str, humans_name: str) -> Fault:
-    """Why no dimension of the two can be compared."""
+    """Return the fault that says why no dimension of the two can be compared."""
     if theirs.dimensions == (ALL,):
-        found = (
+        problem = (
             f"labels that name no dimension: {some(theirs.categories[ALL])}"
             if ALL in theirs.categories
             else "scores that name no dimension"
@@ -291,17 +303,17 @@ def _no_dimension(ours: Ratings, theirs: Ratings, panel_name: str, humans_name: 
         expected = f"labels of one of the dimensions of {panel_name}: " + (
             "; ".join(scales) or some(ours.dimensions)
         )
-        return Fault(humans_name, found, expected, field="dimension")
-    found = f"only dimensions that {panel_name} does not have: {some(theirs.dimensions)}"
+        return Fault(humans_name, problem, expected, field="dimension")
+    problem = f"only dimensions that {panel_name} does not have: {some(theirs.dimensions)}"
     expected = f"one of {some(ours.dimensions)}"
     if ours.numeric().dimensions:
         expected += ", or no dimension at all, to compare with their mean"
-    return Fault(humans_name, found, expected, field="dimension")
+    return Fault(humans_name, problem, expected, field="dimension")
 
 
 def _with_categories(ours: Ratings, theirs: Ratings, dimension: str) -> tuple[Ratings, Ratings]:
-    """Both sides with one list of categories on a dimension: the first side's, then what only the
-    second names. Names are the same that differ in case and spaces alone."""
+    """Return both sides with the same list of categories on a dimension: the first side's, then
+    those that only the second names. Names that differ only in case and spaces are the same."""
     names = list(ours.categories[dimension])
     known = {folded(name): code for code, name in enumerate(names)}
     codes = []
@@ -323,8 +335,8 @@ def _with_categories(ours: Ratings, theirs: Ratings, dimension: str) -> tuple[Ra
 
 
 def _namings(ours: Ratings, theirs: Ratings) -> Iterator[tuple[Ratings, Ratings]]:
-    """Both sides by their own names, and with the ids of one of them alone; names that differ in
-    spaces alone are the same."""
+    """Yield both sides by their own names, then with only the ids of one of them; names that differ
+    only in spaces are the same."""
     ours, theirs = _spaced(ours), _spaced(theirs)
     yield ours, theirs
     for name, short in (("ours", _ids(ours)), ("theirs", _ids(theirs))):
@@ -334,8 +346,8 @@ def _namings(ours: Ratings, theirs: Ratings) -> Iterator[tuple[Ratings, Ratings]
 
 
 def _spaced(ratings: Ratings) -> Ratings:
-    """Ratings whose items have single spaces, none at the ends and none that do not break, where
-    they still differ."""
+    """Return ratings whose items' names have single spaces, none at the ends and no non-breaking
+    ones, where they still differ so."""
     if all(name.isalnum() for name in ratings.items):
         return ratings
     items = tuple(" ".join(name.split()) for name in ratings.items)
@@ -347,7 +359,8 @@ def _n_shared(sides: tuple[Ratings, Ratings]) -> int:
 
 
 def _ids(ratings: Ratings) -> tuple[str, ...] | None:
-    """The items' names without their prompts', None unless all have one and differ."""
+    """Return the items' names without those of their prompts; None unless all have a prompt and the
+    ids differ."""
     if ratings.prompts is None:
         return None
     pairs = list(zip(ratings.items, ratings.prompts, strict=True))

@@ -13,23 +13,24 @@ from persona_panel.statistics.alignment import Alignment
 
 COLUMNS = ("item", "rater", "dimension", "score", "prompt", "source", "learnt_from")
 HELD_OUT, EVERYTHING = "other prompts", "all rated prompts"
-"""What a score was learnt from: that of an item that people rated, and of any other."""
+"""The items that a score was learnt from: of an item that people rated, and of any other."""
 
 
 def require_csv(path: Path) -> None:
-    """See that a file is called as what is written into it.
+    """Refuse a file whose name does not end in .csv.
 
     Raises:
         InputError: its name does not end in .csv.
     """
     if path.suffix.lower() != ".csv":
-        found = f"a name that ends in {path.suffix or 'nothing'!r}"
-        raise InputError([Fault(str(path), found, "one that ends in .csv")])
+        alignment = f"a name that ends in {path.suffix or 'nothing'!r}"
+        raise InputError([Fault(str(path), alignment, "one that ends in .csv")])
 
 
-def write_aligned_scores(found: Alignment, path: Path) -> int:
-    """Write the scores of its one method to a new file, which other commands take for ratings by
-    one rater, `panel`; a file that has the same already stays as it is. Gives how many there are.
+def write_aligned_scores(alignment: Alignment, path: Path) -> int:
+    """Write the scores of the alignment's only method to a new file, which other commands read as
+    ratings by one rater, `panel`; a file that has the same content already stays as it is. Returns
+    how many scores there are.
 
     Columns: `COLUMNS`. Where ratings name no prompts or sources, these cells are empty.
 
@@ -37,7 +38,7 @@ def write_aligned_scores(found: Alignment, path: Path) -> int:
         InputError: nothing was learnt on any dimension, there is another file, or it cannot be
             written.
     """
-    rows = list(_rows(found))
+    rows = list(_rows(alignment))
     if not rows:
         expected = "a method that learns something, as the printed result says"
         raise InputError([Fault(str(path), "no aligned scores to write", expected)])
@@ -45,14 +46,14 @@ def write_aligned_scores(found: Alignment, path: Path) -> int:
     return len(rows)
 
 
-def _rows(found: Alignment) -> Iterator[list[Any]]:
-    panel = found.panel
-    for each in found.dimensions:
-        for one in each.learnt.methods:
-            if one.scores is None or one.held_out is None:
+def _rows(alignment: Alignment) -> Iterator[list[Any]]:
+    panel = alignment.panel
+    for each in alignment.dimensions:
+        for method in each.learnt.methods:
+            if method.scores is None or method.held_out is None:
                 continue
             for place, (score, held_out) in enumerate(
-                zip(one.scores.tolist(), one.held_out.tolist(), strict=True)
+                zip(method.scores.tolist(), method.held_out.tolist(), strict=True)
             ):
                 if isnan(score):
                     continue

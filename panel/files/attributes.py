@@ -1,8 +1,8 @@
-"""What is known of people and of items, and conditions on it: `age >= 50 and gender = woman`.
+"""Attributes of people and of items, and conditions on them: `age >= 50 and gender = woman`.
 
     condition  = all { "or" all }
-    all        = one { "and" one }
-    one        = "not" one | "(" condition ")" | attribute comparison
+    all        = term { "and" term }
+    term       = "not" term | "(" condition ")" | attribute comparison
     comparison = ( "=" | "==" | "!=" | "<" | "<=" | ">" | ">=" ) value
                | "in" "(" value { "," value } ")"
     value      = plain | '"' … '"' | "'" … "'"
@@ -45,20 +45,25 @@ _NUMBER = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?")
 _DEEPEST = 40
 
 AttributeValues = Mapping[str, str | None]
-"""What is known of one rater or item: the value of each attribute, None where it is missing."""
+"""The attributes of one rater or item: a value by name, None where it is missing."""
 ConditionTest = Callable[[AttributeValues], bool | None]
 
 
 class WrongCondition(ValueError):
-    """A condition that cannot be read: what was found, and what is expected."""
+    """A condition that cannot be read.
 
-    def __init__(self, found: str, expected: str) -> None:
-        super().__init__(f"{found}; {expected}")
-        self.found, self.expected = found, expected
+    Attributes:
+        problem: what is wrong.
+        expected: what would be right.
+    """
+
+    def __init__(self, problem: str, expected: str) -> None:
+        super().__init__(f"{problem}; {expected}")
+        self.problem, self.expected = problem, expected
 
 
 class NotANumber(ValueError):
-    """A value that `<` or the like cannot compare: of which attribute, and the comparison."""
+    """A value that `<` or the like cannot compare, with its attribute and the comparison."""
 
     def __init__(self, attribute: str, value: str, comparison: str) -> None:
         super().__init__(f"{attribute} {value!r} is not a number, as {comparison!r} needs it")
@@ -93,7 +98,7 @@ def parse_condition(text: str) -> AttributeCondition:
     reader = _Reader(text)
     test = reader.condition(0)
     if reader.kind:
-        raise WrongCondition(reader.found(), "and, or, or the end of the condition" + _QUOTES)
+        raise WrongCondition(reader.token(), "and, or, or the end of the condition" + _QUOTES)
     return AttributeCondition(" ".join(text.split()), tuple(dict.fromkeys(reader.attributes)), test)
 
 
@@ -101,7 +106,7 @@ _QUOTES = " (a value with and, or, not, in, a comma or a bracket stands in quote
 
 
 class _Reader:
-    """Reads a condition from left to right; `kind` and `next` are what comes next."""
+    """A reader of a condition from left to right; `kind` and `next` are what comes next."""
 
     def __init__(self, text: str) -> None:
         self._tokens = _tokens(text)
@@ -110,13 +115,13 @@ class _Reader:
         self.step()
 
     def step(self) -> str:
-        """Go on; gives what was passed."""
+        """Go on to the next word or sign; returns the one before."""
         passed = self.next
         self.kind, self.next = next(self._tokens, ("", ""))
         return passed
 
-    def found(self) -> str:
-        """What comes next, for an error."""
+    def token(self) -> str:
+        """Return the next word or sign, for an error."""
         return repr(self.next) if self.kind else "the end of the condition"
 
     def is_word(self, *words: str) -> bool:
@@ -130,18 +135,18 @@ class _Reader:
         return _joined(tests, decides=True)
 
     def _all(self, depth: int) -> ConditionTest:
-        tests = [self._one(depth)]
+        tests = [self._term(depth)]
         while self.is_word("and"):
             self.step()
-            tests.append(self._one(depth))
+            tests.append(self._term(depth))
         return _joined(tests, decides=False)
 
-    def _one(self, depth: int) -> ConditionTest:
+    def _term(self, depth: int) -> ConditionTest:
         if depth > _DEEPEST:
             raise WrongCondition(f"more than {_DEEPEST} levels of brackets and not", "fewer")
         if self.is_word("not"):
             self.step()
-            inner = self._one(depth + 1)
+            inner = self._term(depth + 1)
             return lambda known: None if (held := inner(known)) is None else not held
         if self.next == "(":
             self.step()
@@ -164,7 +169,7 @@ class _Reader:
             return lambda known: _is_one_of(known.get(attribute), values)
         sign = self.next
         if self.kind != "sign" or sign in "(),":
-            raise WrongCondition(self.found(), f"=, !=, <, <=, >, >= or in, behind {attribute!r}")
+            raise WrongCondition(self.token(), f"=, !=, <, <=, >, >= or in, behind {attribute!r}")
         self.step()
         value = self._text(f"a value behind {sign}")
         if sign in _ORDERED:
@@ -177,32 +182,32 @@ class _Reader:
 
     def _expect(self, sign: str, expected: str) -> None:
         if self.next != sign or self.kind != "sign":
-            raise WrongCondition(self.found(), expected)
+            raise WrongCondition(self.token(), expected)
         self.step()
 
     def _text(self, expected: str) -> str:
-        """A name or a value: quoted, or words up to what ends it."""
+        """Return a name or a value: quoted, or words up to what ends it."""
         if self.kind == "quoted":
             return self.step()[1:-1].strip()
         words = []
         while self.kind == "word" and not self.is_word(*_WORDS):
             words.append(self.step())
         if not words:
-            raise WrongCondition(self.found(), expected + _QUOTES)
+            raise WrongCondition(self.token(), expected + _QUOTES)
         return " ".join(words)
 
 
 def _tokens(text: str) -> Iterator[tuple[str, str]]:
-    for found in _TOKEN.finditer(text.rstrip()):
-        kind = str(found.lastgroup)
+    for match in _TOKEN.finditer(text.rstrip()):
+        kind = str(match.lastgroup)
         if kind == "other":
-            raise WrongCondition(repr(found[kind]), "a quote that is closed, or no such sign")
-        yield kind, found[kind]
+            raise WrongCondition(repr(match[kind]), "a quote that is closed, or no such sign")
+        yield kind, match[kind]
 
 
 def _joined(tests: list[ConditionTest], *, decides: bool) -> ConditionTest:
-    """`or` (a true one decides) or `and` (a false one does); a missing value leaves open what
-    nothing else decides."""
+    """Join tests by `or` (`decides` is True) or `and` (False). The result is None where a value is
+    missing that could change it."""
     if len(tests) == 1:
         return tests[0]
 
@@ -222,30 +227,30 @@ def _ordered(attribute: str, sign: str, value: str) -> ConditionTest:
         raise WrongCondition(repr(value), expected)
 
     def compared(known: AttributeValues) -> bool | None:
-        given = known.get(attribute)
-        if given is None:
+        value_of_item = known.get(attribute)
+        if value_of_item is None:
             return None
-        number = number_in(given)
+        number = number_in(value_of_item)
         if number is None:
-            raise NotANumber(attribute, given, f"{attribute} {sign} {value}")
+            raise NotANumber(attribute, value_of_item, f"{attribute} {sign} {value}")
         return _ORDERED[sign](number, bound)
 
     return compared
 
 
-def _is_one_of(given: str | None, values: list[str]) -> bool | None:
-    return None if given is None else any(_same(given, value) for value in values)
+def _is_one_of(known: str | None, values: list[str]) -> bool | None:
+    return None if known is None else any(_same(known, value) for value in values)
 
 
-def _same(given: str, value: str) -> bool:
-    numbers = number_in(given), number_in(value)
+def _same(known: str, value: str) -> bool:
+    numbers = number_in(known), number_in(value)
     if None not in numbers:
         return numbers[0] == numbers[1]
-    return " ".join(given.split()).casefold() == " ".join(value.split()).casefold()
+    return " ".join(known.split()).casefold() == " ".join(value.split()).casefold()
 
 
 def number_in(text: str) -> float | None:
-    """The number that a text is; None where it is none."""
+    """Return the number that a text is; None where it is none."""
     plain = text.strip().replace("−", "-")
     if _NUMBER.fullmatch(plain) is None or not isfinite(float(plain)):
         return None
@@ -269,14 +274,14 @@ class AttributeTable:
     of_items: bool = False
 
     def of(self, name: str) -> AttributeValues | None:
-        """Those of one rater or item; None where it is not there."""
+        """Return the attributes of a rater or item; None where the table does not have it."""
         if name in self.values or not self.of_items:
             return self.values.get(name)
         return self.values.get(name.partition("/")[2])
 
 
 def rater_attributes(source: Source) -> AttributeTable:
-    """People's attributes: a file with `rater` and further columns.
+    """Read people's attributes: a file with `rater` and further columns.
 
     Raises:
         InputError: it cannot be read, has no further column, or a rater twice; lists every fault.
@@ -287,7 +292,8 @@ def rater_attributes(source: Source) -> AttributeTable:
 def item_attributes(
     source: Source, wanted: Iterable[str], mapping: ColumnMapping | None = None
 ) -> AttributeTable:
-    """Attributes of items: the further columns of a file with `item`, one or several lines an item.
+    """Read attributes of items: a file with `item` and further columns, one or several lines an
+    item.
 
     Raises:
         InputError: it cannot be read, or an item has two values of an attribute that is `wanted`.
@@ -324,8 +330,8 @@ def _table(
         }
         columns.update(dict.fromkeys(cells))
         if once and name in lines:
-            found = f"{shown(name)} again, first on line {lines[name]}"
-            report.add(found, f"each {key} once", line=record.line, field=key)
+            problem = f"{shown(name)} again, first on line {lines[name]}"
+            report.add(problem, f"each {key} once", line=record.line, field=key)
         lines.setdefault(name, record.line)
         known = values.setdefault(name, {})
         for column, value in cells.items():
@@ -333,9 +339,9 @@ def _table(
             if first is None:
                 known[column] = value
             elif value is not None and first != value and column in (wanted or ()):
-                found = f"{shown(value)}, but {shown(first)} on a line before"
+                problem = f"{shown(value)}, but {shown(first)} on a line before"
                 expected = f"one value for the {key} {shown(name)}, as a condition is on it"
-                report.add(found, expected, line=record.line, field=column)
+                report.add(problem, expected, line=record.line, field=column)
     if not report.faults and not values:
         report.add("no lines", f"a line for each {key}")
     elif not report.faults and wanted is None and not columns:
@@ -345,11 +351,11 @@ def _table(
     return AttributeTable(report.file, tuple(columns), values, of_items=key == "item")
 
 
-def value_of(given: Any) -> str | None:
+def value_of(cell: Any) -> str | None:
     """Return a cell as a text; None where it is missing."""
-    if isinstance(given, bool):
-        return str(given).lower()
-    named = label_of(given)
+    if isinstance(cell, bool):
+        return str(cell).lower()
+    named = label_of(cell)
     if not isinstance(named, str) or named.strip().lower() in _MISSING:
         return None
     return named.strip()
@@ -361,7 +367,7 @@ def meeting(
     names: Sequence[str],
     where: str,
 ) -> list[bool | None]:
-    """Of which raters or items a condition holds; None where it cannot be known.
+    """Return for each rater or item whether a condition holds; None where it cannot be known.
 
     Each attribute is taken from the first table that has it.
 
@@ -374,14 +380,14 @@ def meeting(
     table_of = {}
     faults = []
     for name in condition.attributes:
-        found = next((table for table in tables if name in table.columns), None)
-        if found is None:
-            known = list(dict.fromkeys(column for one in tables for column in one.columns))
-            files = " and ".join(one.file for one in tables) or "no file with attributes"
+        holder = next((table for table in tables if name in table.columns), None)
+        if holder is None:
+            known = list(dict.fromkeys(column for table in tables for column in table.columns))
+            files = " and ".join(table.file for table in tables) or "no file with attributes"
             expected = f"one of {', '.join(known)}{did_you_mean(name, known)}, as in {files}"
             faults.append(Fault(where, f"the attribute {shown(name)}", expected))
         else:
-            table_of[name] = found
+            table_of[name] = holder
     if faults:
         raise InputError(faults)
     held: list[bool | None] = []
@@ -413,12 +419,14 @@ def meeting(
 
 
 def values_of(condition: AttributeCondition, table: AttributeTable, names: Sequence[str]) -> str:
-    """The values that occur of the attributes in a condition, for an error."""
-    told = []
+    """Return the values that the attributes in a condition have among `names`, for an error."""
+    sentences = []
     for attribute in condition.attributes:
-        found = dict.fromkeys((table.of(name) or {}).get(attribute) for name in names)
-        told.append(f"{attribute} is {_some([one for one in found if one is not None])}")
-    return "; ".join(told)
+        values = dict.fromkeys((table.of(name) or {}).get(attribute) for name in names)
+        sentences.append(
+            f"{attribute} is {_some([value for value in values if value is not None])}"
+        )
+    return "; ".join(sentences)
 
 
 def _some(values: Sequence[str]) -> str:

@@ -77,16 +77,16 @@ def resolve(name_or_path: str, shipped: Mapping[str, Path], what: str) -> Path:
     if path.suffix in _SUFFIXES:
         if path.is_file():
             return path
-        found = unreadable(path)
+        problem = unreadable(path)
     elif path.is_file():
-        found = f"a file that ends in {path.suffix!r}"
+        problem = f"a file that ends in {path.suffix!r}"
     else:
-        found = f"no {what} of this name"
+        problem = f"no {what} of this name"
     expected = (
         f"one of {', '.join(sorted(shipped))}{did_you_mean(name_or_path, shipped)}, "
         "or the path of a .yaml file"
     )
-    raise InputError([Fault(file=name_or_path, field=what, found=found, expected=expected)])
+    raise InputError([Fault(file=name_or_path, field=what, found=problem, expected=expected)])
 
 
 # From a file to plain data that remembers its lines.
@@ -100,7 +100,7 @@ class _Document:
     repeated: tuple[Fault, ...]
 
     def line(self, place: _Place) -> int:
-        """The line of a place, or of the nearest one around it that the file has."""
+        """Return the line of a place, or of the nearest one around it that the file has."""
         steps = tuple(map(str, place))
         while steps not in self.lines:
             steps = steps[:-1]
@@ -112,7 +112,7 @@ class _TooManyValues(Exception):
 
 
 class _Loader(yaml.SafeLoader):
-    """A SafeLoader whose every error has a line, and that reads so many values only."""
+    """A SafeLoader whose every error has a line, and which reads a limited number of values."""
 
     _n_nodes = 0
 
@@ -160,26 +160,26 @@ def _parse(source: Path, text: str) -> _Document:
         if root is None:
             raise InputError([Fault(file, "an empty file", "a mapping, key: value")])
         if not isinstance(root, MappingNode):
-            found = "a list" if isinstance(root, SequenceNode) else "a single value"
-            raise InputError([Fault(file, found, "a mapping, key: value", _line(root))])
+            problem = "a list" if isinstance(root, SequenceNode) else "a single value"
+            raise InputError([Fault(file, problem, "a mapping, key: value", _line(root))])
         lines, repeated = _survey(root, file)
         data = loader.construct_document(root)
     except ReaderError as error:
         line = text.count("\n", 0, error.position) + 1
-        found = f"the character {chr(error.character)!r}"
-        raise InputError([Fault(file, found, "printable text", line)]) from None
+        problem = f"the character {chr(error.character)!r}"
+        raise InputError([Fault(file, problem, "printable text", line)]) from None
     except yaml.MarkedYAMLError as error:
         raise InputError([_syntax_fault(error, file)]) from None
     except RecursionError:
         raise InputError([_too_deep(file)]) from None
     except _TooManyValues:
-        found = f"more than {_MOST_PLACES:,} values, aliases written out"
-        raise InputError([Fault(file, found, "a smaller file")]) from None
+        problem = f"more than {_MOST_PLACES:,} values, aliases written out"
+        raise InputError([Fault(file, problem, "a smaller file")]) from None
     return _Document(file, data, lines, repeated)
 
 
 def _survey(root: MappingNode, file: str) -> tuple[dict[_Place, int], tuple[Fault, ...]]:
-    """The line of every place in a document, and the keys that a mapping has twice."""
+    """Return the line of every place in a document, and the keys that a mapping has twice."""
     lines: dict[_Place, int] = {(): _line(root)}
     repeated = []
     todo: list[tuple[_Place, Node]] = [((), root)]
@@ -208,7 +208,7 @@ def _survey(root: MappingNode, file: str) -> tuple[dict[_Place, int], tuple[Faul
 
 
 def _children(node: Node) -> Iterator[tuple[str, Node, Node]]:
-    """The step to each child, the node on whose line it starts, and the child."""
+    """Yield the step to each child, the node on whose line it starts, and the child."""
     if isinstance(node, MappingNode):
         for key, value in node.value:
             # A key that is no scalar is refused when it is constructed.
@@ -246,7 +246,7 @@ def _too_deep(file: str, line: int | None = None) -> Fault:
 @dataclass(frozen=True, slots=True)
 class _Complaint:
     place: _Place
-    found: str
+    problem: str
     expected: str
     of_the_whole: bool
 
@@ -259,28 +259,29 @@ def _model_faults(
     ]
     merged: dict[tuple[_Place, str], list[str]] = {}
     for complaint in _relevant(complaints):
-        expected = merged.setdefault((complaint.place, complaint.found), [])
+        expected = merged.setdefault((complaint.place, complaint.problem), [])
         if complaint.expected not in expected:
             expected.append(complaint.expected)
     return [
-        Fault(document.file, found, ", or ".join(expected), document.line(place), _dotted(place))
-        for (place, found), expected in merged.items()
+        Fault(document.file, problem, ", or ".join(expected), document.line(place), _dotted(place))
+        for (place, problem), expected in merged.items()
     ]
 
 
 def _complaint(detail: ErrorDetails, model: type[BaseModel], data: Mapping[Any, Any]) -> _Complaint:
-    found, expected = explain(detail)
+    problem, expected = explain(detail)
     if detail["type"] == "extra_forbidden":
         *around, key = detail["loc"]
         known = sorted({name for kind in _kinds_at(model, around) for name in _keys(kind)})
         expected = f"one of the keys {', '.join(known)}{did_you_mean(str(key), known)}"
     place = _place(detail, data)
     of_the_whole = detail["type"].endswith("_type") or detail["type"] == "too_short"
-    return _Complaint(place, found, expected, of_the_whole)
+    return _Complaint(place, problem, expected, of_the_whole)
 
 
 def _relevant(complaints: list[_Complaint]) -> Iterator[_Complaint]:
-    """All but those that say of a value what those inside it say better.
+    """Return the complaints without those that say of a value what a complaint about something
+    inside it says better.
 
     Where a text or a mapping is allowed, pydantic calls a mapping with a fault "not a
     text" too; and a list "too short" that would not be without its faulty items.
@@ -290,7 +291,7 @@ def _relevant(complaints: list[_Complaint]) -> Iterator[_Complaint]:
 
 
 def _place(detail: ErrorDetails, data: Any) -> _Place:
-    """Where in the file an error is.
+    """Return the place of an error in the file.
 
     The other steps of pydantic's path name alternatives of a union, which the writer of
     the file does not know.
@@ -314,7 +315,7 @@ def _dotted(place: _Place) -> str | None:
 
 
 def _kinds_at(model: type[BaseModel], loc: Iterable[int | str]) -> list[type[BaseModel]]:
-    """The models that may stand at a place of pydantic's."""
+    """Return the models that may stand at a place in pydantic's path."""
     kinds: list[Any] = [model]
     for step in loc:
         kinds = [inner for kind in kinds for inner in _step_into(kind, step)]
@@ -334,7 +335,8 @@ def _step_into(kind: Any, step: int | str) -> list[Any]:
 
 
 def _alternatives(annotation: Any) -> list[Any]:
-    """An annotation without what pydantic puts no step for: `Annotated` and unions."""
+    """Return an annotation's types, without `Annotated` and unions, for which pydantic's path has
+    no step."""
     if get_origin(annotation) is Annotated:
         return _alternatives(get_args(annotation)[0])
     if get_origin(annotation) in (Union, UnionType):
@@ -343,7 +345,9 @@ def _alternatives(annotation: Any) -> list[Any]:
 
 
 def _is_named(kind: Any, step: int | str) -> bool:
-    """Whether a step is how pydantic names this alternative: its class, or its tag."""
+    """Return whether a step of pydantic's path names this alternative: by its class, or by its
+    tag.
+    """
     if not _is_model(kind):
         return False
     tags = (

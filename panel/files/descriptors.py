@@ -1,4 +1,4 @@
-"""How many files and connections this process may have open, and what is left of it for calls.
+"""The number of files and connections that this process may open, and how many are left for calls.
 
 The limit is the user's (`ulimit -n`) and stays as it is: what this process starts would inherit
 a higher one, and hundreds of calls in flight are within what is usual.
@@ -14,14 +14,14 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 KEPT_FREE = 24
-"""For what opens while calls are made: the cache and its journal, a run's files, look-ups of
-names, modules."""
+"""Descriptors kept for all else that opens while calls are made: the cache and its journal, a run's
+files, look-ups of names, modules."""
 _OUT_OF = frozenset({errno.EMFILE, errno.ENFILE})
 
 
 def left_for_calls() -> int | None:
-    """How many connections this process may open besides what it has open and will need, one at
-    least; None, there is no limit."""
+    """Return how many connections this process may open besides what it has open and will need, 1
+    or more; None where there is no limit."""
     if sys.platform == "win32":
         return None
     import resource
@@ -33,7 +33,7 @@ def left_for_calls() -> int | None:
 
 
 def shared_out(wanted: Sequence[int], available: int | None) -> list[int]:
-    """As much of `wanted` for each as there is, in fair shares, one at least.
+    """Divide `available` among those who want `wanted`, in fair shares of 1 or more.
 
     Who wants less than a share leaves the rest to the others.
 
@@ -52,7 +52,9 @@ def shared_out(wanted: Sequence[int], available: int | None) -> list[int]:
 
 
 def spare_descriptor() -> int | None:
-    """A descriptor held to be closed where another is needed; None where there is none left."""
+    """Open a descriptor that can be closed where another is needed; None where there is none
+    left.
+    """
     try:
         return os.open(os.devnull, os.O_RDONLY)
     except OSError:
@@ -60,25 +62,25 @@ def spare_descriptor() -> int | None:
 
 
 def is_lack_of_descriptors(error: BaseException) -> bool:
-    """Whether an error came about because no further file or connection could be opened."""
+    """Return whether an error came about because no further file or connection could be opened."""
     return any(
-        (isinstance(one, OSError) and one.errno in _OUT_OF)
+        (isinstance(cause, OSError) and cause.errno in _OUT_OF)
         # SQLite does not say why it cannot open a file.
-        or getattr(one, "sqlite_errorcode", None) == sqlite3.SQLITE_CANTOPEN
-        for one in _with_causes(error)
+        or getattr(cause, "sqlite_errorcode", None) == sqlite3.SQLITE_CANTOPEN
+        for cause in _with_causes(error)
     )
 
 
 def _with_causes(error: BaseException) -> Iterator[BaseException]:
-    """The error and what it came of; clients wrap what the system said in errors of their own."""
+    """Yield the error and all its causes; clients wrap the system's errors in their own."""
     seen: set[int] = set()
     waiting: list[BaseException | None] = [error]
     while waiting:
-        one = waiting.pop()
-        if one is None or id(one) in seen:
+        cause = waiting.pop()
+        if cause is None or id(cause) in seen:
             continue
-        seen.add(id(one))
-        yield one
-        waiting += [one.__cause__, one.__context__, getattr(one, "os_error", None)]
-        if isinstance(one, BaseExceptionGroup):
-            waiting += one.exceptions
+        seen.add(id(cause))
+        yield cause
+        waiting += [cause.__cause__, cause.__context__, getattr(cause, "os_error", None)]
+        if isinstance(cause, BaseExceptionGroup):
+            waiting += cause.exceptions

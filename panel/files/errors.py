@@ -20,8 +20,8 @@ _RANGES_SHOWN = 5
 
 
 class PanelError(Exception):
-    """The base of them all. No message holds a key that the process knows, or a password or token
-    of an address.
+    """The base class of all errors. No message holds a key that the process knows, or a password or
+    token of an address.
 
     Attributes:
         n_calls: how many calls were made before it was found out, 0 for most.
@@ -68,31 +68,35 @@ class Fault:
         return self._told(f":{self.line}" if self.unit == "line" else f": row {self.line}")
 
     def on(self, lines: Sequence[int]) -> str:
-        """The same, found on several lines."""
+        """Return the same fault in words, on several lines."""
         return self._told(f": {first_lines(lines, self.unit)}")
 
     def _told(self, where: str) -> str:
         field = "" if self.field is None else f": {self.field}"
-        told = f"{self.file}{where}{field}: found {self.found}; expected {self.expected}"
-        return mask_addresses(told)
+        text = f"{self.file}{where}{field}: found {self.found}; expected {self.expected}"
+        return mask_addresses(text)
 
 
 def told_once(faults: Iterable[Fault]) -> list[str]:
-    """The faults in words, each where it is first found; one that many lines have, such as a
-    field that a whole file lacks, with the first of them and their number."""
+    """Return the faults in words, each once; of a fault that many lines have, such as a field that
+    a whole file lacks, with the first lines and their number."""
     lines: dict[Fault, list[int]] = {}
     for fault in faults:
-        found = lines.setdefault(replace(fault, line=None), [])
+        numbers = lines.setdefault(replace(fault, line=None), [])
         if fault.line is not None:
-            found.append(fault.line)
+            numbers.append(fault.line)
     return [
-        fault.on(found) if len(found) > 1 else str(replace(fault, line=next(iter(found), None)))
-        for fault, found in ((fault, sorted(set(found))) for fault, found in lines.items())
+        fault.on(numbers)
+        if len(numbers) > 1
+        else str(replace(fault, line=next(iter(numbers), None)))
+        for fault, numbers in ((fault, sorted(set(numbers))) for fault, numbers in lines.items())
     ]
 
 
 def first_lines(lines: Sequence[int], unit: Unit = "line") -> str:
-    """Rising numbers of lines in words, the first of them where they are many: `lines 1-3, 7`."""
+    """Put rising numbers of lines into words, only the first where there are many: `lines 1-3,
+    7`.
+    """
     ranges = list(islice(_ranges(lines), _RANGES_SHOWN + 1))
     if len(ranges) <= _RANGES_SHOWN:
         return f"{unit}s {', '.join(ranges)}"
@@ -100,7 +104,7 @@ def first_lines(lines: Sequence[int], unit: Unit = "line") -> str:
 
 
 def _ranges(lines: Sequence[int]) -> Iterator[str]:
-    """Rising numbers, those that follow on each other as one range: 1-3, 7."""
+    """Yield rising numbers, consecutive ones as a range: 1-3, 7."""
     for _, run in groupby(enumerate(lines), key=lambda pair: pair[1] - pair[0]):
         numbers = [number for _, number in run]
         yield f"{numbers[0]}" + (f"-{numbers[-1]}" if len(numbers) > 1 else "")

@@ -43,7 +43,7 @@ from persona_panel.files.wording import shown, unreadable
 
 _PARQUET_ROWS = 1_000
 _CELL_BYTES = 8
-"""What a cell takes at the least, once it is read."""
+"""The least memory of a cell, in bytes, once it is read."""
 _LONGEST_CELL = 2**31 - 1
 _GZIP = ".gz"
 _DELIMITERS = (",", ";", "\t")
@@ -72,13 +72,13 @@ _Reader = Callable[[IO[bytes], Collection[str], AddFault], Iterator[FilePart]]
 
 
 def is_file_name(name: str) -> bool:
-    """Whether a name ends as that of a file which can be read."""
+    """Return whether a name has the suffix of a file that can be read."""
     path = Path(name.lower().removesuffix(_GZIP))
     return path.suffix in _READERS
 
 
 def file_rows(path: Path, known: Collection[str], add: AddFault) -> Iterator[FilePart]:
-    """The rows of a file; `known` are names that its columns may have."""
+    """Yield the rows of a file; `known` are names that its columns may have."""
     suffixes = f"{', '.join(_READERS)}, or one of them with {_GZIP} (not .parquet)"
     if not path.is_file():
         add(unreadable(path), f"a file that ends in {suffixes}")
@@ -110,8 +110,8 @@ def file_rows(path: Path, known: Collection[str], add: AddFault) -> Iterator[Fil
 
 
 def growing_rows(path: Path, add: AddFault) -> Iterator[FilePart]:
-    """The rows of a JSONL file to which a run appends; a last line without its end, as a run that
-    was killed leaves it, is none."""
+    """Yield the rows of a JSONL file to which a run appends. A last line without a line feed, as a
+    run that was killed leaves it, is left out."""
     try:
         yield from _jsonl((line for line in lines_of(path) if line.endswith(b"\n")), (), add)
     except OSError:
@@ -119,7 +119,7 @@ def growing_rows(path: Path, add: AddFault) -> Iterator[FilePart]:
 
 
 def stream_rows(stream: IO[str] | IO[bytes], add: AddFault) -> Iterator[FilePart]:
-    """The rows of an open stream of JSONL."""
+    """Yield the rows of an open stream of JSONL."""
     try:
         yield from _jsonl(stream, (), add)
     except LineTooLong as error:
@@ -152,7 +152,7 @@ def _json_lines(lines: Iterable[str], add: AddFault) -> Iterator[FileRow]:
 
 
 def _json(stream: Iterable[bytes], known: Collection[str], add: AddFault) -> Iterator[FilePart]:
-    """A list of objects; JSON lines are often called .json, too."""
+    """Yield a list of objects; JSON lines are often called .json, too."""
     text = "".join(text_lines(stream, add, LARGEST_DOCUMENT))
     start = _after_space(text, 0)
     if text.startswith("[", start):
@@ -160,12 +160,18 @@ def _json(stream: Iterable[bytes], known: Collection[str], add: AddFault) -> Ite
     elif text.startswith("{", start) and _is_jsonl(text[start:].partition("\n")[0]):
         yield from _json_lines(text.split("\n"), add)
     elif start < len(text):
-        found = "one object" if text[start] == "{" else "no list"
-        add(found, "a list of objects, [{…}, {…}], or an object a line", line=_line_at(text, start))
+        problem = "one object" if text[start] == "{" else "no list"
+        add(
+            problem,
+            "a list of objects, [{…}, {…}], or an object a line",
+            line=_line_at(text, start),
+        )
 
 
 def _json_list(text: str, at: int, add: AddFault) -> Iterator[FileRow]:
-    """The objects of a list, whose line is that on which each begins; ends at a syntax error."""
+    """Yield the objects of a list, each with the line on which it begins; stops at a syntax
+    error.
+    """
     # Counted on from object to object.
     line, counted = 1, 0
     while True:
@@ -182,8 +188,8 @@ def _json_list(text: str, at: int, add: AddFault) -> Iterator[FileRow]:
         if text.startswith(",", at):
             at += 1
         elif not text.startswith("]", at):
-            found = shown(text[at : at + 20]) if at < len(text) else "the end of the file"
-            add(found, "a comma or ]", line=_line_at(text, at))
+            problem = shown(text[at : at + 20]) if at < len(text) else "the end of the file"
+            add(problem, "a comma or ]", line=_line_at(text, at))
             return
     at = _after_space(text, at + 1)
     if at < len(text):
@@ -208,7 +214,7 @@ def _is_jsonl(first: str) -> bool:
 
 
 class _Repeated:
-    """Makes objects, and remembers a key that one has twice, at whatever depth."""
+    """A maker of objects that remembers a key that one has twice, at whatever depth."""
 
     def __init__(self) -> None:
         self.key: str | None = None
@@ -224,8 +230,8 @@ class _Repeated:
 def _json_object(
     text: str, at: int, line: int, add: AddFault
 ) -> tuple[dict[str, Any] | None, int | None]:
-    """The object that begins at a place, None where there is none, and where it ends, None where
-    that is not known. `line` is that of the place."""
+    """Return the object that begins at a place, None where there is none, and where it ends, None
+    where that is not known. `line` is the line of the place."""
     repeated = _Repeated()
     try:
         decoder = json.JSONDecoder(object_pairs_hook=repeated)
@@ -294,8 +300,8 @@ def _csv(
 
 
 def _delimiter_of(header: str, known: Collection[str], usual: str) -> str:
-    """What separates the cells of a header line: what gives most names that are known, of several
-    the one that gives most cells, of several the usual one."""
+    """Return the delimiter of a header line: the one that gives most `known` names, then most
+    cells, then the `usual` one."""
 
     def fit(delimiter: str) -> tuple[int, int, bool]:
         try:
@@ -309,7 +315,7 @@ def _delimiter_of(header: str, known: Collection[str], usual: str) -> str:
 
 
 def _csv_rows(reader: Any, lines: RowLines, add: AddFault) -> Iterator[tuple[int, list[str]]]:
-    """Every row that is not blank, and the line on which it starts; broken ones are empty."""
+    """Yield every row that is not blank, and the line on which it starts; broken ones are empty."""
     while True:
         line = reader.line_num + 1
         lines.length = 0
@@ -318,12 +324,12 @@ def _csv_rows(reader: Any, lines: RowLines, add: AddFault) -> Iterator[tuple[int
         except StopIteration:
             return
         except LineTooLong:
-            found = f"a row of more than {LONGEST_LINE:,} characters"
-            add(found, "shorter rows, and a closing quote for each quote", line=line)
+            problem = f"a row of more than {LONGEST_LINE:,} characters"
+            add(problem, "shorter rows, and a closing quote for each quote", line=line)
             return
         except csv.Error as error:
-            found, expected = _csv_fault(str(error))
-            add(found, expected, line=line)
+            problem, expected = _csv_fault(str(error))
+            add(problem, expected, line=line)
             yield line, []
         else:
             if cells:
@@ -365,10 +371,11 @@ def _parquet(stream: IO[bytes], known: Collection[str], add: AddFault) -> Iterat
 
 
 def _require_readable(metadata: Any, n_bytes: int) -> None:
-    """
+    """Refuse a Parquet file that would unpack to too much.
+
     Raises:
-        TooMuchUnpacked: the pages of a Parquet file of so many bytes, or its cells, unpack to more
-            than they may.
+        TooMuchUnpacked: the pages of a file of so many bytes, or its cells, unpack to more than
+            they may.
     """
     groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
     pages = sum(group.total_byte_size for group in groups)
@@ -381,7 +388,7 @@ def _parquet_rows(file: Any) -> Iterator[FilePart]:
 
 
 def arrow_rows(header: Sequence[str], batches: Iterable[Any]) -> Iterator[FilePart]:
-    """The rows of Arrow's batches, whose columns are called as the header says."""
+    """Yield the rows of Arrow's batches, whose columns are called as the header says."""
     yield Header(None, tuple(header))
     line = 0
     for batch in batches:
@@ -392,7 +399,9 @@ def arrow_rows(header: Sequence[str], batches: Iterable[Any]) -> Iterator[FilePa
 
 
 def _arrow_values(column: Any) -> list[Any]:
-    """A column as Python values, with dates and decimals, which JSON lacks, as their text."""
+    """Return a column as Python values, with dates and decimals, which JSON lacks, as their
+    text.
+    """
     import pyarrow as pa
 
     if pa.types.is_temporal(column.type) or pa.types.is_decimal(column.type):

@@ -20,7 +20,7 @@ from persona_panel.statistics.core.display import ALL
 
 _MINUS = re.compile(r"[-−–]")
 _Names = Annotated[
-    tuple[str, ...], BeforeValidator(lambda given: (given,) if isinstance(given, str) else given)
+    tuple[str, ...], BeforeValidator(lambda names: (names,) if isinstance(names, str) else names)
 ]
 
 
@@ -34,7 +34,7 @@ def _condition(text: str) -> str:
     try:
         parse_condition(text)
     except WrongCondition as error:
-        raise ValueError(f"{error.found}; {error.expected}") from None
+        raise ValueError(f"{error.problem}; {error.expected}") from None
     return text
 
 
@@ -89,27 +89,29 @@ class GroupContrast(BaseModel):
     @property
     def strata(self) -> tuple[AttributeCondition, ...]:
         """The conditions on items: none, the stratum's, or those of both strata."""
-        return tuple(parse_condition(one) for one in (self.within, self.against) if one is not None)
+        return tuple(
+            parse_condition(text) for text in (self.within, self.against) if text is not None
+        )
 
     @property
     def stratum(self) -> str:
-        """What it is called: `all`, the condition, or both with a minus between them."""
-        texts = [one.text for one in self.strata]
+        """The stratum's name: `all`, the condition, or both with a minus between them."""
+        texts = [condition.text for condition in self.strata]
         if len(texts) == 2:
             return " - ".join(f"({text})" for text in texts)
         return texts[0] if texts else ALL
 
 
-def _contrast_by_name(given: Any) -> Any:
-    return {"contrast": given} if isinstance(given, str) else given
+def _contrast_by_name(value: Any) -> Any:
+    return {"contrast": value} if isinstance(value, str) else value
 
 
 _Contrasts = tuple[Annotated[GroupContrast, BeforeValidator(_contrast_by_name)], ...]
 
 
 class GroupFile(BaseModel):
-    """What `fidelity --groups` reads: groups by name, contrasts of them, and null controls:
-    contrasts in which people are not expected to differ."""
+    """The file that `fidelity --groups` reads: groups by name, contrasts of them, and null controls
+    (contrasts in which people are not expected to differ)."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -120,13 +122,13 @@ class GroupFile(BaseModel):
     @model_validator(mode="after")
     def _contrasts_are_of_the_groups(self) -> GroupFile:
         seen = set()
-        for one in (*self.contrasts, *self.controls):
-            sides = self.sides(one)
-            if (sides, one.stratum) in seen:
-                raise ValueError(f"the contrast {one.contrast!r} twice; each once")
-            seen.add((sides, one.stratum))
-        for one in self.contrasts:
-            for name in self.sides(one):
+        for contrast in (*self.contrasts, *self.controls):
+            sides = self.sides(contrast)
+            if (sides, contrast.stratum) in seen:
+                raise ValueError(f"the contrast {contrast.contrast!r} twice; each once")
+            seen.add((sides, contrast.stratum))
+        for contrast in self.contrasts:
+            for name in self.sides(contrast):
                 if not self.groups[name].personas:
                     raise ValueError(
                         f"no personas for {name!r}; the personas that stand for it, as it is in a "
@@ -134,19 +136,19 @@ class GroupFile(BaseModel):
                     )
         return self
 
-    def sides(self, one: GroupContrast) -> tuple[str, str]:
-        """The names of the two groups.
+    def sides(self, contrast: GroupContrast) -> tuple[str, str]:
+        """Return the names of the two groups of a contrast.
 
         Raises:
             ValueError: it names no two groups of the file.
         """
-        text = one.contrast
+        text = contrast.contrast
         parts = [
             (text[: at.start()].strip(), text[at.end() :].strip()) for at in _MINUS.finditer(text)
         ]
-        found = [pair for pair in parts if set(pair) <= set(self.groups)]
-        if len(found) == 1 and found[0][0] != found[0][1]:
-            return found[0]
+        pairs = [pair for pair in parts if set(pair) <= set(self.groups)]
+        if len(pairs) == 1 and pairs[0][0] != pairs[0][1]:
+            return pairs[0]
         unknown = [
             name
             for pair in parts[:1]
@@ -159,9 +161,9 @@ class GroupFile(BaseModel):
             f"{', '.join(self.groups)}{hint}"
         )
 
-    def name_of(self, one: GroupContrast) -> str:
-        """What a contrast is called in results: `left-right`."""
-        return "-".join(self.sides(one))
+    def name_of(self, contrast: GroupContrast) -> str:
+        """Return the name of a contrast in results: `left-right`."""
+        return "-".join(self.sides(contrast))
 
 
 def load_groups(source: str | Path) -> GroupFile:

@@ -29,13 +29,18 @@ _FIELDS = Fields(
 
 
 class Judgments(NamedTuple):
-    """Every judge's rating of every response on every dimension, NaN where there is none; the
-    dimensions on which it is a category, by its place in the scale, with the scale; of the others
-    the lowest and the highest value of theirs; the dimensions of the composite, as
-    `Ratings.composite_of` has them; the labels of dimensions, by their ids; and how many judgments
-    there are, as `Ratings.coverage` has it."""
+    """The ratings of a run: every judge's of every response on every dimension.
 
-    given: list[Given]
+    Attributes:
+        ratings: NaN where there is none; a category as its place in the scale.
+        categories: the scale of each dimension whose ratings are categories.
+        scales: the lowest and the highest value of each other dimension.
+        composite_of: the dimensions of the composite, as `Ratings.composite_of` has them.
+        labels: of dimensions, by their ids.
+        coverage: the numbers of judgments, as `Ratings.coverage` has them.
+    """
+
+    ratings: list[Given]
     categories: dict[str, tuple[str, ...]]
     scales: dict[str, tuple[float, float]]
     composite_of: tuple[str, ...] | None
@@ -44,18 +49,18 @@ class Judgments(NamedTuple):
 
 
 def read_judgments(folder: Path, report: Report) -> Judgments:
-    """The judgments of a run's folder.
+    """Return the judgments of a run's folder.
 
     `report` is that of judgments.jsonl; faults of run.json go there too.
     """
-    document, found, rule = _rubric(folder / "run.json", report)
+    document, by_id, rule = _rubric(folder / "run.json", report)
     path = folder / "judgments.jsonl"
-    if not found:
+    if not by_id:
         return Judgments([], {}, {}, None, {})
     if not path.is_file():
         report.add(unreadable(path), "a run's folder, which contains this file")
         return Judgments([], {}, {}, None, {})
-    dimensions = {name: tuple(_categories(one["scale"])) for name, one in found.items()}
+    dimensions = {name: tuple(_categories(dimension["scale"])) for name, dimension in by_id.items()}
     last: dict[tuple[str, str], list[tuple[int, Record]]] = {}
     counted = _StatusCounts()
     for record in read_records(path, _FIELDS, report):
@@ -73,7 +78,7 @@ def read_judgments(folder: Path, report: Report) -> Judgments:
             # Not the texts: a run's replies may be more than memory holds.
             slim = {name: cells[name] for name in record.names if name in cells}
             kept.append((number, Record(record.line, slim, record.names)))
-    given = [
+    ratings = [
         Given(
             record.line,
             item,
@@ -90,17 +95,21 @@ def read_judgments(folder: Path, report: Report) -> Judgments:
         for dimension, score in _scores(record, dimensions, report)
     ]
     return Judgments(
-        given,
+        ratings,
         {name: categories for name, categories in dimensions.items() if categories},
-        {name: ends for name, one in found.items() if (ends := _ends(one["scale"])) is not None},
+        {
+            name: ends
+            for name, dimension in by_id.items()
+            if (ends := _ends(dimension["scale"])) is not None
+        },
         _mean_of(rule),
-        {name: str(one.get("label") or name) for name, one in found.items()},
+        {name: str(dimension.get("label") or name) for name, dimension in by_id.items()},
         None if report.faults else counted.coverage(folder, document, last),
     )
 
 
 class _StatusCounts:
-    """Counts what a run's `Coverage` tells of judgments of every round."""
+    """The counts of judgments of every round that a run's `Coverage` needs."""
 
     def __init__(self) -> None:
         self._partial = self._reasons_missing = 0
@@ -120,8 +129,8 @@ class _StatusCounts:
         document: Mapping[str, Any],
         last: Mapping[tuple[str, str], Sequence[tuple[int, Record]]],
     ) -> Coverage | None:
-        """Of the last judgments by response and judge; None where the folder does not say which
-        there should be."""
+        """Return the coverage by the last judgments of each response and judge; None where the
+        folder does not say which there should be."""
         try:
             judges = {judge.id for judge in judges_in(document)}
             if document.get("sweep") is None:
@@ -146,7 +155,7 @@ class _StatusCounts:
 
 
 def _round(record: Record, report: Report) -> int | None:
-    """The round of a judgment, None where it is none and that was reported."""
+    """Return the round of a judgment; None where the judgment is broken, which is reported."""
     before = len(report.faults)
     for name in _TEXTS:
         if name in record.names and not isinstance(record.cells[name], str):
@@ -165,7 +174,7 @@ def _round(record: Record, report: Report) -> int | None:
 def _scores(
     record: Record, dimensions: Mapping[str, tuple[str, ...]], report: Report
 ) -> list[tuple[str, float]]:
-    """A judgment's score on each of the rubric's dimensions, NaN unless it is scored."""
+    """Return a judgment's score on each of the rubric's dimensions, NaN unless it is scored."""
     if record.cells["status"] != "scored":
         return [(name, nan) for name in dimensions]
     scores = record.cells["scores"]
@@ -185,7 +194,8 @@ def _scores(
 
 
 def _code(name: str, record: Record, categories: tuple[str, ...], report: Report) -> float:
-    """The place of the category that a judgment names on a dimension, NaN where it names none."""
+    """Return the place of the category that a judgment names on a dimension; NaN where it names
+    none."""
     labels = record.cells.get("labels")
     label = labels.get(name) if isinstance(labels, Mapping) else None
     if label is None:
@@ -200,8 +210,8 @@ def _code(name: str, record: Record, categories: tuple[str, ...], report: Report
 def _rubric(
     path: Path, report: Report
 ) -> tuple[Mapping[str, Any], dict[str, Mapping[str, Any]], Mapping[str, Any] | None]:
-    """The document of run.json; the rubric's dimensions by their ids, in its order; and the rule of
-    its composite, None where it names none."""
+    """Return the document of run.json; the rubric's dimensions by their ids, in its order; and the
+    rule of its composite, None where there is none."""
     if not path.is_file():
         report.faults.append(
             Fault(str(path), unreadable(path), "a run's folder, which contains it")
@@ -212,8 +222,8 @@ def _rubric(
         rubric = document.get("output_rubric") or document["rubric"]
         rule = rubric.get("composite")
         dimensions: dict[str, Mapping[str, Any]] = {
-            str(one["id"]): {**one, "scale": dict(one.get("scale") or {})}
-            for one in rubric["dimensions"]
+            str(dimension["id"]): {**dimension, "scale": dict(dimension.get("scale") or {})}
+            for dimension in rubric["dimensions"]
         }
         return document, dimensions, None if rule is None else dict(rule)
     except (OSError, ValueError, LookupError, TypeError, AttributeError):
@@ -223,20 +233,21 @@ def _rubric(
 
 
 def _mean_of(rule: Mapping[str, Any] | None) -> tuple[str, ...] | None:
-    """The dimensions whose mean the composite is; all if None, none by another rule."""
+    """Return the dimensions whose mean the composite is: None if all, empty if it follows another
+    rule."""
     if rule is None:
         return None
     return () if rule.get("reliable_where") else tuple(map(str, rule.get("mean_of") or ()))
 
 
 def _categories(scale: Mapping[str, Any]) -> Iterable[str]:
-    """The categories of a scale, none where it is of numbers."""
+    """Return the categories of a scale, none where it is of numbers."""
     values: Any = scale.get("values") if scale.get("kind") == "category" else None
     return map(str, values or ())
 
 
 def _ends(scale: Mapping[str, Any]) -> tuple[float, float] | None:
-    """The lowest and the highest value of a scale of numbers."""
+    """Return the lowest and the highest value of a scale of numbers."""
     low, high = scale.get("min"), scale.get("max")
     if isinstance(low, int | float) and isinstance(high, int | float):
         return float(low), float(high)
@@ -254,7 +265,7 @@ _OUTCOMES = get_args(Outcome)
 
 
 class Compared(NamedTuple):
-    """A judge's word on two responses to a prompt, by where they stood."""
+    """A judge's preference between two responses to a prompt, by their places."""
 
     prompt_id: str
     judge: str
@@ -264,25 +275,27 @@ class Compared(NamedTuple):
 
 
 def read_comparisons(path: Path) -> list[Compared]:
-    """The comparisons in a judgments.jsonl; none where no judge compared.
+    """Return the comparisons in a judgments.jsonl; none where no judge compared.
 
     Raises:
         InputError: a line cannot be read; lists every fault.
     """
     report = Report(str(path))
-    found = []
+    comparisons = []
     for record in read_records(path, _COMPARISON_FIELDS, report):
         said = record.cells.get("comparisons") or {}
-        if not (isinstance(said, Mapping) and all(one in _OUTCOMES for one in said.values())):
+        if not (
+            isinstance(said, Mapping) and all(outcome in _OUTCOMES for outcome in said.values())
+        ):
             expected = f"for other responses {', '.join(_OUTCOMES)}"
             report.add(shown(said), expected, line=record.line, field="comparisons")
             continue
         if not said:
             continue
         prompt_id, first, judge = (str(record.cells.get(name)) for name in _COMPARISON_TEXTS)
-        found += [
+        comparisons += [
             Compared(prompt_id, judge, first, second, outcome) for second, outcome in said.items()
         ]
     if report.faults:
         raise InputError(report.faults)
-    return found
+    return comparisons

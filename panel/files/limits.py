@@ -60,14 +60,14 @@ class LineTooLong(ValueError):
 
 @runtime_checkable
 class HasLines(Protocol[T_co]):
-    """A stream of which so much of a line can be read."""
+    """A stream of which a line can be read up to a limit."""
 
     def readline(self, limit: int, /) -> T_co: ...
 
 
 class RegularFile:
-    """The lines of a file, up to the size that it had when it was opened: one that another process
-    writes to all the time has an end, too.
+    """The lines of a file, up to the size that it had when it was opened, so that a file to which
+    another process writes all the time has an end too.
 
     Raises:
         OSError: it cannot be opened, or is no regular file: a pipe, say, would be waited for, and
@@ -85,7 +85,7 @@ class RegularFile:
         self.file.close()
 
     def readline(self, limit: int, /) -> bytes:
-        """The next line, or that much of it."""
+        """Return the next line, or its first `limit` bytes."""
         line = self.file.readline(min(limit, self._left))
         self._left -= len(line)
         return line
@@ -101,7 +101,7 @@ def open_regular(path: Path) -> IO[bytes]:
 
 
 def content_of(path: Path, most: int = LARGEST_DOCUMENT) -> bytes:
-    """The whole content of a file.
+    """Read the whole content of a file.
 
     Raises:
         OSError: as `RegularFile`.
@@ -115,17 +115,17 @@ def content_of(path: Path, most: int = LARGEST_DOCUMENT) -> bytes:
 
 
 def size_of(path: Path) -> str:
-    """How large a file is, as faults say it."""
+    """Return the size of a file in words, for a fault."""
     return f"a file of {path.stat().st_size:,} bytes"
 
 
 def at_most(most: int) -> str:
-    """What is expected of a file that is too large."""
+    """Return what is expected of a file that is too large, for a fault."""
     return f"at most {most:,} bytes; is this the right file?"
 
 
 def lines_in(stream: HasLines[T_co], longest: int = LONGEST_LINE) -> Iterator[T_co]:
-    """The lines of a stream.
+    """Yield the lines of a stream.
 
     Raises:
         LineTooLong: a line is longer than that.
@@ -139,7 +139,7 @@ def lines_in(stream: HasLines[T_co], longest: int = LONGEST_LINE) -> Iterator[T_
 
 
 def lines_of(path: Path) -> Iterator[bytes]:
-    """The lines of a file.
+    """Yield the lines of a file.
 
     Raises:
         OSError: as `RegularFile`.
@@ -176,7 +176,7 @@ class RowLines:
 
 
 def json_of(path: Path) -> Any:
-    """The JSON that a file holds.
+    """Read a file of JSON.
 
     Raises:
         OSError: as `RegularFile`.
@@ -187,7 +187,7 @@ def json_of(path: Path) -> Any:
 
 
 def json_in(content: bytes) -> Any:
-    """The value of JSON.
+    """Parse JSON.
 
     Raises:
         ValueError: it is none, or is nested too deeply.
@@ -200,15 +200,15 @@ def json_in(content: bytes) -> Any:
 
 
 def require_shallow(value: Any) -> None:
-    """See that a value of JSON's types is not nested too deeply.
+    """Refuse a value of JSON's types that is nested too deeply.
 
     Raises:
         TooDeep: it is.
     """
     level = [value]
     for _ in range(DEEPEST):
-        inner = [cast(Any, one.values() if isinstance(one, dict) else one) for one in level]
-        level = [one for values in inner for one in values if isinstance(one, dict | list)]
+        inner = [cast(Any, node.values() if isinstance(node, dict) else node) for node in level]
+        level = [node for values in inner for node in values if isinstance(node, dict | list)]
         if not level:
             return
     raise TooDeep
@@ -219,10 +219,10 @@ _UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
 class AddFault(Protocol):
-    """Takes a fault of a file; see `persona_panel.files.records.Report.add`."""
+    """A function that takes a fault of a file; see `persona_panel.files.records.Report.add`."""
 
     def __call__(
-        self, found: str, expected: str, *, line: int | None = None, field: str | None = None
+        self, problem: str, expected: str, *, line: int | None = None, field: str | None = None
     ) -> None: ...
 
 
@@ -231,8 +231,8 @@ def text_lines(
     add: AddFault,
     longest: int = LONGEST_LINE,
 ) -> Iterator[str]:
-    """A text's physical lines, without a byte order mark, and made whole where they are not, so
-    that reading goes on; the faults come at the end.
+    """Yield a text's lines, without a byte order mark. Broken lines are made readable, so that
+    reading goes on; their faults are added at the end.
 
     Raises:
         LineTooLong: a line of a stream is longer than that.
@@ -261,7 +261,7 @@ def text_lines(
 
 
 def _utf_16_lines(stream: Iterable[bytes | str], add: AddFault) -> Iterator[str]:
-    """The lines of UTF-16 text with a byte order mark, as Excel's Unicode Text is."""
+    """Yield the lines of UTF-16 text with a byte order mark, as Excel's Unicode Text is."""
     decoder = codecs.getincrementaldecoder("utf-16")()
     rest, number = "", 0
     try:
@@ -300,7 +300,7 @@ def _is_utf_16(line: bytes) -> bool:
 
 
 class _Decoding:
-    """Decodes lines, and remembers those that are not UTF-8."""
+    """A decoder of lines, which remembers those that are not UTF-8."""
 
     def __init__(self) -> None:
         self._offset = 0
@@ -335,20 +335,20 @@ class _Decoding:
     def report(self, add: AddFault) -> None:
         if not self._lines:
             return
-        found, expected = self._first, "UTF-8 text"
+        problem, expected = self._first, "UTF-8 text"
         # Other alphabets have bytes above 127 in most letters, and cp1252 reads them, too.
         if self._is_cp1252 and self._n_high * 3 < self._n_bytes:
-            found = f"probably Windows-1252 (cp1252): {found}"
+            problem = f"probably Windows-1252 (cp1252): {problem}"
             expected += "; save the file as UTF-8 (in Excel: CSV UTF-8)"
         if len(self._lines) > 1:
-            found += f", and such bytes on {first_lines(self._lines)}"
+            problem += f", and such bytes on {first_lines(self._lines)}"
         if self._has_utf_8:
-            found += "; other lines are UTF-8"
-        add(found, expected, line=self._lines[0])
+            problem += "; other lines are UTF-8"
+        add(problem, expected, line=self._lines[0])
 
 
 class _Nul:
-    """Takes NULs out of lines, and remembers where they were."""
+    """A filter that takes NULs out of lines, and remembers where they were."""
 
     def __init__(self) -> None:
         self._lines: list[int] = []
@@ -367,9 +367,9 @@ class _Nul:
 
 
 _RATIO = 100
-"""How many times its own size a file may unpack to; text rarely gets beyond 30."""
+"""The largest ratio of a file's unpacked size to its own; text rarely gets beyond 30."""
 _ALWAYS_BYTES = 64_000_000
-"""What any file may unpack to: a small one of equal lines has a higher ratio."""
+"""The bytes to which any file may unpack: a small file of equal lines has a higher ratio."""
 _PIECE_BYTES = 16_384
 
 
@@ -388,12 +388,12 @@ class UnreadablePacking(ValueError):
 
 
 def most_unpacked(packed_bytes: int) -> int:
-    """How many bytes a file of so many may unpack to."""
+    """Return the number of bytes to which a file of so many may unpack."""
     return max(_ALWAYS_BYTES, _RATIO * packed_bytes)
 
 
 def require_unpackable(packed_bytes: int, bytes_: int) -> None:
-    """Refuse what would be too large.
+    """Refuse a file that would be too large when unpacked.
 
     Raises:
         TooMuchUnpacked: a file of `packed_bytes` unpacks to `bytes_`.
@@ -403,13 +403,13 @@ def require_unpackable(packed_bytes: int, bytes_: int) -> None:
 
 
 def unpacked(body: bytes, most_bytes: int, *, whole: bool = True) -> bytes:
-    """What was packed by gzip or deflate, up to `most_bytes` of it; `whole` where nothing of the
-    body is missing.
+    """Unpack a body that was packed by gzip or deflate, up to `most_bytes`; `whole` where nothing
+    of the body is missing.
 
     Raises:
         UnreadablePacking: it breaks off, or is no such thing.
     """
-    rest, found, room = memoryview(body), list[bytes](), most_bytes
+    rest, pieces, room = memoryview(body), list[bytes](), most_bytes
     ended = 0
     try:
         # One after another, as gzip allows.
@@ -420,22 +420,22 @@ def unpacked(body: bytes, most_bytes: int, *, whole: bool = True) -> bytes:
             while rest and room and not unpacking.eof:
                 # Not all of it: what it leaves is copied each time.
                 piece = rest[:_PIECE_BYTES]
-                found.append(unpacking.decompress(piece, room))
-                room -= len(found[-1])
+                pieces.append(unpacking.decompress(piece, room))
+                room -= len(pieces[-1])
                 left = len(unpacking.unused_data) + len(unpacking.unconsumed_tail)
                 rest = rest[len(piece) - left :]
             if whole and room and not unpacking.eof:
                 raise UnreadablePacking("broke off")
-            ended = len(found)
+            ended = len(pieces)
     except zlib.error as error:
         # What follows a whole one means nothing.
         if not ended:
             raise UnreadablePacking(f"cannot be read: {error}") from None
-    return b"".join(found[:ended])
+    return b"".join(pieces[:ended])
 
 
 def unpacked_file(file: IO[bytes]) -> IO[bytes]:
-    """What a file holds that was packed by gzip, to be read piece by piece or line by line.
+    """Open a file that was packed by gzip, to be read piece by piece or line by line.
 
     Reading raises gzip.BadGzipFile, EOFError or zlib.error where it is damaged, and
     TooMuchUnpacked once more has been read than the part of the file so far may unpack to.

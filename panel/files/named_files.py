@@ -38,10 +38,10 @@ class NamedFile(NamedTuple):
 
 
 def files_of(source: str | Path) -> Sequence[NamedFile]:
-    """The files that a path, a pattern (`texts/*.parquet`) or an address stands for, in the order
-    of their names; of a folder, all Parquet files in it, at whatever depth, but none whose name, or
-    that of a folder on the way to it, begins with `.` or `_`: so Spark and Arrow name what is no
-    data. A path that is neither a folder nor a pattern is itself, whether there is such a file or
+    """Return the files that a path, a pattern (`texts/*.parquet`) or an address stands for, sorted
+    by name. A folder stands for all Parquet files in it, at any depth, except those whose name, or
+    a folder's on the way, begins with `.` or `_`, with which Spark and Arrow mark what is no data.
+    A path that is neither a folder nor a pattern stands for itself, whether there is such a file or
     not.
 
     Raises:
@@ -54,33 +54,33 @@ def files_of(source: str | Path) -> Sequence[NamedFile]:
         return _copies(name)
     path = Path(source)
     if path.is_dir():
-        found = [one for one in sorted(path.rglob(_PARQUET)) if one.is_file()]
-        found = [one for one in found if not _is_hidden(one.relative_to(path).parts)]
-        if not found:
+        paths = [file for file in sorted(path.rglob(_PARQUET)) if file.is_file()]
+        paths = [file for file in paths if not _is_hidden(file.relative_to(path).parts)]
+        if not paths:
             raise _nothing(name, "a folder without a Parquet file")
     elif has_magic(name) and not path.exists():
-        found = sorted(map(Path, glob(name, recursive=True)))  # noqa: PTH207 (it may be absolute)
-        if not found:
+        paths = sorted(map(Path, glob(name, recursive=True)))  # noqa: PTH207 (it may be absolute)
+        if not paths:
             raise _nothing(name, "no file of such a name")
     else:
         return [NamedFile(name, path)]
-    return [NamedFile(str(one), one) for one in found]
+    return [NamedFile(str(path), path) for path in paths]
 
 
 def without_query(path: str) -> str:
-    """A path as addresses have it, without the query that some end with: it may hold a token, and
-    a name without it ends as that of a file does."""
+    """Return a path of an address without its query, which may hold a token and hides the suffix of
+    the file's name."""
     return re.sub(r"\?[^?]*=.*", "", path)
 
 
 def with_lower_scheme(address: str) -> str:
-    """An address as fsspec knows its scheme."""
+    """Return an address with its scheme in lower case, as fsspec knows it."""
     scheme, slashes, rest = address.partition("://")
     return f"{scheme.lower()}{slashes}{rest}"
 
 
 def file_system(address: str, expected: str) -> tuple[Any, str]:
-    """What reaches an address, and what it calls the place there.
+    """Return fsspec's file system for an address, and the place's name in it.
 
     Args:
         expected: for the fault.
@@ -106,19 +106,19 @@ def file_system(address: str, expected: str) -> tuple[Any, str]:
 
 
 def said_of(error: Exception) -> str:
-    """What a package says that cannot reach an address."""
+    """Return the message of a package that cannot reach an address, without credentials."""
     return without_credentials(" ".join(str(error).split()))[:200] or type(error).__name__
 
 
 @cache
 def _copies(address: str) -> Sequence[NamedFile]:
-    """The files behind an address, copied into a folder that is removed when the process ends."""
+    """Copy the files at an address into a folder that is removed when the process ends."""
     system, root = file_system(address, _EXPECTED_FILES)
     try:
-        found = _listed(system, root)
+        remote_paths = _listed(system, root)
         folder = Path(tempfile.mkdtemp(dir=temporary_folder()))
         copies = []
-        for number, path in enumerate(found):
+        for number, path in enumerate(remote_paths):
             own = folder / f"{number}-{PurePosixPath(without_query(path)).name}"
             system.get_file(path, str(own))
             copies.append(NamedFile(str(system.unstrip_protocol(path)), own))
@@ -139,8 +139,8 @@ def _listed(system: Any, root: str) -> list[str]:
     if is_pattern and system.isfile(root):
         return [root]
     if system.isdir(root):
-        found = sorted(path for path in system.find(root) if path.endswith(_PARQUET[1:]))
-        return [one for one in found if not _is_hidden(one.removeprefix(root).split("/"))]
+        paths = sorted(path for path in system.find(root) if path.endswith(_PARQUET[1:]))
+        return [path for path in paths if not _is_hidden(path.removeprefix(root).split("/"))]
     return sorted(system.glob(root)) if is_pattern else [root]
 
 
@@ -148,8 +148,8 @@ def _is_hidden(names: Iterable[str]) -> bool:
     return any(name.startswith((".", "_")) for name in names)
 
 
-def _nothing(name: str, found: str, expected: str = _EXPECTED_FILES) -> InputError:
-    return InputError([Fault(name, found, expected)])
+def _nothing(name: str, problem: str, expected: str = _EXPECTED_FILES) -> InputError:
+    return InputError([Fault(name, problem, expected)])
 
 
 _MANIFEST = "run.json"
@@ -161,7 +161,7 @@ Telling = Callable[[str], AbstractContextManager[None]]
 
 @contextmanager
 def untold(address: str) -> Iterator[None]:
-    """Says nothing of a sending."""
+    """Tell nobody about sending."""
     yield
 
 
@@ -183,8 +183,8 @@ class RemoteFolder:
         self._system, self._root = file_system(address, _EXPECTED_FOLDER)
 
     def names(self) -> list[str]:
-        """What the files are called, in order, without a run.json that is empty; none where there
-        is no such folder."""
+        """Return the names of the files, sorted, without an empty run.json; none where there is no
+        such folder."""
         self._system.invalidate_cache()
         try:
             listed: list[dict[str, Any]] = self._system.ls(self._root, detail=True)
@@ -192,19 +192,19 @@ class RemoteFolder:
             return []
         # Of a file, its own entry is listed; a folder may have one with an empty name.
         sizes = {
-            str(one["name"]).rstrip("/").removeprefix(self._root.rstrip("/")).lstrip("/"): one.get(
-                "size"
-            )
-            for one in listed
-            if one["type"] == "file"
+            str(entry["name"])
+            .rstrip("/")
+            .removeprefix(self._root.rstrip("/"))
+            .lstrip("/"): entry.get("size")
+            for entry in listed
+            if entry["type"] == "file"
         }
         if sizes.get(_MANIFEST) == 0:
             del sizes[_MANIFEST]
         return sorted(name for name in sizes if name and "/" not in name and name[0] != ".")
 
     def run_digest(self) -> str | None:
-        """The SHA-256 of its run.json; None where it is no run's folder, for want of one that is
-        not empty."""
+        """Return the SHA-256 of its run.json; None where there is none, or an empty one."""
         self._system.invalidate_cache()
         try:
             content = self._system.cat_file(self._path(_MANIFEST))
@@ -213,7 +213,7 @@ class RemoteFolder:
         return hashlib.sha256(content).hexdigest() if content else None
 
     def fetch(self, names: list[str], folder: Path) -> None:
-        """Copy files into a folder that is there."""
+        """Copy files into a folder that exists."""
         for name in names:
             self._system.get_file(self._path(name), str(folder / name))
 
@@ -222,19 +222,19 @@ class RemoteFolder:
         self._system.put_file(str(file), self._path(file.name))
 
     def claim(self, sender: str) -> None:
-        """Have other senders see that a run is being sent there."""
+        """Show other senders that a run is being sent there."""
         self._system.pipe_file(self._path(_SENDER), sender.encode())
 
     def end_claim(self, sender: str) -> None:
-        """The end of that, unless another claims it. Where no file can be removed, an empty one
-        stays; where none can be written, the claim."""
+        """End that claim, unless another process has made one. Where no file can be removed, an
+        empty one stays; where none can be written, the claim stays."""
         with suppress(Exception):
             self.refuse_another_sender(sender)
             self._system.pipe_file(self._path(_SENDER), b"")
             self._system.rm_file(self._path(_SENDER))
 
     def refuse_another_sender(self, sender: str) -> None:
-        """See that nobody else sends a run there.
+        """Refuse to go on while another process sends a run there.
 
         Raises:
             RunFolderError: somebody does, or did and was killed.
@@ -251,8 +251,8 @@ class RemoteFolder:
             )
 
     def empty_manifest(self) -> None:
-        """Have it be no run's folder. This takes no permission to remove files, as a key that only
-        adds to an archive has none."""
+        """Empty run.json, so that this is no run's folder. This needs no permission to remove
+        files: a key that only adds to an archive has none."""
         self._system.pipe_file(self._path(_MANIFEST), b"")
 
     def remove(self, name: str) -> None:
@@ -260,8 +260,8 @@ class RemoteFolder:
         self._system.rm_file(self._path(name))
 
     def try_to_write(self) -> Exception | None:
-        """See that files can be put there, by an empty one; gives why it cannot be removed again,
-        None where it was."""
+        """Put an empty file there, to see that files can be put there. Returns why it cannot be
+        removed again, None where it was."""
         probe = self._path(".persona-panel")
         try:
             self._system.pipe_file(probe, b"")
@@ -282,8 +282,8 @@ class RemoteFolder:
 
 
 class Original(NamedTuple):
-    """What is at an address when a copy of it is made: the digest of run.json, and what the files
-    are called; and what the copy is called there while it is sent."""
+    """The state of an address when a copy of it is made: the digest of run.json, the names of the
+    files, and the name under which the copy is sent."""
 
     run: str | None
     names: list[str]
@@ -291,7 +291,7 @@ class Original(NamedTuple):
 
 
 class RunCopy:
-    """A copy of a run's folder; errors, and all else that is told, call it by its address.
+    """A copy of a run's folder; errors and messages call it by its address.
 
     Args:
         path: of the copy.
@@ -315,7 +315,7 @@ class RunCopy:
         show_as(path, there)
 
     def refuse_another(self) -> None:
-        """See that there is still the original, or as much of this copy as was sent.
+        """Refuse to go on unless the original is still there, or as much of this copy as was sent.
 
         Raises:
             RunFolderError: another run has been written there, or is being sent.
@@ -338,8 +338,8 @@ class RunCopy:
             )
 
     def was_sent(self) -> bool:
-        """Whether it is there already, as of a process that was killed before it noted that; then
-        it is no longer said to be sent."""
+        """Return whether the copy is at the address already, as after a process that was killed
+        before it noted that; if so, the claim there is ended."""
         if self._there.run_digest() != digest_of(self.path):
             return False
         self._there.end_claim(self._sender)
@@ -425,17 +425,17 @@ class RunCopy:
 
 
 def stamps_of(folder: Path) -> dict[str, _Stamp]:
-    """The files of a folder, but hidden ones, each with what changes when it is written."""
-    found = {}
+    """Return the files of a folder except hidden ones, each with its time of change and size."""
+    stamps = {}
     for path in folder.iterdir() if folder.is_dir() else ():
         if path.is_file() and path.name[0] != ".":
             about = path.stat()
-            found[path.name] = (about.st_mtime_ns, about.st_size)
-    return found
+            stamps[path.name] = (about.st_mtime_ns, about.st_size)
+    return stamps
 
 
 def digest_of(folder: Path) -> str | None:
-    """The SHA-256 of the run.json in a folder of this machine; None where it has none."""
+    """Return the SHA-256 of the run.json in a folder of this machine; None where there is none."""
     try:
         return hashlib.sha256((folder / _MANIFEST).read_bytes()).hexdigest()
     except FileNotFoundError:
@@ -443,8 +443,8 @@ def digest_of(folder: Path) -> str | None:
 
 
 def copied_run(source: str | Path) -> RunCopy | None:
-    """A run's folder at an address, copied to this machine until the process ends; None for what
-    is no address, and for an address of something else.
+    """Copy a run's folder at an address to this machine until the process ends; None for what is no
+    address, and for an address of something else.
 
     Raises:
         InputError: what is there cannot be copied.
@@ -463,14 +463,14 @@ def copied_run(source: str | Path) -> RunCopy | None:
         there.fetch(names, path)
     # Each package raises what it likes for a key, a network or a bucket.
     except Exception as error:
-        found = f"what cannot be copied to this machine ({said_of(error)})"
-        raise InputError([Fault(there.address, found, _EXPECTED_FOLDER)]) from None
+        problem = f"what cannot be copied to this machine ({said_of(error)})"
+        raise InputError([Fault(there.address, problem, _EXPECTED_FOLDER)]) from None
     return RunCopy(there, path, Original(digest_of(path), names), stamps_of(path))
 
 
 def local_run(source: str | Path) -> str | Path:
-    """Where a run's folder can be read: that of a copy for one at an address; all else is given
-    back.
+    """Return the place where a run's folder can be read: the copy of one at an address; anything
+    else as it is.
 
     Raises:
         InputError: as `copied_run`.
@@ -480,18 +480,18 @@ def local_run(source: str | Path) -> str | Path:
 
 
 def show_as(folder: Path, there: RemoteFolder) -> None:
-    """Have all that is told call a copy by the address that it is of."""
+    """Have messages call a copy by its address."""
     SECRETS.name_copy(str(folder), there.address)
 
 
 def is_copy(folder: str | Path) -> bool:
-    """Whether a folder is a copy of one at an address."""
+    """Return whether a folder is a copy of one at an address."""
     return SECRETS.is_copy(str(folder))
 
 
 def written_place(folder: str | Path) -> str:
-    """Where a run is written, for what keeps it from being written: of a copy the folder above it,
-    which is on this machine."""
+    """Return where a run is written, for errors: of a copy the folder above it, which is on this
+    machine."""
     if not is_copy(folder):
         return str(folder)
     address = shown_folder(folder)
@@ -499,5 +499,6 @@ def written_place(folder: str | Path) -> str:
 
 
 def shown_folder(folder: str | Path) -> str:
-    """What a run's folder is called: of a copy, its address, without passwords and tokens."""
+    """Return the name of a run's folder in messages: of a copy, its address without passwords and
+    tokens."""
     return SECRETS.scrub(str(folder))

@@ -37,8 +37,8 @@ _LEVELS = 200
 
 
 def as_json(value: Any, option: int = 0) -> bytes:
-    """JSON, with orjson's options. What JSON in UTF-8 cannot hold is changed into what it can: half
-    a surrogate pair into the replacement character, a whole number of more than 64 bits into a
+    """Encode a value as JSON, with orjson's options. What JSON in UTF-8 cannot hold is changed:
+    half a surrogate pair into the replacement character, a whole number of more than 64 bits into a
     float, an object of another type into its text."""
     try:
         return orjson.dumps(value, option=option)
@@ -48,18 +48,18 @@ def as_json(value: Any, option: int = 0) -> bytes:
 
 
 def json_lines(rows: Iterable[Mapping[str, Any]]) -> bytes:
-    """JSONL: `as_json` of each on a line of its own."""
+    """Encode rows as JSONL: `as_json` of each on its own line."""
     return b"".join(as_json(row) + b"\n" for row in rows)
 
 
 def json_number(value: float) -> float | None:
-    """A float as files show it: with six decimal places, None (null) for NaN."""
+    """Round a float to six decimal places, as files show it; None (null) for NaN."""
     return None if math.isnan(value) else round(value, 6)
 
 
 def mended(value: Any, levels: int = _LEVELS) -> Any:
-    """The value as JSON's types, all of which can be written. Of what is nested more than so many
-    levels deep, which orjson does not write, there is a sign in place of the innermost."""
+    """Return the value in JSON's types, all of which can be written. In place of what is nested
+    more than `levels` deep, which orjson does not write, there is a sign."""
     match value:
         case str():
             return well_formed(value)
@@ -70,9 +70,11 @@ def mended(value: Any, levels: int = _LEVELS) -> Any:
         case Mapping() | list() | tuple() if not levels:
             return "…"
         case Mapping():
-            return {well_formed(str(name)): mended(one, levels - 1) for name, one in value.items()}
+            return {
+                well_formed(str(name)): mended(item, levels - 1) for name, item in value.items()
+            }
         case list() | tuple():
-            return [mended(one, levels - 1) for one in value]
+            return [mended(item, levels - 1) for item in value]
     return well_formed(str(value))
 
 
@@ -86,23 +88,23 @@ def _as_float(number: int) -> float:
 TEXTS = ("prompt", "response", "context")
 """The fields of a line of responses.jsonl that are texts."""
 LABELS = ("prompt_id", "id", "system", "condition")
-"""Those that are names."""
+"""The fields of such a line that are names."""
 DIGEST_BYTES = 32
 _DIGITS = 12
 
 
 def sha256_of(text: str) -> str:
-    """The SHA-256 of a text in UTF-8, in hexadecimal digits."""
+    """Return the SHA-256 of a text in UTF-8, in hexadecimal digits."""
     return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def short_digest(text: str) -> bytes:
-    """What tells a text of a batch from the others while it is read: 16 bytes of BLAKE2b."""
+    """Return a digest that tells a text from others of a batch: 16 bytes of BLAKE2b."""
     return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
 def prompt_id_of(prompt: str) -> str:
-    """The id of a prompt that was given none: `p-` and the first 12 digits of its SHA-256.
+    """Return the id of a prompt that has none: `p-` and the first 12 digits of its SHA-256.
 
     The same prompt has it in every batch, so that runs can be joined. It begins with a letter:
     a spreadsheet would take 12 digits with an e among them for a number.
@@ -111,8 +113,8 @@ def prompt_id_of(prompt: str) -> str:
 
 
 def response_id_of(system: str, text: str, context: str | None = None) -> str:
-    """The id of a response that was given none: `r-` and the first 12 digits of the SHA-256 of its
-    system, its text and, where it has one, its context, each with a line feed behind it.
+    """Return the id of a response that has none: `r-` and the first 12 digits of the SHA-256 of its
+    system, its text and, where it has one, its context, each followed by a line feed.
 
     Without the system, two that answer in the same words would have one id.
     """
@@ -121,15 +123,16 @@ def response_id_of(system: str, text: str, context: str | None = None) -> str:
 
 
 def without_texts(line: Mapping[str, Any]) -> dict[str, Any]:
-    """A line of responses.jsonl with the SHA-256 of each text in the text's place, and without
-    metadata."""
+    """Return a line of responses.jsonl without metadata, and with the SHA-256 of each text in its
+    place."""
     kept = {name: line[name] for name in LABELS if name in line}
     digests = {f"{name}_sha256": sha256_of(line[name]) for name in TEXTS if name in line}
     return kept | digests
 
 
 def digest_of(line: Mapping[str, Any]) -> bytes:
-    """What tells a line of responses.jsonl from others, with or without its texts: 32 bytes.
+    """Return a digest that tells a line of responses.jsonl from others, with or without its texts:
+    32 bytes.
 
     Metadata has no part in it.
     """
@@ -140,7 +143,7 @@ def digest_of(line: Mapping[str, Any]) -> bytes:
 
 
 def digest_of_all(digests: Iterable[bytes]) -> str:
-    """The digest of a batch by those of its lines, whatever their order."""
+    """Return the digest of a batch from those of its lines, in whatever order."""
     return sha256(b"".join(sorted(digests))).hexdigest()
 
 
@@ -150,19 +153,20 @@ _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", re.ASCII | re.IGNORE
 
 
 def cell_of(text: str) -> str:
-    """A text as a cell. A number stays one, a negative one as well."""
+    """Return a text as a cell that no spreadsheet calculates. A number stays one, also a negative
+    one."""
     if _CALCULATED.match(text) and not _NUMBER.fullmatch(text):
         return f"'{text}"
     return text
 
 
 def text_of(cell: str) -> str:
-    """The text of a cell that `cell_of` made."""
+    """Return the text of a cell that `cell_of` made."""
     return cell[1:] if cell.startswith("'") and _CALCULATED.match(cell) else cell
 
 
 def own_rows(path: Path) -> Iterator[dict[str, str]]:
-    """The rows of a CSV file of ours, by the names of its columns.
+    """Yield the rows of a CSV file that we wrote, by the names of its columns.
 
     Raises:
         OSError: it cannot be opened.
@@ -175,7 +179,7 @@ def own_rows(path: Path) -> Iterator[dict[str, str]]:
 
 
 def csv_of(rows: Iterable[Iterable[Any]]) -> bytes:
-    """Rows as CSV in UTF-8, whose lines end in a line feed."""
+    """Return rows as CSV in UTF-8, with a line feed at the end of each line."""
     lines = _Lines()
     # The module quotes what is in its line end alone, and reads a carriage return as one, too.
     writer = csv.writer(lines, lineterminator="\r\n")
@@ -184,7 +188,7 @@ def csv_of(rows: Iterable[Iterable[Any]]) -> bytes:
 
 
 class _Lines:
-    """What csv writes to: a row at a time."""
+    """A file for csv to write to, a row at a time."""
 
     def __init__(self) -> None:
         self.written: list[str] = []
@@ -198,7 +202,7 @@ _PRIVATE_FOLDER = 0o700
 
 
 def is_lack_of_room(error: OSError) -> bool:
-    """Whether something could not be written as there is no room for it."""
+    """Return whether something could not be written for lack of space."""
     return error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
@@ -235,8 +239,8 @@ def sync(file: IO[bytes]) -> None:
 
 @contextmanager
 def replacing(path: Path, *, permissions: int = PRIVATE_FILE) -> Iterator[IO[bytes]]:
-    """A file to write in place of another: what is at `path` is the old one, or the whole new one,
-    after a power cut, too."""
+    """Open a file to write in place of another: at `path` is either the old or the whole new one,
+    even after a power cut."""
     new = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         with open_private(new, "wb", permissions=permissions) as file:
@@ -249,7 +253,7 @@ def replacing(path: Path, *, permissions: int = PRIVATE_FILE) -> Iterator[IO[byt
 
 
 def replace_file(path: Path, content: bytes, *, permissions: int = PRIVATE_FILE) -> None:
-    """Write a file so that it is either the old one or the whole new one. No key is in it."""
+    """Write a file so that it is either the old one or the whole new one; known keys are masked."""
     with replacing(path, permissions=permissions) as file:
         file.write(SECRETS.scrub_bytes(content))
 
@@ -259,8 +263,8 @@ RUN_FILES = frozenset({
     "prompts.jsonl", "injection.json", "keypoints.json", "bias.json", "framings.jsonl",
     "deltas.csv", "spent.json", "batches.jsonl",
 })  # fmt: skip
-"""What runs and what is computed of them write into a run's folder. Its page, report.html, is not
-among them: it can be made again, at another place, too."""
+"""The files that runs, and what is computed of them, write into a run's folder. The page,
+report.html, is not among them: it can be made again, also elsewhere."""
 
 
 def refuse_as_output(option: str, output: str | Path, others: Iterable[str | Path]) -> None:
@@ -281,13 +285,13 @@ def refuse_as_output(option: str, output: str | Path, others: Iterable[str | Pat
             "can be copied"
         )
     path = Path(output)
-    given = [Path(one) for one in others]
-    if path.is_file() and any(_is_same(path, one) for one in given):
+    inputs = [Path(other) for other in others]
+    if path.is_file() and any(_is_same(path, other) for other in inputs):
         raise ConfigurationError(
             f"{option} {path}: found a file that is read; expected another one"
         )
     if path.name in RUN_FILES and (
-        (path.parent / "run.json").exists() or any(_is_same(path.parent, one) for one in given)
+        (path.parent / "run.json").exists() or any(_is_same(path.parent, other) for other in inputs)
     ):
         raise ConfigurationError(
             f"{option} {path}: found a file of a run's folder; expected another one"
@@ -308,13 +312,14 @@ def write_new(path: Path, content: bytes, expected: str) -> None:
             raise InputError([Fault(str(path), "a file that is there already", expected)])
         path.write_bytes(content)
     except OSError as error:
-        found = "no such folder" if isinstance(error, FileNotFoundError) else unreadable(path)
-        raise InputError([Fault(str(path), found, "a file that can be written")]) from None
+        problem = "no such folder" if isinstance(error, FileNotFoundError) else unreadable(path)
+        raise InputError([Fault(str(path), problem, "a file that can be written")]) from None
 
 
 @contextmanager
 def writing(path: Path, remedy: str = "") -> Iterator[None]:
-    """Says of a file or folder what keeps it from being written, and a remedy.
+    """Turn an error in writing a file or folder into one that names it, says why, and adds a
+    remedy.
 
     Raises:
         RunFolderError: something does.
@@ -326,9 +331,9 @@ def writing(path: Path, remedy: str = "") -> Iterator[None]:
         raise RunFolderError(f"{path} cannot be written: {error.strerror}{what_helps}") from None
 
 
-def _is_same(one: Path, other: Path) -> bool:
-    """Whether both are there and are the same file or folder, through links as well."""
+def _is_same(first: Path, other: Path) -> bool:
+    """Return whether both exist and are the same file or folder, also through links."""
     try:
-        return one.samefile(other)
+        return first.samefile(other)
     except (OSError, ValueError):
         return False

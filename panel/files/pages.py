@@ -1,4 +1,5 @@
-"""What pages have in common: templates whose texts are escaped, and what a page may run."""
+"""The common parts of pages: templates whose texts are escaped, and the policy on what a page may
+run."""
 
 from __future__ import annotations
 
@@ -41,9 +42,9 @@ def templates(
 
 
 def _compiled(folder: object) -> FileSystemBytecodeCache | None:
-    """Where compiled templates are kept, as Python keeps its modules': beside them in
-    `__pycache__`. To compile them takes longer than to fill them in for a small run. None where
-    that folder cannot be written, or Python is told to write none."""
+    """Return a cache of compiled templates: beside them in `__pycache__`, as Python keeps compiled
+    modules, since compiling takes longer than filling in a small run's page. None where that folder
+    cannot be written, or Python is set to write none."""
     if sys.dont_write_bytecode or not isinstance(folder, Path):
         return None
     kept = folder / "__pycache__"
@@ -57,5 +58,6 @@ def _compiled(folder: object) -> FileSystemBytecodeCache | None:
 
 
 def content_source(text: str) -> str:
-    """A style sheet or a script as a content security policy allows it, by its digest."""
+    """Return a style sheet's or script's digest in the form in which a content security policy
+    allows it."""
     return f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'"

@@ -91,7 +91,7 @@ def load_framed_responses(
         InputError: anything is wrong with the mapping or the file; lists every fault in it.
     """
     report = Report(name_of(source))
-    found: list[tuple[int, FramedResponse]] = []
+    responses: list[tuple[int, FramedResponse]] = []
     seen: dict[tuple[Any, ...], int] = {}
     asked: dict[tuple[Any, ...], tuple[str, int]] = {}
     for record, fields in _cells(source, _RESPONSE.mapped(mapping, source), report):
@@ -102,20 +102,20 @@ def load_framed_responses(
             _refuse_another_prompt(asked, key[:2], fields.get("prompt"), record, report)
         response = _made(FramedResponse, fields, record, report)
         if response is not None:
-            found.append((record.line, response))
-    if not found and not report.faults:
+            responses.append((record.line, response))
+    if not responses and not report.faults:
         report.add("no responses", "at least two, one of them to a baseline")
     column = (mapping or {}).get("condition", "condition")
-    _refuse_without_baseline(found, set(seen), column, report)
+    _refuse_without_baseline(responses, set(seen), column, report)
     if report.faults:
         raise report.error()
-    return [response for _, response in found]
+    return [response for _, response in responses]
 
 
 def _cells(
     source: Source, fields: Fields, report: Report
 ) -> Iterable[tuple[Record, dict[str, Any]]]:
-    """Each record with its fields, blank ones as nothing."""
+    """Yield each record with its fields by their names."""
     for record in read_records(source, fields, report):
         yield (
             record,
@@ -135,11 +135,11 @@ def _made(model: type[M], fields: Mapping[str, Any], record: Record, report: Rep
             # A field without a name was reported with the names.
             if field not in record.names:
                 continue
-            found, expected = explain(detail)
+            problem, expected = explain(detail)
             value = detail["input"]
             if value is None or (isinstance(value, str) and not value.strip()):
-                found, expected = "an empty value", "text"
-            report.add(found, expected, line=record.line, field=record.names[field])
+                problem, expected = "an empty value", "text"
+            report.add(problem, expected, line=record.line, field=record.names[field])
     return None
 
 
@@ -152,7 +152,7 @@ def _refuse_again(
     expected: str,
     what: str | None = None,
 ) -> None:
-    """Report a key that came before; `what` it is called, if not by itself."""
+    """Report a key that came before; `what` is its name, where that is not the key itself."""
     first = seen.setdefault(key, record.line)
     if first != record.line:
         name = ", ".join(key) if isinstance(key, tuple) else key
@@ -184,18 +184,18 @@ def _refuse_another_prompt(
 
 
 def _refuse_without_baseline(
-    found: Sequence[tuple[int, FramedResponse]],
+    responses: Sequence[tuple[int, FramedResponse]],
     seen: set[tuple[Any, ...]],
     column: str,
     report: Report,
 ) -> None:
     # Of every system and prompt without a baseline the first line is named.
-    told: set[tuple[str, str]] = set()
-    for line, response in found:
+    reported: set[tuple[str, str]] = set()
+    for line, response in responses:
         pair = (response.prompt_id, response.system)
-        if (response.prompt_id, BASELINE, response.system) in seen or pair in told:
+        if (response.prompt_id, BASELINE, response.system) in seen or pair in reported:
             continue
-        told.add(pair)
+        reported.add(pair)
         report.add(
             f"{response.condition!r} of {shown(response.system)} for the prompt "
             f"{shown(response.prompt_id)}, and no baseline",
@@ -203,7 +203,7 @@ def _refuse_without_baseline(
             line=line,
             field=column,
         )
-    if found and not report.faults and all(r.condition == BASELINE for _, r in found):
+    if responses and not report.faults and all(r.condition == BASELINE for _, r in responses):
         report.add("baselines only", "at least one other condition", field=column)
 
 
@@ -248,7 +248,7 @@ def load_generation_prompts(
         InputError: anything is wrong with the mapping or the file; lists every fault in it.
     """
     report = Report(name_of(source))
-    found: list[GenerationPrompt] = []
+    prompts: list[GenerationPrompt] = []
     seen: dict[tuple[str, str | None], int] = {}
     for record in read_records(source, _FIELDS.mapped(mapping, source), report):
         prompt = _prompt_in(record, report)
@@ -262,12 +262,12 @@ def load_generation_prompts(
                 line=record.line,
                 field=record.names.get("id", record.names["text"]),
             )
-        found.append(prompt)
-    if not found and not report.faults:
+        prompts.append(prompt)
+    if not prompts and not report.faults:
         report.add("no prompts", "at least one")
     if report.faults:
         raise report.error()
-    return found[:limit]
+    return prompts[:limit]
 
 
 def _prompt_in(record: Record, report: Report) -> GenerationPrompt | None:
@@ -279,8 +279,8 @@ def _prompt_in(record: Record, report: Report) -> GenerationPrompt | None:
         if blank and field_ != "text":
             value = None
         elif blank or not isinstance(value, str):
-            found = "an empty value" if blank else shown(value)
-            report.add(found, "text", line=record.line, field=name)
+            problem = "an empty value" if blank else shown(value)
+            report.add(problem, "text", line=record.line, field=name)
             sound = False
         elif not _is_unicode(value):
             report.add(

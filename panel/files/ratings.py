@@ -50,29 +50,29 @@ _MOST_LISTED = 20
 
 
 def with_scales(ratings: Ratings, scale: GivenScale, file: str, option: str) -> Ratings:
-    """Ratings whose scales are given.
+    """Return the ratings with scales, after a check that they lie on them.
 
     Raises:
         InputError: a dimension is not there, an end is not above the other, or ratings lie outside;
             lists them.
     """
     numeric = ratings.numeric().dimensions
-    given = dict(scale) if isinstance(scale, Mapping) else dict.fromkeys(numeric, scale)
+    scales = dict(scale) if isinstance(scale, Mapping) else dict.fromkeys(numeric, scale)
     faults = []
-    for name, (low, high) in given.items():
+    for name, (low, high) in scales.items():
         if name not in numeric:
             expected = f"one of {some(numeric, 12)}{did_you_mean(name, numeric)}"
             faults.append(Fault(file, f"the dimension {shown(name)}", expected, field=option))
         elif not low < high:
-            found = f"{general(low)} to {general(high)}"
-            faults.append(Fault(file, found, "the lowest value first", field=option))
+            problem = f"{general(low)} to {general(high)}"
+            faults.append(Fault(file, problem, "the lowest value first", field=option))
     if ratings.lower_is_better:
         faults.append(Fault(file, "ranks", "scores: ranks have no scale", field=option))
     if not faults:
-        faults = off_scale(ratings, given, file, f"the scale that {option} gives")
+        faults = off_scale(ratings, scales, file, f"the scale that {option} gives")
     if faults:
         raise InputError(faults)
-    ends = {name: (float(low), float(high)) for name, (low, high) in given.items()}
+    ends = {name: (float(low), float(high)) for name, (low, high) in scales.items()}
     return replace(ratings, scales={**ratings.scales, **ends})
 
 
@@ -83,7 +83,8 @@ def off_scale(
     which: str,
     items: Iterable[str] | None = None,
 ) -> list[Fault]:
-    """The ratings that lie outside of scales, each with its line, rater and item.
+    """Return a fault for each rating outside its scale, with its line, rater and item; at most 20,
+    then one with their number.
 
     Args:
         scales: by dimension of these ratings.
@@ -106,13 +107,15 @@ def off_scale(
             who = names[item], ratings.raters[rater]
             line = lines.get((*who, dimension), lines.get((*who, ALL)))
             on = "" if dimension in (ALL, COMPOSITE) else f" on {shown(dimension)}"
-            found = f"{general(scores[item, rater])} by {shown(who[1])} of {shown(who[0])}{on}"
+            problem = f"{general(scores[item, rater])} by {shown(who[1])} of {shown(who[0])}{on}"
             expected = f"{general(low)} to {general(high)}, {which}"
-            faults.append(Fault(file, found, expected, line, "score"))
+            faults.append(Fault(file, problem, expected, line, "score"))
     faults.sort(key=lambda fault: fault.line or 0)
     if n > len(faults):
-        found = f"{counted(n, 'rating')} off the scale in all; the first {_MOST_LISTED} are listed"
-        faults.append(Fault(file, found, "all on it", field="score"))
+        problem = (
+            f"{counted(n, 'rating')} off the scale in all; the first {_MOST_LISTED} are listed"
+        )
+        faults.append(Fault(file, problem, "all on it", field="score"))
     return faults
 
 
@@ -121,13 +124,14 @@ _LEAST = 10
 
 
 def rating_remarks(ratings: Ratings) -> tuple[str, ...]:
-    """Sentences on raters who may be one, and on raters who may have used another scale."""
-    found = list(_alike(ratings.raters))
+    """Return sentences on raters who may be the same, and on raters who may have used another
+    scale."""
+    remarks = list(_alike(ratings.raters))
     if not ratings.lower_is_better:
         for d, name in enumerate(ratings.dimensions):
             if name not in ratings.categories:
-                found += _two_scales(ratings.scores[:, :, d], ratings.raters, name)
-    return tuple(found)
+                remarks += _two_scales(ratings.scores[:, :, d], ratings.raters, name)
+    return tuple(remarks)
 
 
 def _alike(raters: tuple[str, ...]) -> Iterator[str]:
@@ -142,8 +146,8 @@ def _alike(raters: tuple[str, ...]) -> Iterator[str]:
 
 
 def _two_scales(scores: Array, raters: tuple[str, ...], dimension: str) -> Iterator[str]:
-    """Two groups of raters of whom the first never goes above half of the highest value of each of
-    the others, who go above that half in most of their ratings."""
+    """Yield a sentence where some raters never go above half of the highest value of any of the
+    others, who mostly rate above that half."""
     there = ~np.isnan(scores)
     used = [column for column in range(len(raters)) if there[:, column].sum() >= _LEAST]
     if len(used) < 2 or not np.nanmin(scores) >= 0:
@@ -269,24 +273,24 @@ def load_ratings(
         expected = "a run's folder, or a file of ratings"
         raise InputError([Fault(str(source), "no such file or folder", expected)])
     if isinstance(source, str | Path) and Path(source).is_dir():
-        found = _of_run(Path(source), min_raters, mapping)
+        ratings = _of_run(Path(source), min_raters, mapping)
     else:
-        found = _of_file(source, min_raters, mapping)
-    if found.origin is not None:
-        origin = replace(found.origin, allow_unmatched=allow_unmatched, scale_option=scale_option)
-        found = replace(found, origin=origin)
-    return found if scale is None else with_scales(found, scale, name_of(source), scale_option)
+        ratings = _of_file(source, min_raters, mapping)
+    if ratings.origin is not None:
+        origin = replace(ratings.origin, allow_unmatched=allow_unmatched, scale_option=scale_option)
+        ratings = replace(ratings, origin=origin)
+    return ratings if scale is None else with_scales(ratings, scale, name_of(source), scale_option)
 
 
 def _of_run(folder: Path, min_raters: int, mapping: ColumnMapping | None) -> Ratings:
     if mapping:
-        found, expected = "a mapping for a run's folder", "a mapping for a file of ratings only"
-        raise InputError([Fault(str(folder), found, expected)])
+        problem, expected = "a mapping for a run's folder", "a mapping for a file of ratings only"
+        raise InputError([Fault(str(folder), problem, expected)])
     report = Report(str(folder / "judgments.jsonl"))
-    given, categories, scales, composite_of, labels, coverage = read_judgments(folder, report)
+    rows, categories, scales, composite_of, labels, coverage = read_judgments(folder, report)
     table = Tabulation(report)
-    for one in given:
-        table.add(one)
+    for row in rows:
+        table.add(row)
     ratings = table.finish(ranks=False, min_raters=min_raters, categories=categories)
     if ratings is None:
         raise report.error()
@@ -310,19 +314,19 @@ def _of_file(source: Source, min_raters: int, mapping: ColumnMapping | None) -> 
         cells = long_cells(records, fields, report, is_csv=is_csv)
     commas = decimal_commas(cells.cells, report)
     table = Tabulation(report, merges=True)
-    given, kinds, categories = _given(cells.cells, report, commas=commas)
-    for one in given:
-        table.add(one)
+    rows, kinds, categories = _given(cells.cells, report, commas=commas)
+    for row in rows:
+        table.add(row)
     ranks = "rank" in kinds
     from_stream = not isinstance(source, str | Path) or str(source) == "-"
-    names = {name: found.names for name, found in categories.items()}
+    names = {name: of_dimension.names for name, of_dimension in categories.items()}
     ratings = table.finish(ranks=ranks, min_raters=min_raters, categories=names)
     if ratings is None:
         raise report.error()
     form = _form(report, is_wide, bool(commas), cells.left_out, ranks)
     origin = RatingsOrigin(
         report.file,
-        _reading(report.file, ratings, form, given, table.n_repeated),
+        _reading(report.file, ratings, form, rows, table.n_repeated),
         rating_remarks(ratings),
         table.lines,
         from_stream=from_stream,
@@ -334,7 +338,8 @@ def _of_file(source: Source, min_raters: int, mapping: ColumnMapping | None) -> 
 def _without_raters(
     mapping: ColumnMapping | None,
 ) -> tuple[ColumnMapping | None, list[str] | None]:
-    """A mapping without the columns of raters, and these."""
+    """Split a mapping into the mapping of fields and the columns of raters; None where it names
+    none."""
     if not mapping or not isinstance(mapping.get(_RATERS), str):
         return mapping, None
     rest = {name: column for name, column in mapping.items() if name != _RATERS}
@@ -347,9 +352,9 @@ def _without_raters(
 def _given(
     cells: Iterable[RatingCell], report: Report, *, commas: bool | None
 ) -> tuple[list[Given], dict[str, int], dict[str, Categories]]:
-    """The ratings; the line on which each kind of them comes first; and of labels, which categories
-    each dimension has."""
-    given = []
+    """Return the ratings; the line on which each kind of them comes first; and the categories of
+    each dimension that has labels."""
+    rows = []
     kinds: dict[str, int] = {}
     categories: dict[str, Categories] = {}
     for line, labels, kind, value in cells:
@@ -357,19 +362,19 @@ def _given(
             kinds.setdefault(kind, line)
         label = None
         if kind == "label":
-            found = categories.setdefault(labels["dimension"] or ALL, Categories())
-            score = found.code_of(value, line, report)
+            own_categories = categories.setdefault(labels["dimension"] or ALL, Categories())
+            score = own_categories.code_of(value, line, report)
             label = value if isinstance(value, str) else None
         else:
             score = _score(value, kind, line, report, commas)
         item, rater = labels["item"], labels["rater"]
         if item is not None and rater is not None:
             own = {name: labels[name] for name in ("dimension", "group", "prompt", "source")}
-            given.append(Given(line, item, rater, score, label=label, **own))
+            rows.append(Given(line, item, rater, score, label=label, **own))
     if len(kinds) > 1:
         (first, _), (other, line) = list(kinds.items())[:2]
         report.add(f"a {other}", f"a {first}, as on the lines before", line=line, field=other)
-    return given, kinds, categories
+    return rows, kinds, categories
 
 
 def _score(value: Any, kind: str | None, line: int, report: Report, commas: bool | None) -> float:
@@ -383,7 +388,8 @@ def _score(value: Any, kind: str | None, line: int, report: Report, commas: bool
 
 
 def _is_csv(source: Source) -> bool:
-    """Whether cells may have the apostrophe that our own CSV files put before = and the like."""
+    """Return whether cells may have the apostrophe that our own CSV files put before = and the
+    like."""
     if not isinstance(source, str | Path):
         return False
     return bool({".csv", ".tsv"}.intersection(map(str.lower, Path(source).suffixes[-2:])))
@@ -392,7 +398,7 @@ def _is_csv(source: Source) -> bool:
 def _form(
     report: Report, is_wide: bool, commas: bool, left_out: Sequence[str], ranks: bool
 ) -> list[str]:
-    """In which form a file is."""
+    """Return words on the form of a file."""
     form = ["wide, one column a rater" if is_wide else "a line for each rating"]
     form += [_DELIMITERS[report.delimiter]] if report.delimiter in _DELIMITERS else []
     form += ["decimal commas"] if commas else []
@@ -402,10 +408,10 @@ def _form(
 
 
 def _reading(
-    file: str, ratings: Ratings, form: Sequence[str], given: Sequence[Given], n_repeated: int
+    file: str, ratings: Ratings, form: Sequence[str], rows: Sequence[Given], n_repeated: int
 ) -> str:
-    """What was read, in one line."""
-    n_missing = sum(math.isnan(one.score) for one in given)
+    """Return one line on what was read."""
+    n_missing = sum(math.isnan(row.score) for row in rows)
     what = [
         counted(len(ratings.items), "item"),
         f"{counted(len(ratings.raters), 'rater')} ({'; '.join(form)})",
@@ -413,7 +419,7 @@ def _reading(
         counted(int((~np.isnan(ratings.scores)).sum()), "rating"),
         f"{n_missing:,} missing",
     ]
-    told = f"{file}: {', '.join(what)}"
+    text = f"{file}: {', '.join(what)}"
     if n_repeated:
-        told += f"; {n_repeated:,} there twice, with the same value, counted once"
-    return f"{told}."
+        text += f"; {n_repeated:,} there twice, with the same value, counted once"
+    return f"{text}."

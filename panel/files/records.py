@@ -66,24 +66,26 @@ Responses = Iterable[Response] | DataTable
 """Responses, or a table of them with the columns that a file would have."""
 
 
-def is_table(given: object) -> TypeIs[DataTable]:
-    """Whether it is a table; of what has no columns, the first row decides."""
-    if isinstance(given, ArrowTable | InterchangeTable):
+def is_table(value: object) -> TypeIs[DataTable]:
+    """Return whether a value is a table of records; where it has no columns, the first row
+    decides.
+    """
+    if isinstance(value, ArrowTable | InterchangeTable):
         return True
-    if isinstance(given, str | bytes | Mapping) or not isinstance(given, Sized):
+    if isinstance(value, str | bytes | Mapping) or not isinstance(value, Sized):
         return False
-    return isinstance(given, Iterable) and isinstance(next(iter(given), None), Mapping)
+    return isinstance(value, Iterable) and isinstance(next(iter(value), None), Mapping)
 
 
 def table_rows(table: DataTable, add: AddFault) -> Iterator[FilePart]:
-    """The rows of a table, in order, as those of a file."""
+    """Yield the rows of a table in memory, in order, like those of a file."""
     if isinstance(table, ArrowTable | InterchangeTable):
         yield from _frame_rows(table, add)
         return
     for number, row in enumerate(table, start=1):
         if not isinstance(row, Mapping):
-            found = f"an object of type {type(row).__name__}"
-            add(found, "a mapping, as the first row is", line=number)
+            problem = f"an object of type {type(row).__name__}"
+            add(problem, "a mapping, as the first row is", line=number)
             continue
         unnamed = [name for name in row if not isinstance(name, str)]
         if unnamed:
@@ -114,8 +116,8 @@ def _frame_rows(frame: ArrowTable | InterchangeTable, add: AddFault) -> Iterator
 
 
 def _plain(value: Any) -> Any:
-    """A value as a file would have it: numpy's numbers as Python's, dates and decimals, which JSON
-    lacks, as their text."""
+    """Return a value as a file would have it: numpy's numbers as Python's, and dates and decimals,
+    which JSON lacks, as text."""
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, datetime.date | datetime.time | decimal.Decimal):
@@ -125,7 +127,7 @@ def _plain(value: Any) -> Any:
 
 _NAMES_SHOWN = 12
 _DIGEST = "_sha256"
-"""What the name of a column ends in that has the digests of texts, and no texts."""
+"""The suffix of a column's name that has digests of texts instead of the texts."""
 
 Source = str | Path | IO[str] | IO[bytes]
 """A path, a pattern or an address (see `persona_panel.files.named_files`), `-` for JSONL on
@@ -171,7 +173,7 @@ class Report:
         self._columns = columns or {}
 
     def add(
-        self, found: str, expected: str, *, line: int | None = None, field: str | None = None
+        self, problem: str, expected: str, *, line: int | None = None, field: str | None = None
     ) -> None:
         """Note a fault.
 
@@ -179,14 +181,14 @@ class Report:
             InputError: so many are noted that the file is read no further; it lists them.
         """
         name = None if field is None else printable(self._columns.get(field, field))
-        self.faults.append(Fault(self.file, found, expected, line, name, self.unit))
+        self.faults.append(Fault(self.file, problem, expected, line, name, self.unit))
         if len(self.faults) >= MOST_FAULTS:
             said = f"more than {MOST_FAULTS:,} faults; it was read no further"
             self.faults.append(Fault(self.file, said, "the file that is meant"))
             raise self.error()
 
     def error(self) -> InputError:
-        """The error that lists every fault, in the order of the lines."""
+        """Return the error that lists every fault, by line."""
         return InputError(sorted(self.faults, key=lambda fault: fault.line or 0))
 
 
@@ -201,20 +203,22 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class ColumnLayout:
-    """Which name each field goes by, and the faults of the names: (field, found, expected)."""
+    """The column of each field, and the faults of the columns' names: (field, problem,
+    expected).
+    """
 
     names: Mapping[str, str]
     faults: tuple[tuple[str, str, str], ...]
     is_wide: bool = False
 
     def tell(self, report: Report, line: int | None) -> None:
-        for field_, found, expected in self.faults:
-            report.add(found, expected, line=line, field=field_)
+        for field_, problem, expected in self.faults:
+            report.add(problem, expected, line=line, field=field_)
 
 
 @dataclass(frozen=True, slots=True)
 class Fields:
-    """What a record holds.
+    """The fields of a record, and the columns that may hold them.
 
     Attributes:
         names: each field with the names that a file may use for it.
@@ -239,7 +243,7 @@ class Fields:
     never_wide: frozenset[str] = frozenset()
 
     def mapped(self, mapping: ColumnMapping | None, source: Source | DataTable) -> Fields:
-        """The same fields, read from the columns that a mapping names.
+        """Return the same fields, read from the columns that a mapping names.
 
         Raises:
             InputError: it names a field that there is not, a field twice, or two fields by one
@@ -265,12 +269,12 @@ class Fields:
                 continue
             other = fields.setdefault(field_of[name], name)
             if other != name:
-                found = f"{shown(other)} mapped, too, which is the same field"
-                report.add(found, "one of them", field=where)
+                problem = f"{shown(other)} mapped, too, which is the same field"
+                report.add(problem, "one of them", field=where)
             first = columns.setdefault(column, name)
             if first != name:
-                found = f"the column of {shown(first)} a second time"
-                report.add(found, "a column of its own for each field", field=where)
+                problem = f"the column of {shown(first)} a second time"
+                report.add(problem, "a column of its own for each field", field=where)
         if report.faults:
             raise report.error()
         return replace(own, mapping=tuple(mapping.items()))
@@ -280,15 +284,15 @@ class Fields:
         """All names that the fields' columns may have."""
         return frozenset(chain(*(names for _, names in self.names), dict(self.mapping).values()))
 
-    def given(self, field_: str) -> tuple[str, str] | None:
-        """The name of a field that was mapped, and its column; None where it was not."""
+    def mapped_column(self, field_: str) -> tuple[str, str] | None:
+        """Return the name of a field that was mapped, and its column; None where it was not."""
         names = dict(self.names)[field_]
         return next((pair for pair in self.mapping if pair[0] in names), None)
 
     def name_of(self, field_: str, column: str) -> str:
-        """Under which of its names a field is read from a column."""
-        given = self.given(field_)
-        return column if given is None else given[0]
+        """Return under which of its names a field is read from a column."""
+        mapped = self.mapped_column(field_)
+        return column if mapped is None else mapped[0]
 
 
 # The lines of a JSONL file mostly have the same keys.
@@ -303,16 +307,16 @@ def _column_layout(fields: Fields, present: tuple[str, ...]) -> ColumnLayout:
     taken = set(dict(fields.mapping).values())
     is_wide = _is_wide(fields, present)
     for field_, accepted in fields.names:
-        given = fields.given(field_)
+        mapped = fields.mapped_column(field_)
         if is_wide and field_ in fields.wide:
             continue
-        if given is not None:
+        if mapped is not None:
             # The header of a table of text is without spaces around its names.
-            column = given[1] if given[1] in present else given[1].strip()
+            column = mapped[1] if mapped[1] in present else mapped[1].strip()
             if column in present:
                 names[field_] = column
             elif field_ not in fields.optional:
-                faults.append(_no_such_column(given, present))
+                faults.append(_no_such_column(mapped, present))
             continue
         used = [name for name in accepted if name in present and name not in taken]
         if len(used) == 1:
@@ -330,13 +334,14 @@ def _column_layout(fields: Fields, present: tuple[str, ...]) -> ColumnLayout:
 
 
 def _is_wide(fields: Fields, present: tuple[str, ...]) -> bool:
-    """Whether a file has a column for each rater: the required fields but those of a wide file,
-    two columns or more besides, and none that is called as one of a long file usually is."""
-    if not fields.wide or any(fields.given(name) for name in fields.wide):
+    """Return whether a file has a column for each rater. It then has the required fields except
+    those that a wide file lacks, two further columns or more, and no column with a usual name of a
+    long file."""
+    if not fields.wide or any(fields.mapped_column(name) for name in fields.wide):
         return False
     known = set(fields.columns)
     needed = [
-        (fields.given(name) or ("", accepted[0]))[1]
+        (fields.mapped_column(name) or ("", accepted[0]))[1]
         for name, accepted in fields.names
         if name not in fields.wide | fields.optional
     ]
@@ -354,15 +359,16 @@ def _is_wide(fields: Fields, present: tuple[str, ...]) -> bool:
     )
 
 
-def _no_such_column(given: tuple[str, str], present: tuple[str, ...]) -> tuple[str, str, str]:
-    name, column = given
+def _no_such_column(mapped: tuple[str, str], present: tuple[str, ...]) -> tuple[str, str, str]:
+    name, column = mapped
     guess = nearest(column, [name for name in present if not name.endswith(_DIGEST)])
     hint = f" (did you mean {shown(guess)}?)" if guess else ""
     return f"mapping {name}={column}", _absent(present), f"a column of the file{hint}"
 
 
 def _similar(accepted: Iterable[str], present: Iterable[str], taken: Iterable[str]) -> str | None:
-    """The column that differs from a field's name in case, spaces and signs alone."""
+    """Return the column that differs from a field's name only in case, spaces and signs; None if
+    none does."""
     wanted = {_letters(name) for name in accepted}
     return next((name for name in present if name not in taken and _letters(name) in wanted), None)
 
@@ -387,7 +393,7 @@ def _wanted(fields: Fields, accepted: tuple[str, ...], present: tuple[str, ...])
 
 
 def _map_option(fields: Fields, name: str, column: str) -> str:
-    """The option as a shell takes it."""
+    """Return the option that maps a column, as a shell takes it."""
     return f"{fields.map_option} {shlex.quote(f'{name}={printable(column)}')}"
 
 
@@ -403,7 +409,7 @@ def _absent(present: tuple[str, ...]) -> str:
 
 
 def label_of(value: Any) -> Any:
-    """A cell that names something: a number is its text, blank is None, else as it is."""
+    """Return a cell as a name: a number as its text, a blank as None, anything else as it is."""
     if isinstance(value, str) and not value.strip():
         return None
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
@@ -413,7 +419,7 @@ def label_of(value: Any) -> Any:
 
 
 def name_of(source: Source | DataTable) -> str:
-    """What faults call a source."""
+    """Return the name of a source in faults."""
     if is_table(source):
         return "responses"
     if isinstance(source, str | Path):
@@ -426,7 +432,7 @@ def _is_stream(source: object) -> bool:
 
 
 def read_records(source: Source | DataTable, fields: Fields, report: Report) -> Iterator[Record]:
-    """The records of a file or table, in order; what is wrong with it goes to the report."""
+    """Yield the records of a file or table, in order; faults go to the report."""
     layout: ColumnLayout | None = None
     first: tuple[str, ...] | None = None
     seen: set[str] = set()
@@ -451,9 +457,9 @@ def read_records(source: Source | DataTable, fields: Fields, report: Report) -> 
         yield Record(part.line, part.cells, own.names)
     if first is not None:
         for field_ in fields.optional - seen:
-            if (given := fields.given(field_)) is not None:
-                where, found, expected = _no_such_column(given, first)
-                report.add(found, expected, field=where)
+            if (mapped := fields.mapped_column(field_)) is not None:
+                where, problem, expected = _no_such_column(mapped, first)
+                report.add(problem, expected, field=where)
 
 
 def _parts(
@@ -471,11 +477,11 @@ def _parts(
         if fields.grows:
             yield from growing_rows(Path(source), report.add)
             return
-        given = report.file
+        whole_name = report.file
         for name, path in files_of(source):
             report.file = name
             yield from file_rows(path, fields.columns, report.add)
-        report.file = given
+        report.file = whole_name
     elif _is_stream(source):
         yield from stream_rows(source, report.add)
     else:

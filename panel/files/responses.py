@@ -56,7 +56,7 @@ _FIELDS = Fields(
 CONDITION = "condition"
 """The metadata that tells versions of one prompt apart."""
 NAMES = frozenset(name for _, names in _FIELDS.names for name in names)
-"""What the fields of a response may be called; all else is metadata."""
+"""All names that a response's fields may have; every other column is metadata."""
 
 
 _PACKED = frozenset({".gz", ".parquet"})
@@ -121,8 +121,8 @@ class ResponseFile:
 
 
 def _is_small(file: str | Path) -> bool:
-    """Whether a file is read once and kept. A run goes through its responses five times, and to
-    read and check them each time would be a tenth of a run from its cache."""
+    """Return whether a file is read once and kept. A run goes through its responses five times;
+    reading and checking them each time would take a tenth of the time of a run from its cache."""
     path = Path(file)
     try:
         return path.suffix.lower() not in _PACKED and path.stat().st_size <= _SMALL_BYTES
@@ -144,18 +144,18 @@ def load_responses(
 def _responses(
     source: Source | DataTable, limit: int | None, mapping: ColumnMapping | None
 ) -> Iterator[Response]:
-    """The first `limit` responses as they are read; raises at the end, with all faults."""
+    """Yield the first `limit` responses as they are read; raises at the end, with all faults."""
     report = Report(name_of(source), unit="row" if is_table(source) else "line")
     fields = _FIELDS.mapped(mapping, source)
     if limit is not None and limit < 1:
         report.add(str(limit), "1 or more", field="limit")
     intake = _Intake(report)
-    given, empty = 0, True
+    n_taken, empty = 0, True
     for record in read_records(source, fields, report):
         empty = False
         response = intake.take(record)
-        if response is not None and (limit is None or given < limit):
-            given += 1
+        if response is not None and (limit is None or n_taken < limit):
+            n_taken += 1
             yield response
     intake.finish()
     if empty and not report.faults:
@@ -169,7 +169,7 @@ _Place = tuple[str, int]
 
 
 class _Intake:
-    """Makes responses of records, and remembers what must not come twice."""
+    """A builder of responses from records, which remembers what must not come twice."""
 
     def __init__(self, report: Report) -> None:
         self._report = report
@@ -180,13 +180,13 @@ class _Intake:
         self._without_id: list[int] = []
 
     def finish(self) -> None:
-        """Report what is seen at the end alone: ids that some lines have and others lack."""
+        """Report what only the end shows: ids that some lines have and others lack."""
         if self._has_ids:
             for line in self._without_id:
                 self._report.add("nothing", "an id, as other lines have", line=line, field="id")
 
     def take(self, record: Record) -> Response | None:
-        """The response in a record, or None where a fault was reported."""
+        """Return the response in a record, or None where a fault was reported."""
         before = len(self._report.faults)
         flawed = self._report_flaws(record)
         fields = {field: _value(field, record.cells[name]) for field, name in record.names.items()}
@@ -247,26 +247,26 @@ class _Intake:
         if first == place:
             return
         if "id" in record.names:
-            found, field = shown(own), "id"
+            problem, field = shown(own), "id"
             expected = "an id once for each prompt"
         else:
-            found, field = f"the same text by {shown(fields.get('system'))}", "text"
+            problem, field = f"the same text by {shown(fields.get('system'))}", "text"
             expected = "a text once for each prompt and system, or a column of ids"
         self._report.add(
-            f"{found} again, first on {self._told(first)}",
+            f"{problem} again, first on {self._told(first)}",
             expected,
             line=record.line,
             field=record.names[field],
         )
 
     def _told(self, place: _Place) -> str:
-        """Where something stands: the file is named where it is another."""
+        """Return a place in words, with the file's name where it is another file."""
         file, line = place
-        told = f"{self._report.unit} {line}"
-        return told if file == self._report.file else f"{told} of {file}"
+        text = f"{self._report.unit} {line}"
+        return text if file == self._report.file else f"{text} of {file}"
 
     def _report_flaws(self, record: Record) -> frozenset[str]:
-        """Report the cells that could not be written out again; gives their names."""
+        """Report the cells that could not be written out again; returns their names."""
         if _json_flaw(record.cells) is None:
             return frozenset()
         flaws = {name: _json_flaw({name: value}) for name, value in record.cells.items()}
@@ -285,16 +285,17 @@ class _Intake:
             # A field without a name was reported with the names.
             if name is None or name in flawed:
                 continue
-            found, expected = explain(detail)
+            problem, expected = explain(detail)
             if detail["input"] == "":
-                found, expected = "an empty value", "text"
+                problem, expected = "an empty value", "text"
                 if detail["loc"][0] == "text":
                     expected += " (remove rows that have none)"
-            self._report.add(found, expected, line=record.line, field=name)
+            self._report.add(problem, expected, line=record.line, field=name)
 
 
 def _value(field: str, value: Any) -> Any:
-    """A cell as the model takes it: blank is empty, a number as a label is its text."""
+    """Return a cell in the form that the model takes: blank as empty, a number that is a label as
+    its text."""
     if isinstance(value, str) and not value.strip():
         return None if field in ("prompt_id", "context") else ""
     return label_of(value) if field in _LABELS else value
@@ -304,7 +305,7 @@ _strict_json = json.JSONEncoder(allow_nan=False, ensure_ascii=False)
 
 
 def _json_flaw(cells: Mapping[str, Any]) -> str | None:
-    """What keeps cells from being written as JSON in UTF-8, if anything does."""
+    """Return what keeps cells from being written as JSON in UTF-8; None if nothing does."""
     try:
         "".join(cells).encode()
         # Texts, which are most of a batch, have no other flaw than one that encoding finds.
@@ -323,7 +324,7 @@ T = TypeVar("T")
 
 
 def identified(response: Response) -> Response:
-    """The response with a prompt id: that of its prompt's text where it has none.
+    """Return the response with a prompt id, made of its prompt's text where it has none.
 
     Raises:
         InputError: it is no `Response`.
@@ -338,31 +339,31 @@ def identified(response: Response) -> Response:
     return response.model_copy(update={"prompt_id": prompt_id_of(response.prompt)})
 
 
-def responses_in(given: Responses) -> Iterable[Response]:
-    """What was given as responses, of a table those in its rows, read anew each time.
+def responses_in(source: Responses) -> Iterable[Response]:
+    """Return responses as they are, and a table as those in its rows, read anew each time.
 
     Raises:
         InputError: it is a path, one mapping, or no iterable; or anything is wrong with the table.
     """
-    if is_table(given):
-        return ResponseFile(given)
-    if isinstance(given, str | Path | Mapping) or not isinstance(given, Iterable):
-        found = shown(str(given) if isinstance(given, str | Path) else given)
+    if is_table(source):
+        return ResponseFile(source)
+    if isinstance(source, str | Path | Mapping) or not isinstance(source, Iterable):
+        problem = shown(str(source) if isinstance(source, str | Path) else source)
         expected = (
             "Responses, a data frame, one split of a data set or a list of dicts; "
             "load_responses(FILE) reads a file"
         )
-        raise InputError([Fault("responses", found, expected)])
-    return given
+        raise InputError([Fault("responses", problem, expected)])
+    return source
 
 
 def title_of(prompt: str) -> str:
-    """The beginning of a prompt, as tables show it."""
+    """Return the beginning of a prompt, for tables."""
     return shorten(prompt, 60, placeholder="…")
 
 
 def line_of(response: Response) -> dict[str, Any]:
-    """A response as a line of responses.jsonl, without its metadata."""
+    """Return a response as a line of responses.jsonl, without its metadata."""
     line = {
         "prompt_id": response.prompt_id,
         "id": response.id,
@@ -374,7 +375,7 @@ def line_of(response: Response) -> dict[str, Any]:
 
 
 class Item(NamedTuple):
-    """What a run remembers of a response: which one it is, and whose."""
+    """The ids of a response and the name of its system, which a run keeps in memory."""
 
     prompt_id: str
     id: str
@@ -406,9 +407,9 @@ class Batch:
     """
 
     def __init__(self, responses: Responses, *, one_prompt_each: bool = False) -> None:
-        given = responses_in(responses)
+        source = responses_in(responses)
         # A list of dicts is known for one when it is there, and not while it is made.
-        self._responses = given if isinstance(given, Sized) else responses_in(list(given))
+        self._responses = source if isinstance(source, Sized) else responses_in(list(source))
         self.items: list[Item] = []
         self.titles: dict[str, str] = {}
         metadata: dict[str, None] = {}

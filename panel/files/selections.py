@@ -20,17 +20,17 @@ COLUMNS = ("item", "prompt", "source", PROBABILITY, "spread")
 
 
 def selection_csv(items: Iterable[SelectedItem]) -> str:
-    """The items as a table with the columns `COLUMNS`."""
+    """Return the items as a table with the columns `COLUMNS`."""
     rows: list[list[Any]] = [list(COLUMNS)]
-    for one in items:
-        names = [cell_of(name or "") for name in (one.item, one.prompt, one.system)]
-        spread = "" if isnan(one.spread) else f"{one.spread:.4f}"
-        rows.append([*names, repr(one.inclusion_probability), spread])
+    for item in items:
+        names = [cell_of(name or "") for name in (item.item, item.prompt, item.system)]
+        spread = "" if isnan(item.spread) else f"{item.spread:.4f}"
+        rows.append([*names, repr(item.inclusion_probability), spread])
     return csv_of(rows).decode()
 
 
 def write_selection(items: Iterable[SelectedItem], path: Path) -> None:
-    """Write them to a new file; one that has the same already stays as it is.
+    """Write the items to a new file; a file that has the same content already stays as it is.
 
     Raises:
         InputError: there is another file, or it cannot be written.
@@ -42,8 +42,8 @@ def write_selection(items: Iterable[SelectedItem], path: Path) -> None:
 def read_inclusion(
     source: str, *, needed: bool, mapping: ColumnMapping | None = None
 ) -> dict[str, float] | None:
-    """By item, with which probability people were asked for it; None where the file has no such
-    column, and it is not needed.
+    """Read the probability with which people were asked for each item; None where the file has no
+    such column, and it is not needed.
 
     Args:
         source: what `select` wrote, or people's ratings with a column `inclusion_probability`.
@@ -60,7 +60,7 @@ def read_inclusion(
     known = {name: column for name, column in (mapping or {}).items() if name == "item"}
     fields = fields.mapped(known, source)
     report = Report(source, known)
-    found: dict[str, float] = {}
+    probabilities: dict[str, float] = {}
     for record in read_records(source, fields, report):
         column, item = record.names.get(PROBABILITY), record.names.get("item")
         if column is None or item is None:
@@ -71,24 +71,24 @@ def read_inclusion(
         if not isinstance(name, str) or not 0 < value <= 1:
             report.add(shown(record.cells[column]), expected, line=record.line, field=PROBABILITY)
             continue
-        first = found.setdefault(text_of(name), value)
+        first = probabilities.setdefault(text_of(name), value)
         if first != value:
             expected = f"{first:g}, as on another line of the item"
             report.add(f"{value:g}", expected, line=record.line, field=PROBABILITY)
     if report.faults:
         raise report.error()
-    return found or None
+    return probabilities or None
 
 
 def given_inclusion(
     humans: Ratings, selected: str | None, mapping: ColumnMapping | None
 ) -> dict[str, float] | None:
-    """Return as `read_inclusion`, of the file that `select` wrote where it is given, else of the
-    file of people's ratings, whose columns have these names; None of ratings of no file.
+    """Read inclusion probabilities from the file that `select` wrote, or where there is none from
+    the file of people's ratings, whose columns `mapping` names; None for ratings of no file.
 
     Raises:
-        InputError: as `read_inclusion`, or they are of a stream that has probabilities, which
-            cannot be read a second time.
+        InputError: as `read_inclusion`, or the ratings came from a stream that has
+            probabilities, which cannot be read a second time.
     """
     if selected is not None:
         return read_inclusion(selected, needed=True)
@@ -106,23 +106,23 @@ def given_inclusion(
 def inclusion_of(
     known: Mapping[str, float], panel: Ratings, humans: Ratings, source: str
 ) -> dict[str, float]:
-    """The probabilities by the names that items have in the panel's ratings.
+    """Return the probabilities by the items' names in the panel's ratings.
 
     Raises:
         InputError: an item that people rated has none; names the first.
     """
     prompts = panel.prompts or ("",) * len(panel.items)
-    found: dict[str, float] = {}
+    probabilities: dict[str, float] = {}
     for item, prompt in zip(panel.items, prompts, strict=True):
         for name in (item, f"{prompt}/{item}", item.removeprefix(f"{prompt}/")):
             if name in known:
-                found[item] = known[name]
+                probabilities[item] = known[name]
                 break
     ours = set(panel.items)
-    without = [name for name in humans.items if name in ours and name not in found]
+    without = [name for name in humans.items if name in ours and name not in probabilities]
     if without:
-        told = f"no {PROBABILITY} of {shown(without[0])}, which people rated"
+        problem = f"no {PROBABILITY} of {shown(without[0])}, which people rated"
         more = f" ({len(without):,} such items)" if len(without) > 1 else ""
         expected = "one of every item that people rated"
-        raise InputError([Fault(source, f"{told}{more}", expected, field=PROBABILITY)])
-    return found
+        raise InputError([Fault(source, f"{problem}{more}", expected, field=PROBABILITY)])
+    return probabilities

@@ -1,9 +1,9 @@
-"""Ratings one by one into a table: the cells of long and wide files, what a number is, what
-contradicts what.
+"""The table of the ratings of a file: the cells of long and wide files, numbers and labels,
+contradictions.
 
 A long file has a line for each rating, a wide one a line for each item and a column for each rater.
-Which sign its numbers have before their decimals is decided once for the whole file, and refused
-where it could be either.
+Whether a file's numbers have a decimal point or a comma is decided once for the whole file, which
+is refused where it could be either.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ _GAPS = frozenset(
     {"", "?", "na", "n/a", "<na>", "nan", "null", "none"}
     | {f"not{between}assessable" for between in " -_"}
 )
-"""What stands for no rating, in any case."""
+"""Texts that stand for no rating, in any case."""
 
 _LABEL_GAPS = _GAPS - {"none"}
-"""What stands for no label: `none` may be the name of a category."""
+"""Texts that stand for no label: `none` may be the name of a category."""
 
 _MOST_CATEGORIES = 50
 
@@ -41,17 +41,18 @@ _MOST_SCORE = 1e12
 far larger ones overflow."""
 
 _DATE = re.compile(r"\d{1,4}[-./]\s?(\d{1,2}|[^\W\d]{3,4})\.?([-./ ]\s?\d{2,4})?")
-"""What a spreadsheet makes of 3.5 or 1-2 where it takes them for days."""
+"""A date, as a spreadsheet may make it of 3.5 or 1-2."""
 _INFINITE = re.compile(r"[+-]?inf(inity)?", re.IGNORECASE)
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", re.ASCII | re.IGNORECASE)
 
 
 def score_of(value: Any, field: str, line: int, report: Report) -> float:
-    """A cell as a score: NaN for a gap, and for what is no number, which is reported."""
+    """Return a cell as a score: NaN for a gap, and for anything that is no number, which is
+    reported."""
     if value is None or (isinstance(value, str) and value.strip().lower() in _GAPS):
         return math.nan
     number = math.nan
-    found = shown(value)
+    problem = shown(value)
     if isinstance(value, int | float) and not isinstance(value, bool):
         try:
             number = float(value)
@@ -66,27 +67,27 @@ def score_of(value: Any, field: str, line: int, report: Report) -> float:
             # Stripped here as well: float() strips fewer characters.
             number = float(value.strip())
     if math.isinf(number):
-        found = "an infinite value"
+        problem = "an infinite value"
     if math.isfinite(number) and abs(number) > _MOST_SCORE:
         report.add(
-            found, f"a score from {-_MOST_SCORE:g} to {_MOST_SCORE:g}", line=line, field=field
+            problem, f"a score from {-_MOST_SCORE:g} to {_MOST_SCORE:g}", line=line, field=field
         )
         return math.nan
     if not math.isfinite(number):
-        report.add(found, _expected_of(value), line=line, field=field)
+        report.add(problem, _expected_of(value), line=line, field=field)
         return math.nan
     return number
 
 
 def is_number(value: Any) -> bool:
-    """Whether a cell is a number, with a decimal point."""
+    """Return whether a cell is a number, with a decimal point."""
     if isinstance(value, str):
         return _NUMBER.fullmatch(value.strip()) is not None
     return isinstance(value, int | float) and not isinstance(value, bool) and value == value
 
 
 def is_gap(value: Any) -> bool:
-    """Whether a cell holds no score."""
+    """Return whether a cell holds no score."""
     if isinstance(value, float):
         return math.isnan(value)
     return value is None or (isinstance(value, str) and value.strip().lower() in _GAPS)
@@ -112,12 +113,12 @@ class Categories:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """In the order of their codes."""
+        """The categories' names, in the order of their codes."""
         return tuple(self._names)
 
     def code_of(self, value: Any, line: int, report: Report) -> float:
-        """The code of a cell's label; NaN for a gap, and for what is no label, which is
-        reported."""
+        """Return the code of a cell's label: NaN for a gap, and for anything that is no label,
+        which is reported."""
         label = label_of(value)
         if label is None or (isinstance(label, str) and label.strip().lower() in _LABEL_GAPS):
             return math.nan
@@ -140,8 +141,8 @@ class Categories:
 
 
 class Given(NamedTuple):
-    """One rating as it was read, NaN for a gap; what names nothing is None. Of labels, `label` is
-    the one whose code the score is."""
+    """A rating as it was read, NaN for a gap; names that it lacks are None. Where it is a category,
+    `label` is its name and the score its code."""
 
     line: int
     item: str
@@ -155,15 +156,16 @@ class Given(NamedTuple):
     label: str | None = None
 
 
-def _as_text(given: Given) -> str:
-    """What a rating says, for a person to read."""
-    if math.isnan(given.score):
+def _as_text(rating: Given) -> str:
+    """Return a rating in words."""
+    if math.isnan(rating.score):
         return "a gap"
-    return f"{given.score!r}".removesuffix(".0") if given.label is None else shown(given.label)
+    return f"{rating.score!r}".removesuffix(".0") if rating.label is None else shown(rating.label)
 
 
 class Tabulation:
-    """Takes ratings in any order, and reports those that cannot stand beside the others.
+    """A table of ratings in the making: it takes them in any order, and reports those that
+    contradict others.
 
     Args:
         merges: whether a rating that is there twice counts once, as an export of rows twice has it.
@@ -186,37 +188,37 @@ class Tabulation:
         self._personas = _Labels(report, "persona", "rater")
         self._without_dimension: list[int] = []
 
-    def add(self, given: Given) -> None:
+    def add(self, rating: Given) -> None:
         """Take a rating in."""
-        line, dimension = given.line, given.dimension
+        line, dimension = rating.line, rating.dimension
         if dimension is None:
             self._without_dimension.append(line)
             dimension = ALL
-        self._items.setdefault(given.item, line)
-        self._raters.setdefault(given.rater, line)
+        self._items.setdefault(rating.item, line)
+        self._raters.setdefault(rating.rater, line)
         self._dimensions.setdefault(dimension, line)
-        self._prompts.take(given.item, given.prompt, line)
-        self._sources.take(given.item, given.source, line)
-        self._groups.take(given.rater, given.group, line)
-        self._personas.take(given.rater, given.persona, line)
-        first = self._cells.setdefault((given.item, given.rater, dimension), given)
-        if first is given:
+        self._prompts.take(rating.item, rating.prompt, line)
+        self._sources.take(rating.item, rating.source, line)
+        self._groups.take(rating.rater, rating.group, line)
+        self._personas.take(rating.rater, rating.persona, line)
+        first = self._cells.setdefault((rating.item, rating.rater, dimension), rating)
+        if first is rating:
             return
-        if self._merges and _as_text(first) == _as_text(given):
+        if self._merges and _as_text(first) == _as_text(rating):
             self.n_repeated += 1
             return
-        of = "" if given.dimension is None else f" on {shown(dimension)}"
-        again = f"{shown(given.item)} rated again{of}, first on line {first.line}"
-        if _as_text(first) != _as_text(given):
-            again += f" ({_as_text(given)}, first {_as_text(first)})"
+        of = "" if rating.dimension is None else f" on {shown(dimension)}"
+        again = f"{shown(rating.item)} rated again{of}, first on line {first.line}"
+        if _as_text(first) != _as_text(rating):
+            again += f" ({_as_text(rating)}, first {_as_text(first)})"
         self._report.add(
-            again, f"one rating of it by {shown(given.rater)}", line=line, field="item"
+            again, f"one rating of it by {shown(rating.rater)}", line=line, field="item"
         )
 
     @property
     def lines(self) -> dict[tuple[str, str, str], int]:
         """The line of each rating, by item, rater and dimension."""
-        return {key: given.line for key, given in self._cells.items()}
+        return {key: rating.line for key, rating in self._cells.items()}
 
     def finish(
         self,
@@ -225,7 +227,7 @@ class Tabulation:
         min_raters: int,
         categories: Mapping[str, tuple[str, ...]],
     ) -> Ratings | None:
-        """All ratings as a table, or None where a fault was reported.
+        """Return all ratings as a table, or None where a fault was reported.
 
         Args:
             ranks: whether the scores are ranks, 1 the best.
@@ -263,7 +265,9 @@ class Tabulation:
             lower_is_better=ranks,
             personas=personas,
             categories={
-                name: found for name, found in categories.items() if name in self._dimensions
+                name: of_dimension
+                for name, of_dimension in categories.items()
+                if name in self._dimensions
             },
             controls=_controls(self._raters, personas),
         )
@@ -272,26 +276,26 @@ class Tabulation:
         names = (self._items, self._raters, self._dimensions)
         places = [{name: place for place, name in enumerate(axis)} for axis in names]
         scores = np.full([len(axis) for axis in names], np.nan)
-        for key, given in self._cells.items():
-            scores[tuple(of[name] for of, name in zip(places, key, strict=True))] = given.score
+        for key, rating in self._cells.items():
+            scores[tuple(of[name] for of, name in zip(places, key, strict=True))] = rating.score
         return scores
 
     def _refuse_ranks_beyond(self, prompts: tuple[str, ...] | None) -> None:
         of = dict(zip(self._items, prompts or ("",) * len(self._items), strict=True))
         sizes = Counter(of.values())
         where = "that its prompt has" if prompts else "that there are"
-        for given in self._cells.values():
-            most = sizes[of[given.item]]
-            if not (math.isnan(given.score) or 1 <= given.score <= most):
+        for rating in self._cells.values():
+            most = sizes[of[rating.item]]
+            if not (math.isnan(rating.score) or 1 <= rating.score <= most):
                 self._report.add(
-                    f"{given.score:g}",
+                    f"{rating.score:g}",
                     f"a rank from 1 to {most}, the items {where}",
-                    line=given.line,
+                    line=rating.line,
                     field="rank",
                 )
 
     def _refuse_few(self, min_raters: int) -> None:
-        rated = {given.rater for given in self._cells.values() if not math.isnan(given.score)}
+        rated = {rating.rater for rating in self._cells.values() if not math.isnan(rating.score)}
         if self._report.faults:
             return
         if not self._cells:
@@ -305,7 +309,7 @@ class Tabulation:
 
 
 def _controls(raters: Iterable[str], personas: Iterable[str] | None) -> frozenset[str]:
-    """The raters without a persona, where others have one."""
+    """Return the raters without a persona, where others have one."""
     if personas is None or set(personas) == {NO_PERSONA.id}:
         return frozenset()
     pairs = zip(raters, personas, strict=True)
@@ -334,7 +338,7 @@ class _Labels:
             )
 
     def of(self, names: dict[str, int]) -> tuple[str, ...] | None:
-        """The label of each name, None where there are none at all."""
+        """Return the label of each name; None where no name has one."""
         if not self._found:
             return None
         for name, line in names.items():
@@ -392,8 +396,8 @@ class RatingCells(NamedTuple):
 def long_cells(
     records: Iterable[Record], fields: Fields, report: Report, *, is_csv: bool
 ) -> RatingCells:
-    """The ratings of a file with a line for each."""
-    found = []
+    """Read the ratings of a file with a line for each."""
+    cells = []
     for record in records:
         if is_csv and not any(map(str.strip, record.cells.values())):
             # A spreadsheet writes rows that hold nothing.
@@ -403,14 +407,14 @@ def long_cells(
         value = None if column is None else record.cells[column]
         if kind == "label" and is_csv and isinstance(value, str):
             value = text_of(value)
-        found.append(RatingCell(record.line, _labels(record, report, is_csv), kind, value))
-    return RatingCells(found)
+        cells.append(RatingCell(record.line, _labels(record, report, is_csv), kind, value))
+    return RatingCells(cells)
 
 
 def wide_cells(
     records: Iterable[Record], report: Report, raters: Sequence[str] | None, *, is_csv: bool
 ) -> RatingCells:
-    """The ratings of a file with a line for each item and a column for each rater.
+    """Read the ratings of a file with a line for each item and a column for each rater.
 
     Args:
         raters: the columns of raters; None: all but those of the fields of items.
@@ -470,8 +474,8 @@ def wide_cells(
 
 
 def decimal_commas(cells: Iterable[RatingCell], report: Report) -> bool | None:
-    """Whether the numbers of a file have a decimal comma; None where that cannot be known, which is
-    reported."""
+    """Return whether the numbers of a file have a decimal comma; None where that is unclear, which
+    is reported."""
     commas: list[tuple[RatingCell, str]] = []
     point: tuple[RatingCell, str] | None = None
     for cell in cells:
@@ -496,7 +500,7 @@ def decimal_commas(cells: Iterable[RatingCell], report: Report) -> bool | None:
             field=first.kind,
         )
         return None
-    if all(_MAY_BE_THOUSANDS.fullmatch(one) for _, one in commas):
+    if all(_MAY_BE_THOUSANDS.fullmatch(number) for _, number in commas):
         whole = text.replace(",", "")
         report.add(
             f"{shown(text)}{more}, which may be {text.replace(',', '.')} or {whole}",
@@ -510,7 +514,7 @@ def decimal_commas(cells: Iterable[RatingCell], report: Report) -> bool | None:
 
 
 def with_point(value: Any) -> Any:
-    """A number with a decimal comma as one with a point; anything else as it is."""
+    """Return a number that has a decimal comma with a point; anything else as it is."""
     if isinstance(value, str) and _COMMA.fullmatch(value.strip()):
         return value.replace(",", ".")
     return value
@@ -527,7 +531,8 @@ def _is_score(value: Any) -> bool:
 
 
 def _share_labels(columns: Mapping[str, Sequence[Any]]) -> bool:
-    """Whether every column has a label of another one, and all together few: labels of raters."""
+    """Return whether the columns hold labels of raters: each shares a label with another, and all
+    together have few."""
     sets = [
         {folded(value) for value in values if isinstance(value, str) and not is_gap(value)}
         for values in columns.values()
@@ -554,25 +559,25 @@ def _refuse_text(name: str, values: Sequence[Any], report: Report) -> None:
 def _labels(
     record: Record, report: Report, is_csv: bool, without: str = ""
 ) -> dict[str, str | None]:
-    found: dict[str, str | None] = {}
+    labels: dict[str, str | None] = {}
     for field in _LABELS:
         if field == without or field not in record.names:
-            found[field] = None
+            labels[field] = None
             continue
         value = _label(field, record, report)
-        found[field] = text_of(value) if is_csv and isinstance(value, str) else value
-    return found
+        labels[field] = text_of(value) if is_csv and isinstance(value, str) else value
+    return labels
 
 
 def _label(field: str, record: Record, report: Report) -> str | None:
-    """The text that names something, None where there is none."""
+    """Return the text of a field that names something; None where there is none."""
     value = label_of(record.cells[record.names[field]])
     if value is None and field not in _NEEDED:
         return None
-    told = "an empty value" if value is None else shown(value)
+    problem = "an empty value" if value is None else shown(value)
     if isinstance(value, str):
         if value.isascii() or not any("\ud800" <= sign <= "\udfff" for sign in value):
             return value.strip()
-        told = "half a surrogate pair"
-    report.add(told, "text", line=record.line, field=field)
+        problem = "half a surrogate pair"
+    report.add(problem, "text", line=record.line, field=field)
     return None

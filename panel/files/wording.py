@@ -58,7 +58,7 @@ _EXPECTED = {
 
 
 def explain(detail: ErrorDetails) -> tuple[str, str]:
-    """What one of pydantic's errors found and what it expected, in plain words.
+    """Return one of pydantic's errors in plain words: what was found, and what is expected.
 
     A validator of ours can say both: `ValueError("what is wrong; what would be right")`.
     The value of a field with a secret's name is never among the words.
@@ -106,7 +106,7 @@ def _is_secret(loc: Iterable[int | str], value: object) -> bool:
 
 
 def shown(value: object) -> str:
-    """A value as an error shows it: short, and of a container only what it is."""
+    """Return a value in words for an error: short, and for a container only its kind."""
     match value:
         case None:
             return "null"
@@ -123,12 +123,12 @@ def shown(value: object) -> str:
 
 
 def printable(name: str) -> str:
-    """A name from a file that is safe to print: short, without control characters."""
+    """Return a file's name in a form that is safe to print: short, without control characters."""
     return name if name.isprintable() and len(name) <= _LONGEST_SHOWN else shown(name)
 
 
 def some(names: Iterable[str], most: int = 3, *, as_: Callable[[str], str] = shown) -> str:
-    """The first of these names, and a sign that there are more.
+    """Return the first names, with a sign where there are more.
 
     >>> some(["a", "b", "c", "d"])
     "'a', 'b', 'c', …"
@@ -138,14 +138,14 @@ def some(names: Iterable[str], most: int = 3, *, as_: Callable[[str], str] = sho
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
-    """The known name that this one was probably meant to be, if there is one."""
+    """Return the known name that was probably meant, if there is one."""
     by_lower = {candidate.lower(): candidate for candidate in known}
     close = difflib.get_close_matches(name.lower(), by_lower, n=1)
     return by_lower[close[0]] if close else None
 
 
 def unreadable(path: Path) -> str:
-    """What stands at a path that cannot be opened."""
+    """Return what is at a path that cannot be opened."""
     try:
         mode = path.stat().st_mode
     except (OSError, ValueError):
@@ -154,7 +154,7 @@ def unreadable(path: Path) -> str:
 
 
 def undecodable(error: UnicodeDecodeError, offset: int = 0) -> str:
-    """What a text that begins `offset` bytes into its file has that UTF-8 has not."""
+    """Return the byte that is not UTF-8, in words; the text begins `offset` bytes into its file."""
     return f"the byte 0x{error.object[error.start]:02x} at offset {offset + error.start}"
 
 

@@ -67,12 +67,12 @@ _STATUSES = {
 
 
 def address_of(chat: BaseChatModel) -> str:
-    """Where a chat model's batches go."""
+    """Return the address to which a chat model's batches go."""
     return str(getattr(chat, "anthropic_api_url", "") or "https://api.anthropic.com")
 
 
 def of(client: BatchedClient) -> AnthropicBatches:
-    """The batches of a model."""
+    """Return the batches of a model."""
     import anthropic
 
     line, chat = OfflineLine(), client.chat.model_copy()
@@ -122,8 +122,8 @@ class AnthropicBatches:
                 status = _STATUSES.get(kind, 500) if isinstance(kind, str) else 500
                 return BatchAnswer(name, unpaid(self._offline.read(status, said)))
         # It never began: the batch expired or was cancelled.
-        told = f"the batch brought no answer: {result.get('type') or 'no reason is given'}"
-        return BatchAnswer(name, CallError(told, kind="transient", used=NOTHING))
+        reason = f"the batch brought no answer: {result.get('type') or 'no reason is given'}"
+        return BatchAnswer(name, CallError(reason, kind="transient", used=NOTHING))
 
     async def submit(self, token: str, lines: Sequence[bytes]) -> BatchStatus:
         parts = [part for line in lines for part in (b",", _under_token(line, token))]
@@ -144,7 +144,8 @@ class AnthropicBatches:
         return _status(await at_provider(sent(), TRANSFER_S))
 
     async def find(self, sought: BatchSought) -> BatchStatus | None:
-        """See `BatchApi.find`. The requests of a batch are listed once it has ended."""
+        """Find a batch as `BatchApi.find` does. The provider lists the requests of a batch only
+        once it has ended."""
         undecided, after, seen = [], "", set[str]()
         while True:
             page = await self._got(f"{PATH}?limit={_PAGE}{after}")
@@ -189,7 +190,7 @@ class AnthropicBatches:
             file.unlink(missing_ok=True)
 
     async def aclose(self) -> None:
-        """The chat model's connections stay."""
+        """Do nothing: the chat model's connections stay open."""
 
     @property
     def _api(self) -> AsyncAnthropic:
@@ -209,7 +210,7 @@ class AnthropicBatches:
                 file.write(part)
 
     async def _has_token(self, status: BatchStatus, token: str) -> bool:
-        """Whether the requests of an ended batch were sent under a token.
+        """Return whether the requests of an ended batch were sent under a token.
 
         Raises:
             CallError: that is not known any more.
@@ -250,7 +251,7 @@ def _short(token: str) -> str:
 
 
 def _under_token(line: bytes, token: str) -> bytes:
-    """A row whose request is named by its digest and the token of its batch."""
+    """Return a row whose request is named by its digest and the token of its batch."""
     start = len(b'{"custom_id":"')
     digest = bytes.fromhex(line[start : start + 64].decode())
     name = urlsafe_b64encode(digest).rstrip(b"=") + _short(token).encode()
@@ -258,7 +259,7 @@ def _under_token(line: bytes, token: str) -> bytes:
 
 
 def _plain_name(said: Any) -> Any:
-    """The digest that a request is named by, without the token of its batch."""
+    """Return the digest that a request is named by, without the token of its batch."""
     if not isinstance(said, str) or len(said) <= _DIGEST:
         return said
     try:
@@ -288,7 +289,8 @@ def _may_be(batch: dict[str, Any], sought: BatchSought) -> bool:
 
 
 def _status(batch: Any) -> BatchStatus:
-    """
+    """Return the status of a batch, as the provider describes it.
+
     Raises:
         CallError: it is no batch.
     """

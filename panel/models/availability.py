@@ -1,7 +1,8 @@
-"""What `persona-panel models` says of a provider, of its key, and of the dated table of prices.
+"""The availability of models, as `persona-panel models` shows it: providers, keys, and the dated
+table of prices.
 
-How the table of models compares with what is known elsewhere: by its date, and with the table
-that LiteLLM's package ships, where that is installed.
+The table of models is checked by its date, and against the table that LiteLLM's package ships,
+where that is installed.
 
 LiteLLM itself is not imported; its table is a file of some megabytes.
 """
@@ -35,7 +36,8 @@ class Availability(NamedTuple):
 
 _NAME_EXAMPLE = "OPENAI_API_KEY"
 _PLAIN_NAME = re.compile(r"(?!(?:\D*\d){4})[A-Z][A-Z0-9]{0,19}(?:_[A-Z0-9]{1,19}){1,5}")
-"""Words in capitals with underscores and few figures: what is no key, and can be shown."""
+"""The pattern of a name that is no key and can be shown: words in capitals with underscores and few
+digits."""
 
 
 _missing: ContextVar[dict[str, None] | None] = ContextVar("missing", default=None)
@@ -43,7 +45,8 @@ _missing: ContextVar[dict[str, None] | None] = ContextVar("missing", default=Non
 
 @contextmanager
 def keys_optional() -> Iterator[None]:
-    """Within it models can be had without their keys, for what calls none of them: an estimate."""
+    """Let models be made without their keys within the block, for an estimate, which calls none of
+    them."""
     before = _missing.set({})
     try:
         yield
@@ -52,12 +55,12 @@ def keys_optional() -> Iterator[None]:
 
 
 def missing_keys() -> list[str]:
-    """What is to be said of each key that was found missing so far, where keys are optional."""
+    """Return a sentence for each key that was missing so far, where keys are optional."""
     return list(_missing.get() or ())
 
 
 def find_key(config: ModelConfig, variable: str | None, *, required: bool = True) -> str | None:
-    """The key in the environment variable that `config` names, or else in `variable`.
+    """Return the key in the environment variable that `config` names, or else in `variable`.
 
     From then on neither the key nor a password in the model's address appears in any message.
     None where no variable is named, or it is not set and no key is `required`, or keys are
@@ -93,7 +96,7 @@ def _no_key(config: ModelConfig, variable: str) -> str:
 
 
 OLD = timedelta(days=180)
-"""From this age on the table is said to be old: providers change prices some times a year."""
+"""The age from which the table is called old: providers change prices a few times a year."""
 _FILE = "litellm/model_prices_and_context_window_backup.json"
 _PREFIXES = {
     "openai": "",
@@ -102,7 +105,7 @@ _PREFIXES = {
     "mistralai": "mistral/",
     "groq": "groq/",
 }
-"""How LiteLLM calls a provider's models."""
+"""The beginning of a provider's models' names in LiteLLM's table."""
 _PRICES = {
     "input": "input_cost_per_token",
     "cached_input": "cache_read_input_token_cost",
@@ -120,7 +123,7 @@ class PublishedTable(NamedTuple):
 
 
 class PriceDifference(NamedTuple):
-    """What the two tables say of one thing; None where one says nothing of it."""
+    """A difference between the two tables; None where a table has no value."""
 
     model: str
     what: str
@@ -129,7 +132,9 @@ class PriceDifference(NamedTuple):
 
 
 def litellm_table() -> PublishedTable | None:
-    """LiteLLM's table; None where the package is not installed or ships none that can be read."""
+    """Read LiteLLM's table; None where the package is not installed or ships none that can be
+    read.
+    """
     try:
         package = distribution("litellm")
         models = orjson.loads(package.locate_file(_FILE).read_bytes())  # type: ignore[attr-defined]
@@ -139,26 +144,26 @@ def litellm_table() -> PublishedTable | None:
 
 
 def differences(published: PublishedTable) -> list[PriceDifference]:
-    """Where LiteLLM's table says something else than ours, in our order; a model that it does not
-    have is one difference."""
-    found: list[PriceDifference] = []
+    """Return the differences between LiteLLM's table and ours, in our order; a model that LiteLLM's
+    lacks is one difference."""
+    listed: list[PriceDifference] = []
     for model, facts in known_models().items():
         provider, _, name = model.partition(":")
         other = published.models.get(f"{_PREFIXES[provider]}{name}")
         if not isinstance(other, Mapping):
-            found.append(PriceDifference(model, "model", "listed", None))
+            listed.append(PriceDifference(model, "model", "listed", None))
         else:
-            found += _between(model, facts, other)
-    return found
+            listed += _between(model, facts, other)
+    return listed
 
 
 def age_of_table(today: date) -> timedelta:
-    """How old the table is."""
+    """Return the age of the table."""
     return today - prices_as_of()
 
 
 def retired(today: date) -> list[str]:
-    """The models of the table that their providers have taken off."""
+    """Return the models of the table that their providers have taken off."""
     return [
         model
         for model, facts in known_models().items()

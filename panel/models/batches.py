@@ -1,11 +1,9 @@
-"""Batches: what is needed of a provider that answers by them, and those of OpenAI's shape.
+"""Batches: the interface of providers that take them, and those of OpenAI's protocol.
 
-What is needed of a provider that answers requests by batches: hours later, at a lower price.
+A provider answers the requests of a batch hours later, at a lower price. Providers are the
+neighbouring modules; `persona_panel.calls` decides when a batch is sent, noted and looked at again.
 
-A provider is a neighbouring module. When a batch is sent, written down and looked at again is
-decided above, in `persona_panel.calls`.
-
-Batches of OpenAI's shape: a file of requests, a batch of it, and files of answers.
+In OpenAI's protocol a batch is made of a file of requests, and brings files of answers.
 
 `POST {base_url}/files`, `POST {base_url}/batches`, `GET {base_url}/batches/ID`,
 `GET {base_url}/files/ID/content`: OpenAI, and servers that took over its protocol. A request's row
@@ -45,16 +43,16 @@ from persona_panel.models.http_responses import HttpResponse
 from persona_panel.rubrics import ModelRequest, ModelResponse
 
 CLOCKS_S = 300.0
-"""By how much a provider's clock may be behind."""
+"""The most seconds by which a provider's clock may be behind."""
 
 BatchPhase = Literal["working", "ended", "cancelled", "failed"]
-"""`ended`, `cancelled`: there is all that there will be, be it of a batch that was completed, that
-expired or that was cancelled. `failed`: it was refused as a whole, and nothing was paid for."""
+"""`ended`, `cancelled`: no further answer will come, whether the batch was completed, expired or
+was cancelled. `failed`: it was refused as a whole, and nothing was paid for."""
 
 
 @dataclass(frozen=True, slots=True)
 class BatchStatus:
-    """How a batch stands.
+    """The state of a batch.
 
     Attributes:
         id: the provider's.
@@ -83,13 +81,13 @@ _NAME = re.compile(rb'"(?:custom_id|key)"\s*:\s*"([\w-]+)"')
 LONGEST_ROW = 8_000_000
 """Bytes that a row of answers may have; a longer one is none."""
 TRANSFER_S = 3_600.0
-"""How long requests may take to be sent, or answers to be fetched."""
+"""The most seconds in which requests may be sent, or answers fetched."""
 
 
 def plain_id(id_: Any, folder: str = "") -> str:
-    """The id of a batch or file, which can be put into an address as it is: letters, figures and
-    `_ . : -`, after the provider's `folder`. Ids come from journals and servers, and another one
-    would lead a key elsewhere on the server.
+    """Return the id of a batch or file, which can be put into an address as it is: letters, figures
+    and `_ . : -`, after the provider's `folder`. Ids come from journals and servers; one with other
+    characters could lead a key elsewhere on the server.
 
     Raises:
         CallError: it is none.
@@ -105,7 +103,7 @@ def plain_id(id_: Any, folder: str = "") -> str:
 
 
 def listed_in(page: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The batches in a page of a list of them.
+    """Return the batches in a page of a list of them.
 
     Raises:
         CallError: it is no such page. A batch that is not found is sent again, and paid for.
@@ -114,13 +112,13 @@ def listed_in(page: Mapping[str, Any]) -> list[dict[str, Any]]:
     # Some servers say so of an empty list.
     if batches is None:
         return []
-    if not isinstance(batches, list) or not all(isinstance(one, dict) for one in batches):
+    if not isinstance(batches, list) or not all(isinstance(batch, dict) for batch in batches):
         raise CallError("the server gives no list of batches", kind="transient", status=BROKEN)
     return batches
 
 
 def next_page(last: Any, seen: set[str]) -> str:
-    """The id after which the next page of a list begins, which is added to those `seen`.
+    """Return the id after which the next page of a list begins, and add it to those `seen`.
 
     Raises:
         CallError: it is no id, or the list goes round.
@@ -149,12 +147,12 @@ class BatchSought(NamedTuple):
 
 
 class NotToldYet(Exception):
-    """Batches that may be the one that is sought say so only once they have ended; the message
-    names them."""
+    """Some batches may be the one that is sought, which their provider only shows once they have
+    ended; the message names them."""
 
 
 class BatchAnswer(NamedTuple):
-    """What came back for one request: an answer, or why there is none.
+    """The outcome of one request: an answer, or why there is none.
 
     Attributes:
         custom_id: of the request; None where nobody can read it.
@@ -167,7 +165,7 @@ class BatchAnswer(NamedTuple):
 
 
 def object_in(line: bytes) -> dict[str, Any] | None:
-    """The object that a line holds; None where it holds none."""
+    """Return the object that a line holds; None where it holds none."""
     try:
         row = json_in(line) if len(line) <= LONGEST_ROW else None
     except ValueError:
@@ -176,7 +174,7 @@ def object_in(line: bytes) -> dict[str, Any] | None:
 
 
 def unreadable_answer() -> CallError:
-    """In place of an answer that a provider's results hold and that cannot be read."""
+    """Return the error for an answer in a provider's results that cannot be read."""
     said = "its answer in the batch cannot be read, and is paid for; it is not asked for again"
     # Nobody knows what it took.
     return CallError(said, kind="rejected", status=BROKEN, used=None)
@@ -187,7 +185,7 @@ def answers_in(
     read: Callable[[bytes], BatchAnswer | None],
     plain_name: Callable[[str], str] = str,
 ) -> Iterator[BatchAnswer]:
-    """The answers in a provider's file of results.
+    """Yield the answers in a provider's file of results.
 
     Args:
         read: see `BatchApi.read`. A line that it cannot read is an answer, too: a fault under the
@@ -201,8 +199,8 @@ def answers_in(
             if (answer := read(line)) is not None:
                 yield answer
             elif line.strip():
-                found = _NAME.search(line)
-                name = None if found is None else plain_name(found[1].decode())
+                match = _NAME.search(line)
+                name = None if match is None else plain_name(match[1].decode())
                 yield BatchAnswer(name, unreadable_answer())
 
 
@@ -219,18 +217,17 @@ class BatchApi(Protocol):
     """Bytes that the rows of a batch may have together."""
 
     def line(self, custom_id: str, request: ModelRequest) -> bytes:
-        """A request as a row of a batch, without a line break; no key and no header is in it."""
+        """Return a request as a row of a batch, without a line break, a key or a header."""
 
     def read(self, line: bytes) -> BatchAnswer | None:
-        """What a line of answers says; None where it is no answer. A fault's `used` is `NOTHING`
-        where the provider says that there is no answer, None where there is one and it cannot be
-        read."""
+        """Read a line of answers; None where it is no answer. A fault's `used` is `NOTHING` where
+        the provider says that there is no answer, None where there is one that cannot be read."""
 
     async def submit(self, token: str, lines: Sequence[bytes]) -> BatchStatus:
         """Send a batch, under a token by which `find` knows it."""
 
     async def find(self, sought: BatchSought) -> BatchStatus | None:
-        """The batch that was sent under a token; None where the provider lists none.
+        """Return the batch that was sent under a token; None where the provider lists none.
 
         Raises:
             NotToldYet: the provider does not tell yet. It is asked again; until then nothing is
@@ -238,11 +235,11 @@ class BatchApi(Protocol):
         """
 
     async def status(self, id_: str) -> BatchStatus:
-        """How a batch stands."""
+        """Ask for the status of a batch."""
 
     def results(self, status: BatchStatus, folder: Path) -> AsyncIterator[BatchAnswer]:
-        """What an ended batch brought, row by row, in no order; files that it takes are in
-        `folder`, and go."""
+        """Yield the answers of an ended batch, in no order. Temporary files are made in `folder`
+        and removed."""
 
     async def cancel(self, id_: str) -> BatchStatus:
         """Ask the provider to end a batch; what is answered already is paid for."""
@@ -266,19 +263,19 @@ class BatchClient(Protocol):
 
     @property
     def address(self) -> str:
-        """Of the server that takes them."""
+        """The address of the server that takes the batches."""
 
     @property
     def settings(self) -> Mapping[str, Any]:
         """The options with which another process makes a client that reaches the same batches:
-        JSON, without secrets and without headers, whose values may be such."""
+        JSON, without secrets and without headers, whose values may be secrets."""
 
     @property
     def header_names(self) -> Sequence[str]:
-        """The headers of its own that it sends and `settings` leaves out."""
+        """The names of the client's headers, which `settings` leaves out."""
 
     def batches(self) -> BatchApi:
-        """Its provider's batches."""
+        """Return its provider's batches."""
 
 
 PATH = "/v1/chat/completions"
@@ -421,7 +418,7 @@ class OpenAIBatches:
         await self._model.aclose()
 
     async def _processed(self, uploaded: tuple[dict[str, Any], float | None]) -> str:
-        """The id of an uploaded file, once a batch can be made of it."""
+        """Return the id of an uploaded file, once a batch can be made of it."""
         id_, (file, _) = _id_of(uploaded, "file"), uploaded
         until = time.monotonic() + _PROCESSING_S
         while file.get("status") in _UNPROCESSED and time.monotonic() < until:
@@ -430,7 +427,7 @@ class OpenAIBatches:
         return id_
 
     def _answer(self, row: dict[str, Any]) -> ModelResponse | CallError:
-        """The reply that a row holds, or the fault that it tells of."""
+        """Return the reply that a row holds, or its fault."""
         response = row.get("response")
         if not isinstance(response, dict):
             match row.get("error"):
@@ -439,8 +436,8 @@ class OpenAIBatches:
                 case said:
                     code = None
             # Never begun: of a batch that expired or was cancelled.
-            told = f"the batch brought no answer: {said or code or 'no reason is given'}"
-            return CallError(told, kind="transient", used=NOTHING)
+            message = f"the batch brought no answer: {said or code or 'no reason is given'}"
+            return CallError(message, kind="transient", used=NOTHING)
         code, body = response.get("status_code"), response.get("body")
         status = code if isinstance(code, int) else 200
         answer = HttpResponse(status, {}, b"")
@@ -463,7 +460,7 @@ class OpenAIBatches:
         kind: str = "application/json",
         timeout_s: float | None = None,
     ) -> tuple[dict[str, Any], float | None]:
-        """What the server says, and how long it asks to wait.
+        """Call the server; returns its answer, and how long it asks to wait, in seconds.
 
         Raises:
             CallError, TimeoutError: it does not say it.
@@ -476,12 +473,13 @@ class OpenAIBatches:
 
 
 def _file_name(token: str) -> str:
-    """Of the requests of a batch."""
+    """Return the name of the file of a batch's requests."""
     return f"persona-panel-{token}.jsonl"
 
 
 def _id_of(called: tuple[dict[str, Any], float | None], what: str) -> str:
-    """
+    """Return the id in a server's answer.
+
     Raises:
         CallError: there is none.
     """
@@ -515,11 +513,11 @@ def _count(said: Any) -> int:
 
 
 def _errors(said: Any) -> str:
-    """Why a batch was refused, in one line."""
+    """Return the reasons why a batch was refused, in one line."""
     listed = said.get("data") if isinstance(said, dict) else None
-    told = [
+    reasons = [
         " ".join(str(error.get("message") or error.get("code") or "").split())
         for error in (listed if isinstance(listed, list) else ())
         if isinstance(error, dict)
     ]
-    return "; ".join(dict.fromkeys(filter(None, told[:3])))
+    return "; ".join(dict.fromkeys(filter(None, reasons[:3])))

@@ -1,14 +1,11 @@
-"""What a panel needs of a model, and what a call is noted to have sent and taken.
+"""The interface of a model, and the record of what a call sent and used.
 
-What a panel needs of a model: answer one `ModelRequest`, or say precisely why not.
+A model answers a `ModelRequest`, or says precisely why it cannot. Providers are the neighbouring
+modules; retries, limits and the cache are in `persona_panel.calls`.
 
-Providers are the neighbouring modules. Retrying, limits and the cache are not their
-business: those stand above, in `persona_panel.calls`.
-
-The parameters that requests are really sent with, whatever a provider's package adds to them.
-
-Clients of this project note the bodies that they send; for those of providers' packages
-`persona_panel.models.langchain_errors` does.
+The record has the parameters with which requests are really sent, whatever a provider's package
+adds to them. The project's own clients note the bodies that they send; for those of providers'
+packages `persona_panel.models.langchain_errors` does.
 """
 
 from __future__ import annotations
@@ -35,8 +32,8 @@ FaultKind = Literal["transient", "rejected", "permanent"]
 `permanent`: no call to this model will (a bad key, an unknown model)."""
 
 MOST_CHARACTERS = 200_000
-"""How long an answer's text may be: several times what any question leaves room for. A longer one
-would hold up all others while it is read, and be kept with each judgment."""
+"""The most characters of an answer's text: several times what any question leaves room for. A
+longer one would hold up all others while it is read, and be kept with each judgment."""
 
 
 class CallError(Exception):
@@ -75,7 +72,7 @@ class CallError(Exception):
 
 
 def not_too_long(reply: ModelResponse) -> ModelResponse:
-    """The same reply.
+    """Return the same reply.
 
     Raises:
         CallError: its text is longer than is read; `rejected`, since the same words would bring
@@ -89,7 +86,7 @@ def not_too_long(reply: ModelResponse) -> ModelResponse:
 
 @dataclass(frozen=True, slots=True)
 class Capabilities:
-    """What a model can do and how it is asked, as its client knows it before any call.
+    """A model's abilities and the way it is asked, as its client knows them before any call.
 
     The defaults are those of a served model of which nothing is known.
 
@@ -136,7 +133,7 @@ class ModelClient(Protocol):
 
     @property
     def capabilities(self) -> Capabilities:
-        """What the model can do; the same for as long as the client lives."""
+        """The model's capabilities; the same for as long as the client lives."""
 
     @property
     def parameters(self) -> Mapping[str, Any]:
@@ -158,18 +155,18 @@ _VERSION = re.compile(r"[-:@](\d{4}-\d\d-\d\d|\d{3,8}|latest)$")
 
 
 def is_another_model(said: str, asked: str) -> bool:
-    """Whether two names are of two models: not by a date or number of a release at their end, and
-    not by a path before them."""
-    one, other = (
+    """Return whether two names are of different models. A date or number of a release at the end,
+    and a path in front, make no difference."""
+    first, other = (
         _VERSION.sub("", name.casefold().rstrip("/").rpartition("/")[2]) for name in (said, asked)
     )
-    return one != other
+    return first != other
 
 
 _TEXTS = frozenset(
     {"messages", "system", "contents", "systemInstruction", "system_instruction", "prompt", "input"}
 )
-"""What providers call the texts that a model reads."""
+"""Providers' names for the texts that a model reads."""
 _SCHEMA = "the schema of an answer"
 _LONGEST = 200
 """Characters of a parameter that is a text."""
@@ -188,7 +185,7 @@ def noted_parameters() -> Iterator[list[dict[str, Any]]]:
 
 
 def note_sent(body: Any) -> None:
-    """Note a request's body, an object or its JSON, where somebody wants to know."""
+    """Note a request's body, an object or its JSON, if `noted_parameters` collects parameters."""
     if (sent := _noting.get()) is None:
         return
     if isinstance(body, str | bytes | bytearray):
@@ -225,24 +222,24 @@ def _told(value: Any) -> Any:
 def distinct(
     known: Sequence[dict[str, Any]], more: Sequence[dict[str, Any]]
 ) -> list[dict[str, Any]]:
-    """Return those that are known and, behind them, of `more` what differs from each before it."""
-    told = list(known)
-    for one in more:
-        if one not in told:
-            told.append(one)
-    return told
+    """Return those that are known, followed by those of `more` that differ from all before them."""
+    kept = list(known)
+    for parameters in more:
+        if parameters not in kept:
+            kept.append(parameters)
+    return kept
 
 
 MOST_TOKENS = 100_000_000
-"""No call takes more: a larger count is a mistake or worse, and would break every sum."""
+"""The most tokens of a call: a larger count is a mistake or worse, and would break every sum."""
 _MAPPING = (dict, Mapping)  # what a body holds is found by its type, without asking the ABC
 
 
 def usage_from(
     input_: Any, cached: Any, output: Any, written: Any = 0, reasoning: Any = 0
 ) -> Usage:
-    """Token counts as a provider reported them, of any type, with 0 ≤ cached + written ≤ input and
-    0 ≤ reasoning ≤ output.
+    """Return a usage from token counts of any type that a provider reported, with 0 ≤ cached +
+    written ≤ input and 0 ≤ reasoning ≤ output.
 
     None is a count that was not reported, and 0. A count that cannot be (negative, not finite,
     above `MOST_TOKENS`, no number) is 0 as well, and more tokens read from a cache or written to it
@@ -274,26 +271,27 @@ def usage_from(
 
 
 def odd_usage(reported: Any) -> Usage:
-    """No counts at all: what was reported has no places for them."""
+    """Return a usage without counts, for a report that has no places for them."""
     return Usage(odd=f"usage is {_shown(reported)}")
 
 
 def sound(usage: Usage) -> Usage:
-    """A usage as it can be; `odd` says what was otherwise."""
+    """Return a usage that is possible; `odd` describes what was reported otherwise."""
     if _are_sound(usage.input, usage.cached, usage.output, usage.written, usage.reasoning):
         return usage
-    found = usage_from(usage.input, usage.cached, usage.output, usage.written, usage.reasoning)
-    return replace(found, odd=usage.odd or found.odd)
+    corrected = usage_from(usage.input, usage.cached, usage.output, usage.written, usage.reasoning)
+    return replace(corrected, odd=usage.odd or corrected.odd)
 
 
 def usage_in(content: Any) -> Usage | None:
-    """What a body says that a call took, be it an answer or not; None where it says nothing."""
+    """Return the usage that an answer's body reports, also one of an error; None where it reports
+    none."""
     said = content.get("usage") if isinstance(content, Mapping) else None
     return completion_usage(said) or None
 
 
 def completion_usage(reported: Any) -> Usage:
-    """The `usage` of a chat completion's body."""
+    """Read the `usage` of a chat completion's body."""
     if reported is None:
         return Usage()
     if not isinstance(reported, _MAPPING):
@@ -321,7 +319,8 @@ def completion_usage(reported: Any) -> Usage:
 
 
 def _left_out(total: Any, read: Any, answered: Any) -> int:
-    """Tokens of the total that are neither the prompt's nor the completion's: of thinking."""
+    """Return the tokens of the total that are neither the prompt's nor the completion's: those of
+    thinking."""
     if not type(total) is type(read) is type(answered) is int:
         return 0
     if read < 0 or answered < 0 or not read + answered < total <= MOST_TOKENS:
@@ -330,7 +329,7 @@ def _left_out(total: Any, read: Any, answered: Any) -> int:
 
 
 def _are_sound(input_: Any, cached: Any, output: Any, written: Any, reasoning: Any) -> bool:
-    """Whether these are plain numbers that can be a call's."""
+    """Return whether these are plain whole numbers that a call can have taken."""
     return (
         type(input_) is type(cached) is type(output) is type(written) is type(reasoning) is int
         and 0 <= cached <= cached + written <= input_ <= MOST_TOKENS
@@ -340,7 +339,7 @@ def _are_sound(input_: Any, cached: Any, output: Any, written: Any, reasoning: A
 
 
 def _number(reported: Any) -> int | None:
-    """A count, also one as text or as a float; None where it cannot be one."""
+    """Return a count, also one as text or as a float; None where it cannot be one."""
     if reported is None:
         return 0
     if isinstance(reported, bool) or not isinstance(reported, int | float | str):
@@ -353,7 +352,7 @@ def _number(reported: Any) -> int | None:
 
 
 def _shown(reported: Any) -> str:
-    """A short, plain word on it: the value itself may be megabytes of foreign text."""
+    """Return a short description of a value: the value itself may be megabytes of foreign text."""
     if isinstance(reported, float):
         return f"{reported:g}"
     if isinstance(reported, int):

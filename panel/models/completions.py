@@ -1,14 +1,9 @@
-"""The shape of a chat completion, and what an answer means that is none.
+"""Chat completions, which served and embedded models share: requests, answers and errors.
 
-The shape of a chat completion, which served and embedded models share.
-
-From an `ModelRequest` to a request body, and from an answer's body to a `ModelResponse` or a
-LangChain message. Who is asked, and what errors mean, is not here.
-
-What servers that speak OpenAI's protocol mean by an answer that is no completion.
-
-Pure functions over what came over the wire: whether it is a completion, what was
-complained about, whether the same call may succeed later, which parameter is not taken.
+A `ModelRequest` becomes a request's body, and an answer's body a `ModelResponse` or a LangChain
+message. For an answer of OpenAI's protocol that is no completion, pure functions say what the
+server complained about, whether the same call may succeed later, and which parameter it does not
+take.
 """
 
 from __future__ import annotations
@@ -35,11 +30,11 @@ from persona_panel.rubrics.replies import well_formed
 _LONGEST_REASON = 1_000
 """Characters of a refusal or of a reason to finish: a run's summary keeps each one."""
 CONTINUED = {"continue_final_message": True, "add_generation_prompt": False}
-"""That the last message is to be continued, in vLLM's words; llama.cpp does so unasked."""
+"""Options that have the last message continued, in vLLM's words; llama.cpp does so unasked."""
 
 
 def body_of(request: ModelRequest, *, top_logprobs_cap: int | None = None) -> dict[str, Any]:
-    """The body of a request, without what belongs to a model (its name, its temperature)."""
+    """Return the body of a request, without what belongs to a model (its name, its temperature)."""
     body: dict[str, Any] = {"messages": messages_of(request), "max_tokens": request.max_tokens}
     if request.prefill:
         body |= CONTINUED
@@ -53,7 +48,7 @@ def body_of(request: ModelRequest, *, top_logprobs_cap: int | None = None) -> di
 
 
 def messages_of(request: ModelRequest) -> list[dict[str, str]]:
-    """The conversation so far, in OpenAI's shape."""
+    """Return the conversation so far, in OpenAI's shape."""
     messages = [{"role": "system", "content": request.system}] if request.system else []
     messages.append({"role": "user", "content": "".join(request.blocks)})
     for answered, asked in request.exchange:
@@ -69,7 +64,8 @@ class SeveralChoices(ValueError):
 
 
 def read_completion(completion: Mapping[str, Any], latency_s: float) -> ModelResponse:
-    """What an answer's body says, tolerantly in form: only the answer itself must be there.
+    """Read an answer's body. Its form may differ from the protocol's: only the answer itself is
+    required.
 
     Raises:
         SeveralChoices: it is more than one answer.
@@ -94,13 +90,13 @@ def read_completion(completion: Mapping[str, Any], latency_s: float) -> ModelRes
 
 
 def several(n: int) -> str:
-    """What is wrong with an answer of `n` choices."""
+    """Return the fault of an answer with `n` choices, in words."""
     return f"the answer holds {n} choices, and one was asked for"
 
 
 def positions_of(logprobs: Any) -> tuple[Position, ...]:
-    """The log-probabilities of an answer, token by token; none where they are in no such form,
-    which says nothing against the answer itself."""
+    """Return the log-probabilities of an answer, token by token; none where they are in no such
+    form, which says nothing against the answer itself."""
     try:
         return tuple(
             Position(
@@ -115,7 +111,7 @@ def positions_of(logprobs: Any) -> tuple[Position, ...]:
 
 
 def as_message(reply: ModelResponse, completion: Mapping[str, Any]) -> AIMessage:
-    """The same answer as LangChain shows it."""
+    """Return the same answer as LangChain shows it."""
     usage = reply.usage
     return AIMessage(
         content=reply.text,
@@ -136,7 +132,8 @@ def as_message(reply: ModelResponse, completion: Mapping[str, Any]) -> AIMessage
 
 
 def _text(message: Mapping[str, Any]) -> str:
-    """What a message says. Where it has no content, other places hold an answer, too."""
+    """Return the text of a message. Where it has no content, other fields are searched for an
+    answer."""
     content = message.get("content")
     text = content if isinstance(content, str) else _content(content)
     if text.strip():
@@ -177,7 +174,7 @@ def _is_object(text: str) -> bool:
 
 
 def short(said: Any) -> str | None:
-    """A reason as text; what is no reason, or an empty one, is None."""
+    """Return a reason as text; what is no reason, or an empty one, is None."""
     if not said:
         return None
     if not isinstance(said, str):
@@ -188,14 +185,16 @@ def short(said: Any) -> str | None:
 
 
 def completion_in(content: Any, status: int) -> dict[str, Any] | None:
-    """The content if it is a completion: a success that nowhere holds an error."""
+    """Return the content if it is a completion: a success that nowhere holds an error."""
     if status >= 300 or not isinstance(content, dict) or error_in(content):
         return None
     return content if content.get("choices") else None
 
 
 def error_in(content: dict[str, Any]) -> Any:
-    """The error that an answer holds, wherever it stands; None or empty where there is none."""
+    """Return the error that an answer holds, wherever it stands; None or empty where there is
+    none.
+    """
     if error := content.get("error"):
         return error
     # OpenRouter reports a provider that broke off in the choice itself.
@@ -232,7 +231,7 @@ _HOPELESS = {
     "blocked_api_access",
 }
 _FILTERED = {"content_filter", "content_policy_violation", "invalid_prompt"}
-"""What OpenAI and Azure call a request that their filter stopped."""
+"""The codes with which OpenAI and Azure say that their filter stopped a request."""
 _BUSY = {"capacity_exceeded"}
 _STATUS_OF = {
     "invalid_request_error": 400,
@@ -272,14 +271,14 @@ _TOO_LONG = re.compile(
 
 
 def parsed(answer: HttpResponse) -> Any:
-    """What an answer holds, as JSON's types; None where it holds no JSON."""
+    """Return an answer's body as JSON's types; None where it is no JSON."""
     content = content_of(answer.body, answer.headers)
     # Gemini's endpoint wraps its errors in a list.
     return content[0] if isinstance(content, list) and content else content
 
 
 def error_of(content: Any, answer: HttpResponse) -> Complaint:
-    """What went wrong, from an answer that holds no completion."""
+    """Return the complaint in an answer that holds no completion."""
     if 300 <= answer.status < 400:
         host = _host(answer.headers.get("Location", ""))
         message = (
@@ -327,14 +326,15 @@ def _fitting_status(status: int, names: Iterable[str]) -> int:
 
 
 def is_filtered(complaint: Complaint) -> bool:
-    """Whether the provider's filter stopped a request or its answer: a refusal, and no fault."""
+    """Return whether the provider's filter stopped a request or its answer: a refusal, and no
+    fault."""
     return complaint.status in (400, 403) and bool(
         complaint.names & _FILTERED or _FILTERED_WORDS.search(complaint.message)
     )
 
 
 def refused_by_filter(complaint: Complaint, content: Any) -> dict[str, Any]:
-    """A completion that says what the filter said."""
+    """Return a completion that says what the filter said."""
     message = {"role": "assistant", "content": "", "refusal": complaint.message}
     choice = {"index": 0, "message": message, "finish_reason": "content_filter"}
     usage = content.get("usage") if isinstance(content, dict) else None
@@ -342,7 +342,7 @@ def refused_by_filter(complaint: Complaint, content: Any) -> dict[str, Any]:
 
 
 def kind_of(complaint: Complaint) -> FaultKind:
-    """Whether the same call may succeed later, never, or no call will."""
+    """Return whether the same call may succeed later, never, or no call will."""
     status = complaint.status
     if complaint.names & _HOPELESS:
         return "permanent"
@@ -373,8 +373,8 @@ def _host(location: str) -> str:
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Seconds from now, from `retry-after-ms` or either form of `Retry-After`; by those names in
-    lower case, where case tells headers apart."""
+    """Return the seconds to wait, from `retry-after-ms` or either form of `Retry-After`; where
+    `headers` tells upper from lower case, its names are in lower case."""
     milliseconds = _number(headers.get("retry-after-ms"))
     if milliseconds is not None:
         return milliseconds / 1000
@@ -391,7 +391,7 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
 
 
 def retry_delay(details: Any) -> float | None:
-    """Seconds from now, as Google's errors say in their details."""
+    """Return the seconds to wait, from the details of one of Google's errors."""
     for detail in details if isinstance(details, list) else ():
         if isinstance(detail, dict) and str(detail.get("@type")).endswith("google.rpc.RetryInfo"):
             return _number(str(detail.get("retryDelay")).removesuffix("s"))
@@ -399,7 +399,7 @@ def retry_delay(details: Any) -> float | None:
 
 
 def _moment(value: str | None) -> float | None:
-    """Seconds since 1970 of a header's date."""
+    """Return a header's date in seconds since 1970."""
     try:
         moment = parsedate_to_datetime(value or "")
     except (ValueError, OverflowError):
@@ -423,7 +423,8 @@ _DROPPABLE = (
     "continue_final_message",
     "add_generation_prompt",
 )
-"""What may be left out and still bring an answer of the kind asked for. Logprobs may not."""
+"""The parameters that can be left out and still bring an answer of the kind asked for. Logprobs
+cannot."""
 
 _RESPONSE_FORMAT = re.compile(r"response[_ ]format|json[_ ]schema", re.IGNORECASE)
 _UNSUPPORTED = re.compile(
@@ -435,7 +436,7 @@ _TWINS = {"max_tokens": "max_completion_tokens", "max_completion_tokens": "max_t
 
 
 def declined_parameter(complaint: Complaint, payload: Mapping[str, Any]) -> str | None:
-    """The parameter of this payload that the server says it does not take, if any."""
+    """Return the parameter of this payload that the server says it does not take, if any."""
     words = " ".join((*complaint.names, complaint.param, complaint.message))
     # OpenAI's words for too long a text mention the schema among what takes up room.
     if complaint.status not in (400, 422, 501) or _TOO_LONG.search(words):
@@ -452,8 +453,8 @@ def declined_parameter(complaint: Complaint, payload: Mapping[str, Any]) -> str 
 
 
 def blamed_option(complaint: Complaint, options: Iterable[str]) -> str | None:
-    """The option that the server says it does not take, or not with this value; None where it
-    names none. A limit of tokens may be too high for one text alone."""
+    """Return the option that the server says it does not take, or not with this value; None where
+    it names none. A limit of tokens may be too high for one text alone."""
     if complaint.status not in (400, 422) or _TOO_LONG.search(complaint.message):
         return None
     named = re.split(r"[.\[]", complaint.param)[0]
@@ -467,7 +468,7 @@ def blamed_option(complaint: Complaint, options: Iterable[str]) -> str | None:
 
 
 def without(payload: dict[str, Any], declined: set[str]) -> dict[str, Any]:
-    """The payload less what was declined; a limit on tokens takes its other name first."""
+    """Return the payload less what was declined; a limit on tokens takes its other name first."""
     if declined.isdisjoint(payload):
         return payload
     kept = {name: value for name, value in payload.items() if name not in declined}

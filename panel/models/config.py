@@ -1,9 +1,8 @@
-"""A model as a panel file says it, the options for its provider, and what is known of it by name.
+"""A model's entry in a panel file, the options for its provider, and the table of known models.
 
-Options of a model: settings that a user hands on to its provider, under the provider's names.
-
-Which names there are is the provider's to say. Refused here, before anything is called, is what
-belongs elsewhere: what a request sets itself, and secrets.
+Options are settings that a user passes to a model's provider, under the provider's names. Any name
+is allowed except those of settings that each request makes itself, and those of secrets: they are
+refused here, before anything is called.
 """
 
 from __future__ import annotations
@@ -29,8 +28,8 @@ from persona_panel.rubrics import Usage, elicitation_names
 
 class Price(BaseModel):
     """US dollars for a million tokens. Input that is read from a provider's prompt cache, or
-    written to it, costs as much as other input unless it is said. `batch` is the share of the price
-    that the provider's batches cost, 0.5 for half of it; None where that is not known.
+    written to it, costs as much as other input unless a price is set for it. `batch` is the share
+    of the price that the provider's batches cost, 0.5 for half of it; None where that is not known.
     `batch_cached` says whether input read from a prompt cache has that share, too."""
 
     # An infinite price times no tokens would be no number, which no cap could be held against.
@@ -62,7 +61,7 @@ class Price(BaseModel):
         )
 
     def cost(self, usage: Usage) -> float:
-        """What this usage costs, in US dollars."""
+        """Return the cost of a usage in US dollars."""
         cached = self.input if self.cached_input is None else self.cached_input
         write = self.input if self.cache_write is None else self.cache_write
         fresh = usage.input - usage.cached - usage.written
@@ -71,24 +70,25 @@ class Price(BaseModel):
 
 
 def cost(price: Price | None, usage: Usage) -> float | None:
-    """What a usage costs; None where the price is not known, which is not for nothing."""
+    """Return the cost of a usage in US dollars; None where the price is not known."""
     return None if price is None else price.cost(usage)
 
 
 def batched_name(model: str) -> str:
-    """Under which name it is counted what a model takes in batches, which have their own price."""
+    """Return the name under which a model's usage in batches is counted, since batches have their
+    own price."""
     return f"{model} (batch)"
 
 
 def with_batches(prices: Mapping[str, Price | None]) -> dict[str, Price | None]:
-    """Prices by model, and those in batches where they are known."""
+    """Return prices by model, with those of batches where they are known."""
     known = {name: price.batched for name, price in prices.items() if price is not None}
     batched = {batched_name(name): price for name, price in known.items() if price is not None}
     return dict(prices) | batched
 
 
 class ModelFacts(Price):
-    """What the table says of a model, its price included.
+    """The table's entry of a model, with its price.
 
     Attributes:
         context_window: tokens of input that it takes at once.
@@ -123,35 +123,35 @@ def _table() -> _Table:
 
 
 def known_models() -> Mapping[str, ModelFacts]:
-    """What the table says, by model."""
+    """Return the entries of the table by model."""
     return _table().models
 
 
 def facts_of(spec: str) -> ModelFacts | None:
-    """What the table says of a model; None where it is not in it."""
+    """Return the table's entry of a model; None where it has none."""
     return _table().models.get(spec)
 
 
 def prices_as_of() -> date:
-    """The date of the table."""
+    """Return the date of the table."""
     return _table().as_of
 
 
 def context_window_of(spec: str) -> int | None:
-    """How many tokens a model takes at once; None where that is not known."""
+    """Return how many tokens a model takes at once; None where that is not known."""
     known = facts_of(spec)
     return None if known is None else known.context_window
 
 
 def price_of(spec: str) -> Price | None:
-    """A model's price; None where it is not known."""
+    """Return a model's price; None where it is not known."""
     return facts_of(spec)
 
 
 HEADER_OPTIONS = {"organization": "OpenAI-Organization", "project": "OpenAI-Project"}
 """Options that OpenAI takes as headers."""
 LIMIT_NAMES = ("max_tokens", "max_completion_tokens", "max_output_tokens", "num_predict")
-"""What providers call the limit of an answer."""
+"""Providers' names for the limit of an answer."""
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,99}")
 _ELICITATIONS = "the elicitation defines how ratings are asked for"
@@ -205,7 +205,8 @@ class HasOptions(Protocol):
 
 
 def checked_options(options: Mapping[str, Any], fields: frozenset[str]) -> dict[str, Any]:
-    """The options as JSON has them, dates as texts; `fields` are what a model's entry has besides.
+    """Return the options as JSON has them, with dates as text; `fields` are the other fields of a
+    model's entry.
 
     Raises:
         ValueError: one is no option; names each with a reason, and shows no value.
@@ -218,7 +219,8 @@ def checked_options(options: Mapping[str, Any], fields: frozenset[str]) -> dict[
 
 
 def parsed_option(text: str) -> tuple[str, Any]:
-    """The name and the value of `NAME=VALUE`; the value is JSON or else YAML, and a date a text.
+    """Return the name and the value of `NAME=VALUE`. The value is read as JSON or else YAML; a date
+    stays text.
 
     >>> parsed_option("seed=7"), parsed_option('reasoning={"effort": "low"}')
     (('seed', 7), ('reasoning', {'effort': 'low'}))
@@ -250,24 +252,28 @@ def parsed_option(text: str) -> tuple[str, Any]:
 
 
 def answer_limit_in(options: Mapping[str, Any]) -> int | None:
-    """The limit of an answer in tokens, thinking included, that options set; None for none."""
-    found = (options.get(name) for name in LIMIT_NAMES)
-    return next((limit for limit in found if isinstance(limit, int)), None)
+    """Return the limit of an answer in tokens, thinking included, that options set; None for
+    none.
+    """
+    limits = (options.get(name) for name in LIMIT_NAMES)
+    return next((limit for limit in limits if isinstance(limit, int)), None)
 
 
 def options_document(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Options as run.json and the cache's keys have them: of headers a digest, since a header
-    whose name does not say so may be a secret all the same."""
+    """Return options as run.json and the cache's keys have them: with a digest in place of each
+    header's value, since a header may be a secret whatever its name."""
     return with_headers(options, digest)
 
 
-def with_headers(options: Mapping[str, Any], told: Callable[[str], str]) -> dict[str, Any]:
-    """Options with what `told` makes of each header's value, however deep headers stand."""
-    return {name: _told(name, value, told) for name, value in options.items()}
+def with_headers(options: Mapping[str, Any], mask: Callable[[str], str]) -> dict[str, Any]:
+    """Return options with `mask` of each header's value in its place, however deep headers
+    stand.
+    """
+    return {name: _told(name, value, mask) for name, value in options.items()}
 
 
 def without_headers(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Options without headers, whose values may be secret, however deep they stand."""
+    """Return options without headers, whose values may be secret, however deep they stand."""
     return {
         name: without_headers(value) if isinstance(value, Mapping) else value
         for name, value in options.items()
@@ -276,7 +282,7 @@ def without_headers(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def header_names(options: Mapping[str, Any]) -> tuple[str, ...]:
-    """The names of headers in options, in their order, however deep they stand."""
+    """Return the names of headers in options, in their order, however deep they stand."""
     return tuple(
         str(header)
         for name, value in options.items()
@@ -289,24 +295,24 @@ def _are_headers(name: str, value: Any) -> bool:
     return isinstance(value, Mapping) and "header" in str(name).lower()
 
 
-def _told(name: str, value: Any, told: Callable[[str], str]) -> Any:
+def _told(name: str, value: Any, mask: Callable[[str], str]) -> Any:
     match value:
         case Mapping() if _are_headers(name, value):
-            return {str(header).lower(): told(str(said)) for header, said in value.items()}
+            return {str(header).lower(): mask(str(said)) for header, said in value.items()}
         case Mapping():
-            return {inner: _told(str(inner), one, told) for inner, one in value.items()}
+            return {inner: _told(str(inner), item, mask) for inner, item in value.items()}
         case list() | tuple():
-            return [_told(name, one, told) for one in value]
+            return [_told(name, item, mask) for item in value]
     return value
 
 
 def digest(text: str) -> str:
-    """The first 16 hexadecimal digits of a text's SHA-256."""
+    """Return the first 16 hexadecimal digits of a text's SHA-256."""
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
 def refuse_options(config: HasOptions, takes: Sequence[str] = ()) -> None:
-    """For a provider that takes only certain options, or none.
+    """Refuse options that a provider does not take.
 
     Raises:
         ConfigurationError: there are others.
@@ -340,7 +346,7 @@ def _faults(options: Mapping[str, Any], fields: frozenset[str]) -> Iterator[str]
 
 
 def _fault(name: str, value: Any, depth: int) -> str | None:
-    """What is wrong with a setting or with one within it; None where nothing is."""
+    """Return the fault of a setting or of one within it, in words; None where there is none."""
     if (why := _SET_BY_A_REQUEST.get(name.lower())) and depth < 2:
         return f"{name} ({why})"
     if _SECRET_NAME.search(name) and not _TOKENIZERS.match(name):
@@ -352,9 +358,9 @@ def _fault(name: str, value: Any, depth: int) -> str | None:
         return f"{name} (nested too deeply)"
     match value:
         case Mapping():
-            inner = ((str(key), one) for key, one in value.items())
+            inner = ((str(key), item) for key, item in value.items())
         case list() | tuple():
-            inner = ((name, one) for one in value)
+            inner = ((name, item) for item in value)
         case str() if _holds_a_secret(value):
             return (
                 f"{name} (it holds a key or password, and is not shown: put that into an "
@@ -366,11 +372,11 @@ def _fault(name: str, value: Any, depth: int) -> str | None:
             return None
         case _:
             return f"{name} (neither a number, text, true, false or null nor a list or mapping)"
-    return next((fault for key, one in inner if (fault := _fault(key, one, depth + 1))), None)
+    return next((fault for key, item in inner if (fault := _fault(key, item, depth + 1))), None)
 
 
 def header_faults(value: Any) -> Iterator[str]:
-    """What keeps headers from being sent, header by header; nothing where they can be."""
+    """Yield why headers cannot be sent, header by header; nothing where they can."""
     if not isinstance(value, Mapping):
         yield "headers (a mapping from names to texts, such as {X-Title: essays})"
         return
@@ -394,9 +400,9 @@ def _holds_a_secret(text: str) -> bool:
 def _as_json(value: Any) -> Any:
     match value:
         case Mapping():
-            return {str(key): _as_json(one) for key, one in value.items()}
+            return {str(key): _as_json(item) for key, item in value.items()}
         case list() | tuple():
-            return [_as_json(one) for one in value]
+            return [_as_json(item) for item in value]
         # YAML reads 2024-10-21, a version of Azure's API, as a date.
         case date():
             return value.isoformat()
@@ -404,11 +410,13 @@ def _as_json(value: Any) -> Any:
 
 
 MODEL_SPEC = r"^[a-z0-9_-]+:.+$"
-"""What a model is called: `provider:name`, the provider as its file or entry point is called."""
+"""The pattern of a model's name, `provider:name`; the provider is named as its file or entry point
+is."""
 
 
 def known_elicitation(value: str | None) -> str | None:
-    """The name of an elicitation as it is; for a validator, which raises ValueError for another."""
+    """Return the name of an elicitation; raises ValueError if there is none of that name, as
+    validators do."""
     if value is not None and value not in elicitation_names():
         raise ValueError(f"{value!r}; one of {', '.join(elicitation_names())}")
     return value
@@ -473,17 +481,17 @@ class ModelConfig(BaseModel):
 
     @property
     def provider(self) -> str:
-        """What stands before the first colon of `model`."""
+        """The provider: the part of `model` before its first colon."""
         return self.model.partition(":")[0]
 
     @property
     def model_name(self) -> str:
-        """What stands behind the first colon of `model`."""
+        """The name at the provider: the part of `model` after its first colon."""
         return self.model.partition(":")[2]
 
     @property
     def id(self) -> str:
-        """What it is called: its `name`, or else `model`."""
+        """The model's name in results: its `name`, or else `model`."""
         return self.name or self.model
 
     @property
@@ -492,7 +500,7 @@ class ModelConfig(BaseModel):
         return answer_limit_in(self.options)
 
     def changed(self, **fields: Any) -> ModelConfig:
-        """The same model with other values in these fields, checked as those of a file are.
+        """Return the same model with other values in these fields, checked as those of a file are.
 
         Raises:
             pydantic.ValidationError: one cannot be.
@@ -511,15 +519,15 @@ _ASKING = (
     "reasoning",
     "reasoning_effort",
 )
-"""What providers call the setting of how much a model thinks."""
+"""Providers' names for the setting of how much a model thinks."""
 _WITHIN = ("extra_body", "model_kwargs", "chat_template_kwargs", "generation_config")
 _OFF = frozenset({"none", "off", "disabled"})
 
 
 def reasoning_room(config: ModelConfig) -> int | None:
-    """Tokens that the limit of an answer has for thinking: as the user says, else by the options
-    that ask for thinking, else by the catalogue. 0, the model does not reason; None, it is not
-    known whether it does."""
+    """Return how many tokens for thinking the limit of an answer has: as the user sets it, else by
+    the options that ask for thinking, else by the catalogue. 0 if the model does not reason; None
+    if that is not known."""
     if config.reasoning_tokens is not None:
         return config.reasoning_tokens
     asked = _asked(config.options)
@@ -530,15 +538,15 @@ def reasoning_room(config: ModelConfig) -> int | None:
 
 
 def _asked(options: Mapping[str, Any]) -> int | None:
-    """How many tokens of thinking options ask for: 1 where they give no number, 0 where they turn
-    thinking off; None where they say nothing of it."""
+    """Return how many tokens of thinking options ask for: 1 where they set no number, 0 where they
+    turn thinking off; None where they do not mention it."""
     for name in _ASKING:
         if name in options:
             return _budget(options[name])
     for name in _WITHIN:
         inner = options.get(name)
-        if isinstance(inner, Mapping) and (found := _asked(inner)) is not None:
-            return found
+        if isinstance(inner, Mapping) and (budget := _asked(inner)) is not None:
+            return budget
     return None
 
 

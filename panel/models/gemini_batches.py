@@ -59,7 +59,7 @@ _STATUSES = {1: 499, 3: 400, 4: 504, 5: 404, 7: 403, 8: 429, 9: 400, 13: 500, 14
 
 
 def address_of(chat: BaseChatModel) -> str:
-    """Where a chat model's batches go."""
+    """Return the address to which a chat model's batches go."""
     said = getattr(chat, "base_url", None)
     # Its form as an option, `client_options`.
     said = said.get("api_endpoint") if isinstance(said, Mapping) else said
@@ -67,7 +67,7 @@ def address_of(chat: BaseChatModel) -> str:
 
 
 def of(client: BatchedClient) -> GeminiBatches:
-    """The batches of a model."""
+    """Return the batches of a model."""
     import httpx
     from google.genai import Client
     from google.genai.types import HttpOptions
@@ -115,8 +115,8 @@ class GeminiBatches:
                 return BatchAnswer(name, unpaid(self._offline.read(status, {"error": error})))
         if row is None or "key" not in row or "request" in row:
             return None
-        told = "the batch brought no answer: no reason is given"
-        return BatchAnswer(row["key"], CallError(told, kind="transient", used=NOTHING))
+        message = "the batch brought no answer: no reason is given"
+        return BatchAnswer(row["key"], CallError(message, kind="transient", used=NOTHING))
 
     async def submit(self, token: str, lines: Sequence[bytes]) -> BatchStatus:
         from google.genai.types import CreateBatchJobConfig, HttpOptions, HttpRetryOptions
@@ -139,16 +139,17 @@ class GeminiBatches:
         return _status(await at_provider(made(), TRANSFER_S))
 
     async def find(self, sought: BatchSought) -> BatchStatus | None:
-        """See `BatchApi.find`. In which order batches are listed is not said: all are looked at."""
+        """Find a batch as `BatchApi.find` does. The provider does not say in which order it lists
+        batches, so all are looked at."""
         name = _name(sought.token)
 
-        async def found() -> BatchJob | None:
+        async def sought_job() -> BatchJob | None:
             async for job in await self._api.batches.list(config={"page_size": _PAGE}):
                 if job.display_name == name:
                     return job
             return None
 
-        job = await at_provider(found(), TRANSFER_S)
+        job = await at_provider(sought_job(), TRANSFER_S)
         return None if job is None else _status(job)
 
     async def status(self, id_: str) -> BatchStatus:
@@ -175,7 +176,7 @@ class GeminiBatches:
                 file.unlink(missing_ok=True)
 
     async def aclose(self) -> None:
-        """The chat model's connections stay."""
+        """Do nothing: the chat model's connections stay open."""
 
     @property
     def _api(self) -> AsyncClient:
@@ -192,7 +193,7 @@ def _name(token: str) -> str:
 
 
 def _with_logprobs(reply: ModelResponse, response: dict[Any, Any]) -> ModelResponse:
-    """The same with its log-probabilities, which LangChain leaves out."""
+    """Return the same with its log-probabilities, which LangChain leaves out."""
     from google.genai.types import GenerateContentResponse
 
     with suppress(ValueError):
@@ -204,7 +205,8 @@ def _with_logprobs(reply: ModelResponse, response: dict[Any, Any]) -> ModelRespo
 
 
 def _status(job: BatchJob) -> BatchStatus:
-    """
+    """Return the status of a batch, as the provider describes it.
+
     Raises:
         CallError: it is no batch.
     """

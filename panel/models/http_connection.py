@@ -24,22 +24,23 @@ from persona_panel.models.http_responses import HttpResponse
 from persona_panel.models.http_transfer import KeptSockets, NoHttpResponse, Transfer, no_descriptor
 
 _LONGEST_IDLE_S = 15
-"""How long a connection is kept after its last answer: servers close them sooner or later, and one
-that closes it just then has lost a call."""
+"""The seconds for which a connection is kept after its last answer: servers close them sooner or
+later, and a request that is sent at that moment is lost."""
 _LAST_LOOK_S = 0.05
-"""How long a run's connections are kept after its last answer, to see whether another comes."""
+"""The seconds for which a run's connections are kept after its last answer, to see whether another
+comes."""
 _MOST_IDLE = 10_000
 """More than are ever open. By itself libcurl keeps four connections for each request under way, and
 would close the others whenever fewer calls are in flight for a moment."""
 _SPARING_S = _LONGEST_IDLE_S
-"""How long fewer connections are kept after a lack of descriptors."""
+"""The seconds for which fewer connections are kept after a lack of descriptors."""
 _LARGEST_VALUE = 2**31 - 1
 """The largest number that libcurl's options take on every system."""
 _Options = dict[int, str | bytes | int | list[bytes]]
 
 
 class HttpConnection:
-    """Posts JSON to `endpoint`, each event loop through connections of its own.
+    """A client that posts JSON to `endpoint`, with separate connections for each event loop.
 
     `timeout_s` spans a whole exchange, from connecting to the last byte. Calls go through the
     proxy that HTTP_PROXY or HTTPS_PROXY names, unless NO_PROXY leaves the endpoint out.
@@ -47,7 +48,7 @@ class HttpConnection:
     """
 
     FAULTS: ClassVar = (NoHttpResponse, OSError)
-    """What is raised where no answer comes, besides TimeoutError."""
+    """The errors of an exchange without an answer, besides TimeoutError."""
 
     def __init__(
         self,
@@ -83,8 +84,9 @@ class HttpConnection:
     async def exchange_at(
         self, method: str, url: str, data: bytes | None, kind: str, timeout_s: float | None = None
     ) -> HttpResponse:
-        """As `exchange`, at another address of the same server: `data` are of the media type
-        `kind`. `timeout_s` is for the whole, where it may take longer than a call."""
+        """Exchange as `exchange` does, at another address of the same server: `data` are of the
+        media type `kind`. `timeout_s` is for the whole exchange, where it may take longer than a
+        call."""
         with await self._pool() as pool:
             transfer = self._transfer(pool, url, kind, timeout_s)
             transfer.prepare(data or b"", method)
@@ -290,9 +292,9 @@ def _milliseconds(seconds: float) -> int:
 
 
 def _certificates() -> _Options:
-    """Those that Python's own clients trust: the system's, or what SSL_CERT_FILE or SSL_CERT_DIR
-    names. libcurl as it comes with pycurl knows only where the system has them on which it was
-    built."""
+    """Return the certificates that Python's own clients trust: the system's, or those that
+    SSL_CERT_FILE or SSL_CERT_DIR names. The libcurl in pycurl's wheels only knows their place on
+    the system on which it was built."""
     paths = ssl.get_default_verify_paths()
     options: _Options = {}
     if paths.cafile:

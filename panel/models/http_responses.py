@@ -19,8 +19,8 @@ import orjson
 from persona_panel.files.outputs import mended
 
 MOST_BYTES = 8_000_000
-"""How long a body may be: three times an answer of a thousand tokens with twenty log-probabilities
-each, the longest there is."""
+"""The most bytes of a body: three times an answer of a thousand tokens with twenty
+log-probabilities each, the longest there is."""
 _PACKINGS = frozenset({"gzip", "x-gzip", "deflate"})
 _MOST_PACKINGS = 5
 _DIGITS = re.compile(rb"[0-9A-Fa-f]+")
@@ -36,12 +36,12 @@ _MARKS = (
 _LONGEST_WHOLE = 18
 """Digits of a whole number that surely fits into 64 bits."""
 _NEXT_TO_NEVER = -9999.0
-"""What OpenAI's servers write for the logarithm of a probability of 0."""
+"""The logarithm that OpenAI's servers write for a probability of 0."""
 
 
 class HttpResponse(NamedTuple):
-    """What came over the wire. `whole` is False where the body was longer than is read; it is
-    the beginning then."""
+    """A server's answer. `whole` is False where the body was longer than is read; `body` is then
+    its beginning."""
 
     status: int
     headers: Mapping[str, str]
@@ -58,32 +58,33 @@ class Headers(Mapping[str, str]):
 
     @property
     def are_whole(self) -> bool:
-        """Whether their end has come, an empty line."""
+        """Return whether their end has come, an empty line."""
         return self._heads.endswith(b"\r\n\r\n") or b"\n\n" in self._last
 
     @property
     def tell_of_packing(self) -> bool:
-        """Whether there may be a Content-Encoding among them."""
+        """Return whether there may be a Content-Encoding among them."""
         return b"content-encoding" in self._heads.lower()
 
     @property
     def are_chunked(self) -> bool:
-        """Whether the body comes in chunks."""
+        """Return whether the body comes in chunks."""
         # Looked for first, as most answers have no need to be read for it.
         is_named = b"transfer-encoding" in self._heads.lower()
         return is_named and "chunked" in self._said("transfer-encoding")
 
     @property
     def keep_connection(self) -> bool:
-        """Whether libcurl has a reason to keep the connection: the answer says where it ends, and
-        does not say that the connection does."""
+        """Return whether libcurl has a reason to keep the connection: the answer says where it
+        ends, and does not say that the connection does."""
         ends = "Content-Length" in self or "Transfer-Encoding" in self
         closes = "close" in self._said("connection") + self._said("proxy-connection")
         return ends and not closes and self._last.startswith(b"HTTP/1.1")
 
     @property
     def times_packed(self) -> int:
-        """How often the body was packed by what was asked for; other encodings are passed over."""
+        """The number of times that the body was packed by an encoding that was asked for; other
+        encodings are passed over."""
         named = self._said("content-encoding").split(",")
         return min(sum(name.strip() in _PACKINGS for name in named), _MOST_PACKINGS)
 
@@ -142,7 +143,7 @@ def without_chunks(body: bytes) -> tuple[bytes, bytes]:
 
 
 def content_of(body: bytes, headers: Mapping[str, str] = MappingProxyType({})) -> Any:
-    """What a body holds, as JSON's types; None where it holds no JSON.
+    """Return a body as JSON's types; None where it is no JSON.
 
     Read besides plain JSON: a byte order mark, another encoding that `headers` declare,
     NaN and infinities (as text, which is no number), numbers of any length, halves of
@@ -187,7 +188,7 @@ _reader = json.JSONDecoder(parse_int=_whole, parse_constant=_constant, strict=Fa
 
 
 def _first_in(text: str) -> Any:
-    """The JSON that a text begins with.
+    """Return the JSON that a text begins with.
 
     Raises:
         ValueError: there is none, or more than one.
@@ -200,7 +201,7 @@ def _first_in(text: str) -> Any:
 
 
 def _from_events(text: str) -> Any:
-    """The completion that a stream of events adds up to; None where it breaks off."""
+    """Return the completion that a stream of events adds up to; None where it breaks off."""
     pieces, ended = [], False
     for data in _data_in(text):
         if data == "[DONE]":

@@ -54,12 +54,12 @@ _EXCESS = re.compile(rb"(?:excess = |Leftovers after chunking: )(\d+)")
 _INTERIM = re.compile(rb"^HTTP/1\.1 1", re.MULTILINE)
 _LONGEST_LINE_BREAK = 4
 _HELD_S = 0.25
-"""How long an answer is held back, for another to show up beside it, where a server has sent some
-that no request asked for."""
+"""The seconds for which an answer is held back, in case another comes beside it, where a server has
+sent some that no request asked for."""
 _MOST_UNASKED = 3
-"""How many new connections are tried on which the server speaks first."""
+"""The most new connections that are tried on which the server speaks first."""
 _MOST_FILE_BYTES = 4_000_000_000
-"""How long a file of results may be: providers take requests of 256 MB at most."""
+"""The most bytes of a file of results: providers take requests of 256 MB at most."""
 _CLOSED = "the connections were closed before it came"
 _UNASKED = "the server sent an answer that no request asked for"
 _BESIDE = f"{_UNASKED}, next to another: neither is used"
@@ -70,14 +70,14 @@ _PEEKED_BYTES = 64
 _TCP_INFO = getattr(sockets, "TCP_INFO", None)
 _TCP_INFO_BYTES = 216
 _RECEIVED, _SENT = 128, 200
-"""Where Linux counts a connection's bytes: received; sent, and of these sent again."""
+"""Offsets of a connection's bytes in Linux's counts: received; sent, and of these sent again."""
 _TLS_DATA = 0x17
 _LONGEST_TLS_ALERT = 32
 """Bytes of an encrypted record that can only be an alert, such as the last word of a connection."""
 
 
 class NoHttpResponse(Exception):
-    """Why no answer came; shows no credentials.
+    """The reason why no answer came, without credentials.
 
     Attributes:
         is_unsent: there was no connection; else the request may have been read and worked on.
@@ -90,8 +90,9 @@ class NoHttpResponse(Exception):
 
 
 class Transfer:
-    """Exchanges by the same options of libcurl's, one after another: `prepare`, then `answer` or
-    `into`. `curl` has the address, `is_tls` says that it, or its proxy, is reached by TLS."""
+    """A way to exchange requests and answers, one after another, with the same options of libcurl:
+    `prepare`, then `answer` or `into`. `curl` has the address; `is_tls` says that the server, or
+    its proxy, is reached by TLS."""
 
     def __init__(
         self, curl: pycurl.Curl, multi: pycurl.AsyncCurlMulti, kept: KeptSockets, *, is_tls: bool
@@ -366,7 +367,7 @@ class Transfer:
 
 
 class Traffic(NamedTuple):
-    """How many bytes a connection has brought and taken, as the system counts them."""
+    """The numbers of bytes that a connection has brought and taken, as the system counts them."""
 
     received: int
     sent: int

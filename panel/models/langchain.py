@@ -1,10 +1,9 @@
-"""Any LangChain chat model as a `ModelClient`, its options, and what tells one from another.
+"""Any LangChain chat model as a `ModelClient`, its options, and its identity.
 
-What tells one LangChain chat model from another, and what of it must never be shown.
-
-`_identifying_params` alone does not: providers' packages leave out of it what changes answers.
-So a model is identified by all of its public fields but those that surely change nothing; a
-field too many costs a call, a field too few brings another model's answers from the cache.
+The identity must tell a chat model from any other, and hold no secret. `_identifying_params` is not
+enough: providers' packages leave out of it what changes answers. So a model is identified by all of
+its public fields but those that surely change nothing; a field too many costs a call, a field too
+few brings another model's answers from the cache.
 """
 
 from __future__ import annotations
@@ -79,7 +78,7 @@ _LANGCHAINS = frozenset(
 
 
 def option_names(kind: type[BaseModel]) -> list[str]:
-    """The options that a class takes, by their public names, in alphabetical order."""
+    """Return the options that a class takes, by their public names, in alphabetical order."""
     names = set()
     for field, info in kind.model_fields.items():
         names |= {field, info.alias or field}
@@ -88,7 +87,7 @@ def option_names(kind: type[BaseModel]) -> list[str]:
 
 def refuse_unknown(kind: type[BaseChatModel], config: ModelConfig) -> None:
     """Refuse options that a chat model's class does not have: it would drop them, or send them
-    where they change nothing.
+    where they have no effect.
 
     Raises:
         ConfigurationError: there are some; says which names the class takes.
@@ -98,9 +97,9 @@ def refuse_unknown(kind: type[BaseChatModel], config: ModelConfig) -> None:
         raise ConfigurationError(_told(unknown, kind, config))
 
 
-def told_with_options(error: Exception, module: str, config: ModelConfig) -> str:
-    """What is added to the words of a chat model that could not be made: where its class forbids
-    an option, the names that it takes; else nothing."""
+def hint_on_options(error: Exception, module: str, config: ModelConfig) -> str:
+    """Return an addition to the error of a chat model that could not be made: where its class
+    forbids an option, the names that it takes; else nothing."""
     if not isinstance(error, ValidationError):
         return ""
     forbidden = [
@@ -165,12 +164,13 @@ _SURELY_THE_SAME = (
 """Types whose text says all of them, and says it alike in every process."""
 _DEEPEST = 12
 _WHERE_CLIENTS_ARE = ("base_url", "meta.endpoint_url", "_client.base_url", "_api_client.location")
-"""Where the clients of providers' packages keep what they took from the environment."""
+"""The attributes in which the clients of providers' packages keep what they took from the
+environment."""
 
 
 def identity_of(chat: BaseChatModel) -> dict[str, Any]:
-    """All that may change what a chat model answers, as plain JSON without secrets; the same in
-    every process for a model that was made alike.
+    """Return all that may change what a chat model answers, as plain JSON without secrets; the same
+    in every process for a model that was made alike.
 
     Objects that show no more than an address in memory count by their type alone.
     """
@@ -185,7 +185,8 @@ def identity_of(chat: BaseChatModel) -> dict[str, Any]:
 
 
 def secrets_of(chat: BaseChatModel) -> Iterator[str]:
-    """The secrets among a model's fields and parameters, to be masked in what it says."""
+    """Yield the secrets among a model's fields and parameters, to be masked in its answers and
+    errors."""
     yield from _hidden(_fields(chat))
     yield from _hidden(chat._identifying_params)
 
@@ -196,7 +197,8 @@ def _fields(model: BaseModel) -> dict[str, Any]:
 
 
 def _public(model: BaseModel, depth: int) -> dict[str, Any]:
-    """The fields of a model that say something; a field that a later version adds unset is none."""
+    """Return the fields of a model that say something; a field that a later version adds unset is
+    none."""
     own = _OWN if isinstance(model, BaseChatModel) else ()
     declared = type(model).model_fields
     public = {}
@@ -247,9 +249,9 @@ def _plain(value: Any, depth: int) -> Any:
         case Mapping():
             return _of_mapping(value, depth)
         case list() | tuple():
-            return [_plain(one, depth + 1) for one in value if not _is_secret(one)]
+            return [_plain(item, depth + 1) for item in value if not _is_secret(item)]
         case Set():
-            return {"set": sorted((_plain(one, depth + 1) for one in value), key=repr)}
+            return {"set": sorted((_plain(item, depth + 1) for item in value), key=repr)}
         case BaseModel():
             return {"type": _name_of(type(value)), **_public(value, depth)}
         case partial():
@@ -278,7 +280,8 @@ def _is_secret(value: Any) -> bool:
 
 
 def _text(text: str) -> str:
-    """A text, of a web address without the credentials, and no more of its query than a digest."""
+    """Return a text; a web address without its credentials, and with a digest in place of its
+    query."""
     text = well_formed(text)
     if not text.startswith(("http://", "https://")):
         return text
@@ -292,7 +295,7 @@ def _text(text: str) -> str:
 
 
 def _clients(chat: BaseChatModel) -> Iterator[tuple[str, Any]]:
-    """The objects through which a model reaches its provider."""
+    """Yield the objects through which a model reaches its provider."""
     for name, field in type(chat).model_fields.items():
         if field.exclude:
             yield name, getattr(chat, name, None)
@@ -300,19 +303,20 @@ def _clients(chat: BaseChatModel) -> Iterator[tuple[str, Any]]:
 
 
 def _where(client: Any) -> Any:
-    """Where a client sends its calls, which may come from the environment; None if unknown."""
+    """Return the address to which a client sends its calls, which may come from the environment;
+    None if unknown."""
     for path in _WHERE_CLIENTS_ARE:
-        found = client
+        value = client
         for name in path.split("."):
-            found = getattr(found, name, None)
+            value = getattr(value, name, None)
         # Of the types that are meant: a stand-in of a test's has every attribute.
-        if isinstance(found, str) or type(found).__name__ == "URL":
-            return _text(str(found))
+        if isinstance(value, str) or type(value).__name__ == "URL":
+            return _text(str(value))
     return None
 
 
 def _hidden(value: Any, depth: int = 0) -> Iterator[str]:
-    """The texts under names of secrets, in pydantic's secrets and in web addresses."""
+    """Yield the texts under names of secrets, in pydantic's secrets and in web addresses."""
     if isinstance(value, SecretStr):
         yield value.get_secret_value()
     elif isinstance(value, SecretBytes):
@@ -323,8 +327,8 @@ def _hidden(value: Any, depth: int = 0) -> Iterator[str]:
         for name, inner in value.items():
             yield from (_texts if CREDENTIAL_NAME.search(str(name)) else _hidden)(inner, depth + 1)
     elif isinstance(value, list | tuple) and depth <= _DEEPEST:
-        for one in value:
-            yield from _hidden(one, depth + 1)
+        for item in value:
+            yield from _hidden(item, depth + 1)
 
 
 def _texts(value: Any, depth: int = 0) -> Iterator[str]:
@@ -350,7 +354,7 @@ _CUT_SHORT = frozenset(
     {"length", "max_tokens", "max_output_tokens", "model_length", "model_context_window_exceeded"}
 )
 _REASONS = ("finish_reason", "stop_reason", "stopReason", "done_reason")
-"""Where providers' packages say why an answer ended."""
+"""The fields in which providers' packages say why an answer ended."""
 # LangChain asks the responses of Google's package for their body and does not wait for it.
 warnings.filterwarnings(
     "ignore", message=r"coroutine 'ClientResponse\.json' was never awaited", category=RuntimeWarning
@@ -361,7 +365,7 @@ _WRITTEN = ("cache_creation", "ephemeral_5m_input_tokens", "ephemeral_1h_input_t
 
 
 class LangChainClient:
-    """Puts requests to a LangChain chat model.
+    """A client that puts requests to a LangChain chat model.
 
     `name` tells this model from others in the cache, together with what LangChain
     itself says identifies it. `timeout_s`, in seconds, is for one answer, whatever the chat
@@ -401,8 +405,8 @@ class LangChainClient:
 
     @property
     def capabilities(self) -> Capabilities:
-        """LangChain traces calls, and says nothing of the rest; how long an answer may be, only
-        its own settings do, and which providers have no log-probabilities is known."""
+        """The capabilities as far as they are known: LangChain traces calls, the chat model's own
+        settings limit an answer, and some providers have no log-probabilities."""
         return Capabilities(
             traces_calls=True, adjustable_limit=False, logprobs=gives_logprobs(self._chat)
         )
@@ -439,9 +443,10 @@ class LangChainClient:
         return not_too_long(as_reply(message, time.monotonic() - started))
 
     def _require_own(self, request: ModelRequest, message: BaseMessage) -> None:
-        """
+        """Refuse a message that may be the answer to another request.
+
         Raises:
-            CallError: a message may be the answer to another request.
+            CallError: it may be.
         """
         asked = hash((request.system, request.blocks, repr(request.exchange), request.prefill))
         meta = message.response_metadata
@@ -453,7 +458,8 @@ class LangChainClient:
             raise CallError(f"{doubt}; it is not used", kind="transient", status=BROKEN, used=None)
 
     async def aclose(self) -> None:
-        """The chat model's connections stay for the next run."""
+        """Leave the chat model's connections open for the next run, after a look for stray answers
+        on them."""
         look_for_strays()
 
     async def _answer(self, request: ModelRequest, call: Sending) -> BaseMessage:
@@ -500,7 +506,7 @@ class LangChainClient:
 
 
 class _Choices(AsyncCallbackHandler):
-    """Counts the answers to a call, of which LangChain hands on the first."""
+    """A callback that counts the answers to a call, of which LangChain returns only the first."""
 
     n = 1
 
@@ -509,7 +515,7 @@ class _Choices(AsyncCallbackHandler):
 
 
 def only(message: BaseMessage, n: int) -> BaseMessage:
-    """The same message, the first of `n` answers.
+    """Return the same message, the first of `n` answers.
 
     Raises:
         CallError: there are several; asked again, they would be paid for again.
@@ -524,8 +530,8 @@ def _is_langchains(id_: str | None) -> bool:
 
 
 def lasting_context() -> Context:
-    """The present context without the graph's state, which a connection would keep, and with its
-    callbacks, by which calls are traced."""
+    """Return the present context without the graph's state, which a connection would keep, and with
+    its callbacks, by which calls are traced."""
     context = copy_context()
     callbacks = (var_child_runnable_config.get() or {}).get("callbacks")
     context.run(var_child_runnable_config.set, {"callbacks": callbacks} if callbacks else None)
@@ -533,7 +539,7 @@ def lasting_context() -> Context:
 
 
 def as_reply(message: BaseMessage, latency_s: float) -> ModelResponse:
-    """What a message says, as the answer to a request."""
+    """Return a message as the answer to a request."""
     meta = message.response_metadata
     calls = getattr(message, "tool_calls", None) or ()
     # Where structured output is a tool's arguments, they are the answer.
@@ -552,7 +558,9 @@ def as_reply(message: BaseMessage, latency_s: float) -> ModelResponse:
 
 
 def _blocked(meta: Mapping[str, Any]) -> str | None:
-    """Why Google's filter stopped a prompt, of which there is no answer then."""
+    """Return why Google's filter stopped a prompt, which then has no answer; None where it did
+    not.
+    """
     match meta.get("prompt_feedback"):
         case {"block_reason": reason} if reason:
             return short(getattr(reason, "value", reason))
@@ -560,8 +568,8 @@ def _blocked(meta: Mapping[str, Any]) -> str | None:
 
 
 def _usage(usage: Any, reported: Any) -> Usage:
-    """What LangChain says that a call took; `reported` is the provider's own word, if it is in the
-    shape of chat completions."""
+    """Return the usage of a call, as LangChain reports it; `reported` is the provider's own report,
+    if it is in the form of chat completions."""
     if usage is None:
         return Usage()
     if not isinstance(usage, Mapping):

@@ -1,17 +1,14 @@
-"""Batches of providers that are reached through LangChain.
-
-Bodies of requests that are told apart by their texts alone.
-
-A provider's package takes milliseconds to make the body of a request. It makes one of each form,
-with marks in the place of texts; the others are that one with their own texts. A form is used only
-if it brings, of a request that was made by the package, the same bytes.
-
-Batches of providers that are reached through LangChain: rows as its chat models make and read
+"""Batches of providers that are reached through LangChain: rows as its chat models make and read
 them, and the provider's own package for the rest.
 
-A row has the body of a live call, and its answer is read as that of one. So both go through the
-chat model itself, whose connection is replaced: by what notes the body that would be sent, or
+A row has the body of a live call, and its answer is read like a live one. So both go through the
+chat model itself, whose connection is replaced by an object that notes the body to be sent, or
 returns the answer that a batch has brought.
+
+A provider's package takes milliseconds to make the body of a request. So it makes one body of each
+form, with marks in the place of texts, and the others are made from that one with their own texts.
+A form is used only if it gives the same bytes as the package for a request that the package has
+made.
 """
 
 from __future__ import annotations
@@ -40,7 +37,7 @@ from persona_panel.rubrics import ModelRequest, ModelResponse
 
 
 class SentRequest(NamedTuple):
-    """What a chat model would send: its body as orjson writes it, and the headers with it."""
+    """The request that a chat model would send: its body, as orjson writes it, and its headers."""
 
     body: bytes
     headers: Mapping[str, str]
@@ -62,7 +59,7 @@ class _Template(NamedTuple):
 
 
 class RequestTemplates:
-    """Makes what would be sent for requests.
+    """A maker of requests' bodies from templates.
 
     Args:
         make: how the package makes one; raises what it raises.
@@ -76,7 +73,7 @@ class RequestTemplates:
         self._templates: dict[object, _Template | None] = {}
 
     def sent(self, request: ModelRequest) -> SentRequest:
-        """What would be sent. Raises as `make`."""
+        """Return the request that would be sent; raises as `make`."""
         form = _form_of(request)
         if (template := self._templates.get(form)) is not None:
             try:
@@ -121,8 +118,8 @@ def _with_texts(request: ModelRequest, texts: Iterator[str]) -> ModelRequest:
 
 
 def _form_of(request: ModelRequest) -> object:
-    """All that a body may depend on but the words of the texts: packages leave out blank texts, and
-    may cut spaces off the ends of others."""
+    """Return all that a body may depend on but the words of the texts: packages leave out blank
+    texts, and may cut spaces off the ends of others."""
     schema = None if request.schema is None else orjson.dumps(request.schema, default=dict)
     ends = tuple(
         (text[0].isspace(), text[-1].isspace()) if text.strip() else text
@@ -142,7 +139,7 @@ T = TypeVar("T")
 
 
 class _Noted(Exception):
-    """Nothing is sent: what would be is noted."""
+    """An error that is raised in place of sending, once the request is noted."""
 
 
 class BatchedClient(LangChainClient):
@@ -154,7 +151,7 @@ class BatchedClient(LangChainClient):
 
     @property
     def address(self) -> str:
-        """Of the server that takes batches."""
+        """The address of the server that takes batches."""
         return str(import_module(self.batches_module).address_of(self._chat))
 
     @property
@@ -168,7 +165,7 @@ class BatchedClient(LangChainClient):
         return header_names(self._options)
 
     def batches(self) -> BatchApi:
-        """Its provider's batches."""
+        """Return its provider's batches."""
         return cast(BatchApi, import_module(self.batches_module).of(self))
 
     @property
@@ -178,26 +175,27 @@ class BatchedClient(LangChainClient):
 
     @property
     def timeout_s(self) -> float:
-        """For one call, in seconds."""
+        """The seconds in which a call must be answered."""
         return self._timeout_s
 
     def offline(self, chat: BaseChatModel, line: OfflineLine) -> OfflineClient:
-        """The same model without a connection; `chat` is a copy that calls `line`."""
+        """Return the same model without a connection; `chat` is a copy that calls `line`."""
         return OfflineClient(
             chat, self._name, line, timeout_s=self._timeout_s, keep_prefix=self._marks
         )
 
 
 class OfflineLine:
-    """Stands for a connection: notes what is sent, or returns the answer that it holds."""
+    """A stand-in for a connection: it notes what is sent, or returns the answer that it holds."""
 
     def __init__(self) -> None:
         self.sent: SentRequest | None = None
         self.answer: tuple[int, bytes] | None = None
 
     def transport(self, client_class: type) -> Any:
-        """A transport for HTTP clients of this class, of whichever package it is derived from."""
-        base = next(one for one in client_class.__mro__ if one.__name__ == "Client")
+        """Return a transport for HTTP clients of this class, from the package of which the class is
+        derived."""
+        base = next(kind for kind in client_class.__mro__ if kind.__name__ == "Client")
         http = import_module(base.__module__.partition(".")[0])
 
         def exchange(request: Any) -> Any:
@@ -212,7 +210,9 @@ class OfflineLine:
 
 
 class OfflineClient(LangChainClient):
-    """Makes the bodies of a model's calls, and reads answers to them, without a call."""
+    """A client that makes the bodies of a model's calls, and reads answers to them, without a
+    call.
+    """
 
     def __init__(
         self,
@@ -228,7 +228,7 @@ class OfflineClient(LangChainClient):
         self._templates = RequestTemplates(self._made)
 
     def sent(self, request: ModelRequest) -> SentRequest:
-        """What a live call would send.
+        """Return the request that a live call would send.
 
         Raises:
             CallError: the provider's package refuses the request.
@@ -236,7 +236,7 @@ class OfflineClient(LangChainClient):
         return self._templates.sent(request)
 
     def _made(self, request: ModelRequest) -> SentRequest:
-        """The same, by the package itself; raises as `sent`."""
+        """Return the same, by the package itself; raises as `sent`."""
         self._line.sent = self._line.answer = None
         try:
             with tracing_context(enabled=False):
@@ -254,7 +254,7 @@ class OfflineClient(LangChainClient):
         return self._line.sent
 
     def read(self, status: int, body: Any) -> ModelResponse | CallError:
-        """The reply that a live call would bring of this answer, or its fault."""
+        """Return the reply that a live call would bring of this answer, or its fault."""
         self._line.answer = (status, orjson.dumps(body))
         try:
             with tracing_context(enabled=False):
@@ -268,14 +268,14 @@ class OfflineClient(LangChainClient):
 
 
 def unpaid(answer: ModelResponse | CallError) -> ModelResponse | CallError:
-    """The same, of a row with an error in place of an answer, which costs nothing."""
+    """Return the same, of a row with an error in place of an answer, which costs nothing."""
     if isinstance(answer, CallError):
         answer.used = NOTHING
     return answer
 
 
 async def at_provider(work: Coroutine[Any, Any, T], timeout_s: float) -> T:
-    """What a call of a provider's package brings, made in the lasting loop.
+    """Await a call of a provider's package in the lasting loop; returns its result.
 
     Raises:
         CallError, TimeoutError: it brings nothing.

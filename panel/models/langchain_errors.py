@@ -1,15 +1,13 @@
-"""What LangChain's chat models send, and what their errors and log-probabilities mean.
+"""The requests that LangChain's chat models send, and the meaning of their errors and
+log-probabilities.
 
-Notice what a LangChain chat model sends, at the HTTP client beneath it.
+Requests are noticed at the HTTP client beneath a chat model. An error of a provider's package may
+come before a request is sent, as for a message that it cannot encode, or after, as for an answer
+that it cannot read. Only what was sent can have been paid for.
 
-An error of a provider's package may come before a request is sent, as of a message that it cannot
-encode, or after, as of an answer that it cannot read. Only what was sent can have been paid for.
-
-What LangChain and the providers' packages mean by the errors that they raise.
-
-Each package has errors of its own, and LangChain wraps some of them. So an error is read together
-with what it came of, by what the packages put in it: the HTTP status, the provider's body and
-headers, LangChain's own classes. Names of classes are the last resort.
+Each package has its own errors, and LangChain wraps some of them. So an error is read together with
+its causes, by what the packages put in them: the HTTP status, the provider's body and headers,
+LangChain's own classes. Names of classes are the last resort.
 """
 
 from __future__ import annotations
@@ -57,12 +55,15 @@ _overheard: ContextVar[list[Any] | None] = ContextVar("overheard", default=None)
 
 
 def gives_logprobs(chat: BaseChatModel) -> bool | None:
-    """False where a provider's protocol has none; else only a call can tell."""
+    """Return False where a provider's protocol has no log-probabilities; else None, since only a
+    call can show it."""
     return False if _is_of(chat, _WITHOUT) else None
 
 
 def request_for_logprobs(chat: BaseChatModel, top: int) -> dict[str, Any]:
-    """The parameters that ask for `top` alternatives for each token, 20 at most; none for 0."""
+    """Return the parameters that ask for `top` alternatives for each token, 20 at most; none for
+    0.
+    """
     if not top:
         return {}
     if _is_of(chat, _GOOGLE):
@@ -72,8 +73,8 @@ def request_for_logprobs(chat: BaseChatModel, top: int) -> dict[str, Any]:
 
 @contextmanager
 def overheard(chat: BaseChatModel) -> Iterator[list[Any]]:
-    """The log-probabilities that Google's package returns meanwhile, of which LangChain's passes
-    none on; none of other providers."""
+    """Collect the log-probabilities that Google's package returns within the block, which
+    LangChain's does not pass on; nothing for other providers."""
     models = getattr(getattr(getattr(chat, "client", None), "aio", None), "models", None)
     if _is_of(chat, _GOOGLE) and models is not None and "generate_content" not in vars(models):
         generate = models.generate_content
@@ -94,8 +95,8 @@ def overheard(chat: BaseChatModel) -> Iterator[list[Any]]:
 
 
 def positions_in(metadata: Mapping[str, Any]) -> tuple[Position, ...]:
-    """The log-probabilities of an answer, token by token, from a message's response metadata; none
-    where they are in no form that is known."""
+    """Return the log-probabilities of an answer, token by token, from a message's response
+    metadata; none where their form is not known."""
     said = _plain(metadata.get("logprobs"))
     try:
         match said:
@@ -120,21 +121,21 @@ def _is_of(chat: BaseChatModel, providers: Sequence[str]) -> bool:
 
 
 def _plain(said: Any) -> Any:
-    """The same without objects of a package's own, such as Ollama's and LiteLLM's."""
+    """Return a value without objects of packages such as Ollama's and LiteLLM's."""
     if isinstance(said, list | tuple):
-        return [_plain(one) for one in said]
+        return [_plain(item) for item in said]
     return mended(said.model_dump() if isinstance(said, BaseModel) else said)
 
 
 def _of_google(
     chosen: Sequence[Mapping[str, Any]], tops: Sequence[Mapping[str, Any]]
 ) -> Iterator[Position]:
-    for one, top in zip(chosen, tops, strict=True):
+    for choice, top in zip(chosen, tops, strict=True):
         alternatives = top.get("candidates") or ()
         yield Position(
-            one["token"],
+            choice["token"],
             tuple((each["token"], each["log_probability"]) for each in alternatives),
-            one.get("log_probability"),
+            choice.get("log_probability"),
         )
 
 
@@ -143,7 +144,7 @@ def _of_older_protocol(
     tops: Sequence[Mapping[str, float] | None],
     own: Sequence[float | None],
 ) -> Iterator[Position]:
-    """The form of OpenAI's first completions, which Together and Fireworks keep."""
+    """Yield the positions of OpenAI's first protocol, which Together and Fireworks keep."""
     for token, top, logprob in zip(tokens, tops, own, strict=True):
         yield Position(token, tuple((top or {}).items()), logprob)
 
@@ -155,12 +156,13 @@ _HTTPX = {
     "langchain_mistralai": attrgetter("async_client"),
     "langchain_ollama": attrgetter("_async_client._client"),
 }
-"""Where packages have a client of httpx's kind, whose hooks are called before it sends."""
+"""The attributes in which packages have a client of httpx's kind, whose hooks are called before it
+sends."""
 
 
 @dataclass(slots=True)
 class Sending:
-    """What is known of a call: `watched`, whether it can be told at all."""
+    """The state of a call: whether it was sent. `watched` says whether that can be known at all."""
 
     watched: bool = False
     begun: bool = False
@@ -176,7 +178,7 @@ class Sending:
 
     @property
     def surely_not(self) -> bool:
-        """Whether nothing was sent."""
+        """Return whether nothing was sent."""
         return self.watched and not self.begun
 
 
@@ -185,7 +187,7 @@ _current: ContextVar[Sending | None] = ContextVar("_current", default=None)
 
 @contextmanager
 def sending() -> Iterator[Sending]:
-    """Watches the call that the block makes, in whichever thread or loop."""
+    """Watch the call that the block makes, in whichever thread or loop."""
     call = Sending()
     token = _current.set(call)
     try:
@@ -225,7 +227,7 @@ def _before_send(request: Any, **others: Any) -> None:
 
 
 def _watch_google(client: Any) -> None:
-    """Google's package calls by aiohttp where it is installed, and has no hooks."""
+    """Watch Google's package, which calls by aiohttp where that is installed, and has no hooks."""
     if "_async_request" in vars(client):
         return
     send = client._async_request
@@ -240,7 +242,7 @@ def _watch_google(client: Any) -> None:
 
 _LONGEST_BODY = 1_000_000
 _CODES = ("code", "type", "status", "reason", "Code")
-"""Where providers' bodies have the names of an error; `Code` is Amazon's."""
+"""The fields in which providers' bodies have the names of an error; `Code` is Amazon's."""
 
 # A class is told by its package and name, so that none has to be imported to be looked for.
 _NOT_CONNECTED = frozenset(
@@ -292,8 +294,8 @@ _PERMANENT_WORDS = ("authentication", "permission", "notfound", "unauthorized")
 
 
 def answer_in(error: Exception, latency_s: float) -> ModelResponse | None:
-    """The answer that a provider's package raises an error for: one cut short or filtered, a text
-    that fits no schema, and a request that the provider's filter stopped. None where it is an
+    """Return the answer that a provider's package raises an error for: one cut short or filtered, a
+    text that fits no schema, and a request that the provider's filter stopped. None where it is an
     error indeed."""
     response = getattr(error, "response", None)
     if response is not None and getattr(response, "status_code", None) == 200:
@@ -316,8 +318,8 @@ def answer_in(error: Exception, latency_s: float) -> ModelResponse | None:
 
 
 def call_error_of(error: Exception, *, unsent: bool = False) -> CallError:
-    """The same as a `CallError`, without the key that the error may quote. `unsent`: it is known to
-    have come before anything was sent."""
+    """Return the same as a `CallError`, without the key that the error may quote. `unsent`: it is
+    known to have come before anything was sent."""
     # Scrubbed before it is shortened: half a key would not be recognised.
     text = well_formed(scrub(" ".join(str(error)[:20_000].split()))[:300])
     # Some packages say no more than that a connection broke off.
@@ -343,44 +345,45 @@ def call_error_of(error: Exception, *, unsent: bool = False) -> CallError:
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:
-    """The error and what it came of, the nearest first, also where a package hides it."""
-    one: BaseException | None = error
+    """Yield the error and its causes, the nearest first, also where a package hides them."""
+    cause: BaseException | None = error
     seen: set[int] = set()
-    while one is not None and id(one) not in seen:
-        seen.add(id(one))
-        yield one
-        one = one.__cause__ or one.__context__
+    while cause is not None and id(cause) not in seen:
+        seen.add(id(cause))
+        yield cause
+        cause = cause.__cause__ or cause.__context__
 
 
 def _not_connected(error: Exception) -> str:
-    """Why there was no connection, in the words of who tried; packages put their own before it."""
+    """Return why there was no connection, in the words of the library that tried; packages put
+    their own in front."""
     if not _has_class(error, _NOT_CONNECTED):
         return ""
-    said = [str(one) for one in _causes(error) if isinstance(one, OSError)]
-    said += [str(one) for one in _causes(error)]
+    said = [str(cause) for cause in _causes(error) if isinstance(cause, OSError)]
+    said += [str(cause) for cause in _causes(error)]
     return well_formed(scrub(" ".join(next(filter(None, said), "").split()))[:200])
 
 
 def _has_class(error: BaseException, classes: frozenset[tuple[str, str]]) -> bool:
     return any(
         (kind.__module__.partition(".")[0], kind.__name__) in classes
-        for one in _causes(error)
-        for kind in type(one).__mro__
+        for cause in _causes(error)
+        for kind in type(cause).__mro__
     )
 
 
 def _kind(error: Exception, complaint: Complaint) -> FaultKind:
     causes = list(_causes(error))
-    if any(isinstance(one, langchain.ContextOverflowError) for one in causes):
+    if any(isinstance(cause, langchain.ContextOverflowError) for cause in causes):
         return "rejected"
     # A success whose body cannot be read may be read the next time.
     if isinstance(error, json.JSONDecodeError):
         return "transient"
     if complaint.status:
         return kind_of(complaint)
-    for one in causes:
-        if isinstance(one, langchain.ModelError):
-            return _kind_of_model_error(one)
+    for cause in causes:
+        if isinstance(cause, langchain.ModelError):
+            return _kind_of_model_error(cause)
     if _has_class(error, _NO_CREDENTIALS):
         return "permanent"
     name = type(error).__name__.lower()
@@ -403,10 +406,10 @@ def _kind_of_model_error(error: langchain.ModelError) -> FaultKind:
 
 
 def _complaint(error: Exception, bodies: list[Mapping[str, Any]]) -> Complaint:
-    """What the provider said; its status is 0 where none came."""
+    """Return the provider's complaint; its status is 0 where none came."""
     names = {str(body[name]) for body in bodies for name in _CODES if body.get(name)}
-    for one in _causes(error):
-        names |= {said for name in _CODES if isinstance(said := getattr(one, name, None), str)}
+    for cause in _causes(error):
+        names |= {said for name in _CODES if isinstance(said := getattr(cause, name, None), str)}
     said = [body.get(name) for body in bodies for name in ("message", "Message", "detail")]
     # What LangChain wraps, it repeats.
     parts = dict.fromkeys(text for text in said if isinstance(text, str))
@@ -415,33 +418,35 @@ def _complaint(error: Exception, bodies: list[Mapping[str, Any]]) -> Complaint:
 
 
 def _status(error: BaseException) -> int:
-    """The HTTP status, `BROKEN` where a success was none in the end, 0 where no answer came."""
-    for one in _causes(error):
-        response = getattr(one, "response", None)
-        told = [
-            getattr(one, "status_code", None),
+    """Return the HTTP status; `BROKEN` where a success could not be used, 0 where no answer
+    came.
+    """
+    for cause in _causes(error):
+        response = getattr(cause, "response", None)
+        statuses = [
+            getattr(cause, "status_code", None),
             getattr(response, "status_code", None),
             # Google's package keeps aiohttp's responses.
             getattr(response, "status", None),
         ]
         if isinstance(response, Mapping):
-            told.append(_of(response, "ResponseMetadata").get("HTTPStatusCode"))
-        for status in told:
+            statuses.append(_of(response, "ResponseMetadata").get("HTTPStatusCode"))
+        for status in statuses:
             if isinstance(status, int) and not isinstance(status, bool):
                 # Ollama's package has -1 for a stream that ends in an error.
                 return int(status) if 300 <= status < 600 else BROKEN
-        code = getattr(one, "code", None)
+        code = getattr(cause, "code", None)
         if isinstance(code, int) and 300 <= code < 600:
             return int(code)
     return 0
 
 
 def _bodies(error: BaseException) -> Iterator[Mapping[str, Any]]:
-    """The objects in which a provider describes an error, from the outermost on."""
+    """Yield the objects in which a provider describes an error, from the outermost on."""
     waiting: list[Any] = []
-    for one in _causes(error):
-        response = getattr(one, "response", None)
-        waiting += [getattr(one, "body", None), getattr(one, "details", None)]
+    for cause in _causes(error):
+        response = getattr(cause, "response", None)
+        waiting += [getattr(cause, "body", None), getattr(cause, "details", None)]
         if isinstance(response, Mapping):
             waiting.append(response)
         else:
@@ -456,7 +461,7 @@ def _bodies(error: BaseException) -> Iterator[Mapping[str, Any]]:
 
 
 def _content(response: Any) -> Any:
-    """What the body of a response holds; None where it is not there, or not yet read."""
+    """Return the content of a response's body; None where there is none, or it is not read yet."""
     try:
         body = response.content
     # A client's response raises an error of its own where the body is still to come.
@@ -466,9 +471,10 @@ def _content(response: Any) -> Any:
 
 
 def _retry_after(error: BaseException) -> float | None:
-    """How long the provider asks to wait, in seconds: in its headers, or as Google's body says."""
-    for one in _causes(error):
-        response = getattr(one, "response", None)
+    """Return how many seconds the provider asks to wait, by its headers or the body of one of
+    Google's errors; None where it does not ask."""
+    for cause in _causes(error):
+        response = getattr(cause, "response", None)
         headers = getattr(response, "headers", None)
         if isinstance(response, Mapping):
             headers = _of(response, "ResponseMetadata").get("HTTPHeaders")

@@ -100,8 +100,8 @@ class LangChainProvider:
 
         from persona_panel.models.langchain import (
             LangChainClient,
+            hint_on_options,
             refuse_unknown,
-            told_with_options,
         )
         from persona_panel.models.langchain_batches import BatchedClient
 
@@ -109,8 +109,8 @@ class LangChainProvider:
         options["api_key"] = key
         if self.module == "langchain_aws" and self.name.startswith("bedrock"):
             options["config"] = _amazon_config()
-        given = {name: value for name, value in options.items() if value is not None}
-        given |= config.options
+        settings = {name: value for name, value in options.items() if value is not None}
+        settings |= config.options
         try:
             # Retries are the caller's, who counts them.
             with warnings.catch_warnings():
@@ -122,17 +122,17 @@ class LangChainProvider:
                     max_retries=self.max_retries,
                     # Some packages take whole seconds only; the client's own limit is exact.
                     timeout=math.ceil(config.timeout),
-                    **given,
+                    **settings,
                 )
         # Each provider's package refuses in its own way.
         except Exception as error:
             # Scrubbed before it is shortened: half a key would not be recognised.
             reason = scrub(" ".join(str(error)[:20_000].split()))[:300]
-            told = told_with_options(error, self.module, config)
-            raise ConfigurationError(f"{config.model} cannot be used: {reason}{told}") from None
+            hint = hint_on_options(error, self.module, config)
+            raise ConfigurationError(f"{config.model} cannot be used: {reason}{hint}") from None
         refuse_unknown(type(chat), config)
         for name in self.made_up:
-            if name not in given:
+            if name not in settings:
                 # Then the provider's own is in force.
                 setattr(chat, name, None)
         batches = self._batches_of(chat)
@@ -163,8 +163,8 @@ class LangChainProvider:
 
 
 def _amazon_config() -> Any:
-    """As many connections as calls: with the usual ten, each call beyond opens one of its own and
-    warns of it."""
+    """Return a configuration with as many connections as calls: with the usual ten, each further
+    call opens its own connection and warns of it."""
     from botocore.config import Config
 
     return Config(max_pool_connections=MOST_THREADS)

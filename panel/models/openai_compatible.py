@@ -159,8 +159,8 @@ class OpenAICompatible(BaseChatModel):
 
     @property
     def parameters(self) -> Mapping[str, Any]:
-        """What changes an answer: `model`, `base_url`, `temperature` and `seed`, and the options
-        there are, of headers a digest."""
+        """The settings that change an answer: `model`, `base_url`, `temperature` and `seed`, and
+        the options, with a digest of each header."""
         sent = {"extra_body": self.extra_body, "headers": self.headers}
         options = options_document({name: value for name, value in sent.items() if value})
         return {
@@ -208,12 +208,12 @@ class OpenAICompatible(BaseChatModel):
         return OpenAIBatches(self)
 
     def body(self, request: ModelRequest) -> dict[str, Any]:
-        """The body of a live call, without what the server is known to decline."""
+        """Return the body of a live call, without what the server is known to decline."""
         return without(self._payload(request), self._declined)
 
     def read_answer(self, completion: dict[str, Any], latency_s: float) -> ModelResponse:
-        """The reply in a completion, of a live call or of a batch. A subclass for a server that
-        answers in another form overrides this.
+        """Return the reply in a completion, of a live call or of a batch. A subclass for a server
+        that answers in another form overrides this.
 
         `completion` has `choices` that are not empty. Where a filter of the server's refused the
         request it is in OpenAI's form, its message with a `refusal`.
@@ -224,7 +224,8 @@ class OpenAICompatible(BaseChatModel):
         return read_completion(completion, latency_s)
 
     def answer_in(self, completion: dict[str, Any], latency_s: float) -> ModelResponse:
-        """What `read_answer` reads. Raises a CallError where that is nothing, or too long."""
+        """Read a completion by `read_answer`. Raises a CallError where there is no answer, or too
+        long a one."""
         try:
             reply = self.read_answer(completion, latency_s)
         except SeveralChoices as error:
@@ -240,7 +241,7 @@ class OpenAICompatible(BaseChatModel):
     async def exchange_at(
         self, method: str, path: str, data: bytes | None, kind: str, timeout_s: float | None
     ) -> HttpResponse:
-        """An exchange below `base_url`; see `HttpConnection.exchange_at`.
+        """Return an exchange below `base_url`; see `HttpConnection.exchange_at`.
 
         Raises:
             CallError, TimeoutError: there was no answer.
@@ -249,18 +250,18 @@ class OpenAICompatible(BaseChatModel):
         return await self._reached(self._wire.exchange_at(method, url, data, kind, timeout_s))
 
     async def download(self, path: str, to: Path, timeout_s: float) -> HttpResponse:
-        """What is below `base_url`, into a file; see `HttpConnection.download`. Raises as
+        """Write what is below `base_url` into a file; see `HttpConnection.download`. Raises as
         `exchange_at`."""
         return await self._reached(self._wire.download(self.base_url + path, to, timeout_s))
 
     def fault_of(self, answer: HttpResponse) -> CallError:
-        """What an answer complains of that brought nothing."""
+        """Return the error of an answer that brought nothing."""
         content = parsed(answer)
         return self._fault(error_of(content, answer), answer, content)
 
     def fault_in_row(self, complaint: Complaint, answer: HttpResponse, content: Any) -> CallError:
-        """What a row of a batch complains of. Where that is a parameter that the server declines,
-        the same request may go again, without it."""
+        """Return the error of a batch's row. Where the server declines a parameter, the same
+        request may go again without it."""
         asked = self.body(ModelRequest("", ("",), schema={}))
         blamed = declined_parameter(complaint, asked)
         fault = self._fault(complaint, answer, content)
@@ -325,7 +326,7 @@ class OpenAICompatible(BaseChatModel):
         return settings | self.extra_body
 
     async def _accepted(self, payload: dict[str, Any]) -> dict[str, Any]:
-        """The server's completion. Each turn of the loop sends one parameter fewer."""
+        """Return the server's completion. Each turn of the loop sends one parameter fewer."""
         while True:
             payload = without(payload, self._declined)
             note_sent(payload)
@@ -348,9 +349,10 @@ class OpenAICompatible(BaseChatModel):
             self._remember(blamed)
 
     def _require_own(self, completion: Mapping[str, Any], asked: int, said: int) -> None:
-        """
+        """Refuse a completion that may be the answer to another request.
+
         Raises:
-            CallError: a completion may be the answer to another request.
+            CallError: it may be.
         """
         id_, model = completion.get("id"), completion.get("model")
         if (doubt := self._strays.doubt(asked, said, id_, model)) is not None:
@@ -425,7 +427,8 @@ class OpenAICompatible(BaseChatModel):
 
 
 def _wait(answer: HttpResponse, content: Any) -> float | None:
-    """How long the server asks to wait, in seconds, in its headers or, Google's, in its error."""
+    """Return how many seconds the server asks to wait, by its headers or, as Google's, in its
+    error."""
     seconds = retry_after(answer.headers)
     error = error_in(content) if seconds is None and isinstance(content, dict) else None
     return retry_delay(error.get("details")) if isinstance(error, dict) else seconds

@@ -33,7 +33,7 @@ _MOST_IDS = 10_000
 _MOST_DOUBTED = 1_000
 _MOST_REPEATS = 3
 _UNIQUE = re.compile(r"[0-9A-Za-z]{8}")
-"""What an id has that cannot come twice by chance; Ollama's are one of 999."""
+"""A part of an id that cannot come twice by chance; Ollama's are one of 999."""
 
 
 class _KnownAnswer(NamedTuple):
@@ -45,7 +45,7 @@ class _KnownAnswer(NamedTuple):
 
 
 class StrayAnswers:
-    """What one model has answered so far.
+    """The answers of a model so far, to tell those that belong to other requests.
 
     An id that came with the answer to another request is doubted: always where the answer is the
     same, letter by letter; where it differs only if the server's ids are made to be unique, of
@@ -67,7 +67,7 @@ class StrayAnswers:
         self._repeats_ids = False
 
     def doubt(self, asked: int, said: int, id_: Any, model: Any) -> str | None:
-        """Why an answer may be another request's; None where nothing says so.
+        """Return why an answer may be another request's; None where nothing says so.
 
         Args:
             asked: a digest of the request.
@@ -143,7 +143,7 @@ def look_for_strays() -> None:
 
 
 def is_stray(unread: bytes | None) -> bool:
-    """Whether what waits on an idle connection is an answer that no request asked for."""
+    """Return whether what waits on an idle connection is an answer that no request asked for."""
     # Some servers announce with an error that they close what is idle.
     return unread is not None and unread.startswith(b"HTTP/") and unread[9:10] == b"2"
 

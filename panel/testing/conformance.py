@@ -51,9 +51,10 @@ from persona_panel.testing.scripted_model import default_text
 
 
 def require(right: bool, otherwise: str) -> None:
-    """
+    """Raise an error with the message `otherwise` unless `right`.
+
     Raises:
-        AssertionError: it is not right; `otherwise` says what is wrong.
+        AssertionError: `right` is False.
     """
     if not right:
         raise AssertionError(otherwise)
@@ -63,7 +64,7 @@ _MOST_REQUESTS = 100
 
 
 def check_provider(provider: Provider, config: ModelConfig) -> None:
-    """Whether a provider has what `persona_panel.models.providers.Provider` lists.
+    """Check that a provider has what `persona_panel.models.providers.Provider` lists.
 
     Asks the model that `config` names one question, which may cost something: a provider of
     served models is best checked with `config.base_url` at `persona_panel.testing.serving`.
@@ -152,8 +153,8 @@ async def _answer(client: ModelClient) -> ModelResponse:
 
 
 def check_elicitation(elicitation: Elicitation, rubric: Rubric, answer: str | None = None) -> None:
-    """Whether an elicitation that rates one response leads a dialogue about it to its end, with
-    answers that fit what it asks and with answers that fit nothing. Those that fit must be scored,
+    """Check that an elicitation that rates single responses leads a dialogue to its end, both with
+    answers that fit its questions and with answers that fit nothing. Those that fit must be scored,
     on the scales of `output_rubric`, in as many calls as `calls` says.
 
     `answer`: one that fits; by default JSON for the schema asked for, or a number.
@@ -177,7 +178,9 @@ def check_elicitation(elicitation: Elicitation, rubric: Rubric, answer: str | No
         f"most, found {fewest}, {reckoned} and {most}",
     )
     judgment, asked = _lead(elicitation, question, partial(_fitting, answer))
-    unknown = {*judgment.scores, *judgment.labels} - {one.id for one in rated.dimensions}
+    unknown = {*judgment.scores, *judgment.labels} - {
+        dimension.id for dimension in rated.dimensions
+    }
     require(not unknown, f"it rates {sorted(unknown)}, which output_rubric() does not have")
     require(
         judgment.status == "scored",
@@ -204,11 +207,11 @@ def _require_on_scale(judgment: ParsedJudgment, rubric: Rubric) -> None:
         scale = dimension.scale
         if isinstance(scale, CategoryScale):
             label = judgment.labels.get(dimension.id)
-            right, found = label is None or label in scale.names, repr(label)
+            right, rating = label is None or label in scale.names, repr(label)
         else:
             score = judgment.scores.get(dimension.id, scale.min)
-            right, found = scale.min <= score <= scale.max, f"{score:g}"
-        require(right, f"{dimension.id} is rated {found}, which is not on its scale")
+            right, rating = scale.min <= score <= scale.max, f"{score:g}"
+        require(right, f"{dimension.id} is rated {rating}, which is not on its scale")
 
 
 def _lead(
@@ -216,7 +219,7 @@ def _lead(
     question: Question,
     answer: Callable[[ModelRequest], ModelResponse],
 ) -> tuple[ParsedJudgment, int]:
-    """What a dialogue comes to, and how many requests it took."""
+    """Lead a dialogue to its end; returns the judgment, and how many requests it took."""
     dialogue = elicitation.dialogue(question)
     asked = 0
     try:
@@ -246,9 +249,9 @@ def _fitting(answer: str | None, request: ModelRequest) -> ModelResponse:
 
 
 def check_stopping_rule(rule: StoppingRule) -> None:
-    """Whether a rule for the end of a deliberation answers True or False to what judges have
-    said, in the first round and later, where some abstained or failed, the same each time, and
-    changes nothing of it."""
+    """Check that a rule for the end of a deliberation answers True or False to what judges have
+    said, in the first round and later, also where some abstained or failed; that it answers the
+    same each time, and changes nothing of it."""
     require(bool(inspect.getdoc(rule)), "the rule has no docstring; its first line is its help")
     rubric = load_definition(rubrics.shipped()["debate-speech"], Rubric)
     name = rubric.dimensions[0].id
@@ -277,29 +280,29 @@ def check_stopping_rule(rule: StoppingRule) -> None:
 
 
 def check_framings(framings: str | Path | Framings) -> None:
-    """Whether a framing set, its YAML file or its name is valid and has something to compare."""
+    """Check that a framing set, its YAML file or its name is valid and has something to compare."""
     try:
-        found = framings_of(framings)
+        valid = framings_of(framings)
     except InputError as error:
         raise AssertionError(f"the framing set is not valid: {error}") from None
-    labels = [condition.label for condition in found.conditions]
+    labels = [condition.label for condition in valid.conditions]
     require(len(set(labels)) == len(labels), f"two conditions have one label: {labels}")
-    instructions = [condition.instruction.strip() for condition in found.conditions]
+    instructions = [condition.instruction.strip() for condition in valid.conditions]
     require(len(set(instructions)) == len(labels), "two conditions have one instruction")
 
 
 def check_persona_set(personas: str | Path | PersonaSet) -> None:
-    """Whether a persona set, its YAML file or its name is valid and no two of its personas are
+    """Check that a persona set, its YAML file or its name is valid and no two of its personas are
     alike."""
-    found = personas
-    if not isinstance(found, PersonaSet):
+    persona_set = personas
+    if not isinstance(persona_set, PersonaSet):
         try:
-            path = resolve(str(found), personas_library.shipped(), "persona set")
-            found = load_definition(path, PersonaSet)
+            path = resolve(str(persona_set), personas_library.shipped(), "persona set")
+            persona_set = load_definition(path, PersonaSet)
         except InputError as error:
             raise AssertionError(f"the persona set is not valid: {error}") from None
     for field in ("label", "description"):
-        described = [persona for persona in found.personas if persona != NO_PERSONA]
+        described = [persona for persona in persona_set.personas if persona != NO_PERSONA]
         said = [getattr(persona, field).strip() for persona in described]
         require(all(said), f"a persona's {field} is blank")
         require(len(set(said)) == len(said), f"two personas have one {field}")
@@ -310,7 +313,8 @@ _LOOK_S = 0.05
 
 
 def check_batch_client(client: ModelClient, timeout_s: float = 60.0) -> None:
-    """Whether a model's requests can go as batches; see `persona_panel.models.batches.BatchClient`.
+    """Check that a model's requests can go as batches; see
+    `persona_panel.models.batches.BatchClient`.
 
     Sends one batch of two requests and makes one call, which may cost something: a client is best
     checked with a local server that speaks its provider's protocol. `timeout_s`, in seconds, is how
@@ -343,15 +347,15 @@ async def _checked(client: ModelClient, api: BatchApi, timeout_s: float) -> None
         require(api.read(b"[]") is None, "read() takes an empty list for an answer")
         token, since = uuid4().hex, time.time()
         with suppress(NotToldYet):
-            found = await api.find(BatchSought(uuid4().hex, since, 2))
-            require(found is None, f"find() finds a batch that was never sent: {found}")
+            batch = await api.find(BatchSought(uuid4().hex, since, 2))
+            require(batch is None, f"find() finds a batch that was never sent: {batch}")
         sent = await api.submit(token, lines)
         require(bool(sent.id), "submit() returns a status without an id")
         status = await _ended(api, sent.id, timeout_s)
         require(status.phase == "ended", f"the batch is {status.word}: {status.errors}")
-        found = await api.find(BatchSought(token, since, 2))
+        batch = await api.find(BatchSought(token, since, 2))
         require(
-            found is not None and found.id == sent.id, "find() does not find a batch that ended"
+            batch is not None and batch.id == sent.id, "find() does not find a batch that ended"
         )
         other = await api.find(BatchSought(uuid4().hex, since, 2))
         require(other is None, "find() takes a batch of another token for the one that is sought")

@@ -31,8 +31,8 @@ _OPTIONS = AnalysisOptions(n_permutations=99)
 
 
 def check_renderer(renderer: Renderer) -> None:
-    """Whether an output format has a function for each kind of result, and each of them writes text
-    to an open stream, which it leaves open, and changes nothing in the result."""
+    """Check that an output format has a function for each kind of result, each of which writes text
+    to an open stream, leaves it open, and changes nothing in the result."""
     names = [name for name in vars(Renderer) if name.startswith("render_")]
     for name in names:
         require(callable(getattr(renderer, name, None)), f"the renderer has no {name}()")
@@ -44,12 +44,13 @@ def check_renderer(renderer: Renderer) -> None:
             getattr(renderer, name)(*results[name](), to)
             require(not to.closed, f"{name}() closes the stream that it is given")
             require(bool(to.getvalue().strip()), f"{name}() writes nothing")
-            kept = all(np.array_equal(seen[one], before[one], equal_nan=True) for one in seen)
+            kept = all(np.array_equal(seen[of], before[of], equal_nan=True) for of in seen)
             require(kept, f"the renderer changes ratings, in {name}()")
 
 
 def _results(folder: Path) -> tuple[Mapping[str, Callable[[], tuple[Any, ...]]], dict[str, Array]]:
-    """A result for each function of a renderer, before the stream, and the arrays behind them."""
+    """Return a result for each function of a renderer, before the stream, and the arrays behind
+    them."""
     panel = Panel("disciplinary", ScriptedModel(), "debate-speech")
     responses = [
         Response(id=f"r{n}", prompt=f"Question {n // 2}?", text=f"Answer {n}.", system=f"s{n % 2}")
@@ -57,8 +58,8 @@ def _results(folder: Path) -> tuple[Mapping[str, Callable[[], tuple[Any, ...]]],
     ]
     run = panel.score(responses, out=folder / "run")
     labels = {dimension.id: dimension.label for dimension in panel.output_rubric.dimensions}
-    found = load_audited_run(folder / "run")
-    ratings = found.ratings
+    audited = load_audited_run(folder / "run")
+    ratings = audited.ratings
     results: dict[str, Callable[[], tuple[Any, ...]]] = {
         "render_run": lambda: (run, labels),
         "render_run_by": lambda: (run, systems_by(run, "persona"), labels),
@@ -70,15 +71,15 @@ def _results(folder: Path) -> tuple[Mapping[str, Callable[[], tuple[Any, ...]]],
 
 
 def _key_points() -> KeyPointReport:
-    """One rationale that makes one point."""
+    """Return the key points of a single rationale that makes a single point."""
     rationale = Rationale("p", "r", "s", "ann|m", "ann", "m", "It is clear.", is_control=False)
     made = MadePoint(0, Point("Clear.", "pro", "It is clear."))
-    found = SummedUp((("Clear.", "pro"),), (made,), (0,), (None,), 0, 0)
-    return key_point_report([rationale], found, "m")
+    summed = SummedUp((("Clear.", "pro"),), (made,), (0,), (None,), 0, 0)
+    return key_point_report([rationale], summed, "m")
 
 
 def _prompt_set(folder: Path) -> BuiltPrompts:
-    """Of one template, which takes no model."""
+    """Build a prompt set of one template, which needs no model."""
     spec = folder / "spec.yaml"
     spec.write_text(
         "id: sample\nseed: 1\nslots: {concept: [fairness, truth]}\n"

@@ -1,4 +1,4 @@
-"""Requirements in a test of one's own: `assert_requirements`."""
+"""Requirements in your own tests: `assert_requirements`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from persona_panel.statistics.core.table import Row
 def assert_requirements(
     result: Run | Sweep | Sequence[Row], *requirements: str, by_point: bool = False
 ) -> None:
-    """Have a test fail where a result does not meet requirements; see `panel.check`.
+    """Make a test fail where a result does not meet requirements; see `panel.check`.
 
     Raises:
         AssertionError: some are not met; says of each what was found and what would settle it.
@@ -22,6 +22,6 @@ def assert_requirements(
     """
     # pytest leaves this frame out of what it shows.
     __tracebackhide__ = True
-    found = check(result, *requirements, by_point=by_point)
-    if not found.met:
-        raise AssertionError("\n".join(sentence(one) for one in found.unmet))
+    checked = check(result, *requirements, by_point=by_point)
+    if not checked.met:
+        raise AssertionError("\n".join(sentence(verdict) for verdict in checked.unmet))

@@ -41,24 +41,24 @@ _OPTIONS = AnalysisOptions(n_permutations=99)
 
 
 def check_statistic(name: str) -> None:
-    """Whether a registered statistic of `agree`, `correlate` or panel quality has rows that are
-    whole: a finite value, or the reason why there is none; an interval that is in order; and
-    the same value in whichever order items come.
+    """Check that a registered statistic of `agree`, `correlate` or panel quality has complete rows:
+    a finite value or the reason why there is none, an interval in order, and the same value in
+    whatever order the items come.
 
     It is tried on ratings of 12 items by 4 raters on one dimension that are complete, have gaps,
     are all equal, and are of categories.
     """
-    found = 0
+    n_rows = 0
     for what, ratings in _samples():
         order = np.random.default_rng(1).permutation(len(ratings.items))
         rows = _rows_of(name, ratings)
-        found += len(rows)
+        n_rows += len(rows)
         for row in rows:
             _check_row(row, what)
         values = Counter(_value(row) for row in rows)
         again = Counter(_value(row) for row in _rows_of(name, _in_order(ratings, order)))
         require(values == again, f"{name} depends on the order of items, where ratings {what}")
-    require(found > 0, f"no command shows a statistic {name!r}")
+    require(n_rows > 0, f"no command shows a statistic {name!r}")
 
 
 def _samples() -> Iterator[tuple[str, Ratings]]:
@@ -121,7 +121,7 @@ def _check_row(row: Row, what: str) -> None:
 def check_executor(
     score: Callable[[PanelPlan, Sequence[Response], Path], Sequence[Path]],
 ) -> None:
-    """Whether an executor has a plan's judges read every response once, with the same ratings as
+    """Check that an executor has a plan's judges read every response once, with the same ratings as
     in one process, and leaves run folders that `load_run` reads.
 
     Args:
@@ -138,14 +138,14 @@ def check_executor(
         expected = _ratings(Panel.from_plan(plan).score(responses))
         folders = score(plan, responses, Path(folder) / "run")
         require(bool(folders), "the executor returns no folder")
-        runs = [load_run(one) for one in folders]
+        runs = [load_run(path) for path in folders]
         items = Counter(item for run in runs for item in run.items)
         twice = [item for item, n in items.items() if n > 1]
         require(not twice, f"{twice[:1]} is in two folders")
-        found: dict[Any, Any] = {}
+        ratings: dict[Any, Any] = {}
         for run in runs:
-            found |= _ratings(run)
-    require(found == expected, "the judgments differ from those of one process")
+            ratings |= _ratings(run)
+    require(ratings == expected, "the judgments differ from those of one process")
 
 
 def _responses() -> list[Response]:
@@ -175,9 +175,9 @@ def check_engine(
     kill: Callable[[], object] | None = None,
     timeout_s: float = 120.0,
 ) -> None:
-    """Whether the workers of an engine judge every response once and as one process does, and
+    """Check that the workers of an engine judge every response once and as one process does, and
     together make no more calls than a cap allows, nor more at once than a model's limit; and with
-    `kill`, whether a run goes on where a worker is killed.
+    `kill`, that a run goes on where a worker is killed.
 
     The replies that it makes go into the cache in use. The model that answers is a server on this
     machine, which workers elsewhere do not reach.
@@ -219,7 +219,7 @@ def check_engine(
 
 
 def _responses_to(prompt: str, n: int) -> list[Response]:
-    """So many, two to a prompt that begins so, each of another system."""
+    """Return `n` responses, two to each prompt, each by another system; the prompts begin alike."""
     return [
         Response(id=f"r{i}", prompt=f"{prompt} {i // 2}?", text=f"Answer {i}.", system=f"s{i % 2}")
         for i in range(n)

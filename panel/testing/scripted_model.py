@@ -20,7 +20,9 @@ from persona_panel.testing.wire import Ending
 
 MODEL = "stub"
 _ITEMS = 3
-"""How many a list has, where the schema asks for no number: of critical questions three."""
+"""The number of items of a list where the schema asks for no number: of critical questions
+three.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +36,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What the server does with one call.
+    """The server's reaction to a call.
 
     `body` is made when the call is there, because some answers depend on it. `ending`
     is how the connection fares: the whole body, half of it, or a reset before any.
@@ -65,7 +67,7 @@ def ok(
     refusal: str | None = None,
     reasoning: int = 0,
 ) -> Answer:
-    """A completion; what is not given is made up from the call, the same each time.
+    """Return a completion; what is not given is made up from the call, the same each time.
 
     `logprobs` maps, for each token of the answer, tokens to log-probabilities. `reasoning` is how
     many tokens go into thinking before it, which the usage reports besides those of the text.
@@ -83,8 +85,8 @@ def ok(
 
 
 def thinking(tokens: int, text: str | None = None) -> Answer:
-    """What a model says that thinks for so many tokens first: `ok`, or where the call's limit is
-    used up by thinking nothing at all, with the finish reason `length`."""
+    """Return the answer of a model that thinks for so many tokens first: `ok`, or where thinking
+    uses up the call's limit nothing at all, with the finish reason `length`."""
 
     def body(call: Call) -> bytes:
         names = ("max_tokens", "max_completion_tokens")
@@ -106,7 +108,7 @@ def status(
     retry_after: float | str | None = None,
     headers: Mapping[str, str] | None = None,
 ) -> Answer:
-    """An HTTP status, by default with an error in OpenAI's shape."""
+    """Return an HTTP status, by default with an error in OpenAI's shape."""
     if body is None:
         body = {"error": {"message": f"scripted {code}", "type": "scripted", "code": None}}
     if isinstance(body, str):
@@ -119,22 +121,22 @@ def status(
 
 
 def raw(body: Mapping[str, Any] | str | bytes) -> Answer:
-    """A 200 with this body, whatever it is; a mapping is sent as JSON."""
+    """Return a 200 with this body, whatever it is; a mapping is sent as JSON."""
     return status(200, body=body)
 
 
 def stall(seconds: float) -> Answer:
-    """Nothing for this long, then an ordinary answer."""
+    """Return an ordinary answer after this long a silence."""
     return replace(ok(), wait_s=seconds)
 
 
 def reset() -> Answer:
-    """The connection is reset instead of an answer."""
+    """Return the connection is reset instead of an answer."""
     return replace(ok(), ending="reset")
 
 
 def truncated() -> Answer:
-    """Half of the body that Content-Length promised, then the connection closes."""
+    """Return half of the body that Content-Length promised; then the connection closes."""
     return replace(ok(), ending="half")
 
 
@@ -142,12 +144,12 @@ def truncated() -> Answer:
 
 
 def always(answer: Answer) -> Script:
-    """The same for every call."""
+    """Return the same for every call."""
     return lambda number, payload: answer
 
 
 def in_turn(*answers: Answer) -> Script:
-    """One after the other; the last one from then on."""
+    """Return a script of these answers one after the other; the last is repeated."""
     return lambda number, payload: answers[min(number, len(answers) - 1)]
 
 
@@ -155,7 +157,7 @@ def in_turn(*answers: Answer) -> Script:
 
 
 def default_text(payload: Mapping[str, Any], scores: Sequence[int] = ()) -> str:
-    """JSON that fits the schema asked for, or a number.
+    """Return JSON that fits the schema asked for, or a number.
 
     Integers are drawn from `scores`, or from what the schema allows, by a hash of the messages, and
     texts differ by it, as variants of a prompt have to. No response is an abstention; to any other
@@ -229,7 +231,7 @@ def _completion(payload: Mapping[str, Any], choice: Any, usage: Any) -> bytes:
 
 
 def _usage(payload: Mapping[str, Any], text: str, reasoning: int = 0) -> dict[str, Any]:
-    """Four characters to a token, near enough."""
+    """Return token counts, at about four characters a token."""
     read = sum(len(message["content"] or "") for message in payload["messages"]) // 4 + 1
     written = len(text) // 4 + 1 + reasoning
     details = {"completion_tokens_details": {"reasoning_tokens": reasoning}} if reasoning else {}
@@ -252,7 +254,7 @@ def _logprobs(
 
 
 def _distribution(token: str) -> dict[str, float]:
-    """A number shares with its neighbours; anything else is certain."""
+    """Return a number shares with its neighbours; anything else is certain."""
     if not token.isdecimal():
         return {token: 0.0}
     number = int(token)
@@ -267,12 +269,12 @@ def _position(position: Mapping[str, float], most: int) -> dict[str, Any]:
 
 
 def stable_hash(value: Any) -> int:
-    """The same number from 0 to 2**63 − 1 for the same JSON, in every process."""
+    """Return the same number from 0 to 2**63 − 1 for the same JSON, in every process."""
     return int.from_bytes(blake2b(orjson.dumps(value), digest_size=8).digest()) >> 1
 
 
 Scripted = str | ModelResponse | CallError
-"""What comes of a call: an answer's text, a whole answer, or a fault."""
+"""The outcome of a call: an answer's text, a whole answer, or a fault."""
 
 
 class ScriptedModel:
@@ -310,7 +312,7 @@ class ScriptedModel:
         return {"provider": "persona_panel.testing", "model": self.model, "script": self._script}
 
     async def complete(self, request: ModelRequest) -> ModelResponse:
-        """The next answer of the script.
+        """Return the next answer of the script.
 
         Raises:
             CallError: the script says so.
@@ -322,7 +324,7 @@ class ScriptedModel:
         return ModelResponse(answer) if isinstance(answer, str) else answer
 
     async def aclose(self) -> None:
-        """There is nothing to close."""
+        """Do nothing: there is nothing to close."""
 
     def _answer(self, request: ModelRequest) -> Scripted:
         answers = self._answers

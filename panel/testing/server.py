@@ -25,7 +25,7 @@ AnswerRow = Callable[[Mapping[str, Any]], tuple[int, bytes]]
 
 @dataclass(slots=True)
 class BatchScript:
-    """What becomes of batches.
+    """The fate of batches at a scripted server.
 
     Attributes:
         looks: how often a batch is still in progress when it is looked at.
@@ -38,8 +38,8 @@ class BatchScript:
             that is made of it is refused.
         busy: how many batches, from the first on, are declined for now, with 429.
         unlisted: how often a list of batches lacks the newest.
-        told: told of each call, its method and its path, once it is carried out and before it is
-            answered.
+        on_call: called with the method and the path of each call, once it is carried out and
+            before it is answered.
     """
 
     looks: int = 0
@@ -51,7 +51,7 @@ class BatchScript:
     unprocessed: int = 0
     busy: int = 0
     unlisted: int = 0
-    told: Callable[[str, str], None] = lambda method, path: None
+    on_call: Callable[[str, str], None] = lambda method, path: None
 
 
 @dataclass(slots=True)
@@ -69,7 +69,7 @@ class ScriptedBatches:
     def handle(self, request: Request, answer: AnswerRow) -> Reply:
         """Answer a call below /v1/files or /v1/batches."""
         done = self._carried_out(request, answer)
-        self.script.told(request.method, request.path)
+        self.script.on_call(request.method, request.path)
         return done
 
     def _carried_out(self, request: Request, answer: AnswerRow) -> Reply:
@@ -100,13 +100,13 @@ class ScriptedBatches:
         return Reply.error("no such path", 404)
 
     def _upload(self, form: bytes) -> Reply:
-        found = re.search(rb'name="file"; filename="([^"]*)".*?\r\n\r\n(.*)\r\n--', form, re.S)
-        if found is None or b'name="purpose"\r\n\r\nbatch\r\n' not in form:
+        match = re.search(rb'name="file"; filename="([^"]*)".*?\r\n\r\n(.*)\r\n--', form, re.S)
+        if match is None or b'name="purpose"\r\n\r\nbatch\r\n' not in form:
             return Reply.error("no file for a batch", 400)
         name = f"file-{len(self.files) + 1}"
-        self.files[name] = found[2]
-        about = {"id": name, "object": "file", "bytes": len(found[2]), "created_at": _now()}
-        about |= {"filename": found[1].decode(), "purpose": "batch", "status": self._file_status()}
+        self.files[name] = match[2]
+        about = {"id": name, "object": "file", "bytes": len(match[2]), "created_at": _now()}
+        about |= {"filename": match[1].decode(), "purpose": "batch", "status": self._file_status()}
         self.uploads[name] = about
         return Reply.json(about)
 
@@ -165,20 +165,26 @@ class ScriptedBatches:
     def _end(
         self, batch: dict[str, Any], answer: AnswerRow, status: str, answered: int | None
     ) -> None:
-        """Answer rows, the others coming back with an error."""
+        """End a batch: answer its first rows, and return the others with an error."""
         rows = [orjson.loads(line) for line in self.files[batch["input_file_id"]].splitlines()]
         good: list[dict[str, Any]] = []
         bad: list[dict[str, Any]] = []
         for number, row in enumerate(rows):
-            told = {"id": f"{batch['id']}_{number}", "custom_id": row["custom_id"]}
+            answered_row = {"id": f"{batch['id']}_{number}", "custom_id": row["custom_id"]}
             if answered is not None and number >= answered:
                 error = {"code": f"batch_{status}", "message": f"The batch is {status}."}
-                bad.append(told | {"response": None, "error": error})
+                bad.append(answered_row | {"response": None, "error": error})
                 continue
             self.asked.append(row["custom_id"])
             code, body = answer(row["body"])
-            response = {"status_code": code, "request_id": told["id"], "body": _content(body)}
-            (good if code < 300 else bad).append(told | {"response": response, "error": None})
+            response = {
+                "status_code": code,
+                "request_id": answered_row["id"],
+                "body": _content(body),
+            }
+            (good if code < 300 else bad).append(
+                answered_row | {"response": response, "error": None}
+            )
         counts = {"total": len(rows), "completed": len(good), "failed": len(bad)}
         batch |= {"status": status, "request_counts": counts, f"{status}_at": _now()}
         if self.script.twice:
@@ -252,7 +258,7 @@ class ScriptedServer:
             self._in_flight -= 1
 
     def _answer_row(self, payload: Mapping[str, Any]) -> tuple[int, bytes]:
-        """The script's answer to a row of a batch."""
+        """Return the script's answer to a row of a batch."""
         answer = self._script(self._count, payload)
         self._count += 1
         return answer.status, answer.body(Call({}, payload, time.monotonic()))
@@ -275,7 +281,7 @@ class ScriptedServer:
 def serving(
     script: Script | None = None, *, latency_s: float = 0.0, port: int = 0
 ) -> Iterator[ScriptedServer]:
-    """The server, in a thread with a loop of its own, for as long as the block lasts."""
+    """Run the server in a thread with its own loop, for as long as the block lasts."""
     server = ScriptedServer(script or always(ok()), latency_s)
     ready = threading.Event()
     loop = asyncio.new_event_loop()

@@ -41,7 +41,7 @@ class MemoryReplyStore:
             del self._replies[page, key]
 
     def close(self) -> None:
-        """There is nothing to close."""
+        """Do nothing: there is nothing to close."""
 
 
 OpenStore = Callable[[], ReplyStore]
@@ -53,7 +53,7 @@ _KILLED_WITHIN_S = 60.0
 
 
 def check_reply_store(open_store: OpenStore, *, in_memory: bool = False) -> None:
-    """Whether a storage keeps replies as `persona_panel.calls.cache.ReplyStore` says.
+    """Check that a storage keeps replies as `persona_panel.calls.cache.ReplyStore` says.
 
     What `put` has returned from must outlive its process: replies are put in a child of this
     process, which is killed at once, and looked up here. That is left out where processes cannot be
@@ -77,9 +77,9 @@ def check_reply_store(open_store: OpenStore, *, in_memory: bool = False) -> None
     except CannotBeKept:
         pass
     else:
-        found = store.get(_PAGE, _KEYS[2])
+        reply = store.get(_PAGE, _KEYS[2])
         require(
-            found is not None and found.text == "\ud800",
+            reply is not None and reply.text == "\ud800",
             "a text with half a surrogate pair is neither kept nor refused by CannotBeKept",
         )
         store.forget(_PAGE, _KEYS[2], ModelResponse("\ud800"))
@@ -127,7 +127,7 @@ def _put_and_die(open_store: OpenStore) -> None:
 
 
 def _put_into(store: ReplyStore, page: str, other: str) -> _Expected:
-    """What is served then."""
+    """Put and forget replies; returns those that are then served."""
     store.put(page, _KEYS[0], ModelResponse("earlier"))
     store.put(page, _KEYS[0], SAMPLE)
     store.put(page, _KEYS[1], _LARGE)
@@ -152,12 +152,12 @@ def _expected(page: str, other: str) -> _Expected:
 
 def _require_served(store: ReplyStore, expected: _Expected, when: str) -> None:
     for (page, key), reply in expected.items():
-        found = store.get(page, key)
+        served = store.get(page, key)
         # Field by field: some do not count in a comparison.
         require(
-            _values(found) == _values(reply),
+            _values(served) == _values(reply),
             f"what was put is not served {when} as it was, but for cached=True: "
-            f"found {_told(found, reply)}, expected {_told(reply, found)}",
+            f"found {_told(served, reply)}, expected {_told(reply, served)}",
         )
 
 
@@ -168,7 +168,7 @@ def _values(reply: ModelResponse | None) -> dict[str, Any] | None:
 
 
 def _told(reply: ModelResponse | None, other: ModelResponse | None) -> str:
-    """A reply in words; where there is another, what differs."""
+    """Return a reply in words; where there is another, what differs."""
     said, others = _values(reply), _values(other)
     if said is None or others is None:
         return str(reply)[:200]
@@ -177,7 +177,7 @@ def _told(reply: ModelResponse | None, other: ModelResponse | None) -> str:
 
 
 def _value(field: Field[Any], number: int) -> Any:
-    """One that is not the field's default."""
+    """Return a value that is not the field's default."""
     match field.type:
         case "int":
             return 1_000 // number
@@ -189,16 +189,16 @@ def _value(field: Field[Any], number: int) -> Any:
 
 
 def _filled() -> ModelResponse:
-    """A reply whose every field has a value of its own, except for `cached`, which no reply has
-    that is put."""
+    """Return a reply in which each field has a value other than its default, except `cached`, which
+    no reply has that is put."""
     usage = Usage(**{field.name: _value(field, n) for n, field in enumerate(fields(Usage), 1)})
-    given: dict[str, Any] = {
+    values: dict[str, Any] = {
         "logprobs": (Position("7", (("7", -0.1), ("8", -2.5))),),
         "usage": usage,
         "cached": False,
     }
-    others = [field for field in fields(ModelResponse) if field.name not in given]
-    return ModelResponse(**given, **{field.name: _value(field, 1) for field in others})
+    others = [field for field in fields(ModelResponse) if field.name not in values]
+    return ModelResponse(**values, **{field.name: _value(field, 1) for field in others})
 
 
 SAMPLE: Final = _filled()

@@ -1,4 +1,4 @@
-"""As much of HTTP/1.1 as a scripted server needs, over asyncio's streams: requests that say their
+"""The part of HTTP/1.1 that a scripted server needs, over asyncio's streams: requests with their
 length, one after the other on a connection, and answers that may break off."""
 
 from __future__ import annotations

@@ -29,16 +29,16 @@ GIVES_REASONS = False
 
 
 def serves(rubric: Rubric) -> None:
-    """Every rubric: JSON has numbers and text."""
+    """Return None: it serves every rubric, as JSON has numbers and text."""
 
 
 def output_rubric(rubric: Rubric) -> Rubric:
-    """Every dimension, on its own scale."""
+    """Return every dimension, on its own scale."""
     return rubric
 
 
 def calls(rubric: Rubric, one_call_per_dimension: bool = False) -> Calls:
-    """One call; some tokens for each key of its answer."""
+    """Return one call, with some tokens for each key of its answer."""
     return Calls.just(1, TOKENS_A_KEY * len(keys_of(rubric)))
 
 

@@ -57,7 +57,7 @@ _NULL = "null"
 
 
 def serves(rubric: Rubric) -> str | None:
-    """Scales whose values can be told off one by one."""
+    """Return None where every scale has values that can be listed, else why not."""
     real = [d.id for d in rubric.dimensions if isinstance(d.scale, RealScale)]
     if not real:
         return None
@@ -68,19 +68,21 @@ def serves(rubric: Rubric) -> str | None:
 
 
 def output_rubric(rubric: Rubric) -> Rubric:
-    """Every dimension, on its own scale."""
+    """Return every dimension, on its own scale."""
     return rubric
 
 
 def calls(rubric: Rubric, one_call_per_dimension: bool = False) -> Calls:
-    """One call, and at most one more for each beginning of several values, as 1 is of 1 and 10,
-    that the model has no token for.
+    """Return one call, and at most one more for each beginning that several values share, as 1 is
+    of 1 and 10, where the model has no token for the whole.
 
     Apart, one for each dimension and the abstention, of a token or two each, and more where a
     beginning is followed up, which is reckoned with: a small model's 1 may begin a 10, its y a yes.
     """
     if not one_call_per_dimension:
-        most = 1 + sum(beginnings_of_several(_written(one)) for one in rubric.dimensions)
+        most = 1 + sum(
+            beginnings_of_several(_written(dimension)) for dimension in rubric.dimensions
+        )
         return Calls(1, most, 1, TOKENS_A_KEY * len(keys_of(rubric)))
     asked = [tuple(_named(dimension)) for dimension in rubric.dimensions]
     if rubric.abstention:
@@ -102,7 +104,7 @@ def dialogue(question: Question) -> Dialogue:
 
 @dataclass(slots=True)
 class _Weighed:
-    """What was read of the answers so far."""
+    """The values that were read of the answers so far."""
 
     scores: dict[str, float] = field(default_factory=dict)
     labels: dict[str, str] = field(default_factory=dict)
@@ -163,7 +165,7 @@ def _apart(question: Question, weighed: _Weighed) -> Dialogue:
 
 
 def _named(dimension: Dimension) -> dict[str, str]:
-    """The answers to a question about one dimension, with what each stands for."""
+    """Return the answers to a question about one dimension, with what each stands for."""
     scale = dimension.scale
     if isinstance(scale, RealScale):
         raise TypeError(f"{dimension.id} may be any number in a range")
@@ -175,7 +177,7 @@ def _named(dimension: Dimension) -> dict[str, str]:
 
 @once_a_rubric
 def _preamble(rubric: Rubric) -> str:
-    """The rubric in few words: every token of it is read before the first question."""
+    """Return the rubric in few words, since every token of it is read before the first question."""
     lines = [rubric.question]
     scale = None
     for dimension in rubric.dimensions:
@@ -251,22 +253,22 @@ def _at_once(question: Question, weighed: _Weighed) -> Dialogue:
 
 
 def _written(dimension: Dimension) -> dict[str, str]:
-    """The values of a dimension's scale, by how they are looked for in what was written: in small
-    letters, as that is read."""
+    """Return the values of a dimension's scale by their form in small letters, in which they are
+    looked for in an answer."""
     if isinstance(dimension.scale, RealScale):
         raise TypeError(f"{dimension.id} may be any number in a range")
     return {str(value).lower(): str(value) for value in dimension.scale.values}
 
 
 def _place(text: str, key: str, value: object) -> int:
-    """Where the value that was read of a key stands in a text.
+    """Return where the value of a key stands in a text.
 
     Raises:
         Unreadable: nowhere.
     """
     name = r"[\s_-]+".join(map(re.escape, key.split("_")))
     said = "null" if value is None else str(value).lower()
-    for found in re.finditer(rf"{name}[\"']?\s*:\s*[\"']?", text, re.IGNORECASE):
-        if text[found.end() :].lower().startswith(said):
-            return found.end()
+    for match in re.finditer(rf"{name}[\"']?\s*:\s*[\"']?", text, re.IGNORECASE):
+        if text[match.end() :].lower().startswith(said):
+            return match.end()
     raise Unreadable(f"the value of {key} was not found")

@@ -36,16 +36,16 @@ _CODE_FENCE = re.compile(r"```\w*\s*$")
 
 
 def serves(rubric: Rubric) -> None:
-    """Every rubric: JSON has numbers and text."""
+    """Return None: it serves every rubric, as JSON has numbers and text."""
 
 
 def output_rubric(rubric: Rubric) -> Rubric:
-    """Every dimension, on its own scale."""
+    """Return every dimension, on its own scale."""
     return rubric
 
 
 def calls(rubric: Rubric, one_call_per_dimension: bool = False) -> Calls:
-    """One call; some sentences, then some tokens for each key of its answer."""
+    """Return one call, with some sentences, then some tokens for each key of its answer."""
     return Calls.just(1, _REASONS_TOKENS + TOKENS_A_KEY * len(keys_of(rubric)))
 
 
@@ -78,7 +78,7 @@ def dialogue(question: Question) -> Dialogue:
 
 
 def split(text: str) -> tuple[str | None, str]:
-    """The reasons that an answer gives, None where there are none, and what follows them.
+    """Return the reasons that an answer gives, None where there are none, and what follows them.
 
     Where the scratchpad is left open, or there is none, the reasons end with the first
     brace: a draft of the ratings among them is then part of the answer.

@@ -45,22 +45,22 @@ _TASK = (
 
 
 def serves(rubric: Rubric) -> None:
-    """Every rubric: its criteria are weighed together."""
+    """Return None: it serves every rubric, as all criteria are weighed together."""
 
 
 def output_rubric(rubric: Rubric) -> Rubric:
-    """The single dimension `preferred`: the share of the others that a response is preferred to,
-    the mean of both orders, a tie counting half."""
+    """Return the single dimension `preferred`: the share of the others that a response is preferred
+    to, the mean of both orders, a tie counting half."""
     return preferred(rubric)
 
 
 def orders(n: int, seed: int) -> list[tuple[int, ...]]:
-    """Both orders of every pair; nothing is drawn."""
+    """Return both orders of every pair; nothing is drawn."""
     return list(permutations(range(n), 2))
 
 
 def tokens(n: int) -> int:
-    """One word, and the object around it; so many where a small model writes it."""
+    """Return the tokens of a word and the object around it, as a small model writes them."""
     return 28
 
 
@@ -85,7 +85,7 @@ def dialogue(comparison: Comparison) -> Dialogue:
 
 
 def read_better(text: str) -> str:
-    """The answer: `first`, `second` or `tie`, in an object or alone.
+    """Return the answer: `first`, `second` or `tie`, in an object or alone.
 
     Raises:
         Unreadable: it is none of them, or more than one.

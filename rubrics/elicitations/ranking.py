@@ -34,22 +34,22 @@ _LONGEST_REPLY = 64
 
 
 def serves(rubric: Rubric) -> None:
-    """Every rubric: its criteria are weighed together."""
+    """Return None: it serves every rubric, as all criteria are weighed together."""
 
 
 def output_rubric(rubric: Rubric) -> Rubric:
-    """The single dimension `preferred`: the share of the others that a response is placed above,
-    a tie counting half."""
+    """Return the single dimension `preferred`: the share of the others that a response is placed
+    above, a tie counting half."""
     return preferred(rubric)
 
 
 def orders(n: int, seed: int) -> list[tuple[int, ...]]:
-    """One order, drawn by lot from the seed."""
+    """Return a single order, drawn at random from the seed."""
     return [tuple(random.Random(seed).sample(range(n), n))]
 
 
 def tokens(n: int) -> int:
-    """A label and its place, for each."""
+    """Return a label and its place, for each."""
     return _TOKENS_A_LABEL * n
 
 
@@ -82,7 +82,7 @@ def dialogue(comparison: Comparison) -> Dialogue:
 
 
 def read_places(text: str, labels: tuple[str, ...]) -> dict[str, float]:
-    """The place of every label, 1 the best.
+    """Return the place of every label, 1 the best.
 
     Raises:
         Unreadable: a label has no place or two, there is a label that was not given, or a

@@ -29,7 +29,8 @@ _OPEN_QUESTION = re.compile(
 
 
 def serves(rubric: Rubric) -> str | None:
-    """Dimensions that are rated by numbers, and whose question has yes or no for an answer."""
+    """Return None where every dimension is rated by numbers and has a question that yes or no
+    answers, else why not."""
     if rubric.categories:
         return f"a probability is no category of {', '.join(rubric.categories)}"
     if wrong := [d.id for d in rubric.dimensions if _OPEN_QUESTION.search(d.guiding_question)]:
@@ -46,7 +47,7 @@ def serves(rubric: Rubric) -> str | None:
 
 @once_a_rubric
 def output_rubric(rubric: Rubric) -> Rubric:
-    """Every dimension, on a scale from 0 to 1."""
+    """Return every dimension, on a scale from 0 to 1."""
     dimensions = tuple(
         dimension.model_copy(update={"scale": PROBABILITY}) for dimension in rubric.dimensions
     )
@@ -54,7 +55,7 @@ def output_rubric(rubric: Rubric) -> Rubric:
 
 
 def calls(rubric: Rubric, one_call_per_dimension: bool = False) -> Calls:
-    """One call a dimension and one for the abstention, of a token each.
+    """Return a call for each dimension and one for the abstention, of a token each.
 
     Where y, ye or n are as probable as whole words, each is followed up by a call more. Apart, it
     is a small model that is asked, and all of these are reckoned with.

@@ -48,7 +48,7 @@ class BatchWire:
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
         self.heard.append((request.path, request.headers))
         said = self.carried_out(request, await request.content.read())
-        self.script.told(request.method, request.path)
+        self.script.on_call(request.method, request.path)
         if said is None and request.transport is not None:
             request.transport.abort()
         return said or web.Response()

@@ -1,15 +1,14 @@
-"""Claims on replies among the processes of one machine: one process asks, and the others wait.
+"""The default store of replies, a folder kept by diskcache, and the claims of processes on replies.
 
-A claim is the lock of a single byte of a file. The operating system frees it as soon as its
-process ends, however it ends, so that no clock decides whether a process is alive. These locks
-belong to a process, so that one that is forked does not keep them; claims of two stores in one
-process are told apart here. The file's content is nothing; its size says how many stores were ever
-opened, so that a process which has the folder to itself sees that by one system call.
+A page is a row, so that a response's judges are looked up at once, or several rows once it is long;
+a reply in it is JSON, compressed where it is long.
 
-The store of replies that is used unless another is named: one folder, by diskcache.
-
-A page is a row, so that a response's judges are looked up at once, or several once it is long; a
-reply in it is JSON, compressed where it is long.
+By claims, one process of a machine asks for a reply and the others wait. A claim is the lock of a
+single byte of a file. The operating system frees it as soon as its process ends, however it ends,
+so that no clock decides whether a process is alive. These locks belong to a process, so that a
+forked one does not keep them; the claims of two stores in one process are told apart here. The file
+has no content; its size says how many stores were ever opened, so that a process which has the
+folder to itself sees that by one system call.
 """
 
 from __future__ import annotations
@@ -66,7 +65,7 @@ _files: dict[tuple[int, int], _ClaimsFile] = {}
 
 
 def _forget() -> None:
-    """In a process that was forked, which has none of its parent's locks."""
+    """Forget the files of claims in a forked process, which has none of its parent's locks."""
     global _guard
     _guard = threading.Lock()
     _files.clear()
@@ -76,7 +75,7 @@ os.register_at_fork(after_in_child=_forget)
 
 
 class Claims:
-    """What a store claims in a folder that other stores may use as well.
+    """The claims of a store in a folder that other stores may use as well.
 
     Raises:
         OSError: the file system has no such locks, or the file cannot be opened.
@@ -102,7 +101,7 @@ class Claims:
         self._is_warned = False
 
     def is_alone(self) -> bool:
-        """Whether no other store has been open in the folder since this one was opened."""
+        """Return whether no other store has been open in the folder since this one was opened."""
         if self._alone and os.fstat(self._descriptor).st_size != self._size:
             self._alone = False
         return self._alone
@@ -160,8 +159,8 @@ class Claims:
 
 
 class ReplyClaim:
-    """Entered with the reply that another process has got, or with None once this process alone
-    may ask for it; see `SharedReplyStore.claimed`.
+    """A block that is entered with the reply that another process has got, or with None once this
+    process alone may ask for it; see `SharedReplyStore.claimed`.
 
     `look_up` finds what other processes have put.
     """
@@ -198,30 +197,30 @@ class ReplyClaim:
 
 
 def place_of(page: str, key: bytes) -> int:
-    """The byte that stands for a reply, from 1 to 2^62. Two that share one by chance wait for each
-    other."""
+    """Return the byte that stands for a reply, from 1 to 2^62. Two that share one by chance wait
+    for each other."""
     return ((int.from_bytes(key[:8], "big") ^ zlib.crc32(page.encode())) >> 2) + 1
 
 
 def _opened(path: Path) -> _ClaimsFile:
-    """The file, as this process has it open."""
+    """Return the file, as this process has it open."""
     try:
-        found = path.stat()
+        status = path.stat()
     except FileNotFoundError:
         file = _ClaimsFile(path)
-        found = os.fstat(file.descriptor)
+        status = os.fstat(file.descriptor)
     else:
-        known = _files.get((found.st_dev, found.st_ino))
+        known = _files.get((status.st_dev, status.st_ino))
         if known is not None:
             return known
         file = _ClaimsFile(path)
-        found = os.fstat(file.descriptor)
-    _files[found.st_dev, found.st_ino] = file
+        status = os.fstat(file.descriptor)
+    _files[status.st_dev, status.st_ino] = file
     return file
 
 
 def _is_only_process(descriptor: int) -> bool:
-    """Whether no other process has a store open in the folder."""
+    """Return whether no other process has a store open in the folder."""
     try:
         fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, _PRESENCE)
     except OSError as error:
@@ -239,11 +238,11 @@ _HEADER = struct.Struct(">32sI")  # a reply's key, and how many bytes follow
 _ROW_BYTES = 1 << 16  # a row that is longer gets a successor, not more bytes
 
 _ReadPage = tuple[list[tuple[bytes, bytes]], list[Changes]]
-"""What the database holds of a page, and what journals of other processes change in it."""
+"""A page in the database, and the changes of it in journals of other processes."""
 
 
 def open_store(location: str) -> DiskReplyStore:
-    """The store in the folder `location`, or behind `disk://`."""
+    """Return the store in the folder `location`, or behind `disk://`."""
     return DiskReplyStore(Path(location.removeprefix("disk://")))
 
 
@@ -268,8 +267,8 @@ class _BytesDisk(diskcache.Disk):  # type: ignore[misc]
 
 
 class DiskReplyStore(JournaledStore):
-    """The replies kept in one folder, the journals among them. Several processes may share it; on
-    one machine, what one of them asks for the others wait for.
+    """The replies kept in one folder, with the journals. Several processes may share it; on one
+    machine, when one of them asks for a reply the others wait for it.
 
     Raises:
         ConfigurationError: the folder cannot be used.
@@ -329,21 +328,22 @@ class DiskReplyStore(JournaledStore):
                     yield JournalEntry(page, key, stored)
 
     def claimed(self, page: str, key: bytes) -> AbstractAsyncContextManager[ModelResponse | None]:
-        """The reply, or the right to ask for it; see `SharedReplyStore`."""
+        """Return a block that is entered with the reply, or with the right to ask for it; see
+        `SharedReplyStore`."""
         if self._claims is None:
             return nullcontext()
         return ReplyClaim(self._claims, page, key, self._look_up)
 
     async def _look_up(self, page: str, key: bytes) -> ModelResponse | None:
-        """A reply as other processes have it, who may have put it a moment ago.
+        """Return a reply as other processes have it, who may have put it a moment ago.
 
         Raises:
             CacheUnreachable: the cache cannot be read.
         """
         newer = self._unwritten(page)
         kept, theirs = await self._questions.answer(page)
-        found = self._remember(page, kept, *theirs, newer).get(key)
-        return decoded(found, page, key) if found else None
+        stored = self._remember(page, kept, *theirs, newer).get(key)
+        return decoded(stored, page, key) if stored else None
 
     def _read_pages(self, pages: Sequence[str]) -> list[_ReadPage]:
         def read() -> list[_ReadPage]:
@@ -376,7 +376,7 @@ class DiskReplyStore(JournaledStore):
         return (record for _, row in self._rows(page) for record in _records(row))
 
     def _rows(self, page: str) -> Iterator[tuple[str, bytes]]:
-        """The rows of a page, with their names."""
+        """Yield the rows of a page, with their names."""
         for number in count():
             name = _row_name(page, number)
             row = self._store.get(name, retry=True)
@@ -385,8 +385,8 @@ class DiskReplyStore(JournaledStore):
             yield name, row
 
     def _write(self, changes: Pages, *, again: bool = False) -> None:
-        """In one transaction; `again` if some of it may be there already: a kill may come between
-        a transaction's end and the journal's."""
+        """Write changes in one transaction; `again` if some of it may be there already: a kill may
+        come between writing and emptying the journal."""
         with self._store.transact(retry=True):
             for page, changed in changes.items():
                 stored = {key: change.stored for key, change in changed.items() if change.stored}
@@ -418,7 +418,7 @@ class DiskReplyStore(JournaledStore):
 
 
 def _claims_in(folder: Path) -> Claims | None:
-    """None where the file system has no locks of the kind."""
+    """Open the claims of a folder; None where the file system has no such locks."""
     try:
         return Claims(folder)
     except OSError as error:
@@ -442,7 +442,7 @@ def _row_of(records: Iterable[tuple[bytes, bytes]]) -> bytes:
 
 
 def _records(row: bytes) -> Iterator[tuple[bytes, bytes]]:
-    """The replies of a row with their keys, the oldest first."""
+    """Yield the replies of a row with their keys, the oldest first."""
     at = 0
     while at + _HEADER.size <= len(row):
         key, length = _HEADER.unpack_from(row, at)

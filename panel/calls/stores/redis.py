@@ -41,7 +41,7 @@ from persona_panel.rubrics import ModelResponse
 
 
 def odd_address() -> ConfigurationError:
-    """The refusal of an address that cannot be read; it holds no part of it."""
+    """Return the refusal of an address that cannot be read; it holds no part of it."""
     return ConfigurationError(
         f"the address in {ENVIRONMENT_VARIABLE} cannot be read; expected "
         "redis://[[USER]:PASSWORD@]HOST[:PORT][/DB], with special characters of the password as "
@@ -64,7 +64,7 @@ def refuse_unescaped(address: str) -> None:
 
 
 def without_password(address: str) -> str:
-    """The scheme, host, port, path and database of an address, as it is shown.
+    """Return the scheme, host, port, path and database of an address, as it is shown.
 
     Raises:
         ConfigurationError: it cannot be read.
@@ -84,7 +84,7 @@ def without_password(address: str) -> str:
 
 
 class OutageReport:
-    """Logs the outages of one server, as the threads that ask it notice them.
+    """A log of a server's outages, as the threads that ask it notice them.
 
     Args:
         name: the server in a message; no password, no key.
@@ -97,8 +97,8 @@ class OutageReport:
         self._answered_at = 0.0
 
     def failed(self, asked_at: float, why: str, patience_s: float) -> None:
-        """It did not answer what was asked at a time (`time.monotonic`); it is tried for so many
-        seconds in all."""
+        """Note that the server did not answer what was asked at `asked_at` (`time.monotonic`); it
+        is tried for `patience_s` seconds in all."""
         with self._lock:
             # A question from before its last answer is of an outage that has ended.
             if self._since is not None or asked_at < self._answered_at:
@@ -109,7 +109,7 @@ class OutageReport:
         )
 
     def answered(self) -> None:
-        """It answered."""
+        """Note that the server answered."""
         if self._since is None:
             return
         with self._lock:
@@ -123,7 +123,7 @@ _APPEND = "Set `appendonly yes` in its configuration"
 
 
 def possible_losses(info: Mapping[str, Any], save: str | None) -> Iterator[str]:
-    """What may be lost and what to set against it, in words that follow the server's name.
+    """Yield what may be lost and the remedy, in words that follow the server's name.
 
     Args:
         info: what INFO answers.
@@ -146,12 +146,12 @@ def possible_losses(info: Mapping[str, Any], save: str | None) -> Iterator[str]:
 
 _TIMEOUT_S = 10.0
 WITHOUT_ANSWER = (redis.ConnectionError, redis.TimeoutError, redis.ReadOnlyError)
-"""A server that is down, starts, or has just become the replica of another."""
+"""The errors of a server that is down, starts, or has just become the replica of another."""
 _REFUSED = (redis.AuthenticationError, AuthorizationError)
 
 
 def client_at(address: str, **options: int) -> redis.Redis:
-    """A client of the server at an address, which connects when it is used.
+    """Return a client of the server at an address, which connects when it is used.
 
     Raises:
         ConfigurationError: the address cannot be read.
@@ -174,12 +174,12 @@ def client_at(address: str, **options: int) -> redis.Redis:
 
 
 def is_worth_another(error: BaseException) -> bool:
-    """Whether the same may work later."""
+    """Return whether the same command may succeed later."""
     return isinstance(error, WITHOUT_ANSWER) and not isinstance(error, _REFUSED)
 
 
 def said_by(error: Exception) -> str:
-    """What an error says, on one line."""
+    """Return an error's message on one line."""
     # Without our script, in which a server may quote it and redis-py does.
     said = re.sub(r"^Command # \d+ \(EVAL .*?\) of pipeline caused error: ", "", str(error))
     return re.sub(r",? script: \w{40},.*", "", said).rstrip(".") or type(error).__name__
@@ -189,7 +189,8 @@ logger = logging.getLogger(__name__)
 
 _PAGE, _LEASE = "persona-panel:page:", "persona-panel:lease:"
 _FLUSHED_MS = 3_000
-"""How long a write may take to be on the server's disk; it flushes once a second, or at once."""
+"""The most milliseconds until a write is on the server's disk; it flushes once a second, or at
+once."""
 _CLOSING_S = 5.0
 _FIRST_POLL_S, _LONGEST_POLL_S = 0.05, 1.0
 
@@ -218,14 +219,15 @@ T = TypeVar("T")
 
 
 class _Question(NamedTuple):
-    """What a page holds; or where there is a key, whether a reply is there or may be asked for."""
+    """A question for the content of a page; or with a key, whether a reply is there or may be asked
+    for."""
 
     page: str
     key: bytes | None = None
 
 
 def open_store(location: str) -> RedisReplyStore:
-    """The store at an address."""
+    """Return the store at an address."""
     return RedisReplyStore(location)
 
 
@@ -238,9 +240,9 @@ class RedisReplyStore(JournaledStore):
 
     batch_s: ClassVar[float] = 0.05
     lease_s: ClassVar[float] = 30.0
-    """How long others wait for a process that has died."""
+    """The seconds for which others wait for a process that has died."""
     patience_s: ClassVar[float] = 60.0
-    """How long a server that does not answer is tried."""
+    """The seconds for which a server that does not answer is tried."""
 
     def __init__(self, address: str) -> None:
         refuse_unescaped(address)
@@ -264,8 +266,8 @@ class RedisReplyStore(JournaledStore):
         return self._location
 
     def entries(self) -> Iterator[JournalEntry]:
-        """All replies, also where the connection is lost meanwhile. What is no page but is called
-        as one is, is an entry that cannot be read.
+        """Yield all replies, even if the connection is lost meanwhile. A key that is named like a
+        page but is none becomes an entry that cannot be read.
 
         Raises:
             CacheUnreachable: the server no longer answers, or refuses to list what it holds.
@@ -276,27 +278,27 @@ class RedisReplyStore(JournaledStore):
             except UnicodeDecodeError:
                 yield JournalEntry("", b"", b"")
                 continue
-            found: dict[bytes, bytes] = self._patiently(partial(self._hash_at, name))
-            for key, stored in found.items():
+            replies: dict[bytes, bytes] = self._patiently(partial(self._hash_at, name))
+            for key, stored in replies.items():
                 yield JournalEntry(page, key, stored)
 
     def _hash_at(self, name: bytes) -> dict[bytes, bytes]:
-        found: Any
+        hash_: Any
         try:
-            found = self._client.hgetall(name)
+            hash_ = self._client.hgetall(name)
         except redis.ResponseError as error:
             if "WRONGTYPE" not in str(error):
                 raise
-            found = {b"": b""}
-        return dict(found)
+            hash_ = {b"": b""}
+        return dict(hash_)
 
     def _page_names(self) -> Iterator[bytes]:
-        """The names of pages; a name may come twice, where hashes are moved meanwhile."""
+        """Yield the names of pages; a name may come twice, where hashes are moved meanwhile."""
         cursor, is_first = 0, True
         while is_first or cursor:
             scan = partial(self._client.scan, cursor, match=f"{_PAGE}*", count=1_000)
-            found: Any = self._patiently(scan)
-            (cursor, names), is_first = found, False
+            scanned: Any = self._patiently(scan)
+            (cursor, names), is_first = scanned, False
             yield from names
 
     def put_stored(self, page: str, key: bytes, stored: bytes) -> None:
@@ -308,7 +310,7 @@ class RedisReplyStore(JournaledStore):
     # Waiting without standing in the loop's way
 
     async def read_ahead(self, page: str, key: bytes) -> None:
-        """Have a page at hand; see `RemoteReplyStore`."""
+        """Read a page so that it is at hand; see `RemoteReplyStore`."""
         if page not in self._pages:
             newer = self._unwritten(page)
             stored: dict[bytes, bytes] = await self._questions.answer(_Question(page))
@@ -316,7 +318,7 @@ class RedisReplyStore(JournaledStore):
 
     @asynccontextmanager
     async def claimed(self, page: str, key: bytes) -> AsyncIterator[ModelResponse | None]:
-        """The reply, or the right to ask for it; see `SharedReplyStore`."""
+        """Enter with the reply, or with the right to ask for it; see `SharedReplyStore`."""
         if (reply := await self._claim(page, key)) is not None:
             yield reply
             return
@@ -331,11 +333,11 @@ class RedisReplyStore(JournaledStore):
 
     async def _claim(self, page: str, key: bytes) -> ModelResponse | None:
         wait_s = _FIRST_POLL_S
-        while (found := await self._questions.answer(_Question(page, key))) == 0:
+        while (claimed := await self._questions.answer(_Question(page, key))) == 0:
             with waiting_for_a_server():
                 await asyncio.sleep(random.uniform(wait_s / 2, wait_s))
             wait_s = min(2 * wait_s, _LONGEST_POLL_S)
-        return decoded(found, page, key) if isinstance(found, bytes) else None
+        return decoded(claimed, page, key) if isinstance(claimed, bytes) else None
 
     def _ask(self, questions: Sequence[_Question]) -> list[Any]:
         def ask() -> list[Any]:
@@ -357,7 +359,7 @@ class RedisReplyStore(JournaledStore):
         return round(1_000 * self.lease_s)
 
     def _keep_leases(self) -> None:
-        """In a thread of its own: a loop that is busy loses none."""
+        """Renew the leases in a separate thread, so that a busy loop loses none."""
         while not self._closing.wait(self.lease_s / 3):
             self._on_leases(_RENEW, list(self._held), self._lease_ms)
 
@@ -402,7 +404,7 @@ class RedisReplyStore(JournaledStore):
                     del self._held[page, key]
 
     def _kept_of(self, changes: Pages) -> list[JournalEntry]:
-        """What the server keeps of what is dropped."""
+        """Return the replies that the server keeps of those that are dropped."""
         dropped = [
             (page, key, change.dropped)
             for page, changed in changes.items()
@@ -422,8 +424,8 @@ class RedisReplyStore(JournaledStore):
         ]
 
     def _read_page(self, page: str) -> Iterable[tuple[bytes, bytes]]:
-        found: Any = self._patiently(lambda: self._client.hgetall(_PAGE + page))
-        return dict(found).items()
+        hash_: Any = self._patiently(lambda: self._client.hgetall(_PAGE + page))
+        return dict(hash_).items()
 
     def _close_database(self) -> None:
         self._questions.thread.shutdown(wait=True, cancel_futures=True)
@@ -454,13 +456,13 @@ class RedisReplyStore(JournaledStore):
         def attempt() -> T:
             asked_at = time.monotonic()
             try:
-                found = work()
+                result = work()
             except WITHOUT_ANSWER as error:
                 if is_worth_another(error):
                     self._outage.failed(asked_at, said_by(error), self._longest_s)
                 raise
             self._outage.answered()
-            return found
+            return result
 
         retrying = Retrying(
             retry=retry_if_exception(is_worth_another),
@@ -491,8 +493,8 @@ class RedisReplyStore(JournaledStore):
         )
 
     def _opened(self) -> bool:
-        """Whether the server can be asked if a write is on its disk. Warns of what would lose
-        replies.
+        """Return whether the server can be asked if a write is on its disk. Warns of settings that
+        could lose replies.
 
         Raises:
             ConfigurationError: it cannot be reached, or used.
@@ -518,7 +520,7 @@ class RedisReplyStore(JournaledStore):
         return bool(info.get("aof_enabled")) and (int(major), int(minor)) >= (7, 2)
 
     def _warn(self, what: str) -> None:
-        """Once a process."""
+        """Log a warning, once a process."""
         if (self._location, what) not in _warned:
             _warned.add((self._location, what))
             logger.warning("The cache %s %s.", self._location, what)

@@ -31,7 +31,7 @@ _CREDENTIAL = re.compile(
 CREDENTIAL_NAME = re.compile(
     r"key|token$|secret|authorization|password|cookie|signature|^sig$", re.IGNORECASE
 )
-"""What a field, a header or a parameter of an address is called that holds a secret."""
+"""A pattern for the names of fields, headers and parameters that hold a secret."""
 
 # After one slash, too, as in the path of an address.
 _PASSWORD = re.compile(r"(?<=:/)(/?[^/?#@:\s]*:)([^/?#\s]*)(?=@)")
@@ -45,7 +45,7 @@ _PERCENT_RAW = re.compile(rb"%[2-7][0-9a-fA-F]")
 
 
 def is_secret(key: str) -> bool:
-    """Whether a key is looked for in texts.
+    """Return whether a key is long enough to be masked in texts.
 
     One that people would write by chance is not: fewer than 8 characters, figures alone, a
     single word of up to 15 letters, a character repeated, or a usual placeholder.
@@ -92,11 +92,11 @@ class Secrets:
             self._copies = {**self._copies, folder: address}
 
     def is_copy(self, folder: str) -> bool:
-        """Whether this is the folder of a copy."""
+        """Return whether this is the folder of a copy."""
         return folder in self._copies
 
     def scrub(self, text: str) -> str:
-        """The text with `[secret]` for every key in it."""
+        """Return the text with `[secret]` for every key in it."""
         for folder, address in self._copies.items():
             if folder in text:
                 text = text.replace(folder, address)
@@ -112,7 +112,7 @@ class Secrets:
         return "\\u00" in text or ("%" in text and _PERCENT.search(text) is not None)
 
     def scrub_bytes(self, content: bytes) -> bytes:
-        """The same of a file's content; JSON and CSV stay what they are."""
+        """Return the same of a file's content; JSON and CSV stay what they are."""
         for folder, address in self._copies.items():
             if (raw := folder.encode()) in content:
                 content = content.replace(raw, address.encode())
@@ -130,7 +130,7 @@ class Secrets:
         return b"\\u00" in content or (b"%" in content and _PERCENT_RAW.search(content) is not None)
 
     def spans(self, text: str) -> list[tuple[int, int]]:
-        """Where keys stand in a text: from, to."""
+        """Return the places of keys in a text: (from, to), in characters."""
         if self.scrub(text) == text or self._pattern is None:
             return []
         return [match.span() for match in self._pattern.finditer(text)]
@@ -141,7 +141,7 @@ SECRETS = Secrets()
 
 
 def scrub(text: str, secrets: Iterable[str] = ()) -> str:
-    """An error's text with every credential replaced by `[secret]`.
+    """Return an error's text with every credential replaced by `[secret]`.
 
     Replaced are the keys of this process, the `secrets` given, which it learns, and whatever
     looks like a credential: the value of an Authorization header, `Bearer …`, `sk-…`.
@@ -151,7 +151,7 @@ def scrub(text: str, secrets: Iterable[str] = ()) -> str:
 
 
 def credentials_in(address: str) -> Iterator[str]:
-    """The secrets that a web address holds: in its user information, in its query."""
+    """Yield the secrets that a web address holds: in its user information, in its query."""
     try:
         url = urlsplit(address)
     except ValueError:
@@ -163,27 +163,28 @@ def credentials_in(address: str) -> Iterator[str]:
 
 
 def without_credentials(text: str) -> str:
-    """An address, or what another package says of one, without credentials: `scrub`, and
+    """Return an address, or another package's message on one, without credentials: `scrub`, and
     `mask_addresses`, whose secrets this process learns."""
-    for found in _PASSWORD.finditer(text):
-        SECRETS.learn(found[2], unquote(found[2]))
-    for found in _PARAMETER.finditer(text):
-        if CREDENTIAL_NAME.search(unquote(found[1])):
-            SECRETS.learn(found[2], unquote(found[2]))
+    for match in _PASSWORD.finditer(text):
+        SECRETS.learn(match[2], unquote(match[2]))
+    for match in _PARAMETER.finditer(text):
+        if CREDENTIAL_NAME.search(unquote(match[1])):
+            SECRETS.learn(match[2], unquote(match[2]))
     return scrub(mask_addresses(text))
 
 
 def mask_addresses(text: str) -> str:
-    """A text with `[secret]` for every password and token, short ones as well, of the addresses in
-    it, and for the keys of this process. A name alone stays: a container's stands in its place."""
+    """Return a text with `[secret]` in place of every password and token in its addresses, also
+    short ones, and of the keys of this process. A user name without a password stays: it may be a
+    container's."""
     if "=" in text or ":/" in text:
         text = _PARAMETER.sub(_masked_parameter, _PASSWORD.sub(rf"\1{_MASK}", text))
     return SECRETS.scrub(text)
 
 
-def _masked_parameter(found: re.Match[str]) -> str:
-    is_credential = CREDENTIAL_NAME.search(unquote(found[1]))
-    return f"{found[1]}={_MASK}" if is_credential else found[0]
+def _masked_parameter(match: re.Match[str]) -> str:
+    is_credential = CREDENTIAL_NAME.search(unquote(match[1]))
+    return f"{match[1]}={_MASK}" if is_credential else match[0]
 
 
 def learn_proxies() -> None:
@@ -204,14 +205,15 @@ def _needles(secret: str) -> Iterator[str]:
 
 
 def _disguises(secret: str) -> Iterator[str]:
-    """Patterns for a secret: as it is, and in base64 at each offset it can have there."""
+    """Yield patterns for a secret: as it is, and in base64 at each offset it can have there."""
     yield _spelled(secret)
     for inner in _in_base64(secret):
         yield _spelled(inner) + r"[\w+/=%-]*"
 
 
 def _in_base64(secret: str) -> Iterator[str]:
-    """What of a secret's base64 does not depend on its surroundings, in both alphabets."""
+    """Yield the part of a secret's base64 that does not depend on its surroundings, in both
+    alphabets."""
     raw = secret.encode()
     for offset in range(3):
         coded = b64encode(bytes(offset) + raw).decode()
@@ -223,7 +225,7 @@ def _in_base64(secret: str) -> Iterator[str]:
 
 
 def _spelled(text: str) -> str:
-    """A pattern for `text` in which any character may be percent-encoded, or escaped as JSON
+    """Return a pattern for `text` in which any character may be percent-encoded, or escaped as JSON
     escapes it, within JSON as well."""
     return "".join(map(_spelling, text))
 

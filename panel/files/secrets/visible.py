@@ -31,8 +31,8 @@ _UNSAFE = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 
 
 def visible(text: str, keep: str = "") -> str:
-    """A text as it can be printed: what is no visible character is written as Python would
-    (`\\x1b`, `\\u202e`, `\\n`) but for those to `keep`, and a key is `[secret]`, as a password or
+    """Return a text as it can be printed: what is no visible character is written as Python would
+    (`\x1b`, `\u202e`, `\n`) but for those to `keep`, and a key is `[secret]`, as a password or
     token of an address is."""
     text = mask_addresses(text)
     if text.isprintable():
@@ -97,30 +97,30 @@ class VisibleStream:
         self._beneath.flush()
 
     def beneath(self) -> TextIO:
-        """The stream beneath, for writers that make visible what they write themselves."""
+        """Return the stream beneath, for writers that make visible what they write themselves."""
         self.flush()
         return self._beneath
 
 
 @contextmanager
 def standard_output() -> Iterator[TextIO]:
-    """Standard output as a renderer is given it: whatever is written is made visible."""
+    """Return standard output for a renderer: all that is written is made visible."""
     stream = VisibleStream(sys.stdout)
     yield cast(TextIO, stream)
     stream.flush()
 
 
 def unguarded(to: TextIO | VisibleStream | None) -> TextIO:
-    """Beneath a `VisibleStream`, or the stream itself; standard output where there is none. For
-    text with escapes of JSON or styles of our own, which has been made visible."""
+    """Return the stream beneath a `VisibleStream`, or the stream itself; None means standard
+    output. It is for text with JSON's escapes or our own styles, which has been made visible."""
     if to is None:
         return sys.stdout
     return to.beneath() if isinstance(to, VisibleStream) else to
 
 
 def say_json(text: str, to: TextIO | None = None) -> None:
-    """Print JSON on a stream, standard output unless told otherwise, with the same content: what
-    is not visible is escaped.
+    """Print JSON on a stream, by default standard output, with the same content: invisible
+    characters are escaped.
 
     It is UTF-8, as programs read it, whatever the encoding of the stream is for people.
     """
@@ -141,10 +141,10 @@ def say_json(text: str, to: TextIO | None = None) -> None:
 
 
 def guard() -> None:
-    """Have what Python itself prints, tracebacks and warnings of loggers, come this way."""
+    """Make what Python itself prints, tracebacks and warnings of loggers, visible too."""
     sys.excepthook = _tell_exception
-    threading.excepthook = lambda given: _tell_exception(
-        given.exc_type, given.exc_value, given.exc_traceback
+    threading.excepthook = lambda event: _tell_exception(
+        event.exc_type, event.exc_value, event.exc_traceback
     )
     if logging.lastResort is not None:
         logging.lastResort.setFormatter(_Visible())

@@ -29,7 +29,7 @@ _GROUP = "persona_panel.providers"
 
 
 class Provider(Protocol):
-    """What a provider's module or object has.
+    """The interface of a provider: a module or an object.
 
     `packages` are the distributions that reach its models; their versions are recorded with a run.
     """
@@ -38,7 +38,7 @@ class Provider(Protocol):
     def packages(self) -> Sequence[str]: ...
 
     def client(self, config: ModelConfig, keep_prefix: bool) -> ModelClient:
-        """The model `config.model_name` with the settings in `config`. Nothing is called.
+        """Return the model `config.model_name` with the settings in `config`. Nothing is called.
 
         `keep_prefix`: further requests will begin with the same block; a provider that wants to
         be told so is told.
@@ -49,17 +49,17 @@ class Provider(Protocol):
         """
 
     def availability(self) -> Sequence[Availability]:
-        """What `persona-panel models` says about it; nothing is called."""
+        """Return what `persona-panel models` says about it; nothing is called."""
 
 
 def provider_names() -> tuple[str, ...]:
-    """All providers: those with a file or an entry point, then those by LangChain."""
+    """Return all providers: those with a file or an entry point, then those by LangChain."""
     native = extension_names(__name__, _GROUP)
     return (*native, *(name for name in LANGCHAIN_PROVIDERS if name not in native))
 
 
 def load_provider(name: str) -> Provider:
-    """The provider called `name`; no other distribution's takes the place of one of ours.
+    """Return the provider called `name`; no other distribution's takes the place of one of ours.
 
     Raises:
         KeyError: there is none of that name.
@@ -76,7 +76,7 @@ def load_provider(name: str) -> Provider:
 
 
 def client_for(config: ModelConfig, keep_prefix: bool = False) -> ModelClient:
-    """The model that `config` names, ready to be asked; see `Provider.client`.
+    """Return the model that `config` names, ready to be asked; see `Provider.client`.
 
     Raises:
         ConfigurationError: there is no such provider, or it lacks something.

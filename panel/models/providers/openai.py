@@ -45,7 +45,7 @@ def client(config: ModelConfig, keep_prefix: bool) -> ModelClient:
 
 
 def _sent(options: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, str]]:
-    """Options as what goes into each request's body beside the seed, and as its headers."""
+    """Return options as fields of each request's body beside the seed, and as its headers."""
     body = {name: value for name, value in options.items() if name not in _NOT_OF_THE_BODY}
     body |= options.get("extra_body") or {}
     headers = dict(options.get("headers") or {})

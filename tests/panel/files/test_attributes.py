@@ -74,7 +74,7 @@ def test_what_is_no_condition_is_refused(text: str, found: str, expected: str) -
     """The error says what stands where, and what would do."""
     with pytest.raises(WrongCondition) as caught:
         parse_condition(text)
-    assert found in caught.value.found
+    assert found in caught.value.problem
     assert expected in caught.value.expected
 
 

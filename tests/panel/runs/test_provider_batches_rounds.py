@@ -227,7 +227,7 @@ def damaged(server: ScriptedServer, damage: Callable[[list[bytes]], list[bytes]]
             lines = whole[0].splitlines(keepends=True)
             files["file-2"] = b"".join(damage(lines)) if handed[0] < n else whole[0]
 
-    server.batches.script.told = told
+    server.batches.script.on_call = told
 
 
 def cut_off(lines: list[bytes]) -> list[bytes]:
@@ -298,10 +298,10 @@ def test_results_without_an_answer_are_none(page: bytes, tmp_path: Path) -> None
                 whole.setdefault("file-2", files["file-2"])
                 files["file-2"] = page
 
-        server.batches.script.told = told
+        server.batches.script.on_call = told
         with pytest.raises(RunStopped, match="hold no answer, and it counts 8; `batch cancel`"):
             scored(panel_at(server.base_url), tmp_path / "run")
-        server.batches.script.told = lambda method, path: None
+        server.batches.script.on_call = lambda method, path: None
         files.update(whole)
         run = scored(panel_at(server.base_url), tmp_path / "run")
         assert (run.coverage.scored, len(server.batches.made)) == (8, 1)
@@ -458,7 +458,7 @@ def test_answers_that_cannot_be_fetched(tmp_path: Path) -> None:
         def told(method: str, path: str) -> None:
             server.batches.files.pop("file-2", None)
 
-        server.batches.script.told = told
+        server.batches.script.on_call = told
         with pytest.raises(RunStopped, match="does not hand over the answers of its batch"):
             scored(panel_at(server.base_url), tmp_path / "run")
 
@@ -545,7 +545,7 @@ def test_a_batch_that_was_declined_for_now_is_sent_again(tmp_path: Path) -> None
     """After a 429 it is not looked for at the provider: nothing has arrived there."""
     calls: list[tuple[str, str]] = []
     with serving() as server:
-        server.batches.script = BatchScript(busy=1, told=lambda *call: calls.append(call))
+        server.batches.script = BatchScript(busy=1, on_call=lambda *call: calls.append(call))
         assert scored(panel_at(server.base_url), tmp_path / "run").coverage.complete
         assert (calls.count(("POST", "/v1/batches")), len(server.batches.made)) == (2, 1)
     assert ("GET", "/v1/batches") not in calls
@@ -678,7 +678,7 @@ def test_a_kill_pays_nothing_twice(
             os.kill(pids.pop(), signal.SIGKILL)
 
     with serving() as server:
-        server.batches.script.told = told
+        server.batches.script.on_call = told
         cache, folder = tmp_path / "cache", tmp_path / "run"
         killed(pids.append, "scored", folder, server.base_url, rows, cache)
         assert (folder / BATCHES).is_file()
@@ -728,7 +728,7 @@ def test_a_kill_of_what_is_written_and_judged_pays_nothing_twice(
         "generated": (4, "texts.jsonl", None),
     }[what]
     with serving(script) if script else serving() as server:
-        server.batches.script.told = told
+        server.batches.script.on_call = told
         killed(pids.append, what, tmp_path / out, server.base_url, 99, tmp_path / "cache")
         time.sleep(FAST.listed)
         caps = Caps(calls=n)
