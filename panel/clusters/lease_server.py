@@ -351,7 +351,7 @@ class LeaseServer:
 
 
 def _most(tokens: int) -> Usage:
-    """What a call of about so many tokens (`estimated_tokens`) may take."""
+    """Return what a call of about so many tokens (`estimated_tokens`) may take."""
     return Usage(input=tokens, output=2 * tokens, written=tokens)
 
 

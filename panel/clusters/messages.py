@@ -204,7 +204,7 @@ class Mailbox(Protocol):
         """Send it, without waiting; letters of one sender to one address keep their order."""
 
     def fetch(self, address: str) -> Awaitable[Sequence[Any]]:
-        """All letters to an address, once there is one.
+        """Return all letters to an address, once there is one.
 
         Raises:
             Abort: the mailbox is gone.
@@ -227,7 +227,7 @@ class Pigeonholes:
         self._come.setdefault(address, asyncio.Event()).set()
 
     async def take(self, address: str) -> list[Any]:
-        """All letters to an address, once there is one."""
+        """Return all letters to an address, once there is one."""
         event = self._come.setdefault(address, asyncio.Event())
         await event.wait()
         event.clear()
@@ -271,7 +271,7 @@ class LeaseClient:
             await asyncio.gather(*tasks, return_exceptions=True)
 
     async def ask(self, question: Any) -> Any:
-        """The driver's answer.
+        """Return the driver's answer.
 
         Raises:
             Abort: the run cannot go on.
@@ -382,7 +382,7 @@ class LeasedBudget(Budget):
         return most
 
     def has_room_for(self, model: str, most: Usage) -> bool:
-        """Whether nothing is known against it: the driver decides when it is reserved."""
+        """Return whether nothing is known against it: the driver decides when it is reserved."""
         return self.reached is None
 
     def settle(self, model: str, reserved: Usage | None, used: Usage, *, calls: int = 1) -> None:
@@ -431,7 +431,7 @@ class ClusterStore(JournaledStore):
 
     @property
     def journals(self) -> str:
-        """A name of the folder of journals, and of no other on any machine."""
+        """Return a name of the folder of journals, and of no other on any machine."""
         found = self._folder.stat()
         return f"{platform.node()}:{found.st_dev}:{found.st_ino}"
 

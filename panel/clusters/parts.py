@@ -74,7 +74,7 @@ class Worker:
         self._client = client
 
     async def judge(self, units: Units) -> JudgedPart:
-        """All judges' readings of a part.
+        """Return all judges' readings of a part.
 
         Raises:
             Abort: the run cannot go on.
@@ -146,7 +146,7 @@ async def at_work(assignment: Assignment, mailbox: Mailbox) -> AsyncIterator[Wor
 
 
 def _limiter(model: BoundModel, endpoint: Endpoint, client: LeaseClient) -> Any:
-    """The driver's; but a model inside this process is this process's own."""
+    """Return the driver's; but a model inside this process is this process's own."""
     if model.capabilities.concurrency is not None:
         return endpoint.limiter
     counts_tokens = model.config.tokens_per_minute is not None
@@ -178,7 +178,7 @@ class WorkerHandle(Protocol):
         """
 
     async def judge(self, part: Units) -> JudgedPart:
-        """What comes of a part (`Worker.judge`); raises as `begin`."""
+        """Return what comes of a part (`Worker.judge`); raises as `begin`."""
 
     async def end(self) -> None:
         """Let it send what it has, if it lives; raises as `begin`."""
@@ -203,7 +203,7 @@ async def verdicts_by_workers(
     start: Start,
     lacking: Callable[[], str],
 ) -> AsyncGenerator[Verdict, None]:
-    """`Engine.verdicts` by so many workers, as many at a time as there is room for.
+    """Yield `Engine.verdicts` by so many workers, as many at a time as there is room for.
 
     One that is killed, or silent for too long, is replaced, and its parts are judged anew, from the
     cache as far as they were.
@@ -243,7 +243,7 @@ class _PartsToDo:
         self.finished = asyncio.Event()
 
     async def take(self) -> Units | None:
-        """The next part, None once there is no more."""
+        """Return the next part, None once there is no more."""
         self._taken += 1
         if self._given_back:
             return self._given_back.pop()
@@ -293,7 +293,7 @@ class _Team:
         self._has_begun = False
 
     async def judged(self, workers: int) -> AsyncGenerator[JudgedPart, None]:
-        """What comes of all parts, as it comes."""
+        """Yield what comes of all parts, as it comes."""
         places = [asyncio.create_task(self._fill(place)) for place in range(workers)]
         working = asyncio.gather(*places)
         waiting = asyncio.create_task(self._tell_of_waiting())
@@ -363,8 +363,8 @@ class _Team:
             )
 
     async def _begun(self, worker: WorkerHandle) -> bool:
-        """Whether a worker is at work before all parts are judged by others: there may be no room
-        for it until then."""
+        """Return whether a worker is at work before all parts are judged by others: there may be no
+        room for it until then."""
         beginning = asyncio.ensure_future(worker.begin())
         finished = asyncio.ensure_future(self._parts.finished.wait())
         try:
@@ -379,7 +379,7 @@ class _Team:
         return True
 
     async def _work(self, worker: WorkerHandle) -> bool:
-        """Whether a worker lived until there was no part left."""
+        """Return whether a worker lived until there was no part left."""
         lived = await asyncio.gather(*(self._judge_parts(worker) for _ in range(PARTS_AT_ONCE)))
         return all(lived)
 

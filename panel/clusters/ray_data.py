@@ -43,7 +43,7 @@ def judge(
     options: Mapping[str, Any] | None = None,
     batch_size: int = 64,
 ) -> ray.data.Dataset:
-    """What a panel's judges say of the responses of a data set, as another data set.
+    """Return what a panel's judges say of the responses of a data set, as another data set.
 
     It is lazy, as data sets are: models are called when the result is used, by as many actors as
     there are `workers`. They share this process's cache, the models' limits, and the caps, which

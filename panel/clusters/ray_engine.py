@@ -81,7 +81,7 @@ class RayMailbox:
 
     @classmethod
     def started(cls) -> tuple[RayMailbox, Any]:
-        """A new one on the machine of this process, and the actor, with which it ends."""
+        """Return a new one on the machine of this process, and the actor, with which it ends."""
         here = ray.get_runtime_context().get_node_id()
         name = f"run-{uuid4().hex[:12]}"
         actor = (
@@ -385,7 +385,7 @@ async def _finished(actor: Any) -> None:
 
 
 async def _unwrapped(reference: Any) -> Any:
-    """What a worker returns, or raises, as it would here."""
+    """Return what a worker returns, or raises, as it would here."""
     try:
         return await reference
     except RayTaskError as error:
@@ -409,7 +409,7 @@ def _places(amounts: Mapping[str, float]) -> int:
 
 
 def _amounts(needs: Mapping[str, Any]) -> dict[str, float]:
-    """What a worker takes, by the cluster's names."""
+    """Return what a worker takes, by the cluster's names."""
     named = {"CPU": needs["num_cpus"], "GPU": needs.get("num_gpus", 0)}
     found = {name: amount for name, amount in named.items() if amount}
     return found | dict(needs.get("resources", {}))

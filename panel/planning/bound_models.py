@@ -64,12 +64,13 @@ class GivenModel:
     chat: BaseChatModel | ModelClient
 
     def config(self) -> ModelConfig:
-        """What it is called and the limits that all models have."""
+        """Return what it is called and the limits that all models have."""
         kind = str(getattr(self.chat, "_llm_type", type(self.chat).__name__))
         return ModelConfig(model=f"{re.sub(r'[^a-z0-9]+', '_', kind.lower())}:{self._name()}")
 
     def client(self, config: ModelConfig, keep_prefix: bool) -> ModelClient:
-        """The way to ask it; a chat model is asked through LangChain unless it is a client, too.
+        """Return the way to ask it; a chat model is asked through LangChain unless it is a client,
+        too.
 
         Raises:
             ConfigurationError: it is neither a client nor a chat model.
@@ -169,7 +170,7 @@ def _loaded(
 
 
 def _secrets_in(document: Any) -> Iterator[str]:
-    """The environment variables that stand for keys in a serialized object."""
+    """Yield the environment variables that stand for keys in a serialized object."""
     if isinstance(document, Mapping):
         if document.get("type") == "secret":
             yield from document["id"]
@@ -201,7 +202,7 @@ class BoundModel:
 
     @cached_property
     def client(self) -> ModelClient:
-        """The way to ask it, made when first needed.
+        """Return the way to ask it, made when first needed.
 
         Raises:
             ConfigurationError: a provider, package, key or file is missing; says which.
@@ -229,7 +230,7 @@ class BoundModel:
 
     @property
     def repeats(self) -> bool:
-        """Whether it gives the same answer however often it is asked."""
+        """Return whether it gives the same answer however often it is asked."""
         if load_elicitation(self.elicitation).NEEDS_LOGPROBS:
             return self.capabilities.deterministic_logprobs
         return self.capabilities.deterministic_text
@@ -242,7 +243,7 @@ class BoundModel:
         return self.config.temperature
 
     def first_request(self, rubric: Rubric, persona: Persona, response: Response) -> ModelRequest:
-        """What a judge of this model is asked first."""
+        """Return what a judge of this model is asked first."""
         question = question_of(
             rubric,
             persona,
@@ -260,11 +261,11 @@ class BoundModel:
         responses: Sequence[Response],
         seed: int,
     ) -> Iterator[ComparisonTask]:
-        """What a judge of this model, one that compares, is asked about responses."""
+        """Return what a judge of this model, one that compares, is asked about responses."""
         return comparison_tasks(rubric, persona, judge, responses, self.layout, seed)
 
     def request_for(self, task: ComparisonTask) -> ModelRequest:
-        """What a judge is asked first about them."""
+        """Return what a judge is asked first about them."""
         return next(load_comparing(self.elicitation).dialogue(task.comparison))
 
     @property
@@ -281,7 +282,7 @@ class BoundModel:
 
     @property
     def answer_limit(self) -> AnswerLimit:
-        """The limit of its answers, as it is before any call."""
+        """Return the limit of its answers, as it is before any call."""
         return AnswerLimit(
             reasoning_room(self.config),
             self.config.answer_limit,
@@ -291,7 +292,7 @@ class BoundModel:
 
     @property
     def logprobs(self) -> bool | None:
-        """Whether it returns log-probabilities; None where only a call can tell."""
+        """Return whether it returns log-probabilities; None where only a call can tell."""
         if self.capabilities.logprobs is not None:
             return self.capabilities.logprobs
         known = facts_of(self.config.model)
@@ -306,7 +307,8 @@ def bind_models(
     n_voices: int,
     rubric: Rubric,
 ) -> tuple[BoundModel, ...]:
-    """The models of a panel, through each of which `n_voices` judges speak, in the given order.
+    """Return the models of a panel, through each of which `n_voices` judges speak, in the given
+    order.
 
     Raises:
         ConfigurationError: one cannot be had, is there twice, or its elicitation cannot
@@ -424,7 +426,7 @@ def _configured(
 
 
 def _default_elicitation(client: ModelClient, rubric: Rubric) -> str:
-    """The one that suits the model, or where it cannot serve the rubric the usual one."""
+    """Return the one that suits the model, or where it cannot serve the rubric the usual one."""
     own = client.capabilities.default_elicitation
     _refuse_unknown(own)
     usual = Capabilities().default_elicitation
@@ -432,8 +434,8 @@ def _default_elicitation(client: ModelClient, rubric: Rubric) -> str:
 
 
 def texts_at_once(models: Sequence[BoundModel]) -> int | None:
-    """How many responses are read at once where every model keeps one text in memory for each
-    call at once: more would only make them reread. None where a model keeps none."""
+    """Return how many responses are read at once where every model keeps one text in memory for
+    each call at once: more would only make them reread. None where a model keeps none."""
     if not all(model.capabilities.one_judge_at_a_time for model in models):
         return None
     return max(model.capabilities.concurrency or 1 for model in models)
@@ -452,7 +454,7 @@ def _refuse_unknown(elicitation: str) -> None:
 
 
 def can_serve(elicitation: str, rubric: Rubric) -> bool:
-    """Whether ratings by this rubric can be elicited in this way."""
+    """Return whether ratings by this rubric can be elicited in this way."""
     try:
         return load_elicitation(elicitation).serves(rubric) is None
     # Another package's that is not asked for, whatever it does.

@@ -39,7 +39,7 @@ def resolve_personas(given: str | Path | PersonaSet | Sequence[Persona]) -> tupl
 
 
 def with_plain_judge(personas: tuple[Persona, ...]) -> tuple[Persona, ...]:
-    """These personas and a judge without one.
+    """Return these personas and a judge without one.
 
     Raises:
         ConfigurationError: none of them is a persona.
@@ -74,7 +74,7 @@ def resolve_rubric(given: str | Path | Rubric) -> Rubric:
 
 
 def split_variant(name: str) -> tuple[str, str | None]:
-    """A rubric's name or path, and the variant that is named behind a colon.
+    """Return a rubric's name or path, and the variant that is named behind a colon.
 
     >>> split_variant("argument-quality:novice")
     ('argument-quality', 'novice')
@@ -91,8 +91,8 @@ def configured(
     *,
     patience: int | None = None,
 ) -> ModelConfig:
-    """A model with these options in place of its own of the same names. `temperature`, which is a
-    field of its own in a panel file, may be among them.
+    """Return a model with these options in place of its own of the same names. `temperature`, which
+    is a field of its own in a panel file, may be among them.
 
     Args:
         patience: in seconds, in place of the model's own.
@@ -113,7 +113,7 @@ def configured(
 
 
 def config_of(spec: str) -> ModelConfig:
-    """The model that a spec names, without settings of its own.
+    """Return the model that a spec names, without settings of its own.
 
     Raises:
         ConfigurationError: it is no `provider:name`.
@@ -130,7 +130,7 @@ def shipped_or_relative(file: Path, name: str, shipped: dict[str, Path]) -> str 
 
 
 def _known(value: str, shipped: Mapping[str, Path]) -> str:
-    """A name from a library, or what looks like the path of a YAML file."""
+    """Return a name from a library, or what looks like the path of a YAML file."""
     if value in shipped or value.endswith((".yaml", ".yml")):
         return value
     near = get_close_matches(value, shipped, n=1)
@@ -206,8 +206,8 @@ class PanelOverrides(TypedDict, total=False):
 
 
 def overriding(path: Path, file: PanelFile, overrides: PanelOverrides) -> dict[str, Any]:
-    """The arguments of `PanelPlan.of` that take the place of what a file says; logs what the file
-    says and no longer holds.
+    """Return the arguments of `PanelPlan.of` that take the place of what a file says; logs what the
+    file says and no longer holds.
 
     Raises:
         ConfigurationError: a model or an option is none.
@@ -234,7 +234,7 @@ def overriding(path: Path, file: PanelFile, overrides: PanelOverrides) -> dict[s
 
 
 def _model(spec: str, path: Path, file: PanelFile) -> ModelConfig:
-    """The file's model of this name, or the model that a spec names.
+    """Return the file's model of this name, or the model that a spec names.
 
     Raises:
         ConfigurationError: it is neither.
@@ -261,7 +261,8 @@ def _replaced(
     chosen: Sequence[ModelConfig],
     options: Mapping[str, Any],
 ) -> dict[str, str]:
-    """What the file itself says and is replaced by another value, with that value in words."""
+    """Return what the file itself says and is replaced by another value, with that value in
+    words."""
     told = {
         name: _told(value)
         for name, value in given.items()
@@ -285,7 +286,7 @@ def _replaced(
 
 
 def _settings(config: ModelConfig) -> dict[str, Any]:
-    """What an option may replace: options, and the temperature."""
+    """Return what an option may replace: options, and the temperature."""
     own = {} if config.temperature is None else {"temperature": config.temperature}
     return {**config.options, **own}
 

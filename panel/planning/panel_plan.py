@@ -58,14 +58,15 @@ if TYPE_CHECKING:
 
 
 def counted_judges(judges: Iterable[Judge]) -> str:
-    """How many judges of a panel there are, and how many without a persona are compared with it."""
+    """Return how many judges of a panel there are, and how many without a persona are compared with
+    it."""
     known = list(judges)
     n_plain = len(controls_among(known))
     return counted_beside(len(known) - n_plain, n_plain, "judge")
 
 
 def output_rubric_of(models: Sequence[BoundModel], rubric: Rubric) -> Rubric:
-    """The rubric as the ratings of these models come: dimensions, on their scales.
+    """Return the rubric as the ratings of these models come: dimensions, on their scales.
 
     Raises:
         ConfigurationError: they rate different dimensions, or on different scales. A mean of
@@ -327,7 +328,7 @@ class PanelPlan:
         plain_judge: bool = False,
         one_dimension_per_call: bool = False,
     ) -> PanelPlan:
-        """A plan from names, files and objects.
+        """Return a plan from names, files and objects.
 
         Args:
             personas: a set from the library by name, the path of a YAML file, a
@@ -400,7 +401,7 @@ class PanelPlan:
         patience: float | None = None,
         **overrides: Unpack[PanelOverrides],
     ) -> PanelPlan:
-        """The plan that a YAML file describes; paths in it are relative to it.
+        """Return the plan that a YAML file describes; paths in it are relative to it.
 
         `overrides` take the place of what the file says, and the log says which. Raises as
         `PanelPlan.of`.
@@ -433,13 +434,14 @@ class PanelPlan:
 
     @cached_property
     def output_rubric(self) -> Rubric:
-        """The rubric as its ratings come, which depends on the elicitation: under one dimension
-        `overall`, say, or as probabilities from 0 to 1."""
+        """Return the rubric as its ratings come, which depends on the elicitation: under one
+        dimension `overall`, say, or as probabilities from 0 to 1."""
         return output_rubric_of(self.models, self.rubric)
 
     @cached_property
     def first_rubric(self) -> Rubric:
-        """What a judge's first request asks for: the rubric, or its first dimension alone."""
+        """Return what a judge's first request asks for: the rubric, or its first dimension
+        alone."""
         if not self.one_dimension_per_call:
             return self.rubric
         return single_dimension_rubrics(self.rubric)[0]
@@ -450,24 +452,26 @@ class PanelPlan:
 
     @property
     def is_comparative(self) -> bool:
-        """Whether the responses to a prompt are compared with each other, and not judged one by
-        one."""
+        """Return whether the responses to a prompt are compared with each other, and not judged one
+        by one."""
         # All models or none: those that compare rate what no other does.
         return is_comparative(self.models[0].elicitation)
 
     @cached_property
     def one_call_per_dimension(self) -> frozenset[str]:
-        """The models that are asked for each dimension in a call of its own, where that can be."""
+        """Return the models that are asked for each dimension in a call of its own, where that can
+        be."""
         return frozenset(model.id for model in self.models if model.one_call_per_dimension)
 
     @property
     def prices(self) -> dict[str, Price | None]:
-        """Each model's price, None where it is not known, and those of batches where they are."""
+        """Return each model's price, None where it is not known, and those of batches where they
+        are."""
         return with_batches({model.id: model.price for model in self.models})
 
 
 def manifest_of(plan: PanelPlan) -> dict[str, Any]:
-    """A panel plan, as JSON has it."""
+    """Return a panel plan, as JSON has it."""
     rubric, output_rubric = plan.rubric, plan.output_rubric
     return {
         "personas": [persona.model_dump() for persona in plan.personas],
@@ -500,7 +504,7 @@ def prices_document(prices: Mapping[str, Price | None]) -> dict[str, Any]:
 
 
 def _wording_of(model: BoundModel, plan: PanelPlan) -> str:
-    """A digest of the words in which a model is asked, whatever the response."""
+    """Return a digest of the words in which a model is asked, whatever the response."""
     sample = Response(id="id", prompt="prompt", text="text", system="system")
     rubric, persona = plan.rubric, plan.personas[0]
     if plan.is_comparative:

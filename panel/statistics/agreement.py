@@ -122,8 +122,8 @@ class AgreementBlock:
         kind: EstimateKind = "mean_correlation",
         limits: tuple[float, float] = (-1.0, 1.0),
     ) -> BlockResult:
-        """A mean over prompts, with an interval where each prompt lies in one cluster, so that
-        it is drawn whole or not at all. `kind` and `limits` as for `BlockResult`."""
+        """Return a mean over prompts, with an interval where each prompt lies in one cluster, so
+        that it is drawn whole or not at all. `kind` and `limits` as for `BlockResult`."""
         if self.prompts is None:
             return self._without_interval(BlockResult(found.mean))
         cluster_of: dict[Hashable, Hashable] = {}
@@ -156,7 +156,7 @@ def agree(
     on_step: OnStep | None = None,
     only: Collection[str] | None = None,
 ) -> list[Row]:
-    """Every agreement statistic of each group of raters, and of all where there are several.
+    """Return every agreement statistic of each group of raters, and of all where there are several.
 
     By `dimension` there are rows for each dimension, over all items. Rows of the dimension
     `composite` come first, where several dimensions are on one scale and the level is not nominal:
@@ -220,8 +220,8 @@ _Part = tuple[str | None, AgreementBlock, str, str]
 def _parts(
     ratings: Ratings, strata: Strata | None, options: AnalysisOptions, *, together: bool = False
 ) -> Iterator[_Part]:
-    """Each block to measure: of the composite, where there is one, then of each dimension, or of
-    all `together`; group by group."""
+    """Yield each block to measure: of the composite, where there is one, then of each dimension, or
+    of all `together`; group by group."""
     composite = None if together or options.level == "nominal" else on_composite(ratings)
     for own in composite or ():
         for stratum, block, group, dimension in _parts_of(own, strata, options):
@@ -255,7 +255,7 @@ def _blocks(
     *,
     together: bool = False,
 ) -> Iterator[tuple[str, AgreementBlock]]:
-    """Each dimension, or all `together`, and the block to measure."""
+    """Yield each dimension, or all `together`, and the block to measure."""
     if together:
         ratings = ratings.comparable_dimensions()
     # Raters of several models differ by their models, too.
@@ -292,7 +292,7 @@ def _blocks(
 def _all_dimensions(
     common: AgreementBlock, scores: Array, others: Array, dimensions: Sequence[str]
 ) -> AgreementBlock:
-    """A block in which an item's ratings on each dimension are an item of their own."""
+    """Return a block in which an item's ratings on each dimension are an item of their own."""
     n_items = len(scores)
     stacked = (
         side.transpose(2, 0, 1).reshape(n_items * len(dimensions), side.shape[1])
@@ -372,7 +372,7 @@ class PanelBlock:
         return bool((rated < MIN_SHARE_RATED).any())
 
     def counted(self, value: float) -> Statistic:
-        """A value, with how many items were rated and how many judges rated any."""
+        """Return a value, with how many items were rated and how many judges rated any."""
         return Statistic(value, *self._counts())
 
     def undefined(self, reason: Reason) -> Statistic:

@@ -140,7 +140,7 @@ class MethodAlignment:
 
     @property
     def error(self) -> HeldOutFigure | None:
-        """The figure that the claim is about."""
+        """Return the figure that the claim is about."""
         return self.figures[0] if self.figures else None
 
 
@@ -311,8 +311,8 @@ def _errors(
 def _order(
     before: Array, after: Array, people: Array, prompts: IntArray, n_folds: int
 ) -> tuple[HeldOutFigure, float]:
-    """τ_b, and the p-value of that of the aligned scores: the mean over prompts, or over all items
-    where people tell texts apart in too few prompts (whatever the scores do: by their ties no
+    """Return τ_b, and the p-value of that of the aligned scores: the mean over prompts, or over all
+    items where people tell texts apart in too few prompts (whatever the scores do: by their ties no
     prompts may be chosen). Scores that tie all texts of a prompt have a τ_b of 0 there."""
     of_prompts = [np.flatnonzero(prompts == place) for place in range(int(prompts.max()) + 1)]
     several = [of for of in of_prompts if np.ptp(people[of]) > 0]
@@ -343,7 +343,7 @@ def _order(
 def _figure(
     name: FigureName, before: Resampled, after: Resampled, *, n_folds: int, n: int
 ) -> HeldOutFigure:
-    """A figure from two functions of weights of `n` prompts."""
+    """Return a figure from two functions of weights of `n` prompts."""
     interval = jackknife(difference_of(after, before), n, kind="difference")
     first, then = (float(side(unit_weights(n))[0]) for side in (before, after))
     return _ends(name, first, then, interval.standard_error, interval.degrees_of_freedom, n_folds)
@@ -352,7 +352,7 @@ def _figure(
 def _ends(
     name: FigureName, before: float, after: float, error: float, df: float, n_folds: int
 ) -> HeldOutFigure:
-    """The interval and p-value, of the variance over prompts and of what folds share."""
+    """Return the interval and p-value, of the variance over prompts and of what folds share."""
     difference = after - before
     whole = error * sqrt(1 + n_folds / (n_folds - 1))
     if not whole > _SAME:
@@ -375,7 +375,7 @@ def _root_mean(squared: Array) -> Resampled:
 
 
 def _by_prompt(values: Array, prompts: IntArray) -> Array:
-    """The mean of each prompt's values."""
+    """Return the mean of each prompt's values."""
     means: Array = np.bincount(prompts, values) / np.bincount(prompts)
     return means
 
@@ -394,7 +394,7 @@ class AlignedDimension:
 
 
 def alignment_columns(found: Alignment) -> list[FrameColumn]:
-    """A data frame with one row for each dimension, method and figure.
+    """Return a data frame with one row for each dimension, method and figure.
 
     Columns: `dimension`, `method`, `figure`, `before`, `after`, `difference`, `ci_low`, `ci_high`,
     `p`, `p_adjusted`, `n_items`, `n_prompts`. The last p-value is that of the method's gain (see
@@ -441,8 +441,8 @@ def align(
     folds: int = N_FOLDS,
     seed: int = 0,
 ) -> Alignment:
-    """A panel's scores brought nearer to people's mean by rules learnt from their ratings, with the
-    figures on prompts that were not learnt from.
+    """Return a panel's scores brought nearer to people's mean by rules learnt from their ratings,
+    with the figures on prompts that were not learnt from.
 
     Each dimension that both rated by numbers is aligned by itself. The panel's score of an item is
     the mean of its judges, those without a persona left out. Prompts are the panel's (items, where

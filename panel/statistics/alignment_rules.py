@@ -72,8 +72,8 @@ class AlignmentRule:
     values: Array
 
     def apply(self, ratings: ArrayLike) -> Array:
-        """The scores of items `(items,)` from judges' ratings `(items, judges)`; NaN where no judge
-        with a weight rated.
+        """Return the scores of items `(items,)` from judges' ratings `(items, judges)`; NaN where
+        no judge with a weight rated.
 
         >>> rule = AlignmentRule(np.array([0.75, 0.25]), np.array([]), np.array([]))
         >>> rule.apply([[1, 5], [np.nan, 5]]).tolist()
@@ -171,7 +171,7 @@ class _Moments:
     sizes: Array
 
     def of(self, folds: Sequence[int]) -> Array:
-        """The mean products; NaN of folds without items."""
+        """Return the mean products; NaN of folds without items."""
         return divide(self.products[list(folds)].sum(axis=0), self.sizes[list(folds)].sum())
 
 
@@ -181,7 +181,7 @@ def _simplex(moments: _Moments, folds: Sequence[int]) -> AlignmentRule | None:
 
 
 def _subset(moments: _Moments, folds: Sequence[int]) -> AlignmentRule | None:
-    """The mean of so many judges as are best on folds that they were not chosen by."""
+    """Return the mean of so many judges as are best on folds that they were not chosen by."""
     return _chosen(moments, folds, lambda within: _greedy(moments.of(within)))
 
 
@@ -276,7 +276,7 @@ class ChosenEnsemble:
 def ensembles_on_other_items(
     judges: ArrayLike, target: ArrayLike, prompts: Labels, *, folds: int = 5, seed: int = 0
 ) -> list[ChosenEnsemble]:
-    """The better half of the judges and the other half, chosen by τ_c on other prompts.
+    """Return the better half of the judges and the other half, chosen by τ_c on other prompts.
 
     How to read it: where `tau_c` is above `members`, putting the half's judges together pays. Of an
     odd number of judges the middle one is in neither half.

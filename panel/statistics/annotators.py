@@ -87,7 +87,7 @@ def left_out(names: Sequence[str], of: int, what: str) -> str:
 
 
 def without_names(note: str) -> str:
-    """A note without the names of those who were left out.
+    """Return a note without the names of those who were left out.
 
     >>> without_names(f"epsilon 0.2; {left_out(['a; b', 'c'], 4, 'fewer than 5 prompts')}")
     'epsilon 0.2; 2 of 4 people left out with fewer than 5 prompts'
@@ -166,7 +166,7 @@ def annotator_test(
     clusters: Labels | None = None,
     min_items: int = LEAST_ITEMS,
 ) -> AnnotatorTest:
-    """The alternative annotator test of a judge (or of a panel's mean or majority).
+    """Return the alternative annotator test of a judge (or of a panel's mean or majority).
 
     How to read it: ω is the share of people over whom the judge wins; at 0.5 or more it may stand
     in for a person, by this test. ρ is how often, on average over people, it is at least as near to
@@ -255,7 +255,7 @@ def resampled_advantage(
     score: AlignmentScore,
     of: IntArray | list[int] | None = None,
 ) -> Resampled:
-    """ρ as a function of resampling weights, with these people as they are.
+    """Return ρ as a function of resampling weights, with these people as they are.
 
     Args:
         judge, humans, score: as for `annotator_test`.
@@ -283,8 +283,9 @@ def _checked(judge: ArrayLike, humans: ArrayLike) -> tuple[Array, Array]:
 
 
 def _advantages(judge: Array, humans: Array, score: AlignmentScore) -> tuple[Array, Array]:
-    """Where the judge is at least as near to the other people as each person, and where the person
-    is at least as near as the judge: 1 or 0 `(items, humans)`, NaN where they cannot be compared.
+    """Return where the judge is at least as near to the other people as each person, and where the
+    person is at least as near as the judge: 1 or 0 `(items, humans)`, NaN where they cannot be
+    compared.
     """
     ahead, behind = np.full((2, *humans.shape), np.nan)
     for human, own in enumerate(humans.T):
@@ -440,7 +441,7 @@ def resampled_substitution(
 def _pairs(
     ratings: ArrayLike, panel: ArrayLike, min_shared: int
 ) -> tuple[list[ScorePair], list[ScorePair]]:
-    """The pairs of people, and those with one of them replaced, NaN outside the items that
+    """Return the pairs of people, and those with one of them replaced, NaN outside the items that
     the two people share."""
     if min_shared < 1:
         raise ValueError(f"a pair needs at least 1 shared item, found {min_shared}")

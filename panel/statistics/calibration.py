@@ -64,12 +64,12 @@ class CorrectedPair:
 
     @property
     def corrected(self) -> Difference:
-        """The corrected difference, with the names of its sides."""
+        """Return the corrected difference, with the names of its sides."""
         return cast(Difference, self.found.corrected)
 
 
 def system_columns(found: Calibration) -> list[FrameColumn]:
-    """A data frame with one row for each system and dimension.
+    """Return a data frame with one row for each system and dimension.
 
     Columns: `system`, `dimension`, `panel`, `human_only`, `human_ci_low`, `human_ci_high`,
     `corrected`, `ci_low`, `ci_high`, `lambda`, `n_human`, `n_items`, `notes`.
@@ -144,8 +144,8 @@ def calibrate(
     inclusion: Mapping[str, float] | None = None,
     confidence: float = 0.95,
 ) -> Calibration:
-    """The mean of each system by people, estimated from a panel's scores of everything and people's
-    ratings of a part, and the differences between systems.
+    """Return the mean of each system by people, estimated from a panel's scores of everything and
+    people's ratings of a part, and the differences between systems.
 
     Systems are the panel's sources (`all` together, where it names none), and intervals over its
     prompts (items, where it names none). A panel's score of an item is the mean of its judges,
@@ -240,7 +240,7 @@ def calibrate(
 
 
 def _over(found: CorrectedMean, over: str, p_adjusted: float = nan) -> CorrectedMean:
-    """The same with what its intervals take as a sample, and the adjusted p-value."""
+    """Return the same with what its intervals take as a sample, and the adjusted p-value."""
     return replace(
         found,
         human_only=replace(found.human_only, over=over),
@@ -447,7 +447,8 @@ def _variances(panel: Ratings) -> Array:
 
 
 def _sizes(variances: Array) -> Array:
-    """The root of the mean of an item's variance and that of all; 1 where nothing is known."""
+    """Return the root of the mean of an item's variance and that of all; 1 where nothing is
+    known."""
     known = variances[~np.isnan(variances)]
     mean = float(known.mean()) if len(known) else 0.0
     if mean <= _SAME:

@@ -111,7 +111,7 @@ class ComparisonBlock:
 
     @property
     def panel_mean(self) -> Array:
-        """The mean of the judges who rated an item `(items,)`."""
+        """Return the mean of the judges who rated an item `(items,)`."""
         return row_means(self.judges)
 
     @property
@@ -120,7 +120,7 @@ class ComparisonBlock:
         return row_means(self.compared)
 
     def of_both(self, found: Statistic) -> Statistic:
-        """A statistic of two means, of which all raters who rated anything are counted."""
+        """Return a statistic of two means, of which all raters who rated anything are counted."""
         n_raters = sum(
             int(np.sum(~np.isnan(ratings).all(axis=0))) for ratings in (self.judges, self.humans)
         )
@@ -145,7 +145,7 @@ class _SharedRatings:
     items: list[int]
 
     def of(self, dimension: str, raters: list[int] | None = None) -> Array:
-        """`(items, raters)`, higher is better; of categories, their codes."""
+        """Return `(items, raters)`, higher is better; of categories, their codes."""
         scores = self.ratings.scores[self.items, :, self.ratings.dimensions.index(dimension)]
         sign = 1 if dimension in self.ratings.categories else self.ratings.sign
         return sign * (scores if raters is None else scores[:, raters])
@@ -159,7 +159,7 @@ def correlate(
     only: Collection[str] | None = None,
     by: Literal["dimension"] | Strata = "dimension",
 ) -> list[Row]:
-    """Every comparison of a panel with people, for each group of judges and dimension.
+    """Return every comparison of a panel with people, for each group of judges and dimension.
 
     The panel's score is the mean of its judges, people's that of theirs; only items and
     dimensions that both name are compared. What people achieve in the panel's place has
@@ -216,7 +216,7 @@ def correlation_differences(
 def _parts(
     panel: Ratings, humans: Ratings, options: AnalysisOptions, strata: Strata | None
 ) -> list[_Part]:
-    """Each block to measure: those of the composite, where there is one, then the others."""
+    """Return each block to measure: those of the composite, where there is one, then the others."""
     parts = _parts_of(panel, humans, options, strata)
     if (sides := on_composite(panel, humans)) is None:
         return parts
@@ -243,7 +243,7 @@ def _parts_of(
 def _stratum_blocks(
     panel: Ratings, humans: Ratings, options: AnalysisOptions, strata: Strata
 ) -> Iterator[_Part]:
-    """Each stratum that shares an item with people, and block to measure, with its group and
+    """Yield each stratum that shares an item with people, and block to measure, with its group and
     dimension; group by group."""
     if strata.by == PROMPT:
         humans = replace(humans, prompts=None)
@@ -266,7 +266,7 @@ def _stratum_blocks(
 def _blocks(
     panel: Ratings, humans: Ratings, options: AnalysisOptions
 ) -> list[tuple[ComparisonBlock, str, str]]:
-    """Each block to measure, with its group and dimension."""
+    """Return each block to measure, with its group and dimension."""
     ours, theirs, dimensions = _shared(panel, humans)
     numeric = [name for name in dimensions if name not in panel.categories]
     prompts = labels_of(humans.prompts, theirs.items) or labels_of(panel.prompts, ours.items)

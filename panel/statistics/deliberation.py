@@ -68,7 +68,7 @@ class Reordering:
 
     @property
     def reranked(self) -> tuple[SystemShift, ...]:
-        """The systems whose rank changed; one that ties with others has the better rank."""
+        """Return the systems whose rank changed; one that ties with others has the better rank."""
         return tuple(one for one in self.systems if one.rank_before != one.rank_after)
 
 
@@ -135,7 +135,7 @@ def _pairs(before: Array, after: Array) -> list[int]:
 def _systems(
     before: Array, after: Array, prompts: Sequence[str], systems: Sequence[str]
 ) -> tuple[SystemShift, ...]:
-    """Every system, by its rank before."""
+    """Return every system, by its rank before."""
     none = np.empty((len(before), 0))
     boards = [rank_systems(systems, prompts, side, none, []).systems for side in (before, after)]
     last = {entry.system: entry for entry in boards[1]}
@@ -336,7 +336,7 @@ def _changes(
 
 
 def _sums(values: Array, codes: IntArray, n: int) -> Array:
-    """The sum of each prompt's values, NaN where there is none."""
+    """Return the sum of each prompt's values, NaN where there is none."""
     there = ~np.isnan(values)
     sums = np.bincount(codes[there], values[there], n)
     return np.where(np.bincount(codes[there], minlength=n) > 0, sums, nan)

@@ -101,7 +101,7 @@ class StudiedScores:
 
     @property
     def factors(self) -> dict[str, Labels]:
-        """A label for each score, row by row."""
+        """Return a label for each score, row by row."""
         return crossed_factors(self.scores.shape, self.rows, self.columns)
 
     def components(self) -> VarianceComponents:
@@ -116,7 +116,7 @@ class StudiedScores:
         return round(1 / float(np.mean(1 / counts[counts > 0])))
 
     def error_as_rated(self, components: VarianceComponents, measured: str) -> float:
-        """The absolute standard error of the means over rows of each row's mean."""
+        """Return the absolute standard error of the means over rows of each row's mean."""
         there = ~np.isnan(self.scores)
         counts = there.sum(axis=1)
         codes = encode_labels(self.rows[measured], len(there))[1]
@@ -156,7 +156,7 @@ class DesignStudy:
 
     @property
     def in_turn(self) -> tuple[str, int, int] | None:
-        """Where raters rated some responses each: what raters are called, how many rated a
+        """Return where raters rated some responses each: what raters are called, how many rated a
         response, and how many there are."""
         if isnan(self.error_as_rated):
             return None
@@ -171,9 +171,9 @@ class DesignStudy:
         present_judges: bool = False,
         fewest_prompts: int = 2,
     ) -> DesignResult | None:
-        """The design with the fewest ratings that can be expected to be this precise: whose 95 %
-        interval of a system's mean, over prompts and judges, is so wide at most, or which detects
-        so small a difference of two systems with 80 % power. None where none is: up to
+        """Return the design with the fewest ratings that can be expected to be this precise: whose
+        95 % interval of a system's mean, over prompts and judges, is so wide at most, or which
+        detects so small a difference of two systems with 80 % power. None where none is: up to
         10,000 prompts, 3 to 30 personas, 3 to 10 models (or 100 raters), and up to 5 replicates,
         where there are any. Of what has one level there stays one.
 
@@ -221,8 +221,8 @@ class DesignStudy:
 def design_studies(
     ratings: Ratings, composites: Array | None = None, composite_span: float = inf
 ) -> list[DesignStudy]:
-    """The studies of responses and of systems, on each dimension that is rated by numbers and on
-    the composite.
+    """Return the studies of responses and of systems, on each dimension that is rated by numbers
+    and on the composite.
 
     Items, systems, prompts and judges are random and crossed: of a run a judge is a persona through
     a model, else a rater. Raters in groups that share something (models, say) are no independent
@@ -294,8 +294,8 @@ def design_studies(
 
 
 def rater_groups(ratings: Ratings) -> dict[str, list[int]]:
-    """The columns of each group of raters who are not a run's judges; none where there is one
-    group, or each has one rater."""
+    """Return the columns of each group of raters who are not a run's judges; none where there is
+    one group, or each has one rater."""
     if ratings.personas is not None:
         return {}
     found: dict[str, list[int]] = {}
@@ -307,7 +307,7 @@ def rater_groups(ratings: Ratings) -> dict[str, list[int]]:
 
 
 def design_name(levels: Levels) -> str:
-    """A design in words.
+    """Return a design in words.
 
     >>> design_name({"prompt": 8, "persona": 10, "model": 1, "replicate": 1})
     '8 prompts x 10 personas x 1 model'
@@ -348,8 +348,8 @@ def _study(
 def crossed_factors(
     shape: tuple[int, ...], rows: Mapping[str, Labels], columns: Mapping[str, Labels]
 ) -> dict[str, Labels]:
-    """A label for each cell of a table of this shape, in the order of its rows, from those of its
-    rows and columns."""
+    """Return a label for each cell of a table of this shape, in the order of its rows, from those
+    of its rows and columns."""
     n_rows, n_columns = shape
     return {
         **{
@@ -372,8 +372,8 @@ def present_levels(components: VarianceComponents, measured: str) -> dict[str, i
 
 
 def designs_around(components: VarianceComponents, measured: str, present: Levels) -> list[Levels]:
-    """The present design, and with half and twice as many conditions of each facet of which it has
-    several."""
+    """Return the present design, and with half and twice as many conditions of each facet of which
+    it has several."""
     designs = [present]
     for facet, n in present.items():
         if facet == REPLICATE or components.levels[facet] > 1:
@@ -421,7 +421,7 @@ _SINGULAR = 1e-9
 
 
 def variance_share(ratings: ArrayLike, raters: Labels, part: ComponentName) -> Statistic:
-    """The share of the variance of ratings that is due to items, to raters, or to neither.
+    """Return the share of the variance of ratings that is due to items, to raters, or to neither.
 
     How to read it: from 0 to 1; the shares of item, rater and residual add up to 1. `rater` near
     0: the raters' means are alike. `residual` near 0 besides: they say the same of every item.
@@ -462,7 +462,7 @@ def variance_share(ratings: ArrayLike, raters: Labels, part: ComponentName) -> S
 
 
 def resampled_variance_share(ratings: ArrayLike, raters: Labels, part: ComponentName) -> Resampled:
-    """The share as a function of resampling weights; args as for `variance_share`."""
+    """Return the share as a function of resampling weights; args as for `variance_share`."""
     array = as_ratings(ratings)
     _, labels = encode_labels(raters, array.shape[1])
     rated = ~np.isnan(array)

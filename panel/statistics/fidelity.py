@@ -99,7 +99,8 @@ def verdict_on(
     *,
     of: int = 1,
 ) -> JudgedRatio:
-    """The verdict that intervals allow, all widened for the contrasts that are judged together.
+    """Return the verdict that intervals allow, all widened for the contrasts that are judged
+    together.
 
     `caricature`, the ratio's lower end is above 2; `exaggerated`, above 1; `reversed`, its upper
     end is below 0; `flattened`, below 0.5. `as people`, the ratio is shown to lie from 0.5 to 2: by
@@ -284,7 +285,7 @@ def fidelity_contrast(
 def _apart(
     panel: PairedGroupDifference, people: PairedGroupDifference, confidence: float
 ) -> tuple[float, float]:
-    """The interval of panel − people."""
+    """Return the interval of panel − people."""
     parts = difference_parts(panel, people, 1.0)
     if people.n_items == 0 or any(not part.df > 0 for part in parts):
         return nan, nan

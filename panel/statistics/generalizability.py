@@ -77,7 +77,7 @@ class VarianceComponents:
 
 
 def variance_components(scores: ArrayLike, factors: Mapping[str, Labels]) -> VarianceComponents:
-    """The variance of scores due to each factor and to each of their interactions.
+    """Return the variance of scores due to each factor and to each of their interactions.
 
     How to read it: a large share of items means that judges see the same differences (it is
     ICC(2,1), with one factor for the judges); of personas or models, that these are milder or
@@ -160,7 +160,7 @@ def _named(effect: Sequence[str]) -> str:
 
 
 def _effects(factors: tuple[EffectT, ...]) -> list[tuple[EffectT, ...]]:
-    """The factors, then their interactions, those of fewer factors first."""
+    """Return the factors, then their interactions, those of fewer factors first."""
     return [effect for n in range(1, len(factors) + 1) for effect in combinations(factors, n)]
 
 
@@ -200,7 +200,7 @@ def _equations(
 
 
 def _held(cells: _Cells, effect: tuple[int, ...], other: tuple[int, ...]) -> float:
-    """Σ over the cells of both effects together of n_ab² / nₐ."""
+    """Return Σ over the cells of both effects together of n_ab² / nₐ."""
     codes, sizes = cells[tuple(sorted({*effect, *other}))]
     within, of = cells[effect]
     of_cell = np.empty(len(sizes), dtype=np.intp)
@@ -309,7 +309,7 @@ def error_shares(components: VarianceComponents, measured: str, levels: Levels) 
 def error_as_rated(
     components: VarianceComponents, measured: str, factors: Mapping[str, Labels], weights: Array
 ) -> float:
-    """The absolute standard error of means as they were rated, where not every judge rated
+    """Return the absolute standard error of means as they were rated, where not every judge rated
     everything: the root of their mean variance.
 
     A component's variance counts by the squared share that each of its conditions has in a mean: of
@@ -391,8 +391,8 @@ def detectable_difference(
     power: float = POWER,
     confidence: float = 0.95,
 ) -> float:
-    """The smallest true difference of two means that the interval of their difference, over prompts
-    and judges, leaves 0 out of with this power.
+    """Return the smallest true difference of two means that the interval of their difference, over
+    prompts and judges, leaves 0 out of with this power.
 
     It is (t of the confidence + t of the power) standard errors, with the interval's degrees of
     freedom (Cohen 1988, *Statistical Power Analysis*, section 2.4). It is for two systems: of
@@ -431,7 +431,7 @@ def cheapest_design(
     goal: Goal = "width",
     confidence: float = 0.95,
 ) -> Levels | None:
-    """The design with the fewest ratings that can be expected to be this precise.
+    """Return the design with the fewest ratings that can be expected to be this precise.
 
     Args:
         points: of `expected_width`, or of `detectable_difference`, above 0.
@@ -497,7 +497,7 @@ def _n_designs(sizes: Mapping[str, Array]) -> int:
 
 
 def _terms(components: VarianceComponents, measured: str, levels: Levels) -> list[_Term]:
-    """The parts of the error, checked."""
+    """Return the parts of the error, checked."""
     factors = components.levels
     if components.reason is not None:
         raise ValueError(f"the variance components are undefined: {components.reason}")
@@ -531,14 +531,14 @@ def _share(own: float, error: float) -> float:
 def _widths(
     terms: Sequence[_Term], sizes: Mapping[str, Array], difference: bool, confidence: float
 ) -> Array:
-    """The expected width of the interval of each design."""
+    """Return the expected width of the interval of each design."""
     return 2 * _reaches(terms, sizes, difference, ((1 + confidence) / 2,))
 
 
 def _detectable(
     terms: Sequence[_Term], sizes: Mapping[str, Array], power: float, confidence: float
 ) -> Array:
-    """The difference that each design detects with this power."""
+    """Return the difference that each design detects with this power."""
     return _reaches(terms, sizes, True, ((1 + confidence) / 2, power))
 
 

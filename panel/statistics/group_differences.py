@@ -138,7 +138,7 @@ def group_differences(
     random: Random = "prompts",
     interaction: bool = False,
 ) -> list[GroupDifference]:
-    """The differences of these pairs, over all systems and on each of several.
+    """Return the differences of these pairs, over all systems and on each of several.
 
     Args:
         pairs: each with the dimension that it is on.
@@ -295,7 +295,7 @@ def group_difference(
     sampled: bool = True,
     prompts: Labels | None = None,
 ) -> PairedGroupDifference:
-    """The mean over items of group A's mean rating less group B's.
+    """Return the mean over items of group A's mean rating less group B's.
 
     How to read it: below 0, the raters of A rate lower than those of B do on the same items. With
     `signs` of −1 it is an interaction: the difference on some items less that on others.
@@ -332,8 +332,8 @@ def group_difference(
 def difference_by_model(
     differences: ArrayLike, signs: ArrayLike | None = None, *, prompts: Labels | None = None
 ) -> PairedGroupDifference:
-    """The mean over items of what models find the difference to be, where each model speaks for
-    both groups.
+    """Return the mean over items of what models find the difference to be, where each model speaks
+    for both groups.
 
     Args:
         differences: `(items, models)`, A − B by each model, NaN where missing. Several models are
@@ -419,7 +419,7 @@ def difference_parts(
 
 
 def _counted(by_item: Array, signs: ArrayLike | None) -> tuple[Array, IntArray]:
-    """The items that count: those of a stratum that have a difference."""
+    """Return the items that count: those of a stratum that have a difference."""
     wanted = np.ones(len(by_item)) if signs is None else np.asarray(signs, dtype=np.float64)
     if wanted.shape != by_item.shape:
         raise ValueError(f"{len(wanted)} signs for {len(by_item)} items")
@@ -508,7 +508,8 @@ _LEAST_ITEMS = 10
 
 
 def split_half(a: ArrayLike, b: ArrayLike, *, splits: int = SPLITS, seed: int = 0) -> float:
-    """The mean Pearson correlation over items of the difference A − B by two halves of the raters.
+    """Return the mean Pearson correlation over items of the difference A − B by two halves of the
+    raters.
 
     How to read it: the share of the variance of single items' differences that is no noise, with
     half of the raters; with all of them it is 2r / (1 + r).
@@ -544,7 +545,8 @@ def split_half(a: ArrayLike, b: ArrayLike, *, splits: int = SPLITS, seed: int = 
 
 
 def _halves(ratings: Array, splits: int, rng: np.random.Generator) -> tuple[Array, Array]:
-    """Each item's mean by either half of the raters, `(items, splits)`; NaN where nobody rated."""
+    """Return each item's mean by either half of the raters, `(items, splits)`; NaN where nobody
+    rated."""
     n = ratings.shape[1]
     order = rng.random((n, splits)).argsort(axis=0).argsort(axis=0)
     chosen = (order < (n + 1) // 2).astype(np.float64)

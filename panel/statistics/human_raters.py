@@ -75,7 +75,7 @@ _SHARED = 1e-12
 
 
 def mean_reliability(ratings: ArrayLike) -> Statistic:
-    """The reliability of items' mean ratings by these raters.
+    """Return the reliability of items' mean ratings by these raters.
 
     How to read it: the share of the variance of the means that other raters would find again. 1: no
     noise; 0: the means differ no more than noise makes them. A correlation with the mean is at most
@@ -116,7 +116,8 @@ def mean_reliability(ratings: ArrayLike) -> Statistic:
 
 
 def resampled_mean_reliability(ratings: ArrayLike) -> Resampled:
-    """The reliability as a function of resampling weights; args as for `mean_reliability`."""
+    """Return the reliability as a function of resampling weights; args as for
+    `mean_reliability`."""
     values, counts = centred_ratings(as_ratings(ratings))
     sizes = counts.sum(axis=1)
     rated = sizes > 0
@@ -163,7 +164,7 @@ class HumanCeiling:
 def human_ceiling(
     ratings: ArrayLike, kind: CorrelationKind, *, min_shared: int = 2
 ) -> HumanCeiling:
-    """Each rater's correlation with the mean of the others, and its mean over raters.
+    """Return each rater's correlation with the mean of the others, and its mean over raters.
 
     The mean of the others is over those who rated the item, one at least. A panel that is
     compared with the mean of all people is ahead of this figure by the one person more: with two
@@ -206,7 +207,7 @@ def human_ceiling(
 def human_ceiling_by_prompt(
     ratings: ArrayLike, prompts: Labels, kind: CorrelationKind
 ) -> OverPrompts:
-    """The ceiling inside each prompt, and its mean over prompts; as `human_ceiling`.
+    """Return the ceiling inside each prompt, and its mean over prompts; as `human_ceiling`.
 
     >>> ratings = [[1, 1], [2, 2], [5, 6], [6, 5]]
     >>> human_ceiling_by_prompt(ratings, "aabb", "tau_b").mean.value
@@ -224,7 +225,7 @@ def human_ceiling_by_prompt(
 def resampled_human_ceiling(
     ratings: ArrayLike, kind: CorrelationKind, *, min_shared: int = 2
 ) -> Resampled:
-    """The ceiling as a function of resampling weights; args as for `human_ceiling`."""
+    """Return the ceiling as a function of resampling weights; args as for `human_ceiling`."""
     array = as_ratings(ratings)
     others = mean_of_others(array)
     raters = _with_enough(array, others, min_shared)
@@ -326,7 +327,7 @@ def human_difference(
 def resampled_human_difference(
     judges: ArrayLike, humans: ArrayLike, kind: CorrelationKind
 ) -> ResampledDifference:
-    """The differences as functions of resampling weights; args and errors as for
+    """Return the differences as functions of resampling weights; args and errors as for
     `human_difference`."""
     ours, theirs = _checked(judges, humans)
     return ResampledDifference(
@@ -337,8 +338,8 @@ def resampled_human_difference(
 def human_difference_by_prompt(
     judges: ArrayLike, humans: ArrayLike, prompts: Labels, kind: CorrelationKind
 ) -> DifferenceOverPrompts:
-    """The differences inside each prompt, and their means over prompts; args and errors as for
-    `human_difference`, and one label an item.
+    """Return the differences inside each prompt, and their means over prompts; args and errors as
+    for `human_difference`, and one label an item.
 
     >>> judges, humans = [[1], [2], [6], [5]], [[1, 1], [2, 2], [5, 6], [6, 5]]
     >>> found = human_difference_by_prompt(judges, humans, "aabb", "tau_b")
@@ -443,17 +444,17 @@ class AddedRaters:
 
     @property
     def low(self) -> Array:
-        """The lower ends `(n,)`."""
+        """Return the lower ends `(n,)`."""
         return np.array([one.low for one in self.intervals])
 
     @property
     def high(self) -> Array:
-        """The upper ends `(n,)`."""
+        """Return the upper ends `(n,)`."""
         return np.array([one.high for one in self.intervals])
 
     @property
     def reasons(self) -> tuple[Reason | None, ...]:
-        """Why there is no interval of a change, where there is none."""
+        """Return why there is no interval of a change, where there is none."""
         return tuple(one.reason for one in self.intervals)
 
 
@@ -467,7 +468,7 @@ def added_raters(
     confidence: float = 0.95,
     seed: int = 0,
 ) -> AddedRaters:
-    """Krippendorff's α of people with the first 0, 1, … n model raters.
+    """Return Krippendorff's α of people with the first 0, 1, … n model raters.
 
     How to read it: a change near 0 means that the models agree with these people as much as these
     do among themselves; below 0 less, above 0 more. `p_adjusted` is below 0.05 exactly where the

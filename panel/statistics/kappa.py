@@ -87,7 +87,8 @@ class ValueTables:
         return cls(flat, (flat.T @ flat).reshape(shape), values)
 
     def without(self, missing: Array) -> Array:
-        """The counts `(raters, values, raters, values)` less this share of each item `(items,)`."""
+        """Return the counts `(raters, values, raters, values)` less this share of each item
+        `(items,)`."""
         items = np.flatnonzero(missing)
         given = self.given[items]
         less = given.T @ (given * missing[items, None])
@@ -98,8 +99,8 @@ class ValueTables:
 def resampled_mean_of(
     tables: ValueTables, matrix: Callable[[Array], Array], pairs: IntArray
 ) -> Resampled:
-    """The mean over pairs of raters `(pairs, 2)` of what `matrix` makes `(raters, raters)` of
-    counts, as a function of resampling weights."""
+    """Return the mean over pairs of raters `(pairs, 2)` of what `matrix` makes `(raters, raters)`
+    of counts, as a function of resampling weights."""
 
     def statistic(weights: Array) -> Array:
         found = [matrix(tables.without(missing)) for missing in 1 - weights]
@@ -109,8 +110,8 @@ def resampled_mean_of(
 
 
 def mean_over_pairs(matrices: Array, pairs: IntArray) -> Array:
-    """The mean over pairs of raters `(pairs, 2)` of what each matrix `(resamples, raters, raters)`
-    has; a pair without a value does not enter."""
+    """Return the mean over pairs of raters `(pairs, 2)` of what each matrix `(resamples, raters,
+    raters)` has; a pair without a value does not enter."""
     values = matrices[:, pairs[:, 0], pairs[:, 1]]
     defined = ~np.isnan(values)
     return divide(np.where(defined, values, 0).sum(axis=1), defined.sum(axis=1))
@@ -125,8 +126,9 @@ def counts_of_the_first(counts: Array) -> Array:
 
 
 def tau_b_sums(counts: Array) -> Sums:
-    """The agreements of two raters over ordered pairs of items, and the pairs that the first tells
-    apart among those that the second rated, from counts `(raters, values, raters, values)`."""
+    """Return the agreements of two raters over ordered pairs of items, and the pairs that the first
+    tells apart among those that the second rated, from counts `(raters, values, raters,
+    values)`."""
     n_raters, n_values = counts.shape[:2]
     signs = _signs(n_values)
     # Of each pair of values the concordant less the discordant items.
@@ -163,7 +165,7 @@ def cohen_kappa(
     weights: KappaWeights = "quadratic",
     categories: Sequence[float] | None = None,
 ) -> Statistic:
-    """Cohen's κ of two raters over the items that both rated.
+    """Return Cohen's κ of two raters over the items that both rated.
 
     How to read it: 1 is perfect agreement, 0 what two raters with these shares of each category
     would reach by chance, below 0 less than that. `none` is for categories without an order;
@@ -210,7 +212,7 @@ def resampled_cohen_kappa(
     weights: KappaWeights = "quadratic",
     categories: Sequence[float] | None = None,
 ) -> Resampled:
-    """Cohen's κ as a function of resampling weights; args and errors as `cohen_kappa`."""
+    """Return Cohen's κ as a function of resampling weights; args and errors as `cohen_kappa`."""
     check_choice("weights", weights, KappaWeights)
     first, second, both = paired_scores(x, y)
     first, second = first[both], second[both]
@@ -235,8 +237,8 @@ def resampled_cohen_kappa(
 
 
 def kappa_matrix(ratings: ArrayLike, weights: KappaWeights) -> Array | None:
-    """Cohen's κ of every two raters `(raters, raters)`, NaN where it is undefined; None where
-    ratings have too many values for it to be faster than one pair after the other."""
+    """Return Cohen's κ of every two raters `(raters, raters)`, NaN where it is undefined; None
+    where ratings have too many values for it to be faster than one pair after the other."""
     tables = ValueTables.of(as_ratings(ratings))
     return None if tables is None else _kappa_of(tables, weights)(tables.counts)
 
@@ -244,14 +246,14 @@ def kappa_matrix(ratings: ArrayLike, weights: KappaWeights) -> Array | None:
 def resampled_mean_kappa(
     ratings: ArrayLike, pairs: IntArray, weights: KappaWeights
 ) -> Resampled | None:
-    """The mean Cohen's κ of these pairs of raters `(pairs, 2)` as a function of resampling weights;
-    None as for `kappa_matrix`."""
+    """Return the mean Cohen's κ of these pairs of raters `(pairs, 2)` as a function of resampling
+    weights; None as for `kappa_matrix`."""
     tables = ValueTables.of(as_ratings(ratings))
     return None if tables is None else resampled_mean_of(tables, _kappa_of(tables, weights), pairs)
 
 
 def _kappa_of(tables: ValueTables, weights: KappaWeights) -> Callable[[Array], Array]:
-    """κ of every two raters from counts `(raters, values, raters, values)`."""
+    """Return κ of every two raters from counts `(raters, values, raters, values)`."""
     apart = _distance(tables.values[:, None], tables.values[None, :], weights)
 
     def kappa(counts: Array) -> Array:
@@ -266,7 +268,7 @@ def _kappa_of(tables: ValueTables, weights: KappaWeights) -> Callable[[Array], A
 
 
 def fleiss_kappa(ratings: ArrayLike) -> Statistic:
-    """Fleiss' κ: categories are nominal, raters interchangeable.
+    """Return Fleiss' κ: categories are nominal, raters interchangeable.
 
     Agreement is over the items with at least two ratings; how common a category is, over
     all rated items, each counting alike.
@@ -308,7 +310,7 @@ def fleiss_kappa(ratings: ArrayLike) -> Statistic:
 
 
 def resampled_fleiss_kappa(ratings: ArrayLike) -> Resampled:
-    """Fleiss' κ as a function of resampling weights; args and errors as `fleiss_kappa`."""
+    """Return Fleiss' κ as a function of resampling weights; args and errors as `fleiss_kappa`."""
     array = as_ratings(ratings)
     counts = count_by_item(array, np.unique(array[~np.isnan(array)]))
     sizes = counts.sum(axis=1)
@@ -344,7 +346,7 @@ def _distance(x: Array, y: Array, weights: KappaWeights) -> Array:
 
 
 def majority(labels: ArrayLike) -> Array:
-    """The label that more raters gave to an item than any other `(items,)`.
+    """Return the label that more raters gave to an item than any other `(items,)`.
 
     NaN where two labels share the first place, or nobody gave one.
 
@@ -390,7 +392,7 @@ def confusion(x: ArrayLike, y: ArrayLike, n_categories: int) -> Array:
 
 
 def agreement_on(labels: ArrayLike, category: float) -> Resampled:
-    """The agreement of raters on one category, as a function of resampling weights.
+    """Return the agreement of raters on one category, as a function of resampling weights.
 
     How to read it: where one rater gave this label, the probability that another one of the same
     item did; 1, whoever gives it is joined by all others. It does not correct for chance: a common

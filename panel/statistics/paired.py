@@ -118,8 +118,9 @@ class PairedDifference(Tested):
 
 
 def by_same_judges(a: Array, b: Array) -> PairedTerms:
-    """Two sides rated by the same judges, who are paired: a judge counts for a pair, in a term, who
-    has rated both of its sides. A judge's severity then cancels, also where ratings are missing.
+    """Return two sides rated by the same judges, who are paired: a judge counts for a pair, in a
+    term, who has rated both of its sides. A judge's severity then cancels, also where ratings are
+    missing.
 
     Args:
         a, b: `(pairs, judges, terms)`, what of each judge the score is the mean of (terms, of the
@@ -143,7 +144,7 @@ def by_same_judges(a: Array, b: Array) -> PairedTerms:
 
 
 def by_other_judges(a: Array, b: Array) -> PairedTerms:
-    """The same texts rated by two panels, each by its own judges and rule.
+    """Return the same texts rated by two panels, each by its own judges and rule.
 
     The judges of `influence` are those of a, then those of b.
 
@@ -167,7 +168,7 @@ def paired_difference(
     *,
     most: float = inf,
 ) -> PairedDifference:
-    """The mean difference over prompts, with its interval and test.
+    """Return the mean difference over prompts, with its interval and test.
 
     How to read it: above 0, b is higher. With judges as they are (`factors` None), interval and
     test say what other prompts of the kind would give with these judges; else what other prompts
@@ -233,7 +234,7 @@ def adjusted(
     same_as: Sequence[int] | None = None,
     primary: Sequence[bool] | None = None,
 ) -> list[PairedDifference]:
-    """The differences with p-values adjusted by Holm over all of them.
+    """Return the differences with p-values adjusted by Holm over all of them.
 
     Args:
         primary: for each, whether it is a composite's: those are a family of their own beside the
@@ -251,7 +252,7 @@ def adjusted(
 
 
 def mean_over_prompts_of(values: ArrayLike, prompts: Labels) -> Array:
-    """The mean of each prompt's values `(prompts,)`, in order of appearance, NaN left out.
+    """Return the mean of each prompt's values `(prompts,)`, in order of appearance, NaN left out.
 
     >>> mean_over_prompts_of([1.0, 3.0, np.nan], "ppq").tolist()
     [2.0, nan]
@@ -270,8 +271,8 @@ def _over_prompts(values: Array, codes: IntArray) -> Array:
 
 
 def _mean_of_terms(terms: Array) -> Array:
-    """The mean over terms of the mean over the judges who have one `(pairs,)`; NaN where a term has
-    none, as a composite is."""
+    """Return the mean over terms of the mean over the judges who have one `(pairs,)`; NaN where a
+    term has none, as a composite is."""
     there = ~np.isnan(terms)
     means = divide(np.nansum(terms, axis=1), there.sum(axis=1))
     return without_rounding(means.mean(axis=1), terms)
@@ -360,14 +361,14 @@ class NearerToPeople:
 
     @property
     def figures(self) -> tuple[PairedFigure, ...]:
-        """The differences of the panels, which are tested together."""
+        """Return the differences of the panels, which are tested together."""
         of_places = () if self.advantages is None else (self.advantages.difference,)
         return self.tau, self.distance, *of_places
 
     def with_figures(
         self, tau: PairedFigure, distance: PairedFigure, *more: PairedFigure
     ) -> NearerToPeople:
-        """The same with these in the place of `figures`."""
+        """Return the same with these in the place of `figures`."""
         advantages = self.advantages
         if advantages is not None:
             advantages = replace(advantages, difference=more[0])
@@ -375,7 +376,7 @@ class NearerToPeople:
 
 
 def order_alike(a: ArrayLike, b: ArrayLike, prompts: Labels) -> tuple[PairedFigure, PairedFigure]:
-    """Kendall's τ_b of two panels' scores: the mean of those within prompts, and over all.
+    """Return Kendall's τ_b of two panels' scores: the mean of those within prompts, and over all.
 
     How to read it: 1 the same order, 0 none in common, −1 the opposite order. Over all responses
     the difference between easy and hard prompts counts as well.
@@ -406,7 +407,7 @@ def order_alike(a: ArrayLike, b: ArrayLike, prompts: Labels) -> tuple[PairedFigu
 
 
 def scores_alike(a: ArrayLike, b: ArrayLike, prompts: Labels) -> PairedFigure:
-    """Krippendorff's α at the interval level of two panels' scores, as of two raters.
+    """Return Krippendorff's α at the interval level of two panels' scores, as of two raters.
 
     How to read it: 1 the same scores, 0 as alike as by chance; a panel that is stricter lowers it,
     though both may order responses alike. Args and errors as for `order_alike`.
@@ -503,7 +504,7 @@ def nearer_to_people(
 def adjusted_figures(
     figures: Sequence[PairedFigure], primary: Sequence[bool] | None = None
 ) -> list[PairedFigure]:
-    """The figures with p-values adjusted by Holm over all of them; `primary` as for
+    """Return the figures with p-values adjusted by Holm over all of them; `primary` as for
     `adjusted`."""
     family = np.zeros(len(figures)) if primary is None else primary
     p_values = holm_beside([one.p for one in figures], family)
@@ -511,8 +512,8 @@ def adjusted_figures(
 
 
 def _within(sides: Array, target: Array, prompts: Labels) -> tuple[list[Hashable], Array]:
-    """The prompts, and inside each τ_b of each side `(items, sides)` with the target: `(prompts,
-    sides)`."""
+    """Return the prompts, and inside each τ_b of each side `(items, sides)` with the target:
+    `(prompts, sides)`."""
     found = [
         (name, correlations(sides[items], _repeated(target[items], sides.shape[1]), "tau_b"))
         for name, items in items_by_label(prompts, len(target))
@@ -528,7 +529,7 @@ def _repeated(column: Array, times: int) -> Array:
 def _statistics(
     names: Sequence[Hashable], values: Array, rated: Mask, prompts: Labels, *, n_raters: int
 ) -> list[tuple[object, Statistic]]:
-    """Each prompt's value, or why it has none."""
+    """Return each prompt's value, or why it has none."""
     found: list[tuple[object, Statistic]] = []
     counts = [int(rated[items].sum()) for _, items in items_by_label(prompts, len(rated))]
     for name, value, n in zip(names, values.tolist(), counts, strict=True):
@@ -549,7 +550,7 @@ def _several(missing: Mask, prompts: Labels) -> bool:
 def paired_figure(
     result: BlockResult, prompts: Labels, *, tested: bool = False, most_df: float = inf
 ) -> PairedFigure:
-    """A result with its interval over prompts.
+    """Return a result with its interval over prompts.
 
     Args:
         tested: whether it has the p-value of its being 0.

@@ -73,7 +73,7 @@ class LeaveOneOut:
 
 
 def spearman_brown(reliability: float, times: ArrayLike) -> Array:
-    """The reliability of the mean of `times` as many judges.
+    """Return the reliability of the mean of `times` as many judges.
 
     How to read it: as a reliability: 1, other judges would give the same means; 0, the means are
     noise. It takes the further judges as interchangeable with those at hand, so it flatters
@@ -157,7 +157,7 @@ def effective_judges_interval(
     confidence: float = 0.95,
     seed: int = 0,
 ) -> Interval:
-    """The interval of the effective number, between 1 and the number of judges.
+    """Return the interval of the effective number, between 1 and the number of judges.
 
     It is that of the mean correlation r̄, whose ends are then put into the formula: the higher r̄,
     the lower the number; an r̄ of 0 or less is no dependence. Slopes and the reliability are
@@ -205,8 +205,8 @@ def effective_judges_interval(
 def resampled_set_correlation(
     ratings: ArrayLike, sets: Sequence[Sequence[int]], reference: ArrayLike | None = None
 ) -> Resampled:
-    """The mean correlation r̄ of two judges of the same set, beyond a reference if there is one, as
-    a function of resampling weights.
+    """Return the mean correlation r̄ of two judges of the same set, beyond a reference if there is
+    one, as a function of resampling weights.
 
     Args:
         ratings, reference: as for `effective_judges`.
@@ -240,7 +240,7 @@ def kish_number(n_judges: int, correlation: ArrayLike) -> Array:
 def leave_one_judge_out(
     ratings: ArrayLike, statistic: Callable[[Array], Statistic], judges: Labels | None = None
 ) -> LeaveOneOut:
-    """A statistic of the panel without each of its judges.
+    """Return a statistic of the panel without each of its judges.
 
     How to read it: of α or a correlation, a judge whose `change` is above 0 lowers the panel's
     figure; one below 0 raises it. The changes of two judges do not add up.
@@ -323,11 +323,11 @@ class _Errors:
         )
 
     def correlation(self, weights: Array) -> Array:
-        """r̄ of each resample."""
+        """Return r̄ of each resample."""
         return np.asarray(_mean_of_defined(self._pairs(weights)))
 
     def mean(self) -> Statistic:
-        """r̄ of the ratings, over the judges who have any correlation."""
+        """Return r̄ of the ratings, over the judges who have any correlation."""
         weights = unit_weights(len(self.scores))
         found = self._pairs(weights)[0]
         judges = np.unique(self.pairs[~np.isnan(found)])
@@ -342,7 +342,7 @@ class _Errors:
         return Statistic.undefined(why_no_pair(self.rated, len(self.pairs)))
 
     def _pairs(self, weights: Array) -> Array:
-        """The correlation of each pair's errors in each resample `(resamples, pairs)`."""
+        """Return the correlation of each pair's errors in each resample `(resamples, pairs)`."""
         y, m, x = self.scores, self.rated, self.reference[:, None]
         known = self.reliability(weights)[:, None]
         known = np.where(known > 0, known, np.nan)
@@ -430,7 +430,7 @@ def smallest_subset(
     confidence: float = 0.95,
     seed: int = 0,
 ) -> SmallestSubset:
-    """The smallest number of judges whose mean is shown to keep the full panel's ranking.
+    """Return the smallest number of judges whose mean is shown to keep the full panel's ranking.
 
     Judges are chosen one by one, each time the one that brings τ_b with the full panel's mean
     highest (a greedy search: a smaller subset that it misses may exist). How many are enough is
@@ -511,7 +511,7 @@ def _lower_bound(of_folds: Array, confidence: float) -> float:
 
 
 def _greedy(array: Array) -> list[int]:
-    """All judges in the order in which each best completes those before."""
+    """Return all judges in the order in which each best completes those before."""
     full = row_means(array)
     scores, rated = np.nan_to_num(array), (~np.isnan(array)).astype(np.float64)
     total, count = np.zeros(len(array)), np.zeros(len(array))
@@ -528,13 +528,13 @@ def _greedy(array: Array) -> list[int]:
 
 
 def _reached(array: Array, order: list[int]) -> Array:
-    """τ_b of the first 1, 2, … judges with all, on these items."""
+    """Return τ_b of the first 1, 2, … judges with all, on these items."""
     means = [row_means(array[:, order[: n + 1]]) for n in range(len(order))]
     return _taus(np.column_stack(means), row_means(array))
 
 
 def _taus(means: Array, full: Array) -> Array:
-    """τ_b of each column `(items, columns)` with the mean of all judges."""
+    """Return τ_b of each column `(items, columns)` with the mean of all judges."""
     missing = np.isnan(means)
     beside = np.where(missing, nan, full[:, None]) if missing.any() else full[:, None]
     return taus(beside, means, "tau_b")

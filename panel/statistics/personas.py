@@ -98,8 +98,8 @@ class PersonaCells:
 
     @property
     def whole(self) -> Array:
-        """The mean over terms `(responses, personas, columns)`, NaN where one is missing or there
-        is no term."""
+        """Return the mean over terms `(responses, personas, columns)`, NaN where one is missing or
+        there is no term."""
         if not self.values.shape[3]:
             return np.full(self.values.shape[:3], np.nan)
         mean: Array = self.values.mean(axis=3)
@@ -107,7 +107,7 @@ class PersonaCells:
 
 
 def mean_there(values: Array, axis: int) -> Array:
-    """The mean over an axis of what is there, NaN where nothing is."""
+    """Return the mean over an axis of what is there, NaN where nothing is."""
     there = ~np.isnan(values)
     counts = there.sum(axis=axis)
     sums = np.where(there, values, 0.0).sum(axis=axis)
@@ -143,7 +143,8 @@ def without_severity(values: Array) -> Array:
 
 
 def means_by(values: Array, codes: IntArray, n: int) -> Array:
-    """The mean of values `(responses, …)` in each of `n` groups, of what is there `(n, …)`."""
+    """Return the mean of values `(responses, …)` in each of `n` groups, of what is there `(n,
+    …)`."""
     there = ~np.isnan(values)
     sums, counts = np.zeros((n, *values.shape[1:])), np.zeros((n, *values.shape[1:]))
     np.add.at(sums, codes, np.where(there, values, 0.0))
@@ -226,7 +227,7 @@ def _encoded(prompts: Labels, n: int) -> tuple[IntArray, int]:
 
 
 def _whole_departures(cells: PersonaCells) -> Array:
-    """`(responses, personas)`, on the mean of the terms."""
+    """Return `(responses, personas)`, on the mean of the terms."""
     return mean_there(departures(cells.whole), 2)
 
 
@@ -240,7 +241,7 @@ def _beyond(table: Array) -> Array:
 def _tested(
     cells: PersonaCells, on: Sequence[str], table: Array, beyond: Array, reason: Reason | None
 ) -> list[Departure]:
-    """Every cell of `beyond` `(prompts, personas, columns)` against 0."""
+    """Return every cell of `beyond` `(prompts, personas, columns)` against 0."""
     if len(cells.personas) < 2:
         reason = Reason.FEW_PERSONAS
     if reason is not None:
@@ -322,8 +323,8 @@ class ResponseDepartures:
 
 
 def contested_responses(cells: PersonaCells) -> list[ContestedResponse]:
-    """Every response: first those on which personas differ by more than noise, in each part the
-    widest spread first, then in the order given.
+    """Return every response: first those on which personas differ by more than noise, in each part
+    the widest spread first, then in the order given.
 
     How to read it: of 10 personas with a spread of 1 point, two thirds are within 1 point of the
     panel after their severity and the noise of models are taken out.
@@ -426,23 +427,23 @@ class _Tables:
 
     @property
     def pooled_df(self) -> Array:
-        """`(dimensions,)`."""
+        """Return `(dimensions,)`."""
         total: Array = self.residual_df.sum(axis=0) * self.kept
         return total
 
     @property
     def noise(self) -> Array:
-        """The residual mean square over all responses `(dimensions,)`."""
+        """Return the residual mean square over all responses `(dimensions,)`."""
         return np.nan_to_num(divide(self.residual.sum(axis=0), self.pooled_df))
 
     @property
     def components(self) -> Array:
-        """The variance between personas, also below 0, NaN where it cannot be told."""
+        """Return the variance between personas, also below 0, NaN where it cannot be told."""
         explained = self.persona_df * divide(self.residual, self.residual_df)
         return divide(self.personas - explained, self.k * self.kept)
 
     def p_values(self) -> Array:
-        """`(responses,)`, NaN where no dimension has a test."""
+        """Return `(responses,)`, NaN where no dimension has a test."""
         tested = (self.persona_df > 0) & (self.residual_df > 0)
         between = np.where(tested, divide(self.personas, self.persona_df * self.kept), 0.0)
         own = np.where(tested, self.mean_squares, 0.0).sum(axis=1)
@@ -512,7 +513,7 @@ def _tables(seen: Array, n: int) -> _Tables:
 
 
 def _kept(n: int) -> float:
-    """The share of a variance that is left in `n` values from their median.
+    """Return the share of a variance that is left in `n` values from their median.
 
     A value has the covariance σ²/n with the median, whose own variance is near πσ²/2n: with n + ½
     for n where that is odd, and n + 1¼ where it is even, to 2 % from two values on.
@@ -521,7 +522,7 @@ def _kept(n: int) -> float:
 
 
 def _basis(design: Array) -> Array:
-    """An orthonormal basis of what the columns of a design span."""
+    """Return an orthonormal basis of what the columns of a design span."""
     vectors, sizes, _ = np.linalg.svd(design, full_matrices=False)
     basis: Array = vectors[:, sizes > ROUNDING * max(1.0, float(sizes.max(initial=0)))]
     return basis

@@ -144,7 +144,7 @@ class RatedPart:
         return False
 
     def estimates(self) -> Estimates:
-        """The means, and what they are without each prompt."""
+        """Return the means, and what they are without each prompt."""
         w, of = self.weight, self.rated
         # About the means: sums of products of large numbers would lose what differs.
         y = np.where(of, self.human - self.human[of].mean(), 0.0)
@@ -175,8 +175,8 @@ class Estimates:
 
 
 def _slope(sums: Array) -> Array:
-    """The slope of people's ratings on the panel's by weighted least squares, drawn toward 0; not
-    below it, as a panel that runs contrary to people is not to be turned round."""
+    """Return the slope of people's ratings on the panel's by weighted least squares, drawn toward
+    0; not below it, as a panel that runs contrary to people is not to be turned round."""
     w, wy, wf, wff, wfy, wyy, n = sums
     spread = wff - divide(wf**2, w)
     known = (spread > SAME * np.maximum(wff, SAME)) & (n > 2)
@@ -245,8 +245,8 @@ def corrected_mean(
     limits: tuple[float, float] = (-inf, inf),
     confidence: float = 0.95,
 ) -> CorrectedMean:
-    """The mean over prompts of what people would give to everything, from their ratings of a part
-    and a panel's of everything.
+    """Return the mean over prompts of what people would give to everything, from their ratings of a
+    part and a panel's of everything.
 
     How to read it: `corrected` estimates the same as `human_only`, with a narrower interval where
     the panel goes with people. It is no estimate of what other people, or this panel, would give.
@@ -290,8 +290,8 @@ def corrected_difference(
     limits: tuple[float, float] = (-inf, inf),
     confidence: float = 0.95,
 ) -> CorrectedMean:
-    """The first mean less the second, over prompts that the two may share: what a prompt brings to
-    both cancels.
+    """Return the first mean less the second, over prompts that the two may share: what a prompt
+    brings to both cancels.
 
     Args:
         first, second: of each side panel, human and prompts as for `corrected_mean`.
@@ -333,7 +333,7 @@ def _found(
     confidence: float,
     over: str = "prompts",
 ) -> CorrectedMean:
-    """The first side's mean, or its difference from the second's."""
+    """Return the first side's mean, or its difference from the second's."""
     n_items, n_human = sum(one.n_items for one in sides), sum(one.n_human for one in sides)
     place = {name: index for index, name in enumerate(names)}
     rated = {name for side in sides for name, of in zip(side.names, side.rated, strict=True) if of}
@@ -404,8 +404,8 @@ def _found(
 
 
 def _within(value: float, reach: float, limits: tuple[float, float]) -> tuple[float, float, float]:
-    """A value and the ends of its interval, cut at the limits. A value outside has its interval
-    about the limit: it is nearer to whatever it may estimate, and so is the interval."""
+    """Return a value and the ends of its interval, cut at the limits. A value outside has its
+    interval about the limit: it is nearer to whatever it may estimate, and so is the interval."""
     value = min(max(value, limits[0]), limits[1])
     return value, max(value - reach, limits[0]), min(value + reach, limits[1])
 
@@ -444,8 +444,8 @@ def _combined(
     signs: Sequence[float],
     place: dict[Hashable, int],
 ) -> Array:
-    """The sum of the sides' values by sign: of all prompts, then without each of `place`; a side
-    that lacks a prompt is what it is with it."""
+    """Return the sum of the sides' values by sign: of all prompts, then without each of `place`; a
+    side that lacks a prompt is what it is with it."""
     total = np.zeros(1 + len(place))
     for of, side, sign in zip(values, sides, signs, strict=True):
         own = np.full(1 + len(place), of[0])
@@ -455,7 +455,7 @@ def _combined(
 
 
 def _variance(left_out: Array) -> float:
-    """The jackknife's, of one stratum of prompts."""
+    """Return the jackknife's, of one stratum of prompts."""
     n = len(left_out)
     return 0.0 if n < 2 else float((n - 1) / n * np.sum((left_out - left_out.mean()) ** 2))
 

@@ -66,7 +66,7 @@ CELLS_AT_ONCE = 2_000_000
 
 
 def krippendorff_alpha(ratings: ArrayLike, level: MeasurementLevel = "ordinal") -> Statistic:
-    """Krippendorff's α of the raters.
+    """Return Krippendorff's α of the raters.
 
     Items with fewer than two ratings cannot be paired and do not enter. Of a single item that can,
     α would be 0 whatever the ratings: what is expected by chance is then what was observed.
@@ -115,7 +115,7 @@ def krippendorff_alpha(ratings: ArrayLike, level: MeasurementLevel = "ordinal") 
 
 
 def resampled_alpha(ratings: ArrayLike, level: MeasurementLevel = "ordinal") -> Resampled:
-    """α as a function of resampling weights, for `jackknife`.
+    """Return α as a function of resampling weights, for `jackknife`.
 
     Args and errors are those of `krippendorff_alpha`. The ratings are counted once, here.
     """
@@ -144,7 +144,7 @@ def resampled_alpha(ratings: ArrayLike, level: MeasurementLevel = "ordinal") -> 
 
 
 def _alpha(counts: Array, values: Array, weights: Array, level: MeasurementLevel) -> Array:
-    """α of each resample.
+    """Return α of each resample.
 
     `marginals` is how often each value occurs in a resample, `(resamples, values)`. Both
     disagreements are sums over ordered pairs: Dₒ over pairs in the same item, each item
@@ -183,7 +183,8 @@ def _alpha(counts: Array, values: Array, weights: Array, level: MeasurementLevel
 
 
 def _squared_differences(count: Array, total: Array, squares: Array) -> Array:
-    """Σ over ordered pairs of (a − b)², from how many there are, their sum and their squares'.
+    """Return Σ over ordered pairs of (a − b)², from how many there are, their sum and their
+    squares'.
 
     Rounding can leave a hair below zero where all are equal.
     """
@@ -257,8 +258,8 @@ def most_agreeing(ratings: ArrayLike, n: int = 3) -> ChosenRatings:
 
 
 def by_chance(ratings: ArrayLike, n: int = 3, seed: int = 0) -> float:
-    """α of ratings that `most_agreeing` chooses where there is nothing to agree about: the same
-    ratings, dealt out to the items at random, each of which has as many as before. NaN where
+    """Return α of ratings that `most_agreeing` chooses where there is nothing to agree about: the
+    same ratings, dealt out to the items at random, each of which has as many as before. NaN where
     undefined; arguments and errors as of `most_agreeing`.
 
     >>> ratings = np.random.default_rng(0).integers(1, 6, (40, 6)).astype(float)
@@ -273,7 +274,7 @@ def by_chance(ratings: ArrayLike, n: int = 3, seed: int = 0) -> float:
 
 
 def _subsets(places: IntArray, n: int) -> list[tuple[int, ...]]:
-    """The different sets of `n` values, those that lie nearest together first."""
+    """Return the different sets of `n` values, those that lie nearest together first."""
     found = {tuple(sorted(map(int, one))) for one in combinations(places, n)}
     return sorted(found, key=lambda one: ((one[-1] - one[0]) if one else 0, one))
 
@@ -314,7 +315,7 @@ SINGULAR = 1e-10
 
 
 def icc(ratings: ArrayLike, form: ICCForm = "icc2") -> Statistic:
-    """An intraclass correlation of the raters.
+    """Return an intraclass correlation of the raters.
 
     How to read it: the share of the variance of ratings (`icc1`, `icc2`) or of mean ratings
     (`icc2k`) that is due to items. 1: raters give the same numbers; 0: items differ no more than
@@ -367,7 +368,7 @@ def icc(ratings: ArrayLike, form: ICCForm = "icc2") -> Statistic:
 
 
 def resampled_icc(ratings: ArrayLike, form: ICCForm = "icc2") -> Resampled:
-    """The intraclass correlation as a function of resampling weights; as for `icc`.
+    """Return the intraclass correlation as a function of resampling weights; as for `icc`.
 
     An item drawn twice is two items.
     """
@@ -397,7 +398,7 @@ def centred_ratings(array: Array) -> tuple[Array, Array]:
 def item_rater_variances(
     values: Array, counts: Array, weights: Array, two_way: bool
 ) -> tuple[Array, Array, Array]:
-    """The variances of items, raters (0 unless `two_way`) and error in each resample.
+    """Return the variances of items, raters (0 unless `two_way`) and error in each resample.
 
     Sums of squares about the mean, of items Σ nᵢ (ȳᵢ − ȳ)², of raters likewise and in total,
     are set equal to what is expected of them.
@@ -432,7 +433,7 @@ def item_rater_variances(
 
 
 def _solve(coefficients: Array, sums: Array) -> Array:
-    """Each resample's three variances, NaN where its equations are not independent."""
+    """Return each resample's three variances, NaN where its equations are not independent."""
     lengths = np.prod(np.linalg.norm(coefficients, axis=2), axis=1)
     singular = np.abs(np.linalg.det(coefficients)) <= SINGULAR * lengths
     solvable = np.where(singular[:, None, None], np.eye(3), coefficients)
@@ -447,7 +448,7 @@ def _harmonic_mean(sizes: Array, weights: Array) -> Array:
 
 
 def disagreement_by_item(ratings: ArrayLike, level: MeasurementLevel = "interval") -> Array:
-    """The disagreement on each item `(items,)`, NaN where it has fewer than two ratings.
+    """Return the disagreement on each item `(items,)`, NaN where it has fewer than two ratings.
 
     How to read it: 0, all raters of an item say the same. Unlike α and κ it does not depend on how
     far the items differ from each other, so that two groups of raters can be compared by it.

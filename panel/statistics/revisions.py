@@ -131,7 +131,7 @@ class Change:
 
     @classmethod
     def undefined(cls, reason: Reason, n_items: int = 0) -> Change:
-        """The change that has no value, and why."""
+        """Return the change that has no value, and why."""
         return cls(nan, nan, nan, None, n_items, reason)
 
     @property
@@ -153,7 +153,7 @@ def change_between(
     kind: EstimateKind = "mean",
     seed: int = 0,
 ) -> Change:
-    """The change of a statistic, with a 95 % interval over prompts.
+    """Return the change of a statistic, with a 95 % interval over prompts.
 
     Args:
         before, after: functions of the same items' weights, defined on those items.
@@ -168,7 +168,7 @@ def change_between(
 
 
 def by_judge(revisions: Revisions) -> tuple[BeforeAfter, ...]:
-    """Each judge's ratings before and after, all dimensions together.
+    """Return each judge's ratings before and after, all dimensions together.
 
     A mean over dimensions says something where they have one scale.
 
@@ -187,7 +187,7 @@ def by_judge(revisions: Revisions) -> tuple[BeforeAfter, ...]:
 
 
 def by_dimension(revisions: Revisions) -> tuple[BeforeAfter, ...]:
-    """Each dimension's ratings before and after, all judges together.
+    """Return each dimension's ratings before and after, all judges together.
 
     >>> revisions = Revisions(
     ...     before=np.array([[[1.0], [5.0]]]),
@@ -204,7 +204,7 @@ def by_dimension(revisions: Revisions) -> tuple[BeforeAfter, ...]:
 
 
 def spread(revisions: Revisions, *, seed: int = 0) -> tuple[Change, ...]:
-    """Each dimension's standard deviation across judges (n − 1), as `spread_of`.
+    """Return each dimension's standard deviation across judges (n − 1), as `spread_of`.
 
     How to read it: a change below 0 means that judges came nearer to each other, which says
     nothing of whether they came nearer to what is right.
@@ -235,7 +235,7 @@ def spread(revisions: Revisions, *, seed: int = 0) -> tuple[Change, ...]:
 def spread_of(
     before: Array, after: Array, deliberated: Mask, prompts: Labels, *, seed: int = 0
 ) -> Change:
-    """The standard deviation across judges (n − 1), the mean of deliberated responses.
+    """Return the standard deviation across judges (n − 1), the mean of deliberated responses.
 
     A response enters with the judges who rated it both times, if there are two.
 
@@ -260,8 +260,9 @@ def spread_of(
 
 
 def spreads(before: Array, after: Array, deliberated: Mask) -> tuple[Array, Array]:
-    """Each response's standard deviation across judges (n − 1), before and after `(responses,)`;
-    NaN where it was not deliberated or fewer than two judges rated it both times."""
+    """Return each response's standard deviation across judges (n − 1), before and after
+    `(responses,)`; NaN where it was not deliberated or fewer than two judges rated it both
+    times."""
     both = ~np.isnan(before + after)
     used = deliberated & (both.sum(axis=1) >= 2)
     first, last = np.full(len(both), nan), np.full(len(both), nan)
@@ -338,18 +339,19 @@ class Influence:
 
     @property
     def net(self) -> Array:
-        """`(p, p)`, the share of cases that came nearer less the share that went farther, from
-        −1 to 1; NaN where there is no case."""
+        """Return `(p, p)`, the share of cases that came nearer less the share that went farther,
+        from −1 to 1; NaN where there is no case."""
         return divide(self.nearer - self.farther, self.n)
 
     def cell(self, mover: int, persuader: int) -> Statistic:
-        """One entry of `net`, with its number of cases or why it is undefined."""
+        """Return one entry of `net`, with its number of cases or why it is undefined."""
         return self._estimate(
             self.nearer[mover, persuader], self.farther[mover, persuader], self.n[mover, persuader]
         )
 
     def pull(self, persuader: int) -> Statistic:
-        """A whole column taken together: how far a persona drew all who had differed from it."""
+        """Return a whole column taken together: how far a persona drew all who had differed from
+        it."""
         return self._estimate(
             self.nearer[:, persuader].sum(),
             self.farther[:, persuader].sum(),

@@ -186,7 +186,7 @@ def pairwise_error(
     weighted: bool = False,
     count_ties: bool = False,
 ) -> Loss:
-    """The share of the person's comparisons that the panel gets wrong.
+    """Return the share of the person's comparisons that the panel gets wrong.
 
     A comparison is of two critiques of one position that the person rates differently. It
     loses 1 when the panel orders them the other way, 1/2 when it ties them. Weighted, it
@@ -231,7 +231,7 @@ def pairwise_error(
 
 
 def custom_loss(human: ArrayLike, panel: ArrayLike, positions: Labels) -> Loss:
-    """The custom weighted loss over seven dimensions, all in [0, 1].
+    """Return the custom weighted loss over seven dimensions, all in [0, 1].
 
     Half is the difference in overall. Where the person finds the critique clear (0.5 or
     more), the other half is the weighted mean of the differences in strength × centrality
@@ -288,13 +288,13 @@ def _terms(ratings: Array) -> Array:
 
 
 def _weigh(shares: Array, differences: Array) -> Array:
-    """Each item's loss; a missing difference matters only where it counts."""
+    """Return each item's loss; a missing difference matters only where it counts."""
     result: Array = np.where(shares > 0, shares * differences, 0).sum(axis=1)
     return result
 
 
 def _chance(terms: Array) -> Array:
-    """The expected difference of each term from ratings drawn uniformly from [0, 1].
+    """Return the expected difference of each term from ratings drawn uniformly from [0, 1].
 
     E|c − U| = (c² + (1 − c)²) / 2, and for the product of two such ratings, whose
     distribution function is x − x ln x, E|c − UV| = 1/4 − c + 3c²/2 − c² ln c.
@@ -339,7 +339,7 @@ def _loss(
 
 
 def score_entropy(ratings: ArrayLike) -> Statistic:
-    """The entropy of all ratings' values, in bits: 0 where all are the same, log2 of their
+    """Return the entropy of all ratings' values, in bits: 0 where all are the same, log2 of their
     number where each of k values is as common as any other.
 
     How to read it: the fewer bits, the fewer of the scale's values are used; two to the power of
@@ -359,12 +359,12 @@ def score_entropy(ratings: ArrayLike) -> Statistic:
 
 
 def resampled_score_entropy(ratings: ArrayLike) -> Resampled:
-    """The entropy as a function of resampling weights; args as for `score_entropy`."""
+    """Return the entropy as a function of resampling weights; args as for `score_entropy`."""
     return _resampled(ratings, _entropy)
 
 
 def mode_share(ratings: ArrayLike) -> Statistic:
-    """The share of all ratings that are the commonest value; args as for `score_entropy`.
+    """Return the share of all ratings that are the commonest value; args as for `score_entropy`.
 
     How to read it: near 1, raters hardly tell items apart; where k values are equally common it
     is 1 / k, the least that it can be.
@@ -376,7 +376,7 @@ def mode_share(ratings: ArrayLike) -> Statistic:
 
 
 def resampled_mode_share(ratings: ArrayLike) -> Resampled:
-    """The share as a function of resampling weights; args as for `score_entropy`."""
+    """Return the share as a function of resampling weights; args as for `score_entropy`."""
     return _resampled(ratings, _largest)
 
 
@@ -423,7 +423,7 @@ _ROUNDING = 1e-12
 
 
 def correlation_within(x: ArrayLike, y: ArrayLike, groups: Labels) -> Statistic:
-    """Pearson's r of two quantities inside groups.
+    """Return Pearson's r of two quantities inside groups.
 
     How to read it: as Pearson's r, of differences inside groups alone: 1, whoever is higher on
     one quantity than its group is higher on the other. It is the partial correlation given the

@@ -124,7 +124,7 @@ def preferences(ratings: ArrayLike, sources: Labels, prompts: Labels | None = No
 def resampled_preferences(
     ratings: ArrayLike, sources: Labels, prompts: Labels
 ) -> dict[Hashable, tuple[Resampled, Resampled]]:
-    """Each source's win rate and first-place share as functions of resampling weights.
+    """Return each source's win rate and first-place share as functions of resampling weights.
 
     Prompts are drawn whole. Args and errors as for `preferences`.
     """
@@ -150,7 +150,7 @@ def resampled_preferences(
 def _tallies(
     ratings: ArrayLike, sources: Labels, prompts: Labels | None
 ) -> tuple[tuple[Hashable, ...], tuple[Array, Array, Array, Array]]:
-    """The sources, and by prompt: wins and comparisons of one source against another
+    """Return the sources, and by prompt: wins and comparisons of one source against another
     `(prompts, sources, sources)`, first places and rankings of each `(prompts, sources)`."""
     array = as_ratings(ratings)
     names, codes = encode_labels(sources, len(array))
@@ -189,7 +189,7 @@ class SourceMeans:
 
 
 def source_means(panel: ArrayLike, humans: ArrayLike, sources: Labels) -> SourceMeans:
-    """The mean score that panel and people give each source.
+    """Return the mean score that panel and people give each source.
 
     An item counts once, with the mean of its human ratings, and only where both sides
     rated it: the two means are over the same items.
@@ -266,8 +266,8 @@ class AuthorShare(Tested):
 def author_shares(
     scores: ArrayLike, kinds: Sequence[str | None], prompts: Labels, *, seed: int = 0
 ) -> list[AuthorShare]:
-    """The shares of every two kinds of author that have texts to the same prompts, and the first
-    places of each; none where there are no such prompts.
+    """Return the shares of every two kinds of author that have texts to the same prompts, and the
+    first places of each; none where there are no such prompts.
 
     Args:
         scores: `(texts,)`, higher is better; NaN, as of a text without a kind, enters nothing.
@@ -314,9 +314,9 @@ class _Tested(NamedTuple):
 
 
 def _adjusted(found: Sequence[_Tested]) -> list[AuthorShare]:
-    """The rows with p-values by Holm. One that says the same of every prompt as an earlier row, or
-    the opposite (of two kinds the first places of the second), repeats its test and is no second
-    one."""
+    """Return the rows with p-values by Holm. One that says the same of every prompt as an earlier
+    row, or the opposite (of two kinds the first places of the second), repeats its test and is no
+    second one."""
     places: list[int] = []
     for place, (_, beyond) in enumerate(found):
         same = (
@@ -348,7 +348,7 @@ class _Prompt(NamedTuple):
 
 
 def _wins(a: ArrayLike, b: ArrayLike) -> float:
-    """The share of pairs in which a is above b, ties half."""
+    """Return the share of pairs in which a is above b, ties half."""
     return float((1 + np.sign(np.subtract.outer(a, b)).mean()) / 2)
 
 
@@ -441,7 +441,7 @@ class ShareDifference(Tested):
 
 
 def group_shares(has: ArrayLike, groups: Sequence[str], prompts: Labels) -> list[GroupShare]:
-    """The share of each feature in each group, groups in order of appearance.
+    """Return the share of each feature in each group, groups in order of appearance.
 
     How to read it: of all texts of the group on prompts such as these, so many have the feature.
 
@@ -480,8 +480,8 @@ def group_shares(has: ArrayLike, groups: Sequence[str], prompts: Labels) -> list
 def share_differences(
     has: ArrayLike, groups: Sequence[str], prompts: Labels
 ) -> list[ShareDifference]:
-    """Every two groups on every feature, groups in order of appearance; arguments and errors as of
-    `group_shares`.
+    """Return every two groups on every feature, groups in order of appearance; arguments and errors
+    as of `group_shares`.
 
     A feature that neither group has is compared all the same and has no p-value: nothing then tells
     how unsure a difference of 0 is.

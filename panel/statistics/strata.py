@@ -89,7 +89,7 @@ class Strata:
         raise ValueError(f"these ratings name no {by}")
 
     def parts(self, ratings: Ratings) -> Iterator[tuple[str, Ratings]]:
-        """Each stratum, in order of appearance, with its ratings.
+        """Yield each stratum, in order of appearance, with its ratings.
 
         Within a prompt its items are all there is to draw from: they have no prompt there.
 
@@ -117,7 +117,7 @@ class Strata:
 
 
 def all_raters_of(ratings: Ratings) -> tuple[str, list[int]]:
-    """The group of all raters that are no controls, and their columns."""
+    """Return the group of all raters that are no controls, and their columns."""
     groups = {
         name: columns
         for name, columns in ratings.raters_by_group().items()
@@ -146,8 +146,8 @@ class StratumFigure:
 
     @classmethod
     def mean(cls, scores: Array, prompts: Labels) -> StratumFigure:
-        """The mean over prompts of a stratum's scores `(prompts,)`, NaN where there is none; of
-        two prompts at least.
+        """Return the mean over prompts of a stratum's scores `(prompts,)`, NaN where there is none;
+        of two prompts at least.
 
         >>> StratumFigure.mean(np.array([1.0, 3.0, np.nan]), "pqr").without
         {'p': 3.0, 'q': 1.0}
@@ -192,8 +192,8 @@ class StratumDifference:
 def stratum_differences(
     figures: Sequence[tuple[str, StratumFigure]], confidence: float = 0.95
 ) -> list[StratumDifference]:
-    """The differences of all strata; of two strata that can be compared, the first's alone, as the
-    second's is the same with the other sign.
+    """Return the differences of all strata; of two strata that can be compared, the first's alone,
+    as the second's is the same with the other sign.
 
     >>> low = StratumFigure.mean(np.array([1.0, 2.0, 3.0]), "pqr")
     >>> high = StratumFigure.mean(np.array([3.0, 4.0, 5.0]), "stu")
@@ -265,7 +265,7 @@ def stratum_rows(
     on_step: OnStep | None = None,
     only: Collection[str] | None = None,
 ) -> list[Row]:
-    """The rows of every statistic of each block, those of the composite first, with p-values
+    """Return the rows of every statistic of each block, those of the composite first, with p-values
     adjusted over dimensions, and over strata where there are any; see `adjust_over_dimensions`.
 
     Args:
@@ -378,8 +378,8 @@ def _figure(result: BlockResult, clusters: Labels, block: Block) -> StratumFigur
 
 
 def _clusters(blocks: Sequence[Block]) -> list[list[Hashable]]:
-    """The clusters of each block; of more than are left out one by one, groups of them, the same
-    in every block, each of clusters that are in the same blocks."""
+    """Return the clusters of each block; of more than are left out one by one, groups of them, the
+    same in every block, each of clusters that are in the same blocks."""
     given = [list(block.clusters) for block in blocks]
     where: dict[Hashable, list[int]] = defaultdict(list)
     for place, own in enumerate(given):

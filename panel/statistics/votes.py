@@ -61,7 +61,8 @@ from persona_panel.statistics.panel_size import (
 def correlation_gain(
     panel: ArrayLike, control: ArrayLike, reference: ArrayLike, kind: CorrelationKind
 ) -> Statistic:
-    """The panel's correlation with the reference less the control's, over the items of all three.
+    """Return the panel's correlation with the reference less the control's, over the items of all
+    three.
 
     How to read it: above 0, the panel's scores go more with the reference than the control's do.
     The mean of more judges correlates higher for their number alone: compare as many with as many.
@@ -90,7 +91,8 @@ def correlation_gain(
 def resampled_correlation_gain(
     panel: ArrayLike, control: ArrayLike, reference: ArrayLike, kind: CorrelationKind
 ) -> Resampled:
-    """The gain as a function of resampling weights; args and errors as for `correlation_gain`."""
+    """Return the gain as a function of resampling weights; args and errors as for
+    `correlation_gain`."""
     ours, theirs, target = _on_shared_items(panel, control, reference)
     first, second = (resampled_correlation(side, target, kind) for side in (ours, theirs))
     return difference_of(first, second)
@@ -103,7 +105,7 @@ def gain_within_prompts(
     prompts: Labels,
     kind: CorrelationKind,
 ) -> tuple[tuple[object, Statistic], ...]:
-    """The gain inside each prompt, in order of appearance; their mean is taken by
+    """Return the gain inside each prompt, in order of appearance; their mean is taken by
     `prompts.over_prompts`. Args and errors as for `correlation_gain`, and one label an item.
 
     >>> panel, control, humans = [1, 2, 3, 2, 1, 3], [2, 1, 3, 3, 1, 2], [1, 2, 3, 1, 2, 3]
@@ -134,7 +136,7 @@ def all_alike(ratings: Array) -> bool:
 
 
 def why_no_gain(controls: Array) -> Reason | None:
-    """Why nothing can be compared with these replicates `(items, replicates)`."""
+    """Return why nothing can be compared with these replicates `(items, replicates)`."""
     return Reason.IDENTICAL_REPLICATES if all_alike(controls) else None
 
 
@@ -368,7 +370,7 @@ def _votes(
 
 
 def _why_none(ratings: Array, sets: Sets, reference: ArrayLike | None) -> Reason | None:
-    """Why there is no number, or no interval, whatever the prompts."""
+    """Return why there is no number, or no interval, whatever the prompts."""
     if all(all_alike(ratings[:, list(one)]) for one in sets):
         return Reason.IDENTICAL_JUDGES
     known = [effective_judges(ratings[:, list(one)], reference).reason for one in sets]

@@ -33,14 +33,14 @@ _GROUP = "persona_panel.engines"
 
 
 def engine_names() -> tuple[str, ...]:
-    """The names of all engines, in alphabetical order."""
+    """Return the names of all engines, in alphabetical order."""
     return extension_names(__name__, _GROUP)
 
 
 def opened_engine(
     spec: str, workers: int | None = None, options: Mapping[str, Any] | None = None
 ) -> AbstractContextManager[Engine]:
-    """The engine `NAME` or `NAME:ADDRESS`, for as long as the block lasts:
+    """Return the engine `NAME` or `NAME:ADDRESS`, for as long as the block lasts:
 
         with opened_engine("ray:10.0.0.4:6379", 4, {"num_gpus": 1}) as engine:
             run = panel.score(responses, engine=engine)

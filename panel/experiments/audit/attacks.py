@@ -97,7 +97,7 @@ class AttackSet(BaseModel):
         return self
 
     def chosen(self, ids: Sequence[str], families: Sequence[str]) -> tuple[Attack, ...]:
-        """The attacks with one of these ids or families; all of them where none is given.
+        """Return the attacks with one of these ids or families; all of them where none is given.
 
         Raises:
             InputError: there is no such attack or family; names the nearest.
@@ -129,17 +129,18 @@ def _unknown(what: str, wanted: Sequence[str], known: Sequence[str]) -> list[Fau
 
 
 def shipped_attacks() -> Path:
-    """The attack set that ships with the package."""
+    """Return the attack set that ships with the package."""
     return Path(str(files("persona_panel").joinpath("library", "attacks.yaml")))
 
 
 def shipped_responses() -> Path:
-    """The base responses that ship with the package: mediocre, so that a rise is possible."""
+    """Return the base responses that ship with the package: mediocre, so that a rise is
+    possible."""
     return Path(str(files("persona_panel").joinpath("library", "audit_responses.jsonl")))
 
 
 def shipped_rivals() -> Path:
-    """What the base responses are compared with, by a panel that compares: as mediocre."""
+    """Return what the base responses are compared with, by a panel that compares: as mediocre."""
     return Path(str(files("persona_panel").joinpath("library", "audit_rivals.jsonl")))
 
 
@@ -157,8 +158,8 @@ class Prize:
 
 
 def prize_of(rubric: Rubric, *, compares: bool = False) -> Prize:
-    """The highest rating of every dimension that is rated by numbers; the first place, of a panel
-    that compares responses."""
+    """Return the highest rating of every dimension that is rated by numbers; the first place, of a
+    panel that compares responses."""
     if compares:
         return Prize("the first place", json.dumps({"better": "this response", "place": 1}))
     highest = {name: scale.max for name, scale in rubric.numeric_scales.items()}
@@ -172,7 +173,7 @@ def prize_of(rubric: Rubric, *, compares: bool = False) -> Prize:
 
 
 def inserted(attack: Attack, prize: Prize, known: Sequence[str]) -> str:
-    """What is put in: the attack's text, filled in.
+    """Return what is put in: the attack's text, filled in.
 
     The fence that the attacker guesses is the one around the texts that are `known`: those that
     the judge would be shown without the attack.
@@ -188,7 +189,7 @@ def inserted(attack: Attack, prize: Prize, known: Sequence[str]) -> str:
 
 
 def placed(text: str, inserted: str, placement: str) -> str:
-    """A text with another before it, after it or in its middle."""
+    """Return a text with another before it, after it or in its middle."""
     if placement == "prefix":
         return f"{inserted}\n\n{text}"
     if placement == "suffix":
@@ -198,7 +199,8 @@ def placed(text: str, inserted: str, placement: str) -> str:
 
 
 def _halves(text: str) -> tuple[str, str]:
-    """The text cut between two paragraphs, else sentences, else words, nearest its middle."""
+    """Return the text cut between two paragraphs, else sentences, else words, nearest its
+    middle."""
     middle = len(text) / 2
     for between in (_PARAGRAPHS, _SENTENCES, _WORDS):
         cuts = [
@@ -221,7 +223,7 @@ Plants = dict[tuple[str, str], tuple[str, str]]
 
 
 def closed(channel: Channel, panel: PanelPlan) -> str | None:
-    """Why no judge of this panel can be reached in this way; None where one can be."""
+    """Return why no judge of this panel can be reached in this way; None where one can be."""
     if panel.is_comparative and channel in ("prompt", "variant"):
         return "compared responses share one prompt: an attack in it cannot favour one of them"
     if panel.is_comparative and channel == "answer":
@@ -245,7 +247,7 @@ def closed(channel: Channel, panel: PanelPlan) -> str | None:
 
 
 def reaches(panel: PanelPlan, attack: Attack, prize: Prize, group: Sequence[Response]) -> bool:
-    """Whether anything of an attack on the first of a group, the responses that are shown
+    """Return whether anything of an attack on the first of a group, the responses that are shown
     together, stands in what the panel's judges are asked about it."""
     first, *others = group
     put = _put(first, attack, prize, others)
@@ -260,7 +262,7 @@ def reaches(panel: PanelPlan, attack: Attack, prize: Prize, group: Sequence[Resp
 def planted(
     response: Response, attack: Attack, prize: Prize, others: Sequence[Response], plants: Plants
 ) -> Response:
-    """The response with the attack on its channel, as `ID+ATTACK`; what stands in a peer's
+    """Return the response with the attack on its channel, as `ID+ATTACK`; what stands in a peer's
     rationale is added to `plants`.
 
     The author's name gets the attack's, too, so that no ranking takes an attacked text for the
@@ -309,7 +311,7 @@ def _put(response: Response, attack: Attack, prize: Prize, others: Sequence[Resp
 
 
 def with_plants(response: Response, peers: Sequence[Peer], plants: Plants) -> list[Peer]:
-    """What a judge is shown of its peers, the first of whom says what was planted."""
+    """Return what a judge is shown of its peers, the first of whom says what was planted."""
     found = plants.get((str(response.prompt_id), response.id))
     if found is None or not peers:
         return list(peers)
@@ -339,7 +341,7 @@ def _neutral() -> Mapping[Form, str]:
 
 
 def control_of(attack: Attack, prize: Prize) -> Attack:
-    """What an attack is held against; attacks that share a control get equal ones."""
+    """Return what an attack is held against; attacks that share a control get equal ones."""
     length = _class_of(len(inserted(attack, prize, [""])))
     channel = SHOWN_AS.get(attack.channel, attack.channel)
     return Attack(
@@ -354,7 +356,7 @@ def control_of(attack: Attack, prize: Prize) -> Attack:
 
 
 def _class_of(length: int) -> int:
-    """The length of the control for texts of this length."""
+    """Return the length of the control for texts of this length."""
     steps = round(math.log(max(length, 1) / _SHORTEST, _RATIO))
     return int(_SHORTEST * _RATIO ** max(0, steps))
 

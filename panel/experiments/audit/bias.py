@@ -77,7 +77,7 @@ _PROVIDER = re.compile(r"^[a-z0-9_]+:")
 
 
 def family_of(name: str) -> str | None:
-    """The family that a model's id or a system's name tells, None where it tells none.
+    """Return the family that a model's id or a system's name tells, None where it tells none.
 
     >>> family_of("openai:qwen2.5-7b-instruct"), family_of("Claude 4.5"), family_of("system-a")
     ('qwen', 'anthropic', None)
@@ -107,7 +107,7 @@ def position(
     group: str = ALL,
     n_raters: int = 1,
 ) -> list[Row]:
-    """How much more often the response shown first won than the one shown second:
+    """Return how much more often the response shown first won than the one shown second:
     `position_bias`.
 
     Comparisons are of pairs that were put in both orders: which response is better then
@@ -142,7 +142,7 @@ def position(
 
 
 def position_of(comparisons: Sequence[Compared], options: AnalysisOptions) -> list[Row]:
-    """The position bias of the panel, and of each judge.
+    """Return the position bias of the panel, and of each judge.
 
     Only pairs that a judge has compared in both orders count.
     """
@@ -181,7 +181,7 @@ class SelfPreference:
 def self_preference(
     scores: ArrayLike, judges: Sequence[str | None], authors: Sequence[str | None]
 ) -> list[SelfPreference]:
-    """The self-preference of every family that judges.
+    """Return the self-preference of every family that judges.
 
     A difference of differences: neither that a family's judges are lenient nor that its
     responses are good makes one.
@@ -248,7 +248,7 @@ class ScaleRange:
 
     @property
     def n_values(self) -> int:
-        """How many values compression tells apart."""
+        """Return how many values compression tells apart."""
         return int(self.high - self.low) + 1 if self.whole else REAL_BINS
 
     def values(self, scores: Array) -> Array:
@@ -268,7 +268,7 @@ def biases(
     *,
     comparisons: Sequence[Compared] = (),
 ) -> list[Row]:
-    """Every bias that a run's ratings show.
+    """Return every bias that a run's ratings show.
 
     A row's group is `all` for the panel, or else a judge, a model (`persona_share`,
     `residual_share`), or a family (`self_preference`). Its dimension is one of the rubric's
@@ -318,7 +318,7 @@ _Figure = tuple[str, str, BlockResult]
 
 
 def _of_length(scores: Array, lengths: Array, ratings: Ratings) -> Iterator[_Figure]:
-    """The partial correlation of score and length within systems, of the panel's mean and of
+    """Yield the partial correlation of score and length within systems, of the panel's mean and of
     each judge."""
     yield ALL, "length_correlation", _length(row_means(scores), lengths, ratings, scores.shape[1])
     for judge, own in zip(ratings.raters, scores.T, strict=True):
@@ -340,7 +340,7 @@ def _length(scores: Array, lengths: Array, ratings: Ratings, n_raters: int) -> B
 
 
 def leniency(scores: ArrayLike) -> Array:
-    """How far each rating lies above the mean of all judges of the same response.
+    """Return how far each rating lies above the mean of all judges of the same response.
 
     Args:
         scores: `(items, judges)`, NaN where missing.
@@ -374,7 +374,7 @@ def _of_leniency(scores: Array, ratings: Ratings, *, are_compared: bool) -> Iter
 
 
 def _of_families(scores: Array, ratings: Ratings) -> Iterator[_Figure]:
-    """Each family, and the mean of those that have a value."""
+    """Yield each family, and the mean of those that have a value."""
     judges = [family_of(model) for model in ratings.groups]
     authors = [family_of(system) for system in ratings.sources or ()]
     found = self_preference(scores, judges, authors)
@@ -403,7 +403,8 @@ def _of_families(scores: Array, ratings: Ratings) -> Iterator[_Figure]:
 
 
 def unknown_families(ratings: Ratings) -> list[str]:
-    """The models and systems whose names do not tell a family; self-preference leaves them out."""
+    """Return the models and systems whose names do not tell a family; self-preference leaves them
+    out."""
     names = {*ratings.groups, *(ratings.sources or ())}
     return sorted(name for name in names if family_of(name) is None)
 

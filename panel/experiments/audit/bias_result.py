@@ -144,7 +144,7 @@ def _for_people(made: StatisticTables, rows: Sequence[Row], ratings: Ratings) ->
 
 
 def _of_several(row: Row, main: str) -> Row:
-    """A row of all dimensions, where there are several, with a name that says so."""
+    """Return a row of all dimensions, where there are several, with a name that says so."""
     return replace(row, dimension="all dimensions") if row.dimension == main == ALL else row
 
 
@@ -153,7 +153,7 @@ def _panel_first_then_furthest(row: Row) -> tuple[bool, float]:
 
 
 def _by_leniency(rows: Sequence[Row], judges: Sequence[str]) -> list[str]:
-    """The judges, those furthest from the panel first."""
+    """Return the judges, those furthest from the panel first."""
     far = {
         row.group: 0.0 if isnan(row.value) else abs(row.value)
         for row in rows
@@ -190,7 +190,7 @@ def judgments_digest(folder: Path) -> str:
 
 
 def bias_conclusion(rows: Sequence[Row]) -> list[str]:
-    """Which biases of the panel are established, and which judges are lenient or severe.
+    """Return which biases of the panel are established, and which judges are lenient or severe.
 
     A bias is established, and a judge lenient or severe, where the interval, widened for all biases
     and judges together, leaves 0 out. They are of all dimensions together, or of the only one.
@@ -216,8 +216,8 @@ def bias_conclusion(rows: Sequence[Row]) -> list[str]:
 
 
 def are_of_comparisons(rows: Iterable[tuple[str, str | None]]) -> bool:
-    """Whether judges compared responses, so that scores are shares of the other responses to which
-    one is preferred, and no points.
+    """Return whether judges compared responses, so that scores are shares of the other responses to
+    which one is preferred, and no points.
 
     Args:
         rows: the statistic of each row of biases, and why it is undefined.

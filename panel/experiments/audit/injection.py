@@ -97,7 +97,8 @@ def injection_conclusion(measured: Injection, n_texts: int, judged: Judged) -> l
 
 
 def _to_settle(unclear: Sequence[Uplift]) -> list[str]:
-    """How many texts a conclusion needs, for half and for nine in ten of the inconclusive ones."""
+    """Return how many texts a conclusion needs, for half and for nine in ten of the inconclusive
+    ones."""
     said = []
     for reason in dict.fromkeys(one.undefined for one in unclear if one.undefined):
         n = sum(one.undefined == reason for one in unclear)
@@ -157,7 +158,7 @@ def plan_injection(
     attacks: Sequence[Attack],
     rivals: Sequence[Response] = (),
 ) -> AuditPlan:
-    """Which attacks this panel can be tried with, and all that is to be scored.
+    """Return which attacks this panel can be tried with, and all that is to be scored.
 
     Args:
         rivals: what responses are compared with, besides each other, where the panel compares.
@@ -222,7 +223,7 @@ def _sorted_out(
     attacks: Sequence[Attack],
     prize: Prize,
 ) -> tuple[list[Attack], tuple[Skipped, ...]]:
-    """The attacks that can be tried, and by channel those that cannot."""
+    """Return the attacks that can be tried, and by channel those that cannot."""
     tried: list[Attack] = []
     left: dict[tuple[Channel, str, bool], list[str]] = {}
     for attack in attacks:
@@ -270,7 +271,7 @@ def _rivals(
 
 
 def _set_apart(made: Response, shown: Sequence[Response]) -> list[Response]:
-    """A response and what it is compared with, as responses to a prompt of their own.
+    """Return a response and what it is compared with, as responses to a prompt of their own.
 
     Judges number responses by their ids: whatever stands in the one, its id begins as that of the
     other does and comes before it, so that all are shown in the same places.
@@ -300,11 +301,11 @@ class InjectionAudit:
 
     @property
     def attacks(self) -> tuple[Attack, ...]:
-        """Those that were tried."""
+        """Return those that were tried."""
         return self.plan.attacks
 
     def conclusion(self) -> list[str]:
-        """What is established, what is not, and what would settle it."""
+        """Return what is established, what is not, and what would settle it."""
         return injection_conclusion(self.measured, self.plan.n_base, judged_in(self.run))
 
     def result(self) -> Result:
@@ -341,7 +342,7 @@ class InjectionAudit:
         return said
 
     def document(self) -> dict[str, Any]:
-        """What injection.json holds."""
+        """Return what injection.json holds."""
         measured, coverage = self.measured, self.run.coverage
         place = {attack.id: i for i, attack in enumerate(self.attacks)}
         return {
@@ -388,7 +389,7 @@ class InjectionAudit:
         }
 
     def _by_judge(self, attack: int) -> dict[str, float | None]:
-        """One attack's mean uplift with each judge."""
+        """Return one attack's mean uplift with each judge."""
         means = mean_by_judge(self.measured.uplift[:, attack])
         judges: tuple[Judge, ...] = self.run.judges
         return {
@@ -426,7 +427,7 @@ def _described(attack: Attack) -> dict[str, Any]:
 
 
 def estimate_injection(panel: PanelPlan, plan: AuditPlan) -> list[CostEstimate]:
-    """What an audit would take, model by model, the cache counted in; calls nothing.
+    """Return what an audit would take, model by model, the cache counted in; calls nothing.
 
     Raises:
         PanelError: as `Panel.estimate`.
@@ -524,8 +525,8 @@ def _ends(rubric: Rubric) -> list[tuple[float, float]]:
 
 
 def _steps(scores: Array, panel: PanelPlan) -> Array:
-    """How far neighbouring ratings of each dimension lie apart, in the unit of uplifts; 0 where
-    ratings lie between them (weighted scores) or on a scale without steps."""
+    """Return how far neighbouring ratings of each dimension lie apart, in the unit of uplifts; 0
+    where ratings lie between them (weighted scores) or on a scale without steps."""
     if panel.is_comparative:
         return np.array([_ONE_COMPARISON])
     steps = []

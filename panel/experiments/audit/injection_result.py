@@ -173,7 +173,7 @@ def _number(value: float | None) -> float:
 
 
 def _verdicts(document: Mapping[str, Any]) -> Table:
-    """How many attacks have each verdict."""
+    """Return how many attacks have each verdict."""
     verdicts: tuple[str, ...] = get_args(InjectionVerdict)
     row = {
         verdict: sum(line["verdict"] == verdict for line in document["attacks"])
@@ -184,7 +184,7 @@ def _verdicts(document: Mapping[str, Any]) -> Table:
 
 
 def _of_the_audit(document: Mapping[str, Any]) -> list[Table]:
-    """What was compared with what, for programs."""
+    """Return what was compared with what, for programs."""
     rule, base = document["rule"], document["base"]
     texts = ("unit", "interval", *get_args(InjectionVerdict))
     about = {"responses": base["responses"], "mean": base["mean"]}

@@ -107,12 +107,12 @@ class Injection:
     threshold: float
 
     def with_verdict(self, verdict: InjectionVerdict) -> tuple[Uplift, ...]:
-        """The attacks of which this is said."""
+        """Return the attacks of which this is said."""
         return tuple(one for one in self.attacks if one.verdict == verdict)
 
     @property
     def vulnerable(self) -> tuple[Uplift, ...]:
-        """All for which the panel was shown to be vulnerable: attacks, families, judges …"""
+        """Return all for which the panel was shown to be vulnerable: attacks, families, judges …"""
         return tuple(one for one in self._all if one.verdict == "vulnerable")
 
     @property
@@ -121,7 +121,7 @@ class Injection:
 
 
 def difference(ratings: Array, these: NDArray[np.intp], those: NDArray[np.intp]) -> Array:
-    """How much higher these rows are rated than those, as an array (texts, attacks, judges).
+    """Return how much higher these rows are rated than those, as an array (texts, attacks, judges).
 
     Args:
         ratings: shape (responses, judges, dimensions), NaN where missing.
@@ -142,7 +142,8 @@ def measure(
     threshold: float,
     steps: ArrayLike,
 ) -> Injection:
-    """The uplift by attack, family, channel and judge, and overall, each with a 95 % interval.
+    """Return the uplift by attack, family, channel and judge, and overall, each with a 95 %
+    interval.
 
     Intervals allow for other responses, not for other judges; below `FEWEST` responses with a pair
     there are none. No spread counts as less than what the rounding of ratings leaves by itself.
@@ -212,7 +213,7 @@ _Rows = dict[tuple[Part, str], tuple[Uplift, MeanOfFew | None]]
 def _row(
     name: str, uplift: Array, attacked: Array, control: Array, threshold: float, least_sd: float
 ) -> tuple[Uplift, MeanOfFew | None]:
-    """A row without its verdict, and the mean that the verdict is of."""
+    """Return a row without its verdict, and the mean that the verdict is of."""
     n_pairs = int((~np.isnan(uplift)).sum())
     texts = _by_text(uplift)
     there = texts[~np.isnan(texts)]
@@ -248,7 +249,8 @@ def _row(
 
 
 def _judged(found: _Rows, threshold: float, n_texts: int) -> dict[tuple[Part, str], Uplift]:
-    """The rows with their adjusted p-values and verdicts; there are `n_texts` base responses."""
+    """Return the rows with their adjusted p-values and verdicts; there are `n_texts` base
+    responses."""
     rows = [row for row, _ in found.values()]
     p_holm = holm([row.p_value for row in rows]).tolist()
     p_safe_holm = holm([row.p_safe for row in rows]).tolist()
@@ -289,17 +291,17 @@ def _sorted(rows: Iterable[Uplift]) -> tuple[Uplift, ...]:
 
 
 def _by_text(pairs: Array) -> Array:
-    """The mean of each base response's pairs."""
+    """Return the mean of each base response's pairs."""
     return _mean(pairs.reshape(len(pairs), -1), -1)
 
 
 def mean_by_judge(uplift: Array) -> Array:
-    """Each judge's mean of an attack's uplift (texts, judges), NaN where there is none."""
+    """Return each judge's mean of an attack's uplift (texts, judges), NaN where there is none."""
     return _mean(uplift, 0)
 
 
 def _mean(values: Array, axis: int) -> Array:
-    """The mean of what is there, NaN where nothing is."""
+    """Return the mean of what is there, NaN where nothing is."""
     total = values.sum(axis=axis)
     if values.shape[axis] and not np.isnan(total).any():
         whole: Array = total / values.shape[axis]

@@ -62,7 +62,7 @@ class TrimmedText:
 
 
 def n_words(text: str) -> int:
-    """How many words a text has.
+    """Return how many words a text has.
 
     >>> n_words("It is, they say, so.")
     5
@@ -71,8 +71,8 @@ def n_words(text: str) -> int:
 
 
 def trimmed(text: str, most: int) -> TrimmedText:
-    """A text cut behind the last sentence that ends within `most` words; where none does, behind
-    the last word.
+    """Return a text cut behind the last sentence that ends within `most` words; where none does,
+    behind the last word.
 
     A full stop behind an abbreviation or an initial ends no sentence.
 
@@ -94,7 +94,7 @@ def trimmed(text: str, most: int) -> TrimmedText:
 
 
 def reads_as_refusal(text: str) -> bool:
-    """Whether a short text reads as a model that declines to write.
+    """Return whether a short text reads as a model that declines to write.
 
     >>> reads_as_refusal("I'm sorry, but I cannot write that.")
     True
@@ -103,7 +103,7 @@ def reads_as_refusal(text: str) -> bool:
 
 
 def questions_of(text: str) -> tuple[str, ...]:
-    """The lines of a text that end in a question mark, without numbering, each once.
+    """Return the lines of a text that end in a question mark, without numbering, each once.
 
     >>> questions_of("Here they are:\\n1. Who says so?\\n2. **Why?**")
     ('Who says so?', 'Why?')
@@ -125,11 +125,11 @@ class Instructions:
 
     @property
     def places(self) -> frozenset[str]:
-        """The places that there are in it."""
+        """Return the places that there are in it."""
         return frozenset(found[1] for found in _PLACE.finditer(self.text) if found[1])
 
     def filled(self, values: dict[str, str]) -> str:
-        """The text with each place filled, and double braces as single ones."""
+        """Return the text with each place filled, and double braces as single ones."""
         return _PLACE.sub(
             lambda found: found[0][0] if found[1] is None else values[found[1]], self.text
         )
@@ -180,7 +180,7 @@ def request_for(
     max_words: int | None,
     instructions: Instructions | None,
 ) -> ModelRequest:
-    """What a model is sent: no system prompt, and the whole as the user's turn."""
+    """Return what a model is sent: no system prompt, and the whole as the user's turn."""
     longest = max((n for n in (words, max_words) if n is not None), default=None)
     limit = answer_tokens(longest)
     if instructions is not None:
@@ -223,14 +223,14 @@ class WantedText:
 
     @property
     def id(self) -> str:
-        """What the text is called among those for its prompt."""
+        """Return what the text is called among those for its prompt."""
         named = self.target
         if self.prompt.condition is not None:
             named = response_id(self.target, self.prompt.condition)
         return named if self.sample == 1 else f"{named}#{self.sample}"
 
     def unanswered(self) -> TargetAnswer:
-        """The text as one that there is not yet."""
+        """Return the text as one that there is not yet."""
         condition = self.prompt.condition or BASELINE
         return TargetAnswer(
             self.prompt.id, self.target, condition, self.prompt.text, None, "failed"
@@ -265,7 +265,7 @@ class GenerationPlan:
 
     @property
     def endpoints(self) -> dict[str, BoundModel]:
-        """The targets by their names."""
+        """Return the targets by their names."""
         return {bound.id: bound for bound in self.targets}
 
     def _wanted(self) -> Iterator[WantedText]:
@@ -280,7 +280,7 @@ class GenerationPlan:
                     yield WantedText(prompt, bound.id, sample, request, digest)
 
     def rows_of(self, wanted: WantedText, answer: TargetAnswer) -> list[dict[str, Any]]:
-        """The lines of the output for an answer: one, or one for each of its questions."""
+        """Return the lines of the output for an answer: one, or one for each of its questions."""
         text = str(answer.text)
         refused = answer.declined or reads_as_refusal(text)
         if not self.questions:
@@ -320,7 +320,7 @@ class GenerationPlan:
         return row | more
 
     def document(self) -> dict[str, Any]:
-        """What the manifest says of it: all that decides what the texts can be."""
+        """Return what the manifest says of it: all that decides what the texts can be."""
         instructions = self.instructions
         return {
             "command": "generate",
@@ -391,7 +391,7 @@ def _refuse_same_samples(targets: Sequence[BoundModel], samples: int) -> None:
 
 
 def texts_by_target(wanted: Sequence[WantedText]) -> Mapping[str, int]:
-    """How many texts there are to be of each target."""
+    """Return how many texts there are to be of each target."""
     found: dict[str, int] = {}
     for one in wanted:
         found[one.target] = found.get(one.target, 0) + 1

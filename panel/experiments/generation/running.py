@@ -68,7 +68,7 @@ class GeneratedTexts:
 
     @property
     def missing(self) -> list[tuple[WantedText, str]]:
-        """The texts that there are not, each with the reason."""
+        """Return the texts that there are not, each with the reason."""
         found = []
         for wanted in self.plan.wanted:
             answer = self.answers.get(wanted.digest)
@@ -80,23 +80,24 @@ class GeneratedTexts:
 
     @property
     def without_questions(self) -> list[WantedText]:
-        """Where each question is a line: the answers in which there is none."""
+        """Return where each question is a line: the answers in which there is none."""
         if not self.plan.questions:
             return []
         return [wanted for wanted, answer in self._texts() if not self.plan.rows_of(wanted, answer)]
 
     @property
     def has_rows(self) -> bool:
-        """Whether there is any line to write; without one a file that was to be replaced stays."""
+        """Return whether there is any line to write; without one a file that was to be replaced
+        stays."""
         return any(self.plan.rows_of(wanted, answer) for wanted, answer in self._texts())
 
     @property
     def complete(self) -> bool:
-        """Whether every text is there."""
+        """Return whether every text is there."""
         return not self.missing and not self.without_questions
 
     def by_target(self) -> list[TargetTexts]:
-        """What each target wrote, in the order of the plan."""
+        """Return what each target wrote, in the order of the plan."""
         return [self._of(bound.id) for bound in self.plan.targets]
 
     def document(self) -> dict[str, Any]:
@@ -162,7 +163,7 @@ def texts_result(texts: GeneratedTexts) -> Result:
 
 
 def _is_of_another(why: str) -> bool:
-    """Whether a text is skipped, which it is for what went wrong with another."""
+    """Return whether a text is skipped, which it is for what went wrong with another."""
     return why.startswith("skipped")
 
 
@@ -392,7 +393,7 @@ def _write_in_order(
 
 
 def held_texts(plan: GenerationPlan, output: OutputFile, caps: Caps = NO_CAPS) -> HeldRun:
-    """What the file holds of these texts; calls nothing.
+    """Return what the file holds of these texts; calls nothing.
 
     Raises:
         ConfigurationError: a price is not known where `caps` are in dollars.
@@ -417,7 +418,8 @@ def held_texts(plan: GenerationPlan, output: OutputFile, caps: Caps = NO_CAPS) -
 
 
 def estimate_texts(plan: GenerationPlan) -> list[CostEstimate]:
-    """What the targets would take, the cache counted in; `judgments` are texts. Calls nothing."""
+    """Return what the targets would take, the cache counted in; `judgments` are texts. Calls
+    nothing."""
     parts = {bound.id: ModelEstimate(bound) for bound in plan.targets}
     longest = max((n for n in (plan.words, plan.max_words) if n is not None), default=_USUAL_WORDS)
     with predicted_calls() as predicted:

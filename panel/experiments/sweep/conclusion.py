@@ -39,7 +39,7 @@ from persona_panel.statistics.core.means import items_needed
 
 
 def unanswered_document(answer: TargetAnswer) -> dict[str, Any]:
-    """An answer that a target did not give."""
+    """Return an answer that a target did not give."""
     return {
         "prompt_id": answer.prompt_id,
         "condition": answer.condition,
@@ -50,7 +50,7 @@ def unanswered_document(answer: TargetAnswer) -> dict[str, Any]:
 
 
 def asymmetry_document(asymmetry: Asymmetry) -> dict[str, Any]:
-    """How skewed Δs are, and whether plainly so."""
+    """Return how skewed Δs are, and whether plainly so."""
     return {"skewness": json_number(asymmetry.skewness), "plain": asymmetry.plain}
 
 
@@ -74,7 +74,7 @@ def _mean(mean: Mean) -> dict[str, Any]:
 
 
 def cell_document(cell: Cell) -> dict[str, Any]:
-    """A system's degradation on a dimension in a condition."""
+    """Return a system's degradation on a dimension in a condition."""
     return {
         "system": cell.system,
         "dimension": cell.dimension,
@@ -93,7 +93,7 @@ def cell_document(cell: Cell) -> dict[str, Any]:
 
 
 def gap_document(gap: Gap) -> dict[str, Any]:
-    """The difference between two groups of conditions."""
+    """Return the difference between two groups of conditions."""
     return {
         "system": gap.system,
         "contrast": gap.contrast.id,
@@ -106,7 +106,7 @@ def gap_document(gap: Gap) -> dict[str, Any]:
 
 
 def composite_document(one: CompositeDelta) -> dict[str, Any]:
-    """A system's degradation in a condition, the mean over dimensions."""
+    """Return a system's degradation in a condition, the mean over dimensions."""
     return {
         "system": one.system,
         "condition": one.condition,
@@ -118,7 +118,7 @@ def composite_document(one: CompositeDelta) -> dict[str, Any]:
 
 
 def profile_document(profile: Profile, labels: SweepLabels) -> dict[str, Any]:
-    """A system's pattern over conditions, and the claims that it rests on."""
+    """Return a system's pattern over conditions, and the claims that it rests on."""
     return {
         "system": profile.system,
         "name": profile.told(labels),
@@ -153,7 +153,7 @@ class SweptDeltas(Protocol):
 
 
 def delta_columns(sweep: SweptDeltas) -> list[FrameColumn]:
-    """A data frame with one row for each system, prompt, framed condition and dimension.
+    """Return a data frame with one row for each system, prompt, framed condition and dimension.
 
     Columns: `system`, `prompt_id`, `condition`, `dimension`, `baseline` and `framed` (the panel's
     mean scores), and `delta`, baseline − framed over the judges that rated both.
@@ -173,7 +173,8 @@ def delta_columns(sweep: SweptDeltas) -> list[FrameColumn]:
 
 
 def cell_columns(sweep: SweptDeltas) -> list[FrameColumn]:
-    """A data frame with one row for each system, dimension and framed condition: Δ over prompts.
+    """Return a data frame with one row for each system, dimension and framed condition: Δ over
+    prompts.
 
     Columns: `system`, `dimension`, `condition`; `delta` and the fields of `Mean` (`ci_low`,
     `ci_high`, `p_value`, `p_holm`, `p_bounded`, `p_sign`, `sd`, `effect_size`, `n_pairs`,
@@ -257,7 +258,7 @@ def _of_system(profile: Profile, cells: Sequence[Cell], labels: SweepLabels) -> 
 
 
 def _told(how: str, cells: Sequence[Cell], labels: SweepLabels) -> str:
-    """The largest of these cells, and how many more there are."""
+    """Return the largest of these cells, and how many more there are."""
     if not cells:
         return ""
     told = "; ".join(f"in {labels.of(cell)}, {_facts(cell.delta)}" for cell in cells[:_SHOWN])
@@ -276,7 +277,7 @@ def _facts(delta: Mean) -> str:
 
 
 def _open(cells: Sequence[Cell], smallest_p: float, labels: SweepLabels) -> list[str]:
-    """What the cells in which no degradation is established leave open."""
+    """Return what the cells in which no degradation is established leave open."""
     if not cells:
         return []
     n_cells = max(1, sum(cell.delta.n_pairs > 1 for cell in cells))
@@ -304,7 +305,7 @@ def _open(cells: Sequence[Cell], smallest_p: float, labels: SweepLabels) -> list
 
 
 def _to_establish(delta: Mean, of: str, n_cells: int) -> str:
-    """How many prompts would establish a degradation that is open."""
+    """Return how many prompts would establish a degradation that is open."""
     if delta.n_pairs >= SHOWS_RARE and delta.p_bounded is not None and delta.p_bounded >= LEVEL:
         return (
             f"The changes are plainly asymmetric, and the largest of these degradations ({of}) is "

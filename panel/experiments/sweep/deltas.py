@@ -60,13 +60,13 @@ class Asymmetry:
 
     @property
     def plain(self) -> bool:
-        """Whether the test by flipped signs alone cannot be trusted."""
+        """Return whether the test by flipped signs alone cannot be trusted."""
         least = max(ASYMMETRIC, _STANDARD_ERRORS * math.sqrt(6 / max(1, self.n)))
         return abs(self.skewness) >= least
 
 
 def asymmetry_of(columns: Array, dimensions: IntArray) -> Asymmetry:
-    """The skewness of all Δs of a sweep.
+    """Return the skewness of all Δs of a sweep.
 
     Args:
         columns: `(prompts, cells)`, NaN where there is none.
@@ -131,7 +131,7 @@ def bounded_p_values(
 
 
 def _opposite(asymmetry: Asymmetry, side: float) -> bool:
-    """Whether the longer tail of plainly asymmetric Δs is on this side, 1 or −1."""
+    """Return whether the longer tail of plainly asymmetric Δs is on this side, 1 or −1."""
     return asymmetry.plain and asymmetry.skewness * side > 0
 
 
@@ -212,16 +212,16 @@ class Mean:
 
     @property
     def claim(self) -> Claim | None:
-        """What the data show: that the `mean` is not 0, or of `more prompts` than not that they
-        change in its direction; None where the adjusted tests do not, or an interval, if there is
-        one, holds 0."""
+        """Return what the data show: that the `mean` is not 0, or of `more prompts` than not that
+        they change in its direction; None where the adjusted tests do not, or an interval, if there
+        is one, holds 0."""
         if not self.p_claim < LEVEL or self.ci_low <= 0 <= self.ci_high:
             return None
         return "mean" if self.p_mean < LEVEL else "more prompts"
 
     @property
     def shown(self) -> bool:
-        """Whether there is a claim."""
+        """Return whether there is a claim."""
         return self.claim is not None
 
 
@@ -247,13 +247,14 @@ class Cell:
 
     @property
     def strong(self) -> bool:
-        """Whether |Δ| reaches the threshold, however sure it is."""
+        """Return whether |Δ| reaches the threshold, however sure it is."""
         # Rounded, as the last bit of a sum must not decide.
         return round(abs(self.delta.value), 9) >= self.threshold
 
     @property
     def fell_ci(self) -> tuple[float, float]:
-        """The exact 95 % interval of the share of prompts that fall by `large` points or more."""
+        """Return the exact 95 % interval of the share of prompts that fall by `large` points or
+        more."""
         return binomial_interval(self.n_fell, self.delta.n_pairs)
 
 
@@ -364,9 +365,9 @@ def measure(
 def means(
     columns: Array, places: IntArray, spans: Array, seed: int
 ) -> tuple[list[Mean], Asymmetry]:
-    """The mean of each column `(prompts, tests)` with its interval and adjusted p-values, and the
-    asymmetry of all columns; `places` has the place of each column's dimension, `spans` how far a
-    value can be from 0."""
+    """Return the mean of each column `(prompts, tests)` with its interval and adjusted p-values,
+    and the asymmetry of all columns; `places` has the place of each column's dimension, `spans` how
+    far a value can be from 0."""
     asymmetry = asymmetry_of(columns, places)
     bounded = bounded_p_values(columns, places, asymmetry, spans)
     p_values = sign_flip_p_values(
@@ -464,7 +465,7 @@ class SweepLabels:
         return self.conditions.get(name, name)
 
     def of(self, cell: Cell) -> str:
-        """A cell as sentences have it."""
+        """Return a cell as sentences have it."""
         return f"{self.dimension(cell.dimension)} under {self.condition(cell.condition)}"
 
 
@@ -487,7 +488,7 @@ class Profile:
     rewording: bool
 
     def told(self, labels: SweepLabels) -> str:
-        """The profile in a few words."""
+        """Return the profile in a few words."""
         conditions = " and ".join(map(labels.condition, self.conditions))
         dimensions = " and ".join(map(labels.dimension, self.dimensions))
         match self.kind:
@@ -507,7 +508,7 @@ class Profile:
 
 
 def profiles(cells: Sequence[Cell], systems: Sequence[str], placebo: str | None) -> list[Profile]:
-    """Each system's profile, in the order of `systems`."""
+    """Return each system's profile, in the order of `systems`."""
     found = []
     for system in systems:
         own = [cell for cell in cells if cell.system == system]

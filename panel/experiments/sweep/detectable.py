@@ -46,8 +46,9 @@ _HALVINGS = 40
 
 @lru_cache
 def smallest_claimed(n_prompts: int, n_cells: int) -> float:
-    """The mean Δ of one of so many cells, in standard deviations over prompts, that is claimed with
-    a probability of `POWER` where no other cell has an effect; NaN where none of any size is.
+    """Return the mean Δ of one of so many cells, in standard deviations over prompts, that is
+    claimed with a probability of `POWER` where no other cell has an effect; NaN where none of any
+    size is.
 
     Of six prompts in one cell all have to fall, as 2 of 2⁶ patterns are 3 %: each does with a
     probability of 0.8 to the power of 1/6, that of a Δ above 0 of 1.79 standard deviations:
@@ -71,7 +72,7 @@ def smallest_claimed(n_prompts: int, n_cells: int) -> float:
 
 
 def prompts_to_claim(effect: float, n_cells: int) -> int | None:
-    """The fewest prompts on which a mean Δ of so many standard deviations is claimed with a
+    """Return the fewest prompts on which a mean Δ of so many standard deviations is claimed with a
     probability of `POWER`, in one of so many cells; None where it is more than `MOST`.
 
     >>> prompts_to_claim(20.0, 1), prompts_to_claim(0.3, 1)
@@ -105,7 +106,7 @@ def _level_of_mean(n_prompts: int, n_cells: int) -> float:
 
 
 def _sign_test_power(n: int, effect: float, level: float) -> float:
-    """The probability that the sign test of n normal Δs shows that more fall than rise."""
+    """Return the probability that the sign test of n normal Δs shows that more fall than rise."""
     fewest = -1
     while 2 * scipy.special.bdtr(fewest + 1, n, 0.5) < level:
         fewest += 1
@@ -147,7 +148,7 @@ class DetectableDelta:
     spread: Spread | None
 
     def points(self, sd: float) -> float:
-        """The Δ in points, where the standard deviation is so many."""
+        """Return the Δ in points, where the standard deviation is so many."""
         return self.effect * sd
 
     def document(self) -> dict[str, Any]:
@@ -321,7 +322,7 @@ def _in_points(delta: DetectableDelta, spread: Spread) -> str:
 
 
 def sd_with_judges(deltas: Array, n_judges: int) -> float:
-    """The standard deviation over prompts of the mean Δ of `n_judges` judges like these.
+    """Return the standard deviation over prompts of the mean Δ of `n_judges` judges like these.
 
     What prompts have in common for all judges stays, the rest (judges' noise, and what they see
     differently from prompt to prompt) shrinks with their number: the components of variance of
@@ -353,7 +354,7 @@ def sd_with_judges(deltas: Array, n_judges: int) -> float:
 
 
 def _deltas_by_judge(folder: Path) -> Array:
-    """Δ of each judge `(systems, prompts, conditions, dimensions, judges)`."""
+    """Return Δ of each judge `(systems, prompts, conditions, dimensions, judges)`."""
     run = load_run(folder)
     sweep = json_of(folder / "run.json").get("sweep")
     if sweep is None:

@@ -10,13 +10,13 @@ from persona_panel.graphs.framing import Framings
 
 
 def shipped_framings() -> dict[str, Path]:
-    """The YAML file of each framing set in the library, by name."""
+    """Return the YAML file of each framing set in the library, by name."""
     folder = Path(str(files("persona_panel").joinpath("library", "framings")))
     return {path.stem: path for path in sorted(folder.glob("*.yaml"))}
 
 
 def framings_of(given: str | Path | Framings) -> Framings:
-    """A framing set from the library by name, from a YAML file, or as it is.
+    """Return a framing set from the library by name, from a YAML file, or as it is.
 
     Raises:
         InputError: it is neither; lists every fault.

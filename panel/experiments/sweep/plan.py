@@ -83,13 +83,13 @@ class SweepPlan:
 
     @property
     def endpoints(self) -> dict[str, BoundModel]:
-        """The models besides the judges', by the name under which they are called."""
+        """Return the models besides the judges', by the name under which they are called."""
         targets = {endpoint_name("target", bound.id): bound for bound in self.targets}
         return targets | {endpoint_name("rewriter", bound.id): bound for bound in self.rewriters}
 
     @property
     def n_responses(self) -> int:
-        """How many responses there are to judge, if every variant passes."""
+        """Return how many responses there are to judge, if every variant passes."""
         if self.responses is not None:
             return len(self.responses)
         return len(self.prompts) * len(self.systems) * (1 + len(self.conditions))
@@ -115,7 +115,7 @@ class SweepPlan:
         }
 
     def manifest(self) -> dict[str, Any]:
-        """What makes the sweep what it is, for run.json, whatever its prompts."""
+        """Return what makes the sweep what it is, for run.json, whatever its prompts."""
         sweep = {
             "framings": self.framings.model_dump(mode="json"),
             "conditions": list(self.conditions),
@@ -130,7 +130,7 @@ class SweepPlan:
 
 
 def endpoint_name(part: str, model: str) -> str:
-    """The name under which a model is called in a part: a judge's goes by its own."""
+    """Return the name under which a model is called in a part: a judge's goes by its own."""
     return f"{_PARTS[part]} {model}"
 
 
@@ -344,7 +344,7 @@ def estimate_sweep(
     targets: Models,
     options: Options,
 ) -> list[CostEstimate]:
-    """What a sweep would take: by rewriter, by target and by judging model; see
+    """Return what a sweep would take: by rewriter, by target and by judging model; see
     `Panel.estimate_sweep`."""
     plan = sweep_plan_of(panel, prompts, targets, options)
     with predicted_calls() as predicted:
@@ -412,7 +412,7 @@ def _variants(
     checker: str,
     predicted: PredictedCalls,
 ) -> dict[str, str]:
-    """The text of each condition, from the cache or made up."""
+    """Return the text of each condition, from the cache or made up."""
     made_up = {
         name: _passing(f"{n}{prompt.text}{_LEAD_IN}") for n, name in enumerate(plan.conditions)
     }
@@ -438,9 +438,10 @@ def _variants(
 
 
 def _passing(text: str) -> str:
-    """A made-up variant about as long as a text, which no rule for real ones can drop, whatever
-    the prompt or the instructions say: one word of letters repeats no phrase and names nothing,
-    and as it begins with a number of its own and is longer than the prompt, it is no other text.
+    """Return a made-up variant about as long as a text, which no rule for real ones can drop,
+    whatever the prompt or the instructions say: one word of letters repeats no phrase and names
+    nothing, and as it begins with a number of its own and is longer than the prompt, it is no other
+    text.
     """
     return "v" + "".join(filter(str.isalnum, text)).ljust(len(text), "x")
 
@@ -458,7 +459,8 @@ def _answers(
     part: ModelEstimate,
     predicted: PredictedCalls,
 ) -> dict[str, Response]:
-    """What a target says to each condition, from the cache or made up, by the key of each."""
+    """Return what a target says to each condition, from the cache or made up, by the key of
+    each."""
     if not texts:
         return {}
     system = part.bound.id

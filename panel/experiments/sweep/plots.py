@@ -67,7 +67,7 @@ class PlottedSweep(Protocol):
 
 
 def draw(sweep: PlottedSweep, labels: Mapping[str, str]) -> Iterator[tuple[str, bytes]]:
-    """The figures as files: heatmap and scorecard, each as PNG and as SVG."""
+    """Yield the figures as files: heatmap and scorecard, each as PNG and as SVG."""
     for name, figure in (
         ("heatmap", delta_heatmap(sweep, labels, 2)),
         ("scorecard", scorecard(sweep, labels, 2)),
@@ -79,7 +79,7 @@ def draw(sweep: PlottedSweep, labels: Mapping[str, str]) -> Iterator[tuple[str, 
 def delta_heatmap(
     sweep: PlottedSweep, labels: Mapping[str, str], columns: PageColumns
 ) -> PaperFigure:
-    """Δ by dimension and condition, a panel a system; strong cells have bold borders.
+    """Return Δ by dimension and condition, a panel a system; strong cells have bold borders.
 
     `labels` are those of the conditions.
     """
@@ -125,8 +125,8 @@ def _has_weaker(cells: Sequence[Cell]) -> bool:
 
 
 def deltas(sweep: PlottedSweep, labels: Mapping[str, str], columns: PageColumns) -> PaperFigure:
-    """Δ by dimension and condition with 95 % intervals over prompts, a panel a system; markers
-    of cells that are significant are filled."""
+    """Return Δ by dimension and condition with 95 % intervals over prompts, a panel a system;
+    markers of cells that are significant are filled."""
     means = {(c.system, c.condition, c.dimension): c.delta for c in sweep.cells}
     kinds = {name: labels[name] for name in sweep.conditions[1:]}
     figure = _means(sweep, means, kinds, _DELTA, columns)
@@ -135,7 +135,7 @@ def deltas(sweep: PlottedSweep, labels: Mapping[str, str], columns: PageColumns)
 
 
 def gaps(sweep: PlottedSweep, columns: PageColumns) -> PaperFigure:
-    """The contrasts of the framing set by dimension, as `deltas`.
+    """Return the contrasts of the framing set by dimension, as `deltas`.
 
     Raises:
         ValueError: the framing set has no contrasts.

@@ -67,16 +67,16 @@ class SweepPlots:
         self._labels = labels
 
     def deltas(self, *, columns: PageColumns = 2) -> PaperFigure:
-        """Δ by dimension and condition with 95 % intervals over prompts, a panel for each system.
-        Markers of cells whose Δ is significant, adjusted for all cells, are filled."""
+        """Return Δ by dimension and condition with 95 % intervals over prompts, a panel for each
+        system. Markers of cells whose Δ is significant, adjusted for all cells, are filled."""
         check_plots(columns)
         from persona_panel.experiments.sweep.plots import deltas
 
         return deltas(self._sweep, self._labels, columns)
 
     def gaps(self, *, columns: PageColumns = 2) -> PaperFigure:
-        """The contrasts of the framing set, how much more one condition degrades a dimension than
-        another, in the form of `deltas`.
+        """Return the contrasts of the framing set, how much more one condition degrades a dimension
+        than another, in the form of `deltas`.
 
         Raises:
             ValueError: the framing set has no contrasts.
@@ -87,15 +87,15 @@ class SweepPlots:
         return gaps(self._sweep, columns)
 
     def heatmap(self, *, columns: PageColumns = 2) -> PaperFigure:
-        """The heatmap of Δ that is in the sweep's folder: by dimension and condition."""
+        """Return the heatmap of Δ that is in the sweep's folder: by dimension and condition."""
         check_plots(columns)
         from persona_panel.experiments.sweep.plots import delta_heatmap
 
         return delta_heatmap(self._sweep, self._labels, columns)
 
     def scorecard(self, *, columns: PageColumns = 2) -> PaperFigure:
-        """The scorecard that is in the sweep's folder: mean scores by dimension and condition,
-        with standard errors over prompts."""
+        """Return the scorecard that is in the sweep's folder: mean scores by dimension and
+        condition, with standard errors over prompts."""
         check_plots(columns)
         from persona_panel.experiments.sweep.plots import scorecard
 
@@ -247,34 +247,35 @@ class Sweep:
 
     @cached_property
     def labels(self) -> SweepLabels:
-        """What dimensions and conditions are called."""
+        """Return what dimensions and conditions are called."""
         dimensions = {one.id: one.label for one in self.rubric.numeric}
         return SweepLabels(dimensions, condition_labels(self.plan))
 
     @cached_property
     def detectable(self) -> DetectableDelta:
-        """The smallest Δ that this sweep could show, as far as its Δs spread."""
+        """Return the smallest Δ that this sweep could show, as far as its Δs spread."""
         return detectable_in(self.cells, len(self.run.judges))
 
     @property
     def rejected(self) -> list[Variant]:
-        """The variants that were given up: no attempt at this prompt and condition passed."""
+        """Return the variants that were given up: no attempt at this prompt and condition
+        passed."""
         used = {(one.prompt_id, one.condition) for one in self.variants if one.used}
         last = {(one.prompt_id, one.condition): one for one in self.variants}
         return [one for key, one in last.items() if key not in used]
 
     @property
     def unanswered(self) -> list[TargetAnswer]:
-        """The answers that did not come."""
+        """Return the answers that did not come."""
         return [one for one in self.answers if one.text is None]
 
     @property
     def complete(self) -> bool:
-        """Whether every variant, answer and judgment is there."""
+        """Return whether every variant, answer and judgment is there."""
         return not (self.rejected or self.unanswered) and self.coverage.complete
 
     def conclusion(self) -> list[str]:
-        """What is established, what is not, and what would settle it."""
+        """Return what is established, what is not, and what would settle it."""
         return sweep_conclusion(
             self.cells,
             self.profiles,
@@ -286,13 +287,13 @@ class Sweep:
 
     @property
     def n_measured(self) -> int:
-        """How many cells have a Δ."""
+        """Return how many cells have a Δ."""
         return sum(cell.delta.n_pairs > 0 for cell in self.cells)
 
     @cached_property
     def coverage(self) -> Coverage:
-        """How many judgments were planned and how many there are: those of variants and answers
-        that did not come are missing, too."""
+        """Return how many judgments were planned and how many there are: those of variants and
+        answers that did not come are missing, too."""
         coverage = self.run.coverage
         expected = self.plan.n_responses * len(self.run.judges)
         if coverage.expected == expected:
@@ -302,7 +303,7 @@ class Sweep:
         return replace(coverage, expected=expected, missing=missing)
 
     def _judged(self) -> Judged:
-        """What conclusions have to know of the judgments."""
+        """Return what conclusions have to know of the judgments."""
         judged, coverage = judged_in(self.run), self.coverage
         why = self._without_answer()
         reasons = {WITHOUT_ANSWER: why} if why and WITHOUT_ANSWER in coverage.missing else {}
@@ -314,15 +315,15 @@ class Sweep:
         )
 
     def _unmeasured(self) -> dict[str, str]:
-        """Why a system has no Δ at all, where that is known."""
+        """Return why a system has no Δ at all, where that is known."""
         systems = [one.system for one in self.profiles if one.kind == "nothing measured"]
         reasons = judged_in(self.run).reasons
         judges = next((why for status, why in reasons.items() if status != "skipped"), "")
         return {name: self._without_answer(name) or judges for name in systems}
 
     def _without_answer(self, system: str | None = None) -> str:
-        """The commonest reason why an answer is missing, of one system or of all; nothing where
-        none is."""
+        """Return the commonest reason why an answer is missing, of one system or of all; nothing
+        where none is."""
         whys = Counter(
             f"{one.status}: {one.error}"
             for one in self.unanswered
@@ -333,12 +334,12 @@ class Sweep:
         return min(whys, key=lambda why: (why.startswith("skipped"), -whys[why]), default="")
 
     def document(self) -> dict[str, Any]:
-        """What summary.json holds."""
+        """Return what summary.json holds."""
         own = {"conclusion": self.conclusion(), "coverage": asdict(self.coverage)}
         return self.run.summary() | own | {"sweep": self.summary()}
 
     def summary(self) -> dict[str, Any]:
-        """What summary.json holds under `sweep`."""
+        """Return what summary.json holds under `sweep`."""
         return {
             "systems": list(self.systems),
             "prompts": len(self.prompts),
@@ -379,6 +380,6 @@ class Sweep:
 
 
 def condition_labels(plan: SweepPlan) -> Mapping[str, str]:
-    """What each condition is called; a user's own condition is called by its name."""
+    """Return what each condition is called; a user's own condition is called by its name."""
     known = {condition.id: condition.label for condition in plan.framings.conditions}
     return {name: known.get(name, name) for name in plan.conditions}

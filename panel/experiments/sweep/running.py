@@ -131,7 +131,7 @@ class SweepFolder:
 
 
 def _in_order(sweep: Sweep) -> list[TargetAnswer]:
-    """The targets' answers in the order of prompts, systems and conditions."""
+    """Return the targets' answers in the order of prompts, systems and conditions."""
     plan = sweep.plan
     prompts = [prompt.id for prompt in plan.prompts]
     axes = (prompts, plan.systems, (BASELINE, *plan.conditions))
@@ -145,7 +145,7 @@ def _in_order(sweep: Sweep) -> list[TargetAnswer]:
 
 
 def texts_of(plan: SweepPlan) -> KeptTexts:
-    """What a sweep is of: the responses that are given, else its prompts."""
+    """Return what a sweep is of: the responses that are given, else its prompts."""
     if plan.responses is None:
         asked = [{"prompt_id": prompt.id, "prompt": prompt.text} for prompt in plan.prompts]
         return KeptTexts.of_lines(PROMPTS, asked)
@@ -193,7 +193,7 @@ def _variant(variant: Variant, *, texts: bool) -> dict[str, Any]:
 
 
 def _answer(answer: TargetAnswer) -> dict[str, Any]:
-    """An answer in the form that `--responses` reads, and how it came to be."""
+    """Return an answer in the form that `--responses` reads, and how it came to be."""
     said = str(answer.text)
     own = _response(answer.prompt_id, answer.asked, answer.condition, answer.system, said)
     return own | {
@@ -207,7 +207,7 @@ def _answer(answer: TargetAnswer) -> dict[str, Any]:
 def _response(
     prompt_id: str, prompt: str, condition: str, system: str, text: str
 ) -> dict[str, Any]:
-    """A response under the id that the run's other files have for it."""
+    """Return a response under the id that the run's other files have for it."""
     return {
         "prompt_id": prompt_id,
         "id": response_of(prompt_id, system, condition, prompt, text).id,
@@ -260,7 +260,7 @@ class Gathered:
         run.usage |= self.usage
 
     def judged(self, plan: SweepPlan) -> list[Response]:
-        """The responses that went to the judges, in the order of prompts, systems and
+        """Return the responses that went to the judges, in the order of prompts, systems and
         conditions."""
         prompts = {prompt.id: place for place, prompt in enumerate(plan.prompts)}
         systems = {name: place for place, name in enumerate(plan.systems)}
@@ -282,7 +282,7 @@ def sweep_context(
     gathered: Gathered,
     texts_at_once: int | None,
 ) -> SweepContext:
-    """What the sweeping graph needs. `judging` reads from `gathered.responses`."""
+    """Return what the sweeping graph needs. `judging` reads from `gathered.responses`."""
 
     async def say(role: str, model: str, prompt: Prompt, request: ModelRequest) -> ModelResponse:
         name = endpoint_name(role, model)
@@ -469,12 +469,13 @@ async def export_sweep(
 
 
 def _models(panel: PanelPlan, plan: SweepPlan) -> dict[str, BoundModel]:
-    """All models of a sweep, by the names under which they are called."""
+    """Return all models of a sweep, by the names under which they are called."""
     return {model.id: model for model in panel.models} | plan.endpoints
 
 
 def _others_too(panel: PanelPlan, plan: SweepPlan) -> bool:
-    """Whether what a model says decides what others are asked: a variant, a response, a reading."""
+    """Return whether what a model says decides what others are asked: a variant, a response, a
+    reading."""
     return plan.responses is None or panel.deliberation is not None
 
 
@@ -486,7 +487,8 @@ def held_sweep(
     output: RunOutput,
     caps: Caps = NO_CAPS,
 ) -> HeldRun:
-    """What a folder holds of this sweep; refuses what `run_sweep` would refuse; see `held_in`."""
+    """Return what a folder holds of this sweep; refuses what `run_sweep` would refuse; see
+    `held_in`."""
     plan = sweep_plan_of(panel, prompts, targets, options)
     models = _models(panel, plan)
     return held_in(output, _manifest(panel, plan), texts_of(plan), models, caps)

@@ -89,7 +89,7 @@ def _title(sweep: Sweep, title: str) -> str:
 
 
 def _of_mean(mean: Mean) -> Estimate:
-    """A mean over prompts, with the adjusted p-value of what may be claimed."""
+    """Return a mean over prompts, with the adjusted p-value of what may be claimed."""
     return Estimate(
         mean.value, mean.ci_low, mean.ci_high, over="prompts", n=mean.n_pairs, p=mean.p_value,
         p_adjusted=mean.p_claim, df=mean.n_pairs - 1.0, unit="points",

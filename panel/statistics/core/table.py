@@ -53,7 +53,7 @@ class ItemMatch:
 
     @property
     def share(self) -> float:
-        """The share that the panel has, from 0 to 1."""
+        """Return the share that the panel has, from 0 to 1."""
         return self.n_matched / self.n_rated if self.n_rated else 0.0
 
 
@@ -108,7 +108,7 @@ class Coverage:
         revisions_failed: Mapping[str, int],
         reasons_missing: int,
     ) -> Coverage:
-        """Of how many judgments there are of each status, those that were not made as `skipped`.
+        """Count the judgments of each status; those that were not made are `skipped`.
 
         >>> Coverage.of({"scored": 3, "skipped": 1}, partial=0, revisions_failed={},
         ...             reasons_missing=0).missing
@@ -205,7 +205,7 @@ class Ratings:
 
     @property
     def plot(self) -> RatingsPlots:
-        """Figures for a paper."""
+        """Return plots for a paper."""
         return RatingsPlots(self)
 
     def __repr__(self) -> str:
@@ -231,16 +231,16 @@ class Ratings:
 
     @property
     def sign(self) -> int:
-        """Return what the scores are to be multiplied by so that higher is better."""
+        """Return the factor by which scores are multiplied so that higher is better: 1 or −1."""
         return -1 if self.lower_is_better else 1
 
     def counted_raters(self, what: str = "rater") -> str:
-        """Return how many raters there are, and how many are compared with them, in words."""
+        """Return the number of raters and of controls beside them, in words."""
         n = len(self.controls)
         return counted_beside(len(self.raters) - n, n, what)
 
     def numeric(self) -> Ratings:
-        """These ratings without the dimensions that are rated by categories."""
+        """Return these ratings without the dimensions that are rated by categories."""
         if not self.categories:
             return self
         kept = [d for d, name in enumerate(self.dimensions) if name not in self.categories]
@@ -252,12 +252,12 @@ class Ratings:
         )
 
     def comparable_dimensions(self) -> Ratings:
-        """The dimensions that are numbers, as they may be put together: where they are known to be
-        on different scales, each rating as the share of its scale's width at which it lies, from 0
-        to 1; as they are on one scale, and where a scale is not known."""
+        """Return the numeric dimensions in units that may be put together: where their scales are
+        known to differ, each rating as its share of the scale's width, from 0 to 1; unchanged where
+        they are on one scale, or where a scale is not known."""
         numeric = self.numeric()
         known = [self.scales.get(name) for name in numeric.dimensions]
-        ends = [one for one in known if one is not None]
+        ends = [scale for scale in known if scale is not None]
         if len(ends) < len(known) or len(set(ends)) < 2:
             return numeric
         lows, highs = np.array(ends).T
@@ -268,9 +268,9 @@ class Ratings:
         )
 
     def composite(self) -> Ratings:
-        """These ratings on one dimension, `all`: each rater's mean over the dimensions that are
-        numbers, NaN where one of them is missing. Where they are known to be on different scales,
-        it is the mean of the shares of each scale's width at which ratings lie, from 0 to 1."""
+        """Return these ratings on one dimension, `all`: each rater's mean over the numeric
+        dimensions, NaN where one of them is missing. Where their scales are known to differ, it is
+        the mean of the ratings' shares of each scale's width, from 0 to 1."""
         numeric = self.comparable_dimensions()
         means = numeric.scores.mean(axis=2, keepdims=True)
         known = {numeric.scales.get(name) for name in numeric.dimensions}
@@ -281,7 +281,7 @@ class Ratings:
         )
 
     def called(self, name: str) -> Ratings:
-        """These ratings on one dimension that are numbers, under another name of that."""
+        """Return these ratings on one dimension that are numbers, with the dimension renamed."""
         [old] = self.dimensions
         scales = {name: self.scales[old]} if old in self.scales else {}
         labels = {name: self.labels[old]} if old in self.labels else {}
@@ -297,7 +297,7 @@ class Ratings:
         return int((~np.isnan(scores)).any(axis=(0, 2)).sum())
 
     def by(self, raters: Collection[str]) -> Ratings:
-        """The ratings by these raters alone."""
+        """Return the ratings by these raters alone."""
         kept = [column for column, name in enumerate(self.raters) if name in raters]
         personas = self.personas
         return replace(
@@ -310,7 +310,7 @@ class Ratings:
         )
 
     def of_items(self, items: Sequence[int]) -> Ratings:
-        """The ratings of the items in these places alone."""
+        """Return the ratings of the items in these places alone."""
         prompts, sources = (
             None if labels is None else tuple(labels[item] for item in items)
             for labels in (self.prompts, self.sources)
@@ -340,7 +340,8 @@ class Ratings:
         return several or {"rater": [self.raters[rater] for rater in raters]}
 
     def raters_by_group(self) -> dict[str, list[int]]:
-        """The columns of each group in order of appearance, and of all where there are several.
+        """Return the columns of each group in order of appearance, and of all where there are
+        several.
 
         Controls come first, under their group's name with `NO_PERSONA_GROUP` behind it, and are
         not among all.
@@ -360,15 +361,15 @@ class Ratings:
             columns[ALL] = [column for group in columns.values() for column in group]
             columns[ALL].sort()
         controls = {
-            f"{group}{NO_PERSONA_GROUP}": found
+            f"{group}{NO_PERSONA_GROUP}": own
             for group in dict.fromkeys(self.groups)
-            if (found := self.controls_of(group))
+            if (own := self.controls_of(group))
         }
         return controls | columns
 
     def controls_of(self, group: str) -> list[int]:
-        """The columns of the controls that a group of raters is compared with: those of its own
-        group, or of all groups."""
+        """Return the columns of the controls that a group of raters is compared with: those of its
+        own group, or of all groups."""
         return [
             column
             for column, (rater, own) in enumerate(zip(self.raters, self.groups, strict=True))
@@ -377,7 +378,7 @@ class Ratings:
 
 
 def with_several_levels(factors: Mapping[str, list[str]]) -> dict[str, list[str]]:
-    """The factors of judges, a label a judge, that have several levels: these can be a sample.
+    """Return the factors of judges, a label a judge, that have several levels.
 
     >>> with_several_levels({"persona": ["p", "q"], "model": ["m", "m"]})
     {'persona': ['p', 'q']}
@@ -386,7 +387,7 @@ def with_several_levels(factors: Mapping[str, list[str]]) -> dict[str, list[str]
 
 
 def kept_without(factors: Mapping[str, Labels]) -> list[list[Mask]]:
-    """For each factor the raters `(raters,)` that are kept without each of its levels.
+    """Return, for each factor, which raters are kept without each of its levels `(raters,)`.
 
     >>> [mask.tolist() for mask in kept_without({"model": ["m", "n", "m"]})[0]]
     [[False, True, False], [True, False, True]]
@@ -455,8 +456,8 @@ scale that is not known: 0 to 100 beside 1 to 5 is wider."""
 
 
 def on_composite(ratings: Ratings, *others: Ratings) -> tuple[Ratings, ...] | None:
-    """These ratings, and others of the same dimensions, on the composite alone, which is then
-    their one dimension.
+    """Return these ratings, and others of the same dimensions, on the composite alone, which is
+    then their one dimension.
 
     A rater who left one of its dimensions out of an item has no composite of it. Of dimensions that
     are known to be on different scales it is the mean of shares of their widths; see
@@ -496,7 +497,9 @@ def ranges_differ(sides: Sequence[Ratings], names: Sequence[str]) -> bool:
     widths = []
     for name in names:
         own = [side.scores[:, :, side.dimensions.index(name)] for side in sides]
-        if any(name in side.scales for side in sides) or any(np.isnan(one).all() for one in own):
+        if any(name in side.scales for side in sides) or any(
+            np.isnan(scores).all() for scores in own
+        ):
             return False
         widths.append(max(map(np.nanmax, own)) - min(map(np.nanmin, own)))
     # Where all ratings are the same, the scale may be any.
@@ -505,7 +508,7 @@ def ranges_differ(sides: Sequence[Ratings], names: Sequence[str]) -> bool:
 
 
 def _on(ratings: Ratings, names: Sequence[str]) -> Ratings:
-    """The ratings on these dimensions of numbers."""
+    """Return the ratings on these numeric dimensions."""
     places = [ratings.dimensions.index(name) for name in names]
     return replace(
         ratings, scores=ratings.scores[:, :, places], dimensions=tuple(names), categories={}
@@ -534,11 +537,11 @@ def rows_frame(rows: Iterable[Row], library: Literal["polars"]) -> polars.DataFr
 @overload
 def rows_frame(rows: Iterable[Row], library: Literal["pyarrow"]) -> pyarrow.Table: ...
 def rows_frame(rows: Iterable[Row], library: FrameLibrary = "pandas") -> Any:
-    """The rows of `agree`, `correlate` or `panel_quality` as a data frame: one row each, and the
-    fields of `Row` as columns.
+    """Return the rows of `agree`, `correlate` or `panel_quality` as a data frame: one row each, and
+    the fields of `Row` as columns.
 
     Errors are those of `frame_of`.
     """
-    given = list(rows)
-    columns = [field_columns(given, _KINDS.get(name, "text"), name) for name in _NAMES]
+    records = list(rows)
+    columns = [field_columns(records, _KINDS.get(name, "text"), name) for name in _NAMES]
     return frame_of([column for (column,) in columns], library)

@@ -137,7 +137,7 @@ def _check(registry: Registry[Any], statistic: str) -> None:
 
 
 def _of(rows: Sequence[Row], statistics: Sequence[str]) -> list[Row]:
-    """The rows of these statistics, by dimension alone."""
+    """Return the rows of these statistics, by dimension alone."""
     kept = [row for row in rows if row.by is None and row.statistic in statistics]
     if not any(row.statistic == statistics[0] for row in kept):
         raise ValueError(f"{statistics[0]!r} does not apply to these ratings")
@@ -156,7 +156,8 @@ def _by_dimension(
     names: dict[tuple[str, str], str],
     columns: PageColumns,
 ) -> PaperFigure:
-    """A row for each dimension, a series for each name; the rows are of nothing broken down."""
+    """Return a row for each dimension, a series for each name; the rows are of nothing broken
+    down."""
     from persona_panel.statistics.core.display import ALL
     from persona_panel.statistics.figures.charts import (
         ForestMarks,

@@ -101,7 +101,7 @@ def forest(
     zero: bool = False,
     together: bool = False,
 ) -> PaperFigure:
-    """The rows from top to bottom in the order given.
+    """Return the rows from top to bottom in the order given.
 
     Args:
         panels: one at least, all with the same names of series.
@@ -283,7 +283,7 @@ def strips(
     *,
     columns: PageColumns,
 ) -> PaperFigure:
-    """The rows from top to bottom, around a line at 0.
+    """Return the rows from top to bottom, around a line at 0.
 
     Args:
         kinds: each has a marker and a colour; one alone is not in the legend.
@@ -410,7 +410,7 @@ def heatmap(
     columns: PageColumns,
     least: float = 0.0,
 ) -> PaperFigure:
-    """The panels, with one scale of colours, symmetric about 0.
+    """Return the panels, with one scale of colours, symmetric about 0.
 
     Args:
         columns_of_cells: names of the columns.

@@ -101,15 +101,15 @@ class PaperFigure(Figure):
 
 
 def paper_figure(columns: PageColumns, height: float) -> PaperFigure:
-    """An empty figure as wide as one or two columns of a page, `height` in inches."""
+    """Return an empty figure as wide as one or two columns of a page, `height` in inches."""
     figure = PaperFigure(figsize=(WIDTHS[columns], height), layout="constrained")
     FigureCanvasAgg(figure)
     return figure
 
 
 def label(name: str, width: int, lines: int = 3) -> str:
-    """A name as it is drawn: what cannot be printed is escaped, folded between its words after
-    so many letters, cut after so many lines. Wide letters (Chinese, say) count twice."""
+    """Return a name as it is drawn: what cannot be printed is escaped, folded between its words
+    after so many letters, cut after so many lines. Wide letters (Chinese, say) count twice."""
     found: list[str] = []
     line = ""
     shown = [char if char.isprintable() else ascii(char)[1:-1] for char in name.replace("\n", " ")]
@@ -130,8 +130,8 @@ def label(name: str, width: int, lines: int = 3) -> str:
 
 
 def plain(figure: PaperFigure) -> PaperFigure:
-    """The figure with every text in it taken for text, whatever signs it has, and in a font that
-    has its letters where there is one."""
+    """Return the figure with every text in it taken for text, whatever signs it has, and in a font
+    that has its letters where there is one."""
     texts = figure.findobj(Text)
     for text in texts:
         text.set_parse_math(False)
@@ -153,7 +153,7 @@ def plain(figure: PaperFigure) -> PaperFigure:
 
 
 def _lacking(letters: str, families: Sequence[str]) -> set[str]:
-    """The letters that none of these families of fonts has."""
+    """Return the letters that none of these families of fonts has."""
     lacking = {char for char in letters if not char.isspace()}
     for family in families:
         if lacking:
@@ -175,7 +175,7 @@ def panels_in_rows(n: int, columns: PageColumns) -> tuple[int, int]:
 
 
 def longest(names: Sequence[str]) -> int:
-    """The width of the widest of these lines, in letters."""
+    """Return the width of the widest of these lines, in letters."""
     return max((_width(line) for name in names for line in name.split("\n")), default=0)
 
 

@@ -83,7 +83,7 @@ GROUPS_SHOWN = 12
     levels=ANY_LEVEL, needs=("groups",), order=75,
 )  # fmt: skip
 def alpha_matrix(block: AgreementBlock) -> Iterator[BlockResult]:
-    """`by` is the one group, `by_value` the other."""
+    """Yield `by` is the one group, `by_value` the other."""
     names = list(dict.fromkeys(block.groups))
     if not 2 < len(names) <= GROUPS_SHOWN:
         # Of two groups it is the α of all raters.
@@ -117,7 +117,8 @@ def two_way(block: AgreementBlock) -> Iterator[BlockResult]:
     summary="ICC(2,k), of the mean", order=50,
 )  # fmt: skip
 def two_way_of_the_mean(block: AgreementBlock) -> Iterator[BlockResult]:
-    """Spearman-Brown's figure from ICC(2,1): none where that is not above 0, and none below 0."""
+    """Yield Spearman-Brown's figure from ICC(2,1): none where that is not above 0, and none below
+    0."""
     found = _icc(block, "icc2k")
     one = found.statistic
     if one.reason in (None, Reason.NOT_POSITIVE) and not one.value > 0:
@@ -428,7 +429,7 @@ def alpha_difference(block: AgreementBlock) -> Iterator[BlockResult]:
 
 
 def _by_item(block: AgreementBlock) -> tuple[Array, Array]:
-    """The disagreement of both sides on the items on which both have one."""
+    """Return the disagreement of both sides on the items on which both have one."""
     sides = [disagreement_by_item(side, block.level) for side in (block.ratings, block.controls)]
     missing = np.isnan(sides[0]) | np.isnan(sides[1])
     first, second = (np.where(missing, np.nan, side) for side in sides)

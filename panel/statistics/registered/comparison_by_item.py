@@ -199,7 +199,7 @@ def custom(block: ComparisonBlock) -> Iterator[BlockResult]:
 
 
 def _means(ratings: list[Array]) -> Array:
-    """The mean rater on each dimension `(items, dimensions)`."""
+    """Return the mean rater on each dimension `(items, dimensions)`."""
     return np.stack([row_means(one) for one in ratings], axis=1)
 
 
@@ -263,7 +263,7 @@ def agreement(block: ComparisonBlock) -> Iterator[BlockResult]:
     "label_kappa_pairs", _PAIRS, table=LABELS, levels=ANY_LEVEL, needs=("categories",), order=3
 )
 def pairs(block: ComparisonBlock) -> Iterator[BlockResult]:
-    """Each judge with each person."""
+    """Yield each judge with each person."""
     found = [
         (cohen_kappa(judge, human, "none"), resampled_cohen_kappa(judge, human, "none"))
         for judge in block.judges.T
@@ -279,7 +279,7 @@ def pairs(block: ComparisonBlock) -> Iterator[BlockResult]:
     side="humans", summary="people: κ with the others", order=1,
 )  # fmt: skip
 def human_kappa(block: ComparisonBlock) -> Iterator[BlockResult]:
-    """Each person with the majority of the others."""
+    """Yield each person with the majority of the others."""
     if _why_no_humans(block) is Reason.FEW_PEOPLE:
         yield BlockResult(Statistic.undefined(Reason.FEW_PEOPLE))
         return
@@ -301,7 +301,7 @@ def human_kappa(block: ComparisonBlock) -> Iterator[BlockResult]:
     side="humans", order=2,
 )  # fmt: skip
 def human_agreement(block: ComparisonBlock) -> Iterator[BlockResult]:
-    """Each person with the majority of the others, the mean over people."""
+    """Yield each person with the majority of the others, the mean over people."""
     by_human = [
         same_label(human, majority(np.delete(block.humans, place, axis=1)))
         for place, human in enumerate(block.humans.T)
@@ -358,7 +358,7 @@ def by_label(block: ComparisonBlock) -> Iterator[BlockResult]:
     "confusion", "items", table=CONFUSION, levels=ANY_LEVEL, needs=("categories",), order=5
 )
 def table(block: ComparisonBlock) -> Iterator[BlockResult]:
-    """A row for each pair of labels: `by` is that of people, `by_value` that of the panel."""
+    """Yield a row for each pair of labels: `by` is that of people, `by_value` that of the panel."""
     counts = confusion(majority(block.humans), majority(block.judges), len(block.categories))
     n_items = int(counts.sum())
     for theirs, row in zip(block.categories, counts, strict=True):
@@ -388,7 +388,7 @@ def by_judge(block: ComparisonBlock) -> Iterator[BlockResult]:
     "kappa_of_two", "Cohen κ", table=MATRIX, levels=ANY_LEVEL, needs=("categories",), order=7
 )
 def matrix(block: ComparisonBlock) -> Iterator[BlockResult]:
-    """The two majorities, the judges and the people; of at most `ANNOTATORS_SHOWN`."""
+    """Yield the two majorities, the judges and the people; of at most `ANNOTATORS_SHOWN`."""
     names = ["majority of people", "majority of the panel"]
     names += [*block.judge_names, *block.human_names]
     sides = [majority(block.humans), majority(block.judges), *block.judges.T, *block.humans.T]
@@ -405,7 +405,7 @@ def _mean(values: Array, block: ComparisonBlock) -> BlockResult:
 
 
 def _mean_kappa(found: list[tuple[Statistic, Resampled]], counted: Mask) -> BlockResult:
-    """The mean over pairs whose κ is defined."""
+    """Return the mean over pairs whose κ is defined."""
     defined = [(one, resampled) for one, resampled in found if one.reason is None]
     if not defined:
         reasons = [one.reason for one, _ in found if one.reason]
@@ -437,15 +437,15 @@ def _why_no_humans(block: ComparisonBlock) -> Reason:
 
 
 def why_not_shared(*sides: Array) -> Reason:
-    """Why no item has a majority of each side `(items, raters)`: no item was rated by all of them,
-    or the raters of a side are tied wherever it was."""
+    """Return why no item has a majority of each side `(items, raters)`: no item was rated by all of
+    them, or the raters of a side are tied wherever it was."""
     rated = np.all([(~np.isnan(side)).any(axis=1) for side in sides], axis=0)
     return Reason.NO_MAJORITY if rated.any() else Reason.NO_SHARED_ITEMS
 
 
 def _named(found: Statistic, first: Array, second: Array) -> Statistic:
-    """A statistic of the majorities of two sides `(items, raters)`, with the true reason where
-    there is none."""
+    """Return a statistic of the majorities of two sides `(items, raters)`, with the true reason
+    where there is none."""
     if found.reason is not Reason.NO_SHARED_ITEMS:
         return found
     return replace(found, reason=why_not_shared(first, second))

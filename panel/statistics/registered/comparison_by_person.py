@@ -115,14 +115,14 @@ def _register_difference(kind: CorrelationKind, heading: str, order: int) -> Non
 
 
 def _judges(block: ComparisonBlock) -> Array:
-    """The judges' ratings in the form in which people's are compared: scores, or ranks."""
+    """Return the judges' ratings in the form in which people's are compared: scores, or ranks."""
     if block.options.target == "score":
         return block.judges
     return -ranks_within(-block.judges, block.prompts).ranks
 
 
 def _n_rows(block: ComparisonBlock) -> int:
-    """One for a panel of one judge, who is the panel."""
+    """Return one for a panel of one judge, who is the panel."""
     n_judges = int(np.sum(~np.isnan(block.judges).all(axis=0)))
     return len(NAMES) if n_judges > 1 else 1
 
@@ -160,7 +160,7 @@ def _register_test_figure(name: str, heading: str, order: int, summary: str = ""
         order=order,
     )
     def results(block: ComparisonBlock) -> Iterator[BlockResult]:
-        """The panel's, then each judge's; nothing without an epsilon."""
+        """Yield the panel's, then each judge's; nothing without an epsilon."""
         if block.options.epsilon is None:
             return
         for judge, candidate, found in _tests(block):
@@ -188,7 +188,7 @@ def _register_test_figure(name: str, heading: str, order: int, summary: str = ""
 
 @lru_cache(maxsize=2)  # three statistics come from the same tests
 def _tests(block: ComparisonBlock) -> list[tuple[str | None, Array, AnnotatorTest]]:
-    """The panel's test, then each judge's, with the ratings that were tested."""
+    """Return the panel's test, then each judge's, with the ratings that were tested."""
     score = _score(block)
     panel = majority(block.judges) if score == "accuracy" else block.panel_mean
     if block.other_scale or "same_scale" not in block.has:
@@ -311,8 +311,8 @@ _register_kappa("_without_constant", "pairs with a constant\nrater left out", 22
     order=610,
 )
 def change_of_alpha(block: ComparisonBlock) -> Iterator[BlockResult]:
-    """The first 1, 2, … judges join, in the panel's order. p-values and intervals are adjusted by
-    Bonferroni for the numbers of judges."""
+    """Yield the first 1, 2, … judges join, in the panel's order. p-values and intervals are
+    adjusted by Bonferroni for the numbers of judges."""
     if block.other_scale:
         undefined = Statistic.undefined(Reason.OTHER_SCALE)
         yield BlockResult(undefined, by="judges added", by_value="any number")
@@ -499,7 +499,7 @@ def _resampled(block: ComparisonBlock) -> dict[Hashable, tuple[Resampled, Resamp
 
 
 def _own(block: ComparisonBlock, source: Hashable, values: Array) -> Array:
-    """The values of a source's items, NaN for the others."""
+    """Return the values of a source's items, NaN for the others."""
     mine = np.array([label == source for label in block.sources or ()])
     return np.where(mine, values, np.nan)
 

@@ -180,7 +180,7 @@ def _note(name: str, variance: float, unidentified: Mapping[str, Reason]) -> str
     order=30,
 )
 def without_each_judge(block: PanelBlock) -> Iterator[BlockResult]:
-    """The row of nobody left out has no `by_value`."""
+    """Yield the row of nobody left out has no `by_value`."""
     if block.sparse:
         return
     found = leave_one_judge_out(
