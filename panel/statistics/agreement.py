@@ -85,8 +85,8 @@ class AgreementBlock:
     of: BlockOf = "dimension"
 
     def without_judges(self) -> list[list[AgreementBlock]]:
-        """For each factor that raters are sampled by, the block without each of its levels; none
-        where no interval needs them."""
+        """Return, for each factor that raters are sampled by, the block without each of its levels;
+        nothing where no interval needs them."""
         if self.options.random == "prompts" or not self.options.intervals:
             return []
         # Their values alone are of use.
@@ -114,25 +114,25 @@ class AgreementBlock:
             "groups": bool(self.groups),
             "incomplete_rankings": leaves_out_raters(self.ratings, self.prompts),
         }
-        return [name for name, found in there.items() if found]
+        return [name for name, here in there.items() if here]
 
     def over_prompts(
         self,
-        found: OverPrompts,
+        by_prompt: OverPrompts,
         kind: EstimateKind = "mean_correlation",
         limits: tuple[float, float] = (-1.0, 1.0),
     ) -> BlockResult:
         """Return a mean over prompts, with an interval where each prompt lies in one cluster, so
         that it is drawn whole or not at all. `kind` and `limits` as for `BlockResult`."""
         if self.prompts is None:
-            return self._without_interval(BlockResult(found.mean))
+            return self._without_interval(BlockResult(by_prompt.mean))
         cluster_of: dict[Hashable, Hashable] = {}
         whole = all(
             cluster_of.setdefault(prompt, cluster) == cluster
             for prompt, cluster in zip(self.prompts, self.clusters, strict=True)
         )
         result = mean_over_prompts(
-            found, self.prompts, self.prompt_kind, kind=kind, limits=limits, whole=whole
+            by_prompt, self.prompts, self.prompt_kind, kind=kind, limits=limits, whole=whole
         )
         # A mean over dimensions, of items without prompts.
         return result if whole else self._without_interval(result)
@@ -156,7 +156,8 @@ def agree(
     on_step: OnStep | None = None,
     only: Collection[str] | None = None,
 ) -> list[Row]:
-    """Return every agreement statistic of each group of raters, and of all where there are several.
+    """Return every agreement statistic of each group of raters, and of all groups where there are
+    several.
 
     By `dimension` there are rows for each dimension, over all items. Rows of the dimension
     `composite` come first, where several dimensions are on one scale and the level is not nominal:
@@ -192,8 +193,8 @@ def agreement_differences(
     by: Literal["dimension", "source", "prompt", "persona", "model"] | Strata,
     options: AnalysisOptions = DEFAULT_OPTIONS,
 ) -> list[Row]:
-    """Return whether raters agree more in one stratum, or on one dimension, than on the others:
-    rows of all raters together, of strata also on the composite; see
+    """Test whether raters agree more in one stratum, or on one dimension, than on the others, and
+    return rows of all raters together, of strata also on the composite; see
     `persona_panel.statistics.strata`.
 
     Raises:
@@ -347,7 +348,7 @@ class PanelBlock:
     of: BlockOf = "dimension"
 
     def without_judges(self) -> list[list[PanelBlock]]:
-        """None: the figures that have an interval see to the judges themselves."""
+        """Return nothing: the figures that have an interval sample the judges themselves."""
         return []
 
     @property
@@ -360,8 +361,8 @@ class PanelBlock:
 
     @property
     def interchangeable(self) -> bool:
-        """Return whether any further judge is one more of the same kind: judges differ by one
-        factor, and none is a replicate of another."""
+        """Return whether a further judge would be of the same kind: judges differ by one factor,
+        and none is a replicate of another."""
         several = [set(labels) for labels in self.judge_factors.values() if len(set(labels)) > 1]
         return len(several) == 1 and len(several[0]) == len(self.judges)
 
@@ -396,7 +397,8 @@ def panel_quality(
     on_step: OnStep | None = None,
     only: Collection[str] | None = None,
 ) -> list[Row]:
-    """Return how good each group of raters, and all where there are several, are as a panel.
+    """Return the quality of each group of raters as a panel, and of all groups where there are
+    several.
 
     On each dimension that is rated by numbers: `reliability` of the mean of 1, 2, 4, … and
     twice as many judges as there are (Spearman-Brown, from ICC(2,1)), or, where judges are
@@ -424,5 +426,5 @@ def panel_quality(
                 ratings.judge_factors(raters),
             )
             blocks.append((block, group, dimension))
-    found = panel_quality_statistics.rows_of_all(blocks, on_step, only)
-    return [row for rows in found for row in rows]
+    rows_of_blocks = panel_quality_statistics.rows_of_all(blocks, on_step, only)
+    return [row for rows in rows_of_blocks for row in rows]

@@ -91,7 +91,7 @@ class ComparisonBlock:
     other_scale: bool = False
 
     def without_judges(self) -> list[list[ComparisonBlock]]:
-        """None: judges and people are taken as they are."""
+        """Return nothing: judges and people are not resampled."""
         return []
 
     @property
@@ -107,7 +107,7 @@ class ComparisonBlock:
             "controls": bool(self.controls.size),
             "categories": bool(self.categories),
         }
-        return [name for name, found in there.items() if found]
+        return [name for name, here in there.items() if here]
 
     @property
     def panel_mean(self) -> Array:
@@ -116,15 +116,15 @@ class ComparisonBlock:
 
     @property
     def target(self) -> Array:
-        """Return what a panel is compared with `(items,)`: people's mean score or rank."""
+        """Return people's mean score or rank, with which the panel is compared `(items,)`."""
         return row_means(self.compared)
 
-    def of_both(self, found: Statistic) -> Statistic:
-        """Return a statistic of two means, of which all raters who rated anything are counted."""
+    def of_both(self, result: Statistic) -> Statistic:
+        """Return a statistic of two means, with all raters counted who rated anything."""
         n_raters = sum(
             int(np.sum(~np.isnan(ratings).all(axis=0))) for ratings in (self.judges, self.humans)
         )
-        return replace(found, n_raters=n_raters)
+        return replace(result, n_raters=n_raters)
 
 
 comparison_statistics: Registry[ComparisonBlock] = Registry(
@@ -199,8 +199,8 @@ def correlation_differences(
     by: Literal["dimension"] | Strata,
     options: AnalysisOptions = DEFAULT_OPTIONS,
 ) -> list[Row]:
-    """Return whether the panel goes with people more in one stratum, or on one dimension, than on
-    the others: rows of all judges together, of strata also on the composite; see
+    """Test whether the panel agrees with people more in one stratum, or on one dimension, than on
+    the others, and return rows of all judges together, of strata also on the composite; see
     `persona_panel.statistics.strata`.
 
     Raises:
@@ -243,8 +243,8 @@ def _parts_of(
 def _stratum_blocks(
     panel: Ratings, humans: Ratings, options: AnalysisOptions, strata: Strata
 ) -> Iterator[_Part]:
-    """Yield each stratum that shares an item with people, and block to measure, with its group and
-    dimension; group by group."""
+    """Yield each block to measure of each stratum that shares an item with people, with its group
+    and dimension; group by group."""
     if strata.by == PROMPT:
         humans = replace(humans, prompts=None)
     known = set(humans.items)
@@ -324,8 +324,8 @@ def _blocks(
 
 
 def _shared(panel: Ratings, humans: Ratings) -> tuple[_SharedRatings, _SharedRatings, list[str]]:
-    """Return what both sides rated, the panel's and people's ratings of it, and on which
-    dimensions.
+    """Return the panel's and people's ratings of the items that both rated, and the dimensions that
+    both rated.
 
     Raises:
         ValueError: as `correlate`.
@@ -357,7 +357,7 @@ def _on_other_scales(panel: Ratings, humans: Ratings, dimension: str) -> bool:
     shares between 0 and 1."""
     sides = panel, humans
     scores = [side.scores[:, :, side.dimensions.index(dimension)] for side in sides]
-    if dimension in panel.categories or any(np.isnan(one).all() for one in scores):
+    if dimension in panel.categories or any(np.isnan(own).all() for own in scores):
         return False
     ours, theirs = (side.scales.get(dimension) for side in sides)
     if ours is not None and theirs is not None:
@@ -366,6 +366,6 @@ def _on_other_scales(panel: Ratings, humans: Ratings, dimension: str) -> bool:
         if scale is not None:
             return bool(np.nanmin(others) < scale[0] or np.nanmax(others) > scale[1])
     shares = [
-        bool(np.nanmin(one) >= 0 and np.nanmax(one) <= 1 and (one % 1 > 0).any()) for one in scores
+        bool(np.nanmin(own) >= 0 and np.nanmax(own) <= 1 and (own % 1 > 0).any()) for own in scores
     ]
     return shares[0] != shares[1] and bool(np.nanmax(scores[shares[0]]) > 1)

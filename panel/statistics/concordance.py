@@ -126,7 +126,7 @@ def concordances(
     spread = _sum_by_prompt(np.where(anyone, deviations, 0) ** 2, codes, len(names))
 
     present = (rated_by_prompt > 0).sum(axis=1)
-    found = [
+    results = [
         over_prompts(
             [
                 (name, _estimate(*row))
@@ -135,28 +135,28 @@ def concordances(
         )
         for scale in scales
     ]
-    if n_permutations and not found[0].mean.reason:
+    if n_permutations and not results[0].mean.reason:
         blocks = [
             (ranked.ranks[np.ix_((codes == code) & anyone, complete[code])], scales[:, code])
             for code in np.flatnonzero(~np.isnan(scales[0]))
         ]
         means = _shuffled_means(blocks, n_permutations, np.random.default_rng(seed))
-        found = [
+        results = [
             replace(
-                one,
+                result,
                 mean=replace(
-                    one.mean, p_value=permutation_p_value(one.mean.value, shuffled, "greater")
+                    result.mean, p_value=permutation_p_value(result.mean.value, shuffled, "greater")
                 ),
             )
-            if not one.mean.reason
-            else one
-            for one, shuffled in zip(found, means, strict=True)
+            if not result.mean.reason
+            else result
+            for result, shuffled in zip(results, means, strict=True)
         ]
-    return found[0], found[1]
+    return results[0], results[1]
 
 
 def _sum_by_prompt(values: Array | Mask, codes: IntArray, n_prompts: int) -> Array:
-    """Sums of `(items, …)` over the items of each prompt: `(prompts, …)`."""
+    """Sum `(items, …)` over the items of each prompt: `(prompts, …)`."""
     total = np.zeros((n_prompts, *values.shape[1:]))
     np.add.at(total, codes, values)
     return total
@@ -289,8 +289,8 @@ def incomplete_concordance(
 
 
 def leaves_out_raters(ratings: ArrayLike, prompts: Labels | None = None) -> bool:
-    """Return whether in some prompt raters rated different items, so that `kendall_w` leaves some
-    out.
+    """Return whether raters of a prompt rated different items, so that `kendall_w` leaves some
+    raters out.
 
     Raters who rated nothing of a prompt are none of its raters.
 
@@ -306,8 +306,8 @@ def leaves_out_raters(ratings: ArrayLike, prompts: Labels | None = None) -> bool
 
 
 def _overlapping(rated: Mask) -> tuple[Mask, Mask]:
-    """Return the items `(items,)` and raters `(raters,)` that remain when items of one rater and
-    raters of one item are left out until there is none."""
+    """Return which items `(items,)` and raters `(raters,)` remain when items of one rater and
+    raters of one item are left out, repeatedly, until no such item or rater is left."""
     items, raters = (np.ones(n, dtype=np.bool_) for n in rated.shape)
     while True:
         left = rated & items[:, None] & raters[None, :]
@@ -330,9 +330,9 @@ def _undefined(block: Array) -> Statistic:
 
 
 def _weighted_ranks(block: Array) -> Array:
-    """Return each rater's ranks about their mean, times √(12 / (k + 1)) where k is how many items
-    they ranked, so that without ties two items of one rater have the covariance −1; 0 where there
-    is none `(items, raters)`."""
+    """Return each rater's ranks about their mean, times √(12 / (k + 1)) for k ranked items, so that
+    without ties two items of one rater have the covariance −1; 0 where there is no rank `(items,
+    raters)`."""
     counts = np.sum(~np.isnan(block), axis=0)
     centred = np.nan_to_num(ranks_within(block).ranks - (counts + 1) / 2)
     weighted: Array = centred * np.sqrt(12 / (counts + 1))
@@ -368,7 +368,8 @@ class _Design:
 
     @property
     def degrees_of_freedom(self) -> int:
-        """Of T: the totals of items that raters connect add up to 0."""
+        """Return the degrees of freedom of T: the totals of items that raters connect add up to
+        0."""
         if self.rated.all(axis=0).any():
             # A rater of all items connects them, as in most designs.
             return len(self.rated) - 1
@@ -387,7 +388,7 @@ class _Design:
         return values
 
     def effects(self, totals: Array) -> Array:
-        """Return the items' effects on ranks that fit each row of totals best `(rows, items)`."""
+        """Return the items' effects on ranks that best fit each row of totals `(rows, items)`."""
         weighted = totals * self.weights
         fitted: Array = (
             weighted + (weighted @ self.rated @ self.inner) @ self.rated.T * self.weights
@@ -395,8 +396,8 @@ class _Design:
         return fitted
 
     def by_chance(self) -> float:
-        """Return the mean of T where raters rank at random: that of a quadratic form of the totals,
-        each rater's covariances being those of their ranks with their ties."""
+        """Return the mean of T where raters rank at random: the mean of a quadratic form of the
+        totals, with each rater's covariances being those of their ranks with their ties."""
         sizes = self.rated.sum(axis=0)
         covariances = (self.ranks**2).sum(axis=0) / (sizes * (sizes - 1))
         fitted = self.effects(self.rated.T)  # of each rater's items (raters, items)
@@ -416,7 +417,7 @@ class _Design:
         return float(self.statistic(agreed.sum(axis=1)[None])[0])
 
     def w(self, unanimous: float) -> float:
-        """Return T's share of what unanimous raters would reach."""
+        """Return T as a share of its value for unanimous raters."""
         return float(np.clip(self.statistic(self.totals)[0] / unanimous, 0, 1))
 
     def shuffled(self, n_permutations: int, rng: np.random.Generator) -> Array:

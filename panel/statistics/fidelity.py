@@ -32,7 +32,8 @@ _FARTHEST = 60
 def ratio_interval(
     panel: PairedGroupDifference, people: PairedGroupDifference, confidence: float = 0.95
 ) -> tuple[float, float]:
-    """Low and high of panel / people; NaN where either has no interval, or where people's holds 0.
+    """Return the interval of panel / people; NaN where either has no interval, or where people's
+    holds 0.
 
     Both are paired by item: what an item adds to both differences cancels at a ratio of 1.
 
@@ -99,7 +100,7 @@ def verdict_on(
     *,
     of: int = 1,
 ) -> JudgedRatio:
-    """Return the verdict that intervals allow, all widened for the contrasts that are judged
+    """Return the verdict that the intervals support, all widened for the contrasts that are judged
     together.
 
     `caricature`, the ratio's lower end is above 2; `exaggerated`, above 1; `reversed`, its upper
@@ -194,7 +195,7 @@ class FidelityContrast:
 
 @dataclass(frozen=True, slots=True)
 class ContrastName:
-    """What a contrast is of; the fields are those of `FidelityContrast`."""
+    """The name of a contrast; the fields are those of `FidelityContrast`."""
 
     contrast: str
     stratum: str = "all"

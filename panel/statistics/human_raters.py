@@ -235,7 +235,7 @@ def resampled_human_ceiling(
 
 
 def mean_of_others(ratings: Array) -> Array:
-    """For each rating, the mean of the item's other ratings: `(items, raters)`, NaN where
+    """Return, for each rating, the mean of the item's other ratings: `(items, raters)`, NaN where
     there is no rating or no other."""
     rated = ~np.isnan(ratings)
     sums = np.nansum(ratings, axis=1, keepdims=True) - np.nan_to_num(ratings)
@@ -290,7 +290,8 @@ class _Columns(NamedTuple):
 def human_difference(
     judges: ArrayLike, humans: ArrayLike, kind: CorrelationKind
 ) -> HumanDifference:
-    """By how much a panel, and one of its judges, correlates more with people than a person does.
+    """Return by how much a panel, and one of its judges, correlates more with people than a person
+    does.
 
     Each person is left out in turn, and the figures are means over people (and over judges, where
     one of them is compared).
@@ -353,7 +354,7 @@ def human_difference_by_prompt(
     ]
     return DifferenceOverPrompts(
         *(
-            over_prompts([(name, found[field]) for name, found in within])
+            over_prompts([(name, difference[field]) for name, difference in within])
             for field in range(len(HumanDifference._fields))
         )
     )
@@ -367,7 +368,7 @@ def _checked(judges: ArrayLike, humans: ArrayLike) -> tuple[Array, Array]:
 
 
 def _comparisons(judges: Array, humans: Array) -> tuple[_Columns, _Columns, _Columns]:
-    """Return what is compared: panel and human, judge and human, panel and judge."""
+    """Return the pairs to compare: panel and human, judge and human, panel and judge."""
     others, mean = mean_of_others(humans), row_means(judges)[:, None]
     each = judges[:, ~np.isnan(judges).all(axis=0)]
     several = each if each.shape[1] > 1 else each[:, :0]
@@ -444,18 +445,18 @@ class AddedRaters:
 
     @property
     def low(self) -> Array:
-        """Return the lower ends `(n,)`."""
-        return np.array([one.low for one in self.intervals])
+        """Return the lower ends of the intervals `(n,)`."""
+        return np.array([interval.low for interval in self.intervals])
 
     @property
     def high(self) -> Array:
-        """Return the upper ends `(n,)`."""
-        return np.array([one.high for one in self.intervals])
+        """Return the upper ends of the intervals `(n,)`."""
+        return np.array([interval.high for interval in self.intervals])
 
     @property
     def reasons(self) -> tuple[Reason | None, ...]:
-        """Return why there is no interval of a change, where there is none."""
-        return tuple(one.reason for one in self.intervals)
+        """Return, for each change without an interval, why it has none."""
+        return tuple(interval.reason for interval in self.intervals)
 
 
 def added_raters(
@@ -508,7 +509,7 @@ def added_raters(
     change = np.array([alpha.value - alphas[0].value for alpha in alphas[1:]])
     n_tests = max(1, int(np.sum(~np.isnan(change))))
     alone, *joined = (resampled_alpha(ratings, level) for ratings in sets)
-    found = [
+    intervals = [
         jackknife(
             difference_of(function, alone),
             len(codes),
@@ -520,18 +521,18 @@ def added_raters(
         )
         for function, ratings in zip(joined, sets[1:], strict=True)
     ]
-    p_value = np.array([_p_value(*one) for one in zip(change, found, strict=True)])
+    p_value = np.array([_p_value(*pair) for pair in zip(change, intervals, strict=True)])
     return AddedRaters(
         alphas,
         change,
-        tuple(found),
+        tuple(intervals),
         p_value,
         np.minimum(n_tests * p_value, 1),
     )
 
 
 def _p_value(change: float, interval: Interval) -> float:
-    """Two-sided, of no change."""
+    """Return the two-sided p-value of no change."""
     if interval.reason is not None:
         return nan
     return two_sided_p(change / interval.standard_error, interval.degrees_of_freedom)

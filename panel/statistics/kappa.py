@@ -62,27 +62,27 @@ class ValueTables:
     """How often two raters gave a pair of values to an item.
 
     Attributes:
-        given: whether a rater gave a value to an item, 1 or 0 `(items, raters × values)`.
+        has_value: whether a rater gave a value to an item, 1 or 0 `(items, raters × values)`.
         counts: over all items `(raters, values, raters, values)`.
         values: the values, from the lowest on.
     """
 
-    given: Array
+    has_value: Array
     counts: Array
     values: Array
 
     @classmethod
     def of(cls, ratings: Array) -> Self | None:
-        """Of ratings `(items, raters)`; None where there are so many values that to compare all
-        pairs of items is as fast."""
+        """Count the pairs of values in ratings `(items, raters)`; return None where there are so
+        many values that comparing all pairs of items is as fast."""
         n_items, n_raters = ratings.shape
         if n_items < LEAST_ITEMS:
             return None
         values = np.unique(ratings[~np.isnan(ratings)])
         if len(values) > MOST_VALUES or len(values) ** 2 > n_items or not len(values):
             return None
-        given: Mask = ratings[:, :, None] == values
-        flat = given.reshape(n_items, -1).astype(np.float64)
+        has_value: Mask = ratings[:, :, None] == values
+        flat = has_value.reshape(n_items, -1).astype(np.float64)
         shape = n_raters, len(values), n_raters, len(values)
         return cls(flat, (flat.T @ flat).reshape(shape), values)
 
@@ -90,8 +90,8 @@ class ValueTables:
         """Return the counts `(raters, values, raters, values)` less this share of each item
         `(items,)`."""
         items = np.flatnonzero(missing)
-        given = self.given[items]
-        less = given.T @ (given * missing[items, None])
+        rows = self.has_value[items]
+        less = rows.T @ (rows * missing[items, None])
         counts: Array = self.counts - less.reshape(self.counts.shape)
         return counts
 
@@ -103,8 +103,8 @@ def resampled_mean_of(
     of counts, as a function of resampling weights."""
 
     def statistic(weights: Array) -> Array:
-        found = [matrix(tables.without(missing)) for missing in 1 - weights]
-        return mean_over_pairs(np.array(found), pairs)
+        matrices = [matrix(tables.without(missing)) for missing in 1 - weights]
+        return mean_over_pairs(np.array(matrices), pairs)
 
     return statistic
 
@@ -118,11 +118,11 @@ def mean_over_pairs(matrices: Array, pairs: IntArray) -> Array:
 
 
 def counts_of_the_first(counts: Array) -> Array:
-    """Return how often the first of two raters gave each value to what the second rated `(raters,
-    values, raters)`; as the tables are symmetric, from a sum that is ten times as fast as that over
-    their last axis."""
-    found: Array = counts.sum(axis=1).transpose(1, 2, 0)
-    return found
+    """Return how often the first of two raters gave each value to the items that the second rated
+    `(raters, values, raters)`; as the tables are symmetric, from a sum that is ten times as fast as
+    the sum over their last axis."""
+    sums: Array = counts.sum(axis=1).transpose(1, 2, 0)
+    return sums
 
 
 def tau_b_sums(counts: Array) -> Sums:
@@ -140,8 +140,8 @@ def tau_b_sums(counts: Array) -> Sums:
 
 
 def spearman_sums(counts: Array) -> Sums:
-    """Products of two raters' centred ranks, times four, and squares of the first's, among the
-    items that both rated; counts as for `tau_b_sums`."""
+    """Return products of two raters' centred ranks, times four, and squares of the first's, over
+    the items that both rated; counts as for `tau_b_sums`."""
     first = counts_of_the_first(counts)
     # Twice the centred rank of each value of the first, `(raters, values, raters)`.
     ranks = (_signs(counts.shape[1]) @ first.reshape(*first.shape[:2], -1)).reshape(first.shape)
@@ -150,7 +150,7 @@ def spearman_sums(counts: Array) -> Sums:
 
 
 def _signs(n_values: int) -> Array:
-    """1 where the first of two values is the larger, −1 where it is the smaller."""
+    """Return 1 where the first of two values is the larger, −1 where it is the smaller."""
     places = np.arange(n_values)
     signs: Array = np.sign(places[:, None] - places).astype(np.float64)
     return signs
@@ -330,11 +330,11 @@ def resampled_fleiss_kappa(ratings: ArrayLike) -> Resampled:
 
 def _places(scores: Array, categories: Sequence[float]) -> Array:
     scale = np.asarray(categories, dtype=np.float64)
-    found = scores[:, None] == scale[None, :]
-    if not found.any(axis=1).all():
-        stray = scores[~found.any(axis=1)][0]
+    matches = scores[:, None] == scale[None, :]
+    if not matches.any(axis=1).all():
+        stray = scores[~matches.any(axis=1)][0]
         raise ValueError(f"{stray:g} is not among the categories {list(categories)}")
-    places: Array = found.argmax(axis=1).astype(np.float64)
+    places: Array = matches.argmax(axis=1).astype(np.float64)
     return places
 
 
@@ -418,8 +418,8 @@ def agreement_on(labels: ArrayLike, category: float) -> Resampled:
     # Each item's pairs count by 1 / (n − 1), so that a rating counts alike however many there are.
     others = np.maximum(sizes - 1, 1)
     joined = np.where(sizes > 1, own * (own - 1) / others, 0.0)
-    given = np.where(sizes > 1, own, 0).astype(np.float64)
-    return lambda weights: divide(weights @ joined, weights @ given)
+    ratings_each = np.where(sizes > 1, own, 0).astype(np.float64)
+    return lambda weights: divide(weights @ joined, weights @ ratings_each)
 
 
 def same_label(x: ArrayLike, y: ArrayLike) -> Array:

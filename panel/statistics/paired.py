@@ -65,7 +65,7 @@ _DECIMALS = 9
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PairedTerms:
-    """What two sides are compared by, of each pair.
+    """The scores of pairs on which two sides are compared.
 
     Attributes:
         a, b: `(pairs,)`, the score of either side by what both have.
@@ -79,7 +79,7 @@ class PairedTerms:
     influence: Array
 
     def of(self, kept: Mask) -> PairedTerms:
-        """Return those of these pairs `(pairs,)` alone."""
+        """Return the terms of these pairs `(pairs,)` alone."""
         return PairedTerms(self.a[kept], self.b[kept], self.difference[kept], self.influence[kept])
 
 
@@ -118,9 +118,9 @@ class PairedDifference(Tested):
 
 
 def by_same_judges(a: Array, b: Array) -> PairedTerms:
-    """Return two sides rated by the same judges, who are paired: a judge counts for a pair, in a
-    term, who has rated both of its sides. A judge's severity then cancels, also where ratings are
-    missing.
+    """Compare two sides rated by the same judges, who are paired: a judge counts for a pair, in a
+    term, only if that judge rated both of its sides. A judge's severity then cancels, also where
+    ratings are missing.
 
     Args:
         a, b: `(pairs, judges, terms)`, what of each judge the score is the mean of (terms, of the
@@ -144,7 +144,7 @@ def by_same_judges(a: Array, b: Array) -> PairedTerms:
 
 
 def by_other_judges(a: Array, b: Array) -> PairedTerms:
-    """Return the same texts rated by two panels, each by its own judges and rule.
+    """Compare the ratings of the same texts by two panels, each by its own judges and rule.
 
     The judges of `influence` are those of a, then those of b.
 
@@ -198,34 +198,34 @@ def paired_difference(
         for side in (paired.difference, paired.a, paired.b)
     )
     if factors is None:
-        found = sampled_mean(scores)
+        mean = sampled_mean(scores)
     else:
         moved = np.where(there[:, None], paired.influence, np.nan)
         influence = np.stack([_over_prompts(of_judge, codes) for of_judge in moved.T], axis=1)
-        found = sampled_mean(scores, influence, factors)
-        if not factors and found.n_prompts > 1:
-            found = SampledMean(found.mean, (), found.n_prompts, Reason.NO_COMMON_FACTOR)
+        mean = sampled_mean(scores, influence, factors)
+        if not factors and mean.n_prompts > 1:
+            mean = SampledMean(mean.mean, (), mean.n_prompts, Reason.NO_COMMON_FACTOR)
     in_prompts = scores[~np.isnan(scores)]
     sd = float(in_prompts.std(ddof=1)) if len(in_prompts) > 1 else nan
     signs = np.sign(np.round(paired.difference[there], _DECIMALS))
     wins, ties, losses = (int(np.sum(signs == sign)) for sign in (1, 0, -1))
-    low, high = found.interval(limits=(-most, most))
+    low, high = mean.interval(limits=(-most, most))
     return PairedDifference(
         defined_mean(a),
         defined_mean(b),
-        found.mean,
+        mean.mean,
         low,
         high,
-        found.p_value,
-        found.p_value,
-        nan if found.reason or not sd else found.mean / sd,
+        mean.p_value,
+        mean.p_value,
+        nan if mean.reason or not sd else mean.mean / sd,
         wins,
         ties,
         losses,
-        found.n_prompts,
+        mean.n_prompts,
         int(there.sum()),
-        found,
-        found.reason,
+        mean,
+        mean.reason,
     )
 
 
@@ -243,11 +243,11 @@ def adjusted(
             none): a composite of one dimension is that dimension, and no second test.
     """
     places = list(range(len(differences))) if same_as is None else list(same_as)
-    p_values = [one.p if places[i] == i else nan for i, one in enumerate(differences)]
-    found = holm_beside(p_values, np.zeros(len(places)) if primary is None else primary)
+    p_values = [difference.p if places[i] == i else nan for i, difference in enumerate(differences)]
+    p_values_adjusted = holm_beside(p_values, np.zeros(len(places)) if primary is None else primary)
     return [
-        replace(one, p_adjusted=float(found[place]))
-        for one, place in zip(differences, places, strict=True)
+        replace(difference, p_adjusted=float(p_values_adjusted[place]))
+        for difference, place in zip(differences, places, strict=True)
     ]
 
 
@@ -311,7 +311,7 @@ class BestOfPrompts:
 
     @property
     def n_prompts(self) -> int:
-        """Prompts with several responses that both rated."""
+        """Return the number of prompts with several responses that both rated."""
         return self.same + self.shared + self.flipped
 
 
@@ -368,7 +368,7 @@ class NearerToPeople:
     def with_figures(
         self, tau: PairedFigure, distance: PairedFigure, *more: PairedFigure
     ) -> NearerToPeople:
-        """Return the same with these in the place of `figures`."""
+        """Return the same with these in place of `figures`."""
         advantages = self.advantages
         if advantages is not None:
             advantages = replace(advantages, difference=more[0])
@@ -416,9 +416,9 @@ def scores_alike(a: ArrayLike, b: ArrayLike, prompts: Labels) -> PairedFigure:
     1.0
     """
     both = np.column_stack([as_scores(a), as_scores(b)])
-    found = krippendorff_alpha(both, "interval")
+    alpha = krippendorff_alpha(both, "interval")
     result = BlockResult(
-        found,
+        alpha,
         resampled_alpha(both, "interval"),
         limits=(-1.0, 1.0),
         counted=has_two_ratings(both),
@@ -427,7 +427,7 @@ def scores_alike(a: ArrayLike, b: ArrayLike, prompts: Labels) -> PairedFigure:
 
 
 def best_of_prompts(a: ArrayLike, b: ArrayLike, prompts: Labels) -> BestOfPrompts:
-    """Return whether two panels rate the same response to a prompt highest. Args as for
+    """Count the prompts in which two panels rate the same response highest. Args as for
     `order_alike`.
 
     >>> best_of_prompts([1, 2, 5, 6], [2, 1, 5, 7], "aabb")
@@ -449,7 +449,7 @@ def best_of_prompts(a: ArrayLike, b: ArrayLike, prompts: Labels) -> BestOfPrompt
 def nearer_to_people(
     a: ArrayLike, b: ArrayLike, people: ArrayLike, prompts: Labels, *, same_scale: bool = True
 ) -> NearerToPeople:
-    """Return which of two panels goes more with people's mean rating, over the items of all three.
+    """Compare how near two panels are to people's mean rating, over the items of all three.
 
     Two questions: who orders responses more as people do (τ_b, within prompts where a prompt has
     two responses, else over all), and whose scores are nearer to people's (mean distance). Both
@@ -507,19 +507,23 @@ def adjusted_figures(
     """Return the figures with p-values adjusted by Holm over all of them; `primary` as for
     `adjusted`."""
     family = np.zeros(len(figures)) if primary is None else primary
-    p_values = holm_beside([one.p for one in figures], family)
-    return [replace(one, p_adjusted=float(p)) for one, p in zip(figures, p_values, strict=True)]
+    p_values = holm_beside([figure.p for figure in figures], family)
+    return [
+        replace(figure, p_adjusted=float(p)) for figure, p in zip(figures, p_values, strict=True)
+    ]
 
 
 def _within(sides: Array, target: Array, prompts: Labels) -> tuple[list[Hashable], Array]:
     """Return the prompts, and inside each τ_b of each side `(items, sides)` with the target:
     `(prompts, sides)`."""
-    found = [
+    taus_by_prompt = [
         (name, correlations(sides[items], _repeated(target[items], sides.shape[1]), "tau_b"))
         for name, items in items_by_label(prompts, len(target))
     ]
     # Rounding can pass the bounds by a hair.
-    return [name for name, _ in found], np.clip([taus for _, taus in found], -1, 1)
+    return [name for name, _ in taus_by_prompt], np.clip(
+        [taus for _, taus in taus_by_prompt], -1, 1
+    )
 
 
 def _repeated(column: Array, times: int) -> Array:
@@ -530,19 +534,19 @@ def _statistics(
     names: Sequence[Hashable], values: Array, rated: Mask, prompts: Labels, *, n_raters: int
 ) -> list[tuple[object, Statistic]]:
     """Return each prompt's value, or why it has none."""
-    found: list[tuple[object, Statistic]] = []
+    statistics: list[tuple[object, Statistic]] = []
     counts = [int(rated[items].sum()) for _, items in items_by_label(prompts, len(rated))]
     for name, value, n in zip(names, values.tolist(), counts, strict=True):
         if isnan(value):
             reason = Reason.CONSTANT_RATER if n > 1 else Reason.FEW_ITEMS
-            found.append((name, Statistic.undefined(reason, n_items=n)))
+            statistics.append((name, Statistic.undefined(reason, n_items=n)))
         else:
-            found.append((name, Statistic(value, n, n_raters)))
-    return found
+            statistics.append((name, Statistic(value, n, n_raters)))
+    return statistics
 
 
 def _several(missing: Mask, prompts: Labels) -> bool:
-    """Return whether a prompt has two items that are there."""
+    """Return whether some prompt has at least two items with a value."""
     names, codes = encode_labels(prompts, len(missing))
     return bool((np.bincount(codes[~missing], minlength=len(names)) > 1).any())
 
@@ -557,20 +561,24 @@ def paired_figure(
         most_df: degrees of freedom that it has at most; with fewer than it would have, the interval
             is widened.
     """
-    found = result.statistic
+    statistic = result.statistic
     there = interval_of(result, prompts, _OPTIONS)
     if there is None or there.reason is not None:
         reason = None if there is None else there.reason
-        return PairedFigure(found.value, nan, nan, found.n_items, 0, found.reason, reason)
+        return PairedFigure(
+            statistic.value, nan, nan, statistic.n_items, 0, statistic.reason, reason
+        )
     p, df, ends = nan, there.degrees_of_freedom, (there.low, there.high)
     if most_df < df:
         df = most_df
         reach = there.standard_error * critical_t(df)
         low, high = result.limits
-        ends = max(found.value - reach, low), min(found.value + reach, high)
+        ends = max(statistic.value - reach, low), min(statistic.value + reach, high)
     if tested:
-        p = two_sided_p(found.value / there.standard_error, df)
-    return PairedFigure(found.value, *ends, found.n_items, there.n_clusters, p=p, p_adjusted=p)
+        p = two_sided_p(statistic.value / there.standard_error, df)
+    return PairedFigure(
+        statistic.value, *ends, statistic.n_items, there.n_clusters, p=p, p_adjusted=p
+    )
 
 
 def _distance(a: Array, b: Array, n_items: int, same_scale: bool) -> PairedFigure:
@@ -578,8 +586,8 @@ def _distance(a: Array, b: Array, n_items: int, same_scale: bool) -> PairedFigur
         return PairedFigure(nan, nan, nan, 0, 0, Reason.OTHER_SCALE)
     if not n_items:
         return PairedFigure(nan, nan, nan, 0, 0, Reason.NO_SHARED_ITEMS)
-    found = sampled_mean(b - a)
-    p = found.p_value
+    mean = sampled_mean(b - a)
+    p = mean.p_value
     return PairedFigure(
-        found.mean, *found.interval(), n_items, found.n_prompts, None, found.reason, p, p
+        mean.mean, *mean.interval(), n_items, mean.n_prompts, None, mean.reason, p, p
     )

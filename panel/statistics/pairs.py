@@ -95,7 +95,8 @@ def spearman_matrix(ratings: ArrayLike) -> Array:
 
 def same_rankings(ratings: ArrayLike) -> tuple[Array, Array]:
     """Return whether every two raters order the items that both rated alike, ties included, and
-    have the same best ones: `(raters, raters)` each, 1 or 0, NaN where they share no two items.
+    whether they have the same best items: `(raters, raters)` each, 1 or 0, NaN where they share no
+    two items.
 
     >>> same_rankings([[3, 3], [1, 2], [2, 1]])[1].tolist()
     [[1.0, 1.0], [1.0, 1.0]]
@@ -141,7 +142,7 @@ def resampled_mean_spearman(ratings: ArrayLike, pairs: IntArray) -> Resampled | 
 
 
 def _quotient(together: Array, own: Array) -> Array:
-    """Return what two raters share over the root of what each has of its own."""
+    """Return two raters' shared sums over the root of the product of their own."""
     return divide(together, np.sqrt(own) * np.sqrt(np.swapaxes(own, -1, -2)))
 
 

@@ -181,7 +181,7 @@ def effective_judges_interval(
     """
     errors = _Errors.of(ratings, reference, reliability)
     n_judges = errors.mean().n_raters
-    found = jackknife(
+    interval = jackknife(
         errors.correlation,
         len(as_ratings(ratings)),
         clusters,
@@ -194,12 +194,12 @@ def effective_judges_interval(
         confidence=confidence,
         seed=seed,
     )
-    if found.reason:
-        return found
+    if interval.reason:
+        return interval
     low, high = (
-        float(kish_number(n_judges, np.clip(end, 0, 1))) for end in (found.high, found.low)
+        float(kish_number(n_judges, np.clip(end, 0, 1))) for end in (interval.high, interval.low)
     )
-    return replace(found, low=low, high=high)
+    return replace(interval, low=low, high=high)
 
 
 def resampled_set_correlation(
@@ -216,7 +216,7 @@ def resampled_set_correlation(
         ValueError: as for `effective_judges`.
     """
     errors = _Errors.of(ratings, reference, None)
-    within = {(a, b) for one in sets for a in one for b in one if a < b}
+    within = {(a, b) for judges in sets for a in judges for b in judges if a < b}
     return replace(
         errors,
         pairs=np.array(
@@ -226,7 +226,8 @@ def resampled_set_correlation(
 
 
 def kish_number(n_judges: int, correlation: ArrayLike) -> Array:
-    """Return how many independent judges so many judges count as whose scores correlate so.
+    """Return how many independent judges are worth `n_judges` judges whose scores have this
+    correlation.
 
     How to read it: n / (1 + (n − 1) r̄): n where r̄ is 0, 1 where it is 1; of an r̄ below 0 it is
     more than n.
@@ -264,7 +265,7 @@ def leave_one_judge_out(
     full = statistic(array)
     groups = list(items_by_label(labels, array.shape[1]))
     without = tuple(statistic(np.delete(array, columns, axis=1)) for _, columns in groups)
-    change = np.array([found.value - full.value for found in without])
+    change = np.array([statistic_without.value - full.value for statistic_without in without])
     return LeaveOneOut(full, tuple(name for name, _ in groups), without, change)
 
 
@@ -329,11 +330,11 @@ class _Errors:
     def mean(self) -> Statistic:
         """Return r̄ of the ratings, over the judges who have any correlation."""
         weights = unit_weights(len(self.scores))
-        found = self._pairs(weights)[0]
-        judges = np.unique(self.pairs[~np.isnan(found)])
+        correlations = self._pairs(weights)[0]
+        judges = np.unique(self.pairs[~np.isnan(correlations)])
         n_items = int((self.rated[:, judges].sum(axis=1) >= 2).sum())
         if len(judges):
-            return Statistic(float(_mean_of_defined(found[None])[0]), n_items, len(judges))
+            return Statistic(float(_mean_of_defined(correlations[None])[0]), n_items, len(judges))
         known = float(self.reliability(weights)[0])
         if isnan(known):
             return Statistic.undefined(Reason.UNKNOWN_NOISE)
@@ -368,11 +369,11 @@ class _Errors:
         of_x = np.zeros(1) if is_plain else known * covariance(beside, beside)
 
         def error(p: Array, q: Array, slope_p: Array, slope_q: Array) -> Array:
-            found = covariance(p, q)
+            total = covariance(p, q)
             if is_plain:
-                return found
+                return total
             shared = slope_p * covariance(beside, q) + slope_q * covariance(beside, p)
-            return np.asarray(found - shared + slope_p * slope_q * of_x)
+            return np.asarray(total - shared + slope_p * slope_q * of_x)
 
         slope_a, slope_b = slopes[:, a], slopes[:, b]
         own = [
@@ -384,7 +385,7 @@ class _Errors:
 
 
 def _about_mean(values: Array, there: Mask) -> Array:
-    """Columns about their means and of one size, 0 where there is nothing."""
+    """Center columns on their means and scale them to one size, 0 where there is no value."""
     counts = there.sum(axis=0)
     kept = np.where(there, values, 0)
     centred = np.where(there, values - divide(kept.sum(axis=0), counts), 0)
@@ -498,8 +499,8 @@ def smallest_subset(
 
 
 def _lower_bound(of_folds: Array, confidence: float) -> float:
-    """Of the mean of the folds' τ_b, one-sided: 1 where no fold orders any two items otherwise.
-    Folds that are all alike below 1, or one of which has no τ_b, leave it open."""
+    """Return the one-sided lower bound of the mean of the folds' τ_b: 1 where no fold orders any
+    two items otherwise. NaN where all folds are alike below 1, or one has no τ_b."""
     n_folds, mean = len(of_folds), float(of_folds.mean())
     error = float(of_folds.std(ddof=1)) / sqrt(n_folds)
     if mean >= 1 - ROUNDING:
@@ -511,7 +512,7 @@ def _lower_bound(of_folds: Array, confidence: float) -> float:
 
 
 def _greedy(array: Array) -> list[int]:
-    """Return all judges in the order in which each best completes those before."""
+    """Return all judges in the order in which each best complements those before."""
     full = row_means(array)
     scores, rated = np.nan_to_num(array), (~np.isnan(array)).astype(np.float64)
     total, count = np.zeros(len(array)), np.zeros(len(array))
@@ -519,8 +520,8 @@ def _greedy(array: Array) -> list[int]:
     order = []
     while left:
         means = divide(total[:, None] + scores[:, left], count[:, None] + rated[:, left])
-        found = _taus(without_rounding(means, scores), full)
-        best = left.pop(int(np.argmax(np.nan_to_num(found, nan=-np.inf))))
+        taus = _taus(without_rounding(means, scores), full)
+        best = left.pop(int(np.argmax(np.nan_to_num(taus, nan=-np.inf))))
         total += scores[:, best]
         count += rated[:, best]
         order.append(best)

@@ -98,7 +98,7 @@ class RatedPart:
         labels: Sequence[Hashable] = list(range(len(ours)) if prompts is None else prompts)
         if len(labels) != len(ours):
             raise ValueError(f"{len(labels)} prompts for {len(ours)} items")
-        kept = [label for label, one in zip(labels, there, strict=True) if one]
+        kept = [label for label, is_there in zip(labels, there, strict=True) if is_there]
         names, codes = encode_labels(kept, len(kept))
         n = len(names) if kept else 0
 
@@ -144,7 +144,7 @@ class RatedPart:
         return False
 
     def estimates(self) -> Estimates:
-        """Return the means, and what they are without each prompt."""
+        """Return the means of all prompts, and those without each prompt."""
         w, of = self.weight, self.rated
         # About the means: sums of products of large numbers would lose what differs.
         y = np.where(of, self.human - self.human[of].mean(), 0.0)
@@ -176,7 +176,7 @@ class Estimates:
 
 def _slope(sums: Array) -> Array:
     """Return the slope of people's ratings on the panel's by weighted least squares, drawn toward
-    0; not below it, as a panel that runs contrary to people is not to be turned round."""
+    0; not below it, as a panel that runs contrary to people is not reversed."""
     w, wy, wf, wff, wfy, wyy, n = sums
     spread = wff - divide(wf**2, w)
     known = (spread > SAME * np.maximum(wff, SAME)) & (n > 2)
@@ -226,8 +226,8 @@ class CorrectedMean:
 
     @property
     def width_ratio(self) -> float:
-        """Return how wide the corrected interval is, of the width of people's own, both as if no
-        end of the scale cut them, unless both do; NaN without either."""
+        """Return the width of the corrected interval as a share of the width of people's own, both
+        as if no end of the scale cut them, unless both do; NaN without either."""
         corrected, human = self.corrected, self.human_only
         if not corrected.has_interval or not human.has_interval:
             return nan
@@ -245,8 +245,8 @@ def corrected_mean(
     limits: tuple[float, float] = (-inf, inf),
     confidence: float = 0.95,
 ) -> CorrectedMean:
-    """Return the mean over prompts of what people would give to everything, from their ratings of a
-    part and a panel's of everything.
+    """Estimate the mean over prompts of people's ratings of everything, from their ratings of a
+    part and a panel's scores of everything.
 
     How to read it: `corrected` estimates the same as `human_only`, with a narrower interval where
     the panel goes with people. It is no estimate of what other people, or this panel, would give.
@@ -334,7 +334,7 @@ def _found(
     over: str = "prompts",
 ) -> CorrectedMean:
     """Return the first side's mean, or its difference from the second's."""
-    n_items, n_human = sum(one.n_items for one in sides), sum(one.n_human for one in sides)
+    n_items, n_human = sum(side.n_items for side in sides), sum(side.n_human for side in sides)
     place = {name: index for index, name in enumerate(names)}
     rated = {name for side in sides for name, of in zip(side.names, side.rated, strict=True) if of}
     is_rated = np.array([name in rated for name in names], dtype=bool)
@@ -356,8 +356,8 @@ def _found(
     else:
         every = [side.estimates() for side in sides]
         of_people, moved = (
-            _combined([one.human for one in every], sides, signs, place),
-            _combined([one.corrected for one in every], sides, signs, place),
+            _combined([estimate.human for estimate in every], sides, signs, place),
+            _combined([estimate.corrected for estimate in every], sides, signs, place),
         )
         human = float(of_people[0])
         if human_reason is None:
@@ -378,8 +378,8 @@ def _found(
                 result = _Reached(human, reach, error, n - 1.0, own, 0.0)
                 tuning = 0.0
             differ = any(side.shares_differ for side in sides)
-            told = ((Reason.FEW_EXCEPTIONS, too_few), (Reason.SHARES_DIFFER, differ))
-            notes = tuple(note for note, holds in told if holds)
+            conditions = ((Reason.FEW_EXCEPTIONS, too_few), (Reason.SHARES_DIFFER, differ))
+            notes = tuple(note for note, holds in conditions if holds)
             corrected = result.value
         if reason is None and result.error <= SAME * max(1.0, abs(corrected)):
             corrected, tuning, reason, notes = nan, nan, Reason.NO_SPREAD, ()
@@ -404,8 +404,8 @@ def _found(
 
 
 def _within(value: float, reach: float, limits: tuple[float, float]) -> tuple[float, float, float]:
-    """Return a value and the ends of its interval, cut at the limits. A value outside has its
-    interval about the limit: it is nearer to whatever it may estimate, and so is the interval."""
+    """Return a value and the ends of its interval, cut at the limits. A value outside them gets its
+    interval about the limit, which is nearer to whatever it estimates."""
     value = min(max(value, limits[0]), limits[1])
     return value, max(value - reach, limits[0]), min(value + reach, limits[1])
 
@@ -445,7 +445,7 @@ def _combined(
     place: dict[Hashable, int],
 ) -> Array:
     """Return the sum of the sides' values by sign: of all prompts, then without each of `place`; a
-    side that lacks a prompt is what it is with it."""
+    side that lacks a prompt is unchanged without it."""
     total = np.zeros(1 + len(place))
     for of, side, sign in zip(values, sides, signs, strict=True):
         own = np.full(1 + len(place), of[0])
@@ -455,23 +455,23 @@ def _combined(
 
 
 def _variance(left_out: Array) -> float:
-    """Return the jackknife's, of one stratum of prompts."""
+    """Return the jackknife variance over one stratum of prompts."""
     n = len(left_out)
     return 0.0 if n < 2 else float((n - 1) / n * np.sum((left_out - left_out.mean()) ** 2))
 
 
 def _to_halve(
-    found: _Reached, n: int, n_human: int, n_prompts: int, confidence: float
+    reached: _Reached, n: int, n_human: int, n_prompts: int, confidence: float
 ) -> int | None:
     """Return how many items people have to rate for half of the interval, among those of the panel.
 
     Of n of N prompts the variance is a/n + b/N: b/N remains if people rate everything. By the
     jackknife it is b (N − n)/N² from prompts that people did not rate, and the rest from others.
     """
-    by_panel = found.by_others * n_prompts / max(n_prompts - n, 1)
-    by_people = max(found.error**2 - by_panel, 0.0) * n
+    by_panel = reached.by_others * n_prompts / max(n_prompts - n, 1)
+    by_people = max(reached.error**2 - by_panel, 0.0) * n
     for more in range(n + 1, n_prompts + 1):
         error = math.sqrt(by_people / more + by_panel)
-        if error * critical_t(max(more - 2.0, 1.0), confidence) <= found.reach / 2:
+        if error * critical_t(max(more - 2.0, 1.0), confidence) <= reached.reach / 2:
             return math.ceil(more * n_human / n)
     return None

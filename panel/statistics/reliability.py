@@ -183,8 +183,7 @@ def _alpha(counts: Array, values: Array, weights: Array, level: MeasurementLevel
 
 
 def _squared_differences(count: Array, total: Array, squares: Array) -> Array:
-    """Return Σ over ordered pairs of (a − b)², from how many there are, their sum and their
-    squares'.
+    """Return Σ over ordered pairs of (a − b)², from their number, their sum and the sum of squares.
 
     Rounding can leave a hair below zero where all are equal.
     """
@@ -212,7 +211,7 @@ class ChosenRatings:
 
 
 def most_agreeing(ratings: ArrayLike, n: int = 3) -> ChosenRatings:
-    """Of each item `n` ratings, chosen so that ordinal α of all items is as high as it gets by
+    """Choose `n` ratings of each item so that ordinal α of all items is as high as it gets by
     changing one item at a time; items with `n` or fewer keep theirs.
 
     How to read it: compare it with α of all ratings and with `by_chance`; it is no estimate of how
@@ -232,10 +231,10 @@ def most_agreeing(ratings: ArrayLike, n: int = 3) -> ChosenRatings:
     array = as_ratings(ratings)
     if n < 2:
         raise ValueError(f"two ratings of an item at least are needed, found {n}")
-    given = [np.sort(row[~np.isnan(row)]) for row in array]
+    by_item = [np.sort(row[~np.isnan(row)]) for row in array]
     values = np.unique(array[~np.isnan(array)])
     choices = [
-        _choices(np.searchsorted(values, own), min(n, len(own)), len(values)) for own in given
+        _choices(np.searchsorted(values, own), min(n, len(own)), len(values)) for own in by_item
     ]
     # First those that differ least by their places, then one item after the other.
     chosen = [0] * len(choices)
@@ -245,22 +244,24 @@ def most_agreeing(ratings: ArrayLike, n: int = 3) -> ChosenRatings:
         for item, own in enumerate(choices):
             if len(own) > 1:
                 rest = total - own[chosen[item]]
-                chosen[item] = int(np.argmax([_alpha_of_coincidences(rest + one) for one in own]))
+                chosen[item] = int(
+                    np.argmax([_alpha_of_coincidences(rest + choice) for choice in own])
+                )
                 total = rest + own[chosen[item]]
         if _alpha_of_coincidences(total) <= before + _SAME:
             break
     kept = np.full((len(array), n), np.nan)
-    for item, own_values in enumerate(given):
+    for item, own_values in enumerate(by_item):
         places = np.searchsorted(values, own_values)
         subset = _subsets(places, min(n, len(places)))[chosen[item]]
         kept[item, : len(subset)] = values[list(subset)]
-    return ChosenRatings(kept, krippendorff_alpha(kept), int(sum(len(own) > n for own in given)))
+    return ChosenRatings(kept, krippendorff_alpha(kept), int(sum(len(own) > n for own in by_item)))
 
 
 def by_chance(ratings: ArrayLike, n: int = 3, seed: int = 0) -> float:
-    """Return α of ratings that `most_agreeing` chooses where there is nothing to agree about: the
-    same ratings, dealt out to the items at random, each of which has as many as before. NaN where
-    undefined; arguments and errors as of `most_agreeing`.
+    """Return α of ratings that `most_agreeing` chooses by chance alone: from the same ratings,
+    dealt to the items at random, each of which has as many as before. NaN where undefined;
+    arguments and errors as of `most_agreeing`.
 
     >>> ratings = np.random.default_rng(0).integers(1, 6, (40, 6)).astype(float)
     >>> round(krippendorff_alpha(ratings).value, 2), round(by_chance(ratings), 2)
@@ -274,14 +275,14 @@ def by_chance(ratings: ArrayLike, n: int = 3, seed: int = 0) -> float:
 
 
 def _subsets(places: IntArray, n: int) -> list[tuple[int, ...]]:
-    """Return the different sets of `n` values, those that lie nearest together first."""
-    found = {tuple(sorted(map(int, one))) for one in combinations(places, n)}
-    return sorted(found, key=lambda one: ((one[-1] - one[0]) if one else 0, one))
+    """Return the distinct sets of `n` values, those that lie nearest together first."""
+    subsets = {tuple(sorted(map(int, subset))) for subset in combinations(places, n)}
+    return sorted(subsets, key=lambda subset: ((subset[-1] - subset[0]) if subset else 0, subset))
 
 
 def _choices(places: IntArray, n: int, n_values: int) -> list[Array]:
     """Return what each set of `n` ratings adds to the table of coincidences `(values, values)`."""
-    return [_coincidences(one, n_values) for one in _subsets(places, n)]
+    return [_coincidences(subset, n_values) for subset in _subsets(places, n)]
 
 
 def _coincidences(places: Iterable[int], n_values: int) -> Array:
@@ -289,8 +290,8 @@ def _coincidences(places: Iterable[int], n_values: int) -> Array:
     size = counts.sum()
     if size < 2:
         return np.zeros((n_values, n_values))
-    found: Array = (np.outer(counts, counts) - np.diag(counts)) / (size - 1)
-    return found
+    table: Array = (np.outer(counts, counts) - np.diag(counts)) / (size - 1)
+    return table
 
 
 def _sum(tables: Iterable[Array], n_values: int) -> Array:
@@ -298,7 +299,7 @@ def _sum(tables: Iterable[Array], n_values: int) -> Array:
 
 
 def _alpha_of_coincidences(coincidences: Array) -> float:
-    """Ordinal α; below any where it is undefined."""
+    """Return ordinal α; below any other where it is undefined."""
     marginals = coincidences.sum(axis=1)
     ranks = np.cumsum(marginals) - marginals / 2
     distances = (ranks[:, None] - ranks[None, :]) ** 2
@@ -386,8 +387,8 @@ def resampled_icc(ratings: ArrayLike, form: ICCForm = "icc2") -> Resampled:
 
 
 def centred_ratings(array: Array) -> tuple[Array, Array]:
-    """Ratings about their median and below one in size, 0 where missing; and 1 where there is one,
-    0 where not."""
+    """Return ratings about their median and below one in size, 0 where missing; and a mask, 1 where
+    there is a rating, else 0."""
     rated = ~np.isnan(array)
     values = np.zeros(array.shape)
     if rated.any():

@@ -131,13 +131,13 @@ class Change:
 
     @classmethod
     def undefined(cls, reason: Reason, n_items: int = 0) -> Change:
-        """Return the change that has no value, and why."""
+        """Return the change that has no value, with the reason."""
         return cls(nan, nan, nan, None, n_items, reason)
 
     @property
     def sign(self) -> int:
-        """1 or −1 where the interval lies above or below 0, or the change is the same whichever
-        prompt is left out, so that it has no interval; else 0."""
+        """Return 1 or −1 where the interval lies above or below 0, or where the change is the same
+        whichever prompt is left out, so that it has no interval; else 0."""
         if self.interval is None:
             return 0
         if self.interval.reason is Reason.NO_SPREAD:
@@ -266,8 +266,8 @@ def spreads(before: Array, after: Array, deliberated: Mask) -> tuple[Array, Arra
     both = ~np.isnan(before + after)
     used = deliberated & (both.sum(axis=1) >= 2)
     first, last = np.full(len(both), nan), np.full(len(both), nan)
-    for found, scores in ((first, before), (last, after)):
-        found[used] = np.nanstd(np.where(both, scores, nan)[used], axis=1, ddof=1)
+    for deviations, scores in ((first, before), (last, after)):
+        deviations[used] = np.nanstd(np.where(both, scores, nan)[used], axis=1, ddof=1)
     return first, last
 
 
@@ -294,7 +294,7 @@ def _before_after(revisions: Revisions, over: tuple[int, int]) -> tuple[BeforeAf
 
 @dataclass(frozen=True, slots=True)
 class Conformity:
-    """Which way moves went, seen from the mean of the peers.
+    """The direction of moves, relative to the mean of the peers.
 
     `n_moves` is `n_toward` + `n_away` + `n_undefined`: a move has no direction where the
     judge had no peer, or stood at their mean already. `share` is `n_toward` by those with
@@ -339,12 +339,12 @@ class Influence:
 
     @property
     def net(self) -> Array:
-        """Return `(p, p)`, the share of cases that came nearer less the share that went farther,
+        """Return the share of cases that came nearer less the share that went farther `(p, p)`,
         from −1 to 1; NaN where there is no case."""
         return divide(self.nearer - self.farther, self.n)
 
     def cell(self, mover: int, persuader: int) -> Statistic:
-        """Return one entry of `net`, with its number of cases or why it is undefined."""
+        """Return one entry of `net`, with its number of cases or the reason why it is undefined."""
         return self._estimate(
             self.nearer[mover, persuader], self.farther[mover, persuader], self.n[mover, persuader]
         )
@@ -365,7 +365,7 @@ class Influence:
 
 
 def conformity(revisions: Revisions) -> Conformities:
-    """Return whether moves went toward the mean of what the peers had said before.
+    """Count the moves toward the mean of the peers' earlier readings, and those away from it.
 
     The direction alone counts: who follows one peer past the mean of all went toward it. A
     judge at the end of the scale can go nowhere else, so a high share by itself is no sign of
@@ -403,7 +403,7 @@ def conformity(revisions: Revisions) -> Conformities:
 
 
 def influence(revisions: Revisions, personas: Labels) -> Influence:
-    """Return who moved whom, persona by persona.
+    """Count, persona by persona, the moves toward and away from each other persona.
 
     Nearness counts, not direction: a judge who leaves 10 for another's 2 passes those at 6 to
     9 without having moved to them.
@@ -443,7 +443,7 @@ def influence(revisions: Revisions, personas: Labels) -> Influence:
 
 
 def _conformity(moves: Mask, way: Array) -> Conformity:
-    """Counts of these moves; `way` is 1 toward the peers, −1 away, else 0 or NaN."""
+    """Count these moves by direction; `way` is 1 toward the peers, −1 away, else 0 or NaN."""
     toward, away = moves & (way > 0), moves & (way < 0)
     n_moves, n_toward, n_away = (int(mask.sum()) for mask in (moves, toward, away))
     known = n_toward + n_away
@@ -456,6 +456,6 @@ def _conformity(moves: Mask, way: Array) -> Conformity:
 
 
 def _sign(differences: Array) -> Array:
-    """Signs, 0 for what is rounding and NaN for what is missing."""
+    """Return signs, with 0 for differences of rounding and NaN for missing ones."""
     small = np.abs(differences) <= ROUNDING
     return np.where(small, 0, np.sign(differences))

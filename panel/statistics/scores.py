@@ -65,7 +65,7 @@ class Distributions:
 
 
 def score_distributions(*groups: ArrayLike) -> Distributions:
-    """Return how often each group of raters gives each score.
+    """Count how often each group of raters gives each score.
 
     How to read it: each row of `shares` adds up to 1; rows that are alike mean that the groups
     use the scale alike, whatever they rate high or low.
@@ -116,7 +116,7 @@ class DistanceParts:
 
 
 def distance_parts(first: ArrayLike, second: ArrayLike) -> DistanceParts | None:
-    """Return what the distance between scores of the same items comes of.
+    """Split the distance between two sets of scores of the same items into its parts.
 
     Args:
         first, second: `(items,)`, NaN where missing.
@@ -279,8 +279,8 @@ _UNCLEAR = np.array([0.5, 0.0, 0.0, 0.5, 0.0, 0.0])
 
 
 def _terms(ratings: Array) -> Array:
-    """Return what is compared `(items, 6)`: overall, strength × centrality, correctness, clarity,
-    single issue, dead weight."""
+    """Return the quantities to compare `(items, 6)`: overall, strength × centrality, correctness,
+    clarity, single issue, dead weight."""
     column = dict(zip(CUSTOM_DIMENSIONS, ratings.T, strict=True))
     product = column["strength"] * column["centrality"]
     rest = ("correctness", "clarity", "single_issue", "dead_weight")
@@ -412,8 +412,8 @@ def _resampled(ratings: ArrayLike, function: Callable[[Array], Array]) -> Resamp
     def statistic(weights: Array) -> Array:
         counts = weights @ by_item
         totals = counts.sum(axis=1, keepdims=True)
-        found = function(np.nan_to_num(divide(counts, totals)))
-        return np.where(totals[:, 0] > 0, found, np.nan)
+        result = function(np.nan_to_num(divide(counts, totals)))
+        return np.where(totals[:, 0] > 0, result, np.nan)
 
     return statistic
 
@@ -464,8 +464,8 @@ def correlation_within(x: ArrayLike, y: ArrayLike, groups: Labels) -> Statistic:
 
 
 def resampled_correlation_within(x: ArrayLike, y: ArrayLike, groups: Labels) -> Resampled:
-    """Return it as a function of weights; args as for `correlation_within`. Groups keep
-    their means of each resample."""
+    """Return r within groups as a function of weights; args as for `correlation_within`. Groups
+    have the means of each resample."""
     first, second, codes, kept = _prepared(x, y, groups)
     if not len(first):
         return lambda weights: np.full(len(weights), np.nan)
@@ -474,7 +474,8 @@ def resampled_correlation_within(x: ArrayLike, y: ArrayLike, groups: Labels) -> 
 
 
 def _prepared(x: ArrayLike, y: ArrayLike, groups: Labels) -> tuple[Array, Array, IntArray, Mask]:
-    """Both quantities and the groups where both are there and not alone, and where that is."""
+    """Return both quantities and the groups, without gaps and groups of one, and the mask of what
+    is kept."""
     first, second, both = paired_scores(x, y)
     codes = encode_labels(groups, len(first))[1]
     sizes = np.bincount(codes[both], minlength=int(codes.max(initial=-1)) + 1)
@@ -484,8 +485,8 @@ def _prepared(x: ArrayLike, y: ArrayLike, groups: Labels) -> tuple[Array, Array,
 
 
 def _about_groups(values: Array, codes: IntArray) -> Array:
-    """Values about a value of their group, and of magnitude one: r does not see that, and
-    small differences of large numbers stay what they are."""
+    """Subtract from each value one of its group, and scale to magnitude one: r is unchanged, and
+    small differences of large numbers stay exact."""
     reference = np.zeros(int(codes.max(initial=-1)) + 1)
     reference[codes[::-1]] = values[::-1]
     return scaled_to_unit(values - reference[codes])

@@ -86,7 +86,7 @@ class Preferences:
 
 
 def preferences(ratings: ArrayLike, sources: Labels, prompts: Labels | None = None) -> Preferences:
-    """Win rates and first-place shares of sources.
+    """Return win rates and first-place shares of sources.
 
     Every rater compares all items of a prompt that they rated. A tie is half a win to
     both; a tie for first place is shared among those tied. Items of one source are not
@@ -150,8 +150,8 @@ def resampled_preferences(
 def _tallies(
     ratings: ArrayLike, sources: Labels, prompts: Labels | None
 ) -> tuple[tuple[Hashable, ...], tuple[Array, Array, Array, Array]]:
-    """Return the sources, and by prompt: wins and comparisons of one source against another
-    `(prompts, sources, sources)`, first places and rankings of each `(prompts, sources)`."""
+    """Return the sources, and by prompt: wins and comparisons of each two sources `(prompts,
+    sources, sources)`, first places and rankings of each `(prompts, sources)`."""
     array = as_ratings(ratings)
     names, codes = encode_labels(sources, len(array))
     in_prompts = list(items_by_label(prompts, len(array)))
@@ -288,22 +288,22 @@ def author_shares(
         for _, items in items_by_label(prompts, len(values))
         if len(kept := [i for i in items if kinds[i] is not None and values[i] == values[i]]) > 1
     ]
-    texts = [one for one in texts if len(set(one.kinds)) > 1]
-    names = [name for name in dict.fromkeys(kinds) if any(name in one.kinds for one in texts)]
-    found = []
+    texts = [text for text in texts if len(set(text.kinds)) > 1]
+    names = [name for name in dict.fromkeys(kinds) if any(name in text.kinds for text in texts)]
+    rows = []
     for a, b in combinations(filter(None, names), 2):
-        both = [one for one in texts if a in one.kinds and b in one.kinds]
+        both = [text for text in texts if a in text.kinds and b in text.kinds]
         if both:
-            sides = [(one.of(a), one.of(b)) for one in both]
+            sides = [(text.of(a), text.of(b)) for text in both]
             each = np.array([_wins(own, others) for own, others in sides])
             n_texts = sum(len(own) for own, _ in sides)
-            found.append(_won(a, b, each, n_texts))
-            found.append(_best("best", a, b, [one.without_others(a, b) for one in both], seed))
-    found += [
-        _best("first place", name, "", [one for one in texts if name in one.kinds], seed)
+            rows.append(_won(a, b, each, n_texts))
+            rows.append(_best("best", a, b, [text.without_others(a, b) for text in both], seed))
+    rows += [
+        _best("first place", name, "", [text for text in texts if name in text.kinds], seed)
         for name in filter(None, names)
     ]
-    return _adjusted(found)
+    return _adjusted(rows)
 
 
 class _Tested(NamedTuple):
@@ -313,23 +313,23 @@ class _Tested(NamedTuple):
     beyond: Array
 
 
-def _adjusted(found: Sequence[_Tested]) -> list[AuthorShare]:
-    """Return the rows with p-values by Holm. One that says the same of every prompt as an earlier
-    row, or the opposite (of two kinds the first places of the second), repeats its test and is no
-    second one."""
+def _adjusted(rows: Sequence[_Tested]) -> list[AuthorShare]:
+    """Adjust the rows' p-values by Holm. A row that says the same of every prompt as an earlier
+    row, or the opposite (of two kinds, the first places of the second), repeats its test and counts
+    only once."""
     places: list[int] = []
-    for place, (_, beyond) in enumerate(found):
+    for place, (_, beyond) in enumerate(rows):
         same = (
             earlier
-            for earlier, (_, other) in enumerate(found[:place])
+            for earlier, (_, other) in enumerate(rows[:place])
             if len(other) == len(beyond)
             and (np.allclose(other, beyond) or np.allclose(other, -beyond))
         )
         places.append(next(same, place))
-    adjusted = holm([one.row.p if places[i] == i else nan for i, one in enumerate(found)])
+    adjusted = holm([row.row.p if places[i] == i else nan for i, row in enumerate(rows)])
     return [
-        replace(one, p=found[place].row.p, p_adjusted=float(adjusted[place]))
-        for (one, _), place in zip(found, places, strict=True)
+        replace(row, p=rows[place].row.p, p_adjusted=float(adjusted[place]))
+        for (row, _), place in zip(rows, places, strict=True)
     ]
 
 
@@ -359,10 +359,10 @@ def _won(a: str, b: str, shares: Array, n_texts: int) -> _Tested:
 
 
 def _best(figure: AuthorFigure, kind: str, b: str, texts: Sequence[_Prompt], seed: int) -> _Tested:
-    own = np.array([one.kinds.count(kind) for one in texts])
-    total = np.array([len(one.kinds) for one in texts])
-    best = np.array([int(np.sum(one.scores == one.scores.max())) for one in texts])
-    firsts = np.array([int(np.sum(one.of(kind) == one.scores.max())) for one in texts])
+    own = np.array([text.kinds.count(kind) for text in texts])
+    total = np.array([len(text.kinds) for text in texts])
+    best = np.array([int(np.sum(text.scores == text.scores.max())) for text in texts])
+    firsts = np.array([int(np.sum(text.of(kind) == text.scores.max())) for text in texts])
     shares, chance = firsts / best, own / total
     rng = np.random.default_rng(seed)
     drawn = rng.hypergeometric(own, total - own, best, (_DRAWS, len(own)))
@@ -459,7 +459,7 @@ def group_shares(has: ArrayLike, groups: Sequence[str], prompts: Labels) -> list
     table = _mask(has)
     names, codes = encode_labels(groups, len(table))
     own_prompts = encode_labels(prompts, len(table))[1]
-    found = []
+    shares = []
     for place, name in enumerate(names):
         rows = codes == place
         for feature, column in enumerate(table[rows].T):
@@ -468,23 +468,23 @@ def group_shares(has: ArrayLike, groups: Sequence[str], prompts: Labels) -> list
                 resampled_mean(values), len(values), own_prompts[rows].tolist(),
                 kind="share", limits=(0.0, 1.0),
             )  # fmt: skip
-            found.append(
+            shares.append(
                 GroupShare(
                     str(name), feature, int(column.sum()), len(values), float(values.mean()),
                     interval.low, interval.high, interval.reason,
                 )
             )  # fmt: skip
-    return found
+    return shares
 
 
 def share_differences(
     has: ArrayLike, groups: Sequence[str], prompts: Labels
 ) -> list[ShareDifference]:
-    """Return every two groups on every feature, groups in order of appearance; arguments and errors
-    as of `group_shares`.
+    """Compare every two groups on every feature, groups in order of appearance; arguments and
+    errors as of `group_shares`.
 
-    A feature that neither group has is compared all the same and has no p-value: nothing then tells
-    how unsure a difference of 0 is.
+    A feature that neither group has is compared, too, and has no p-value: the error of a difference
+    of 0 is then unknown.
 
     >>> has = [[True], [False], [True], [False], [True], [True]]
     >>> [found] = share_differences(has, "ababab", "ppqqrr")
@@ -500,19 +500,19 @@ def share_differences(
     for place in range(len(names)):
         own = np.where((codes == place)[:, None], table, nan)
         means.append(np.stack([mean_over_prompts_of(column, prompts) for column in own.T], axis=1))
-    found = []
+    compared = []
     for a, b in combinations(range(len(names)), 2):
         for feature, differences in enumerate((means[a] - means[b]).T):
             mean = sampled_mean(differences)
             low, high = mean.interval(limits=(-1.0, 1.0))
-            found.append(
+            compared.append(
                 ShareDifference(
                     str(names[a]), str(names[b]), feature, mean.mean, low, high,
                     mean.p_value, nan, mean.n_prompts, mean.reason,
                 )
             )  # fmt: skip
-    adjusted = holm([one.p for one in found])
-    return [replace(one, p_adjusted=float(p)) for one, p in zip(found, adjusted, strict=True)]
+    adjusted = holm([row.p for row in compared])
+    return [replace(row, p_adjusted=float(p)) for row, p in zip(compared, adjusted, strict=True)]
 
 
 def _mask(has: ArrayLike) -> Mask:

@@ -86,15 +86,15 @@ class PaperFigure(Figure):
     caption: str = ""
 
     def savefig(self, fname: Any, *, transparent: bool | None = None, **kwargs: Any) -> None:
-        """As Matplotlib's, in 300 dots per inch unless told otherwise; in PDF and EPS with
-        TrueType letters, in SVG with text."""
+        """Save as Matplotlib does, by default in 300 dots per inch; in PDF and EPS with TrueType
+        letters, in SVG with text."""
         with rc_context(_WRITTEN), warnings.catch_warnings():
             # Said once, when the figure was made.
             warnings.filterwarnings("ignore", r"Glyph \d+ ")
             super().savefig(fname, transparent=transparent, **{"dpi": _PRINT_DPI} | kwargs)
 
     def _repr_png_(self) -> bytes:
-        """Return what a notebook shows."""
+        """Return the PNG that a notebook shows."""
         content = io.BytesIO()
         self.savefig(content, format="png", dpi=_SCREEN_DPI)
         return content.getvalue()
@@ -108,30 +108,30 @@ def paper_figure(columns: PageColumns, height: float) -> PaperFigure:
 
 
 def label(name: str, width: int, lines: int = 3) -> str:
-    """Return a name as it is drawn: what cannot be printed is escaped, folded between its words
-    after so many letters, cut after so many lines. Wide letters (Chinese, say) count twice."""
-    found: list[str] = []
+    """Return a name ready to be drawn: what cannot be printed is escaped, lines are folded between
+    words and cut after so many letters and lines. Wide letters (Chinese, say) count twice."""
+    folded: list[str] = []
     line = ""
     shown = [char if char.isprintable() else ascii(char)[1:-1] for char in name.replace("\n", " ")]
     for piece in _PIECE.findall("".join(shown)):
         if line and _width((line + piece).rstrip()) > width:
-            found.append(line)
+            folded.append(line)
             line = ""
         line += piece
         while _width(line.rstrip()) > width:
             cut = next(n for n in range(1, len(line) + 1) if _width(line[: n + 1]) > width)
-            found.append(line[:cut])
+            folded.append(line[:cut])
             line = line[cut:]
-    found.append(line)
-    found = [one.rstrip() for one in found]
-    if len(found) > lines:
-        found = [*found[: lines - 1], f"{found[lines - 1]}…"]
-    return "\n".join(found)
+    folded.append(line)
+    folded = [line.rstrip() for line in folded]
+    if len(folded) > lines:
+        folded = [*folded[: lines - 1], f"{folded[lines - 1]}…"]
+    return "\n".join(folded)
 
 
 def plain(figure: PaperFigure) -> PaperFigure:
-    """Return the figure with every text in it taken for text, whatever signs it has, and in a font
-    that has its letters where there is one."""
+    """Draw every text of the figure literally, whatever signs it has, in a font that has its
+    letters where there is one; return the figure."""
     texts = figure.findobj(Text)
     for text in texts:
         text.set_parse_math(False)
@@ -163,13 +163,13 @@ def _lacking(letters: str, families: Sequence[str]) -> set[str]:
 
 
 def bare(axis: Axes, *sides: str) -> None:
-    """Take these of an axis' borders away."""
+    """Remove these borders of an axis."""
     for side in sides:
         axis.spines[side].set_visible(False)
 
 
 def panels_in_rows(n: int, columns: PageColumns) -> tuple[int, int]:
-    """Rows and columns of a grid of n panels."""
+    """Return the rows and columns of a grid of n panels."""
     across = min(n, 1 if columns == 1 else 3)
     return -(-n // across), across
 
