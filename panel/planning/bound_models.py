@@ -64,12 +64,12 @@ class GivenModel:
     chat: BaseChatModel | ModelClient
 
     def config(self) -> ModelConfig:
-        """Return what it is called and the limits that all models have."""
+        """Return the model's name and the limits that all models have."""
         kind = str(getattr(self.chat, "_llm_type", type(self.chat).__name__))
         return ModelConfig(model=f"{re.sub(r'[^a-z0-9]+', '_', kind.lower())}:{self._name()}")
 
     def client(self, config: ModelConfig, keep_prefix: bool) -> ModelClient:
-        """Return the way to ask it; a chat model is asked through LangChain unless it is a client,
+        """Return a client for it; a chat model is called through LangChain unless it is a client,
         too.
 
         Raises:
@@ -93,9 +93,10 @@ class GivenModel:
 
     @property
     def temperature(self) -> float | None:
-        """As it is set on the object; None where its class has no such setting, or none is set."""
-        found = getattr(self.chat, "temperature", None)
-        return float(found) if isinstance(found, int | float) else None
+        """Return the temperature set on the object; None where its class has no such setting, or
+        none is set."""
+        temperature = getattr(self.chat, "temperature", None)
+        return float(temperature) if isinstance(temperature, int | float) else None
 
     def _name(self) -> str:
         chat = self.chat
@@ -186,8 +187,8 @@ def _secrets_in(document: Any) -> Iterator[str]:
 class BoundModel:
     """A model of a panel.
 
-    `keep_prefix`: several requests begin alike, which a provider that wants to be told so is
-    told. `given` is the user's own chat model, None where `config` says which model it is.
+    `keep_prefix`: several requests begin alike, and a provider that has to be told so is told.
+    `user_model` is the user's own chat model, None where `config` says which model it is.
 
     Its pickle has neither the client nor a key: where it is unpickled, the client is made anew
     when it is first needed, with keys from the environment there.
@@ -198,17 +199,17 @@ class BoundModel:
     elicitation: str
     layout: Layout
     keep_prefix: bool = False
-    given: GivenModel | None = None
+    user_model: GivenModel | None = None
 
     @cached_property
     def client(self) -> ModelClient:
-        """Return the way to ask it, made when first needed.
+        """Return the client, made when first needed.
 
         Raises:
             ConfigurationError: a provider, package, key or file is missing; says which.
         """
-        if self.given is not None:
-            return self.given.client(self.config, self.keep_prefix)
+        if self.user_model is not None:
+            return self.user_model.client(self.config, self.keep_prefix)
         return client_for(self.config, self.keep_prefix)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -230,20 +231,20 @@ class BoundModel:
 
     @property
     def repeats(self) -> bool:
-        """Return whether it gives the same answer however often it is asked."""
+        """Return whether the model gives the same answer however often it is asked."""
         if load_elicitation(self.elicitation).NEEDS_LOGPROBS:
             return self.capabilities.deterministic_logprobs
         return self.capabilities.deterministic_text
 
     @property
     def temperature(self) -> float | None:
-        """As it is set; None where the provider's own holds."""
-        if self.given is not None:
-            return self.given.temperature
+        """Return the temperature that is set; None where the provider's default holds."""
+        if self.user_model is not None:
+            return self.user_model.temperature
         return self.config.temperature
 
     def first_request(self, rubric: Rubric, persona: Persona, response: Response) -> ModelRequest:
-        """Return what a judge of this model is asked first."""
+        """Return the first request of a judge of this model."""
         question = question_of(
             rubric,
             persona,
@@ -261,11 +262,11 @@ class BoundModel:
         responses: Sequence[Response],
         seed: int,
     ) -> Iterator[ComparisonTask]:
-        """Return what a judge of this model, one that compares, is asked about responses."""
+        """Yield the comparisons of responses that a judge of this model is asked for."""
         return comparison_tasks(rubric, persona, judge, responses, self.layout, seed)
 
     def request_for(self, task: ComparisonTask) -> ModelRequest:
-        """Return what a judge is asked first about them."""
+        """Return the first request of a comparison."""
         return next(load_comparing(self.elicitation).dialogue(task.comparison))
 
     @property
@@ -282,7 +283,7 @@ class BoundModel:
 
     @property
     def answer_limit(self) -> AnswerLimit:
-        """Return the limit of its answers, as it is before any call."""
+        """Return the limit of the model's answers, before any call."""
         return AnswerLimit(
             reasoning_room(self.config),
             self.config.answer_limit,
@@ -292,7 +293,8 @@ class BoundModel:
 
     @property
     def logprobs(self) -> bool | None:
-        """Return whether it returns log-probabilities; None where only a call can tell."""
+        """Return whether the model returns log-probabilities; None where only a call can show
+        it."""
         if self.capabilities.logprobs is not None:
             return self.capabilities.logprobs
         known = facts_of(self.config.model)
@@ -301,13 +303,13 @@ class BoundModel:
 
 
 def bind_models(
-    given: Sequence[str | ModelConfig | ModelClient | BaseChatModel],
+    specs: Sequence[str | ModelConfig | ModelClient | BaseChatModel],
     elicitation: str | None,
     layout: Layout,
     n_voices: int,
     rubric: Rubric,
 ) -> tuple[BoundModel, ...]:
-    """Return the models of a panel, through each of which `n_voices` judges speak, in the given
+    """Bind the models of a panel, through each of which `n_voices` judges speak, in the given
     order.
 
     Raises:
@@ -318,7 +320,7 @@ def bind_models(
     several = n_voices > 1 and layout == "shared-prefix"
     models: list[BoundModel] = []
     ids, wrong = [], []
-    for model in given:
+    for model in specs:
         try:
             config, object_ = _configured(model)
             ids.append(config.id)
@@ -337,17 +339,17 @@ def bind_models(
 
 
 def bind_writers(
-    given: Sequence[str | ModelConfig | ModelClient | BaseChatModel], part: str
+    specs: Sequence[str | ModelConfig | ModelClient | BaseChatModel], part: str
 ) -> tuple[BoundModel, ...]:
-    """Models that write texts and judge nothing, in the given order; `part` is what errors call
-    one.
+    """Bind models that write texts and judge nothing, in the given order; `part` is what errors
+    call one.
 
     Raises:
         ConfigurationError: one cannot be had, or is there twice; lists all.
     """
     models: list[BoundModel] = []
     ids, wrong = [], []
-    for model in given:
+    for model in specs:
         try:
             config, object_ = _configured(model)
             ids.append(config.id)
@@ -368,20 +370,20 @@ def _twice(ids: Sequence[str]) -> list[str]:
 
 
 def _refuse_all(wrong: Sequence[str]) -> None:
-    """Refuse models for all that is wrong with them, each thing said once."""
+    """Refuse models with all that is wrong with them, each fault listed once."""
     if wrong:
         raise ConfigurationError("\n".join(dict.fromkeys(wrong)))
 
 
 def _refuse_the_same(models: Sequence[BoundModel]) -> None:
-    """Refuse entries that nothing tells apart in what they answer.
+    """Refuse entries whose answers cannot be told apart.
 
     Raises:
         ConfigurationError: two are alike.
     """
     for place, model in enumerate(models):
         for other in models[:place]:
-            alike = model.given is None and other.given is None
+            alike = model.user_model is None and other.user_model is None
             if (
                 alike
                 and model.elicitation == other.elicitation
@@ -415,18 +417,19 @@ def _bind(
 
 
 def _configured(
-    given: str | ModelConfig | ModelClient | BaseChatModel,
+    model: str | ModelConfig | ModelClient | BaseChatModel,
 ) -> tuple[ModelConfig, GivenModel | None]:
-    if isinstance(given, str):
-        given = config_of(given)
-    if isinstance(given, ModelConfig):
-        return given, None
-    object_ = GivenModel(given)
+    if isinstance(model, str):
+        model = config_of(model)
+    if isinstance(model, ModelConfig):
+        return model, None
+    object_ = GivenModel(model)
     return object_.config(), object_
 
 
 def _default_elicitation(client: ModelClient, rubric: Rubric) -> str:
-    """Return the one that suits the model, or where it cannot serve the rubric the usual one."""
+    """Return the elicitation that suits the model, or the usual one where that cannot serve the
+    rubric."""
     own = client.capabilities.default_elicitation
     _refuse_unknown(own)
     usual = Capabilities().default_elicitation
@@ -435,7 +438,7 @@ def _default_elicitation(client: ModelClient, rubric: Rubric) -> str:
 
 def texts_at_once(models: Sequence[BoundModel]) -> int | None:
     """Return how many responses are read at once where every model keeps one text in memory for
-    each call at once: more would only make them reread. None where a model keeps none."""
+    each concurrent call: more would only make models reread. None where a model keeps none."""
     if not all(model.capabilities.one_judge_at_a_time for model in models):
         return None
     return max(model.capabilities.concurrency or 1 for model in models)

@@ -58,15 +58,15 @@ if TYPE_CHECKING:
 
 
 def counted_judges(judges: Iterable[Judge]) -> str:
-    """Return how many judges of a panel there are, and how many without a persona are compared with
-    it."""
+    """Return in words how many judges a panel has, and how many controls without a persona beside
+    them."""
     known = list(judges)
     n_plain = len(controls_among(known))
     return counted_beside(len(known) - n_plain, n_plain, "judge")
 
 
 def output_rubric_of(models: Sequence[BoundModel], rubric: Rubric) -> Rubric:
-    """Return the rubric as the ratings of these models come: dimensions, on their scales.
+    """Return the rubric in the form of these models' ratings: dimensions, on their scales.
 
     Raises:
         ConfigurationError: they rate different dimensions, or on different scales. A mean of
@@ -79,19 +79,19 @@ def output_rubric_of(models: Sequence[BoundModel], rubric: Rubric) -> Rubric:
     first = next(iter(by_elicitation.values()))
     if all(output_rubric == first for output_rubric in by_elicitation.values()):
         return first
-    told = "; ".join(
+    rated = "; ".join(
         f"{' and '.join(bound.id for bound in models if bound.elicitation == name)} by {name!r}, "
         f"which rates {_told(output_rubric)}"
         for name, output_rubric in by_elicitation.items()
     )
     raise ConfigurationError(
         f"the models of a panel must rate the same dimensions on the same scales, and these do "
-        f"not: {told}; run them as panels of their own"
+        f"not: {rated}; run them as panels of their own"
     )
 
 
 def _told(rubric: Rubric) -> str:
-    """Dimensions with their scales, those that follow each other on the same one together."""
+    """Return the dimensions with their scales, consecutive ones on the same scale together."""
     parts: list[str] = []
     for scale, group in groupby(rubric.dimensions, key=lambda dimension: dimension.scale):
         names = ", ".join(dimension.id for dimension in group)
@@ -103,7 +103,7 @@ def _told(rubric: Rubric) -> str:
 
 
 def refuse_another_graph(graph: Builder, deliberation: Deliberation | None) -> None:
-    """A graph of one's own begins as `persona_panel.graphs.judging.builder` gives it.
+    """Refuse a graph that does not begin as `persona_panel.graphs.judging.builder` makes it.
 
     Raises:
         ConfigurationError: it lacks a node without which a response is not judged, or the panel
@@ -119,7 +119,7 @@ def refuse_another_graph(graph: Builder, deliberation: Deliberation | None) -> N
 
 
 def refuse_repeats(models: Sequence[BoundModel], replicates: int) -> None:
-    """Several answers of a judge are annotators of their own only where they can differ.
+    """Refuse replicates of judges whose answers cannot differ.
 
     Raises:
         ConfigurationError: a model would give the same answer each time.
@@ -138,8 +138,8 @@ def refuse_repeats(models: Sequence[BoundModel], replicates: int) -> None:
 
 
 def refuse_plain_repeats(models: Sequence[BoundModel]) -> None:
-    """Replicates of a judge without a persona are compared with personas: they must be able to
-    differ as much as any two answers of the model do.
+    """Refuse replicates of a judge without a persona that cannot differ as much as any two answers
+    of the model do: they are compared with personas.
 
     Raises:
         ConfigurationError: a model would give nearly the same ratings each time.
@@ -160,7 +160,7 @@ def refuse_plain_repeats(models: Sequence[BoundModel]) -> None:
 
 
 def refuse_undivided(models: Sequence[BoundModel], rubric: Rubric) -> None:
-    """One dimension a call needs elicitations that rate the rubric's dimensions.
+    """Refuse one dimension a call where an elicitation does not rate the rubric's dimensions.
 
     Raises:
         ConfigurationError: a model's elicitation rates something else.
@@ -181,12 +181,12 @@ def refuse_undivided(models: Sequence[BoundModel], rubric: Rubric) -> None:
 
 def _rates_each_dimension(elicitation: str, rubric: Rubric) -> bool:
     output_rubric = load_elicitation(elicitation).output_rubric(rubric)
-    ids = [[dimension.id for dimension in one.dimensions] for one in (output_rubric, rubric)]
+    ids = [[dimension.id for dimension in asked.dimensions] for asked in (output_rubric, rubric)]
     return ids[0] == ids[1]
 
 
 def refuse_controls(judges: Sequence[Judge], what: str) -> None:
-    """A judge without a persona, where others have one, does not go with `what`.
+    """Refuse judges without a persona beside others, which do not go with `what`.
 
     Raises:
         ConfigurationError: there is one.
@@ -202,7 +202,7 @@ def refuse_controls(judges: Sequence[Judge], what: str) -> None:
 def refuse_missing_rationales(
     models: Sequence[BoundModel], deliberation: Deliberation | None
 ) -> None:
-    """Judges can only be shown reasons that are given.
+    """Refuse to reveal reasons in a deliberation where an elicitation gives none.
 
     Raises:
         ConfigurationError: a model's elicitation gives none.
@@ -211,15 +211,15 @@ def refuse_missing_rationales(
         return
     without = [bound for bound in models if not load_elicitation(bound.elicitation).GIVES_REASONS]
     if without:
-        told = ", ".join(f"{bound.id} by {bound.elicitation!r}" for bound in without)
+        named = ", ".join(f"{bound.id} by {bound.elicitation!r}" for bound in without)
         raise ConfigurationError(
-            f"deliberation cannot reveal {deliberation.reveal}: {told} gives no rationales; use "
+            f"deliberation cannot reveal {deliberation.reveal}: {named} gives no rationales; use "
             "the elicitation 'justified', or reveal scores"
         )
 
 
 def refuse_broken_rule(deliberation: Deliberation | None) -> None:
-    """A rule that is to end a deliberation is there before the first call.
+    """Refuse a deliberation's stopping rule that is not available before the first call.
 
     Raises:
         ConfigurationError: another package's cannot be imported, or is no rule.
@@ -238,16 +238,16 @@ def refuse_broken_rule(deliberation: Deliberation | None) -> None:
 
 
 def refuse_if_comparative(models: Sequence[BoundModel], what: str) -> None:
-    """Comparisons do not go with `what`, which is about each response by itself.
+    """Refuse comparisons for `what`, which needs each response rated by itself.
 
     Raises:
         ConfigurationError: a model's elicitation compares.
     """
     if comparing := [bound for bound in models if is_comparative(bound.elicitation)]:
-        told = ", ".join(f"{bound.id} by {bound.elicitation!r}" for bound in comparing)
+        named = ", ".join(f"{bound.id} by {bound.elicitation!r}" for bound in comparing)
         raise ConfigurationError(
             f"{what} needs a rating of each response by itself, and this panel compares "
-            f"responses ({told}); use another elicitation, such as 'dimensions'"
+            f"responses ({named}); use another elicitation, such as 'dimensions'"
         )
 
 
@@ -328,7 +328,7 @@ class PanelPlan:
         plain_judge: bool = False,
         one_dimension_per_call: bool = False,
     ) -> PanelPlan:
-        """Return a plan from names, files and objects.
+        """Make a plan from names, files and objects.
 
         Args:
             personas: a set from the library by name, the path of a YAML file, a
@@ -368,17 +368,17 @@ class PanelPlan:
         """
         if replicates < 1:
             raise ConfigurationError(f"replicates must be 1 or more, found {replicates}")
-        found = resolve_personas(personas)
+        chosen = resolve_personas(personas)
         if plain_judge:
-            found = with_plain_judge(found)
+            chosen = with_plain_judge(chosen)
         asked = resolve_rubric(rubric)
         # A text is a sequence, too, and a model's spec.
         several = (
             [models] if isinstance(models, str) or not isinstance(models, Sequence) else models
         )
-        bound = bind_models(several, elicitation, layout, len(found) * replicates, asked)
+        bound = bind_models(several, elicitation, layout, len(chosen) * replicates, asked)
         return cls(
-            found,
+            chosen,
             asked,
             bound,
             layout,
@@ -401,7 +401,7 @@ class PanelPlan:
         patience: float | None = None,
         **overrides: Unpack[PanelOverrides],
     ) -> PanelPlan:
-        """Return the plan that a YAML file describes; paths in it are relative to it.
+        """Make the plan that a YAML file describes; paths in it are relative to it.
 
         `overrides` take the place of what the file says, and the log says which. Raises as
         `PanelPlan.of`.
@@ -424,7 +424,8 @@ class PanelPlan:
 
     @cached_property
     def judges(self) -> tuple[Judge, ...]:
-        """Persona × model × replicate: model by model, and persona by persona within one."""
+        """Return every persona × model × replicate: model by model, and persona by persona within a
+        model."""
         return judges_of(
             [persona.id for persona in self.personas],
             [(model.id, model.elicitation) for model in self.models],
@@ -434,13 +435,13 @@ class PanelPlan:
 
     @cached_property
     def output_rubric(self) -> Rubric:
-        """Return the rubric as its ratings come, which depends on the elicitation: under one
+        """Return the rubric in the form of its ratings, which depends on the elicitation: with one
         dimension `overall`, say, or as probabilities from 0 to 1."""
         return output_rubric_of(self.models, self.rubric)
 
     @cached_property
     def first_rubric(self) -> Rubric:
-        """Return what a judge's first request asks for: the rubric, or its first dimension
+        """Return the rubric of a judge's first request: the whole one, or its first dimension
         alone."""
         if not self.one_dimension_per_call:
             return self.rubric
@@ -452,26 +453,26 @@ class PanelPlan:
 
     @property
     def is_comparative(self) -> bool:
-        """Return whether the responses to a prompt are compared with each other, and not judged one
-        by one."""
+        """Return whether the responses to a prompt are compared with each other, and not judged
+        individually."""
         # All models or none: those that compare rate what no other does.
         return is_comparative(self.models[0].elicitation)
 
     @cached_property
     def one_call_per_dimension(self) -> frozenset[str]:
-        """Return the models that are asked for each dimension in a call of its own, where that can
-        be."""
+        """Return the models that are asked for each dimension in a separate call, where that is
+        possible."""
         return frozenset(model.id for model in self.models if model.one_call_per_dimension)
 
     @property
     def prices(self) -> dict[str, Price | None]:
-        """Return each model's price, None where it is not known, and those of batches where they
-        are."""
+        """Return each model's price, None where it is not known, and the prices of batches where
+        known."""
         return with_batches({model.id: model.price for model in self.models})
 
 
 def manifest_of(plan: PanelPlan) -> dict[str, Any]:
-    """Return a panel plan, as JSON has it."""
+    """Return a panel plan as it stands in JSON."""
     rubric, output_rubric = plan.rubric, plan.output_rubric
     return {
         "personas": [persona.model_dump() for persona in plan.personas],
@@ -498,13 +499,14 @@ def manifest_of(plan: PanelPlan) -> dict[str, Any]:
 
 
 def prices_document(prices: Mapping[str, Price | None]) -> dict[str, Any]:
-    """Prices by model in US dollars for a million tokens, null where one is not known."""
+    """Return prices by model in US dollars for a million tokens, null where a price is not
+    known."""
     known = set(Price.model_fields)
     return {name: price and price.model_dump(include=known) for name, price in prices.items()}
 
 
 def _wording_of(model: BoundModel, plan: PanelPlan) -> str:
-    """Return a digest of the words in which a model is asked, whatever the response."""
+    """Return a digest of the words in which a model is asked, independent of the response."""
     sample = Response(id="id", prompt="prompt", text="text", system="system")
     rubric, persona = plan.rubric, plan.personas[0]
     if plan.is_comparative:
@@ -518,7 +520,7 @@ def _wording_of(model: BoundModel, plan: PanelPlan) -> str:
 
 
 def plan_facts(plan: PanelPlan) -> Facts:
-    """Sizes and names; as HTML with a table of the personas."""
+    """Return the plan's sizes and names; as HTML with a table of the personas."""
     rubric = plan.rubric
     models = [SECRETS.scrub(model.id) for model in plan.models]
     return Facts(
