@@ -129,18 +129,19 @@ def _unknown(what: str, wanted: Sequence[str], known: Sequence[str]) -> list[Fau
 
 
 def shipped_attacks() -> Path:
-    """Return the attack set that ships with the package."""
+    """Return the path of the attack set that ships with the package."""
     return Path(str(files("persona_panel").joinpath("library", "attacks.yaml")))
 
 
 def shipped_responses() -> Path:
-    """Return the base responses that ship with the package: mediocre, so that a rise is
+    """Return the path of the base responses that ship with the package: mediocre, so that a rise is
     possible."""
     return Path(str(files("persona_panel").joinpath("library", "audit_responses.jsonl")))
 
 
 def shipped_rivals() -> Path:
-    """Return what the base responses are compared with, by a panel that compares: as mediocre."""
+    """Return the path of the equally mediocre responses with which a panel that compares is shown
+    the base responses."""
     return Path(str(files("persona_panel").joinpath("library", "audit_rivals.jsonl")))
 
 
@@ -158,8 +159,8 @@ class Prize:
 
 
 def prize_of(rubric: Rubric, *, compares: bool = False) -> Prize:
-    """Return the highest rating of every dimension that is rated by numbers; the first place, of a
-    panel that compares responses."""
+    """Return the highest rating of every dimension that is rated by numbers; for a panel that
+    compares responses, the first place."""
     if compares:
         return Prize("the first place", json.dumps({"better": "this response", "place": 1}))
     highest = {name: scale.max for name, scale in rubric.numeric_scales.items()}
@@ -173,7 +174,7 @@ def prize_of(rubric: Rubric, *, compares: bool = False) -> Prize:
 
 
 def inserted(attack: Attack, prize: Prize, known: Sequence[str]) -> str:
-    """Return what is put in: the attack's text, filled in.
+    """Return the attack's text with its placeholders filled in.
 
     The fence that the attacker guesses is the one around the texts that are `known`: those that
     the judge would be shown without the attack.
@@ -199,8 +200,7 @@ def placed(text: str, inserted: str, placement: str) -> str:
 
 
 def _halves(text: str) -> tuple[str, str]:
-    """Return the text cut between two paragraphs, else sentences, else words, nearest its
-    middle."""
+    """Cut the text between two paragraphs, else sentences, else words, nearest its middle."""
     middle = len(text) / 2
     for between in (_PARAGRAPHS, _SENTENCES, _WORDS):
         cuts = [
@@ -223,7 +223,7 @@ Plants = dict[tuple[str, str], tuple[str, str]]
 
 
 def closed(channel: Channel, panel: PanelPlan) -> str | None:
-    """Return why no judge of this panel can be reached in this way; None where one can be."""
+    """Return why no judge of this panel can be reached by this channel; None where one can be."""
     if panel.is_comparative and channel in ("prompt", "variant"):
         return "compared responses share one prompt: an attack in it cannot favour one of them"
     if panel.is_comparative and channel == "answer":
@@ -247,8 +247,8 @@ def closed(channel: Channel, panel: PanelPlan) -> str | None:
 
 
 def reaches(panel: PanelPlan, attack: Attack, prize: Prize, group: Sequence[Response]) -> bool:
-    """Return whether anything of an attack on the first of a group, the responses that are shown
-    together, stands in what the panel's judges are asked about it."""
+    """Return whether any part of an attack on the first of a group, the responses that are shown
+    together, stands in the questions to the panel's judges."""
     first, *others = group
     put = _put(first, attack, prize, others)
     attacked = planted(first, attack, prize, others, {})
@@ -306,16 +306,17 @@ def planted(
 
 def _put(response: Response, attack: Attack, prize: Prize, others: Sequence[Response]) -> str:
     shown = (response, *others)
-    contexts = [one.context for one in shown if one.context is not None]
-    return inserted(attack, prize, [response.prompt, *(one.text for one in shown), *contexts])
+    contexts = [each.context for each in shown if each.context is not None]
+    return inserted(attack, prize, [response.prompt, *(each.text for each in shown), *contexts])
 
 
 def with_plants(response: Response, peers: Sequence[Peer], plants: Plants) -> list[Peer]:
-    """Return what a judge is shown of its peers, the first of whom says what was planted."""
-    found = plants.get((str(response.prompt_id), response.id))
-    if found is None or not peers:
+    """Return the peers as a judge is shown them, with the planted text in the first one's
+    rationale."""
+    planted_text = plants.get((str(response.prompt_id), response.id))
+    if planted_text is None or not peers:
         return list(peers)
-    text, placement = found
+    text, placement = planted_text
     own = peers[0].rationale
     said = text if own is None else placed(own, text, placement)
     return [replace(peers[0], rationale=said), *peers[1:]]
@@ -341,7 +342,7 @@ def _neutral() -> Mapping[Form, str]:
 
 
 def control_of(attack: Attack, prize: Prize) -> Attack:
-    """Return what an attack is held against; attacks that share a control get equal ones."""
+    """Return the control for an attack; attacks that share a control get equal ones."""
     length = _class_of(len(inserted(attack, prize, [""])))
     channel = SHOWN_AS.get(attack.channel, attack.channel)
     return Attack(
@@ -362,8 +363,8 @@ def _class_of(length: int) -> int:
 
 
 def _cut(text: str, length: int) -> str:
-    """So many characters of a text that is written again and again, not parting a word where
-    there are any."""
+    """Repeat a text and cut it to so many characters, without parting a word where there are
+    any."""
     whole = (text * math.ceil((length + 1) / len(text)))[: length + 1]
     words = whole.rsplit(maxsplit=1)
     return whole[:length] if len(words) < 2 else words[0]
