@@ -397,7 +397,7 @@ class AlignedDimension:
 
 
 def alignment_columns(alignment: Alignment) -> list[FrameColumn]:
-    """Return columns with one row for each dimension, method and figure.
+    """Return a data frame with one row for each dimension, method and figure.
 
     Columns: `dimension`, `method`, `figure`, `before`, `after`, `difference`, `ci_low`, `ci_high`,
     `p`, `p_adjusted`, `n_items`, `n_prompts`. The last p-value is that of the method's gain (see

@@ -69,7 +69,7 @@ class CorrectedPair:
 
 
 def system_columns(calibration: Calibration) -> list[FrameColumn]:
-    """Return columns with one row for each system and dimension.
+    """Return a data frame with one row for each system and dimension.
 
     Columns: `system`, `dimension`, `panel`, `human_only`, `human_ci_low`, `human_ci_high`,
     `corrected`, `ci_low`, `ci_high`, `lambda`, `n_human`, `n_items`, `notes`.

@@ -94,8 +94,8 @@ def bounded_p_values(
     asymmetry: Asymmetry,
     spans: Array,
 ) -> Array:
-    """p-values, adjusted by Holm, of the cells whose mean may be opposite to rare, large changes;
-    NaN elsewhere.
+    """Return p-values, adjusted by Holm, of the cells whose mean may be opposite to rare, large
+    changes; NaN elsewhere.
 
     These are cells whose mean lies opposite to the longer tail, where all Δs or those of the cell
     by themselves are plainly asymmetric: p-values then allow that any prompt changes as far on its
@@ -113,9 +113,9 @@ def bounded_p_values(
     there = ~np.isnan(columns)
     # What a cell's mean lies opposite to.
     side = -np.sign(means)
-    plain = np.array([_opposite(asymmetry, one) for one in side])
+    plain = np.array([_opposite(asymmetry, sign) for sign in side])
     own = [asymmetry_of(columns[:, [c]], dimensions[[c]]) for c in range(columns.shape[1])]
-    plain |= [_opposite(each, one) for each, one in zip(own, side, strict=True)]
+    plain |= [_opposite(each, sign) for each, sign in zip(own, side, strict=True)]
     few = there.sum(axis=0) < SHOWS_RARE
     if not (plain | few).any():
         return np.full(columns.shape[1], np.nan)
@@ -157,7 +157,7 @@ MARKS: dict[Claim | None, str] = {"mean": "*", "more prompts": "(*)", None: ""}
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """What the axes of a sweep's arrays stand for; `conditions` are the framed ones."""
+    """The names along the axes of a sweep's arrays; `conditions` are the framed ones."""
 
     systems: tuple[str, ...]
     prompts: tuple[str, ...]
@@ -196,25 +196,25 @@ class Mean:
 
     @property
     def p_mean(self) -> float:
-        """Adjusted p-value of the mean over all prompts. To that of flipped signs it adds the
-        probability that a sample of so many has none of the prompts that are rare, of which it
-        can then tell nothing; where there is a second test, both have to be significant."""
+        """Return the adjusted p-value of the mean over all prompts. To that of flipped signs it
+        adds the probability that a sample of this size misses all of the rare prompts, of which it
+        then says nothing; where there is a second test, both have to be significant."""
         if self.p_bounded is not None:
             return max(self.p_holm, self.p_bounded)
         return min(1.0, self.p_holm + (1 - RARE) ** self.n_pairs)
 
     @property
     def p_claim(self) -> float:
-        """Adjusted p-value of what may be claimed: of the mean or, where that is smaller, that more
-        prompts change in its direction than in the other."""
+        """Return the adjusted p-value of the claim: of the mean or, where that is smaller, that
+        more prompts change in its direction than in the other."""
         more = (self.n_above - self.n_below) * self.value > 0
         return min(self.p_mean, max(self.p_holm, self.p_sign)) if more else self.p_mean
 
     @property
     def claim(self) -> Claim | None:
-        """Return what the data show: that the `mean` is not 0, or of `more prompts` than not that
-        they change in its direction; None where the adjusted tests do not, or an interval, if there
-        is one, holds 0."""
+        """Return the claim that the data support: that the `mean` is not 0, or that `more prompts`
+        change in its direction than in the other; None where the adjusted tests support neither, or
+        an interval, if there is one, holds 0."""
         if not self.p_claim < LEVEL or self.ci_low <= 0 <= self.ci_high:
             return None
         return "mean" if self.p_mean < LEVEL else "more prompts"
@@ -247,7 +247,7 @@ class Cell:
 
     @property
     def strong(self) -> bool:
-        """Return whether |Δ| reaches the threshold, however sure it is."""
+        """Return whether |Δ| reaches the threshold, regardless of its uncertainty."""
         # Rounded, as the last bit of a sum must not decide.
         return round(abs(self.delta.value), 9) >= self.threshold
 
@@ -308,7 +308,7 @@ def measure(
     lengths: Sequence[float] = (),
     seed: int = 0,
 ) -> Measured:
-    """Cells, gaps and composites of a sweep.
+    """Compute the cells, gaps and composites of a sweep.
 
     p-values are adjusted by Holm (1979) over all cells of the sweep and, apart from them,
     over all gaps: in each of the two, at most 5 % of sweeps without an effect show one. "Without an
@@ -335,7 +335,7 @@ def measure(
     points = np.round(delta, 9)
     n_fell, n_rose = ((side * points >= large).sum(axis=1) for side in (1, -1))
     places: IntArray = np.array([d for _, d, _ in keys], dtype=np.intp)
-    found, asymmetry = means(columns, places, spans[places], seed)
+    cell_means, asymmetry = means(columns, places, spans[places], seed)
     cells = [
         Cell(
             system=names.systems[s],
@@ -349,7 +349,7 @@ def measure(
             large=float(large[d]),
             threshold=threshold,
         )
-        for (s, d, c), mean in zip(keys, found, strict=True)
+        for (s, d, c), mean in zip(keys, cell_means, strict=True)
     ]
     gaps, gap_asymmetry = _gaps(delta, names, contrasts, 2 * spans, seed)
     return Measured(
@@ -366,8 +366,8 @@ def means(
     columns: Array, places: IntArray, spans: Array, seed: int
 ) -> tuple[list[Mean], Asymmetry]:
     """Return the mean of each column `(prompts, tests)` with its interval and adjusted p-values,
-    and the asymmetry of all columns; `places` has the place of each column's dimension, `spans` how
-    far a value can be from 0."""
+    and the asymmetry of all columns; `places` has the index of each column's dimension, `spans` the
+    largest possible distance of a value from 0."""
     asymmetry = asymmetry_of(columns, places)
     bounded = bounded_p_values(columns, places, asymmetry, spans)
     p_values = sign_flip_p_values(
@@ -378,7 +378,7 @@ def means(
     n_above, n_below = (columns > ROUNDING).sum(axis=0), (columns < -ROUNDING).sum(axis=0)
     signs = [sign_test_p_value(*each) for each in zip(n_above, n_below, strict=True)]
     by_signs = holm(np.where(np.isnan(p_values), np.nan, signs))
-    found = []
+    all_means = []
     for test, (column, p, p_holm, p_bounded) in enumerate(
         zip(columns.T, p_values, adjusted, bounded, strict=True)
     ):
@@ -391,17 +391,19 @@ def means(
         also = None if math.isnan(p_bounded) else float(p_bounded)
         tested = float(p), float(p_holm), also
         counts = int(n_above[test]), int(n_below[test])
-        found.append(
+        all_means.append(
             Mean(value, low, high, *tested, sd, size, len(kept), float(by_signs[test]), *counts)
         )
-    return found, asymmetry
+    return all_means, asymmetry
 
 
 def _gaps(
     delta: Array, names: Names, contrasts: Sequence[Contrast], spans: Array, seed: int
 ) -> tuple[tuple[Gap, ...], Asymmetry]:
     place = {name: c for c, name in enumerate(names.conditions)}
-    known = [one for one in contrasts if {*one.plus, *one.minus} <= place.keys()]
+    known = [
+        contrast for contrast in contrasts if {*contrast.plus, *contrast.minus} <= place.keys()
+    ]
     keys, columns = [], []
     for s, system in enumerate(names.systems):
         for contrast in known:
@@ -413,25 +415,26 @@ def _gaps(
     if not keys:
         return (), Asymmetry(math.nan, 0)
     places = np.array([names.dimensions.index(dimension) for _, _, dimension in keys])
-    found, asymmetry = means(np.stack(columns, axis=1), places, spans[places], seed)
-    return tuple(Gap(*key, gap) for key, gap in zip(keys, found, strict=True)), asymmetry
+    gap_means, asymmetry = means(np.stack(columns, axis=1), places, spans[places], seed)
+    return tuple(Gap(*key, gap) for key, gap in zip(keys, gap_means, strict=True)), asymmetry
 
 
 def _composites(delta: Array, names: Names) -> tuple[CompositeDelta, ...]:
-    found = []
+    composites = []
     for s, system in enumerate(names.systems):
         for c, condition in enumerate(names.conditions):
             values = delta[s, :, c].mean(axis=1)
             kept = values[~np.isnan(values)]
             value = float(kept.mean()) if len(kept) else math.nan
-            found.append(
+            composites.append(
                 CompositeDelta(system, condition, value, *student_interval(kept), len(kept))
             )
-    return tuple(found)
+    return tuple(composites)
 
 
 def _permutations(n_tests: int) -> int:
-    """Enough that the smallest p-value, times the number of tests, is well below 0.05."""
+    """Return so many permutations that the smallest p-value, times the number of tests, is well
+    below 0.05."""
     return max(_LEAST_PERMUTATIONS, _PERMUTATIONS_A_TEST * n_tests)
 
 
@@ -452,8 +455,8 @@ Kind = Literal[
 
 @dataclass(frozen=True, slots=True)
 class SweepLabels:
-    """What dimensions and conditions are called, by their ids; those that have no label here are
-    called by their ids."""
+    """Labels of dimensions and conditions, by their ids; an id without a label stands for
+    itself."""
 
     dimensions: Mapping[str, str] = field(default_factory=dict)
     conditions: Mapping[str, str] = field(default_factory=dict)
@@ -465,7 +468,7 @@ class SweepLabels:
         return self.conditions.get(name, name)
 
     def of(self, cell: Cell) -> str:
-        """Return a cell as sentences have it."""
+        """Return a cell's dimension and condition in words."""
         return f"{self.dimension(cell.dimension)} under {self.condition(cell.condition)}"
 
 
@@ -487,7 +490,7 @@ class Profile:
     improved: tuple[Cell, ...]
     rewording: bool
 
-    def told(self, labels: SweepLabels) -> str:
+    def in_words(self, labels: SweepLabels) -> str:
         """Return the profile in a few words."""
         conditions = " and ".join(map(labels.condition, self.conditions))
         dimensions = " and ".join(map(labels.dimension, self.dimensions))
@@ -509,7 +512,7 @@ class Profile:
 
 def profiles(cells: Sequence[Cell], systems: Sequence[str], placebo: str | None) -> list[Profile]:
     """Return each system's profile, in the order of `systems`."""
-    found = []
+    every = []
     for system in systems:
         own = [cell for cell in cells if cell.system == system]
         measured = any(cell.delta.n_pairs for cell in own)
@@ -520,7 +523,7 @@ def profiles(cells: Sequence[Cell], systems: Sequence[str], placebo: str | None)
         pressed = [cell for cell in degraded if cell.condition != placebo]
         conditions = tuple(dict.fromkeys(cell.condition for cell in pressed))
         dimensions = tuple(dict.fromkeys(cell.dimension for cell in pressed))
-        found.append(
+        every.append(
             Profile(
                 system=system,
                 kind=_kind(len(conditions), len(dimensions)) if measured else "nothing measured",
@@ -531,7 +534,7 @@ def profiles(cells: Sequence[Cell], systems: Sequence[str], placebo: str | None)
                 rewording=len(pressed) < len(degraded),
             )
         )
-    return found
+    return every
 
 
 def _kind(n_conditions: int, n_dimensions: int) -> Kind:

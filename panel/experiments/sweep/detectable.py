@@ -47,7 +47,7 @@ _HALVINGS = 40
 @lru_cache
 def smallest_claimed(n_prompts: int, n_cells: int) -> float:
     """Return the mean Δ of one of so many cells, in standard deviations over prompts, that is
-    claimed with a probability of `POWER` where no other cell has an effect; NaN where none of any
+    claimed with a probability of `POWER` where no other cell has an effect; NaN where no Δ of any
     size is.
 
     Of six prompts in one cell all have to fall, as 2 of 2⁶ patterns are 3 %: each does with a
@@ -98,8 +98,8 @@ def prompts_to_claim(effect: float, n_cells: int) -> int | None:
 
 
 def _level_of_mean(n_prompts: int, n_cells: int) -> float:
-    """Below which p-value of flipped signs, not adjusted, a mean is claimed: 0 or less on few
-    prompts."""
+    """Return the unadjusted p-value of flipped signs below which a mean is claimed: 0 or less on
+    few prompts."""
     if n_prompts < SHOWS_RARE:
         return 0.0
     return float((LEVEL - (1 - RARE) ** n_prompts) / max(1, n_cells))
@@ -148,11 +148,11 @@ class DetectableDelta:
     spread: Spread | None
 
     def points(self, sd: float) -> float:
-        """Return the Δ in points, where the standard deviation is so many."""
+        """Return the Δ in points, for this standard deviation."""
         return self.effect * sd
 
     def document(self) -> dict[str, Any]:
-        """As JSON has it."""
+        """Return the JSON document."""
         document: dict[str, Any] = {
             "prompts": self.n_prompts,
             "cells": self.n_cells,
@@ -164,12 +164,12 @@ class DetectableDelta:
             "sd": None,
             "in_points": None,
         }
-        if (found := self.spread) is not None:
-            sds = {"lowest": found.lowest, "median": found.median, "highest": found.highest}
+        if (spread := self.spread) is not None:
+            sds = {"lowest": spread.lowest, "median": spread.median, "highest": spread.highest}
             document["sd"] = {
                 **{name: json_number(sd) for name, sd in sds.items()},
-                "judges": self.n_judges if found.split else found.n_judges,
-                "source": found.source,
+                "judges": self.n_judges if spread.split else spread.n_judges,
+                "source": spread.source,
             }
             document["in_points"] = {name: json_number(self.points(sd)) for name, sd in sds.items()}
         return document
@@ -178,7 +178,7 @@ class DetectableDelta:
 def detectable_delta(
     plan: SweepPlan, n_dimensions: int, n_judges: int, like: str | Path | None = None
 ) -> DetectableDelta:
-    """Of a sweep that is planned.
+    """Return the smallest detectable Δ of a planned sweep.
 
     Args:
         n_dimensions: those that are rated by numbers.
@@ -193,11 +193,12 @@ def detectable_delta(
 
 
 def detectable_in(cells: Sequence[Cell], n_judges: int) -> DetectableDelta:
-    """Of a sweep that was run, by how far its Δs spread; of the median number of prompts."""
+    """Return the smallest detectable Δ of a finished sweep, by the spread of its Δs and the median
+    number of prompts."""
     tested = [cell.delta for cell in cells if cell.delta.n_pairs > 1]
-    n_prompts = int(np.median([one.n_pairs for one in tested])) if tested else 0
+    n_prompts = int(np.median([delta.n_pairs for delta in tested])) if tested else 0
     # Where all prompts have the same Δ, nothing shows how far others would spread.
-    sds = [one.sd for one in tested if one.sd > ROUNDING]
+    sds = [delta.sd for delta in tested if delta.sd > ROUNDING]
     spread = _spread(sds, n_judges, split=True, source=None) if sds else None
     return _detectable(n_prompts, len(tested), n_judges, spread)
 
@@ -228,7 +229,7 @@ def _spread_in(folder: Path, n_judges: int) -> Spread:
 
 
 def sweep_estimate_result(estimates: Sequence[CostEstimate], delta: DetectableDelta) -> Result:
-    """Return the result of what a sweep would cost, and of the smallest Δ that it could show."""
+    """Return the cost of a sweep and its smallest detectable Δ as a result."""
     costs = cost_result(estimates)
     return replace(
         costs,
@@ -242,8 +243,8 @@ def sweep_estimate_result(estimates: Sequence[CostEstimate], delta: DetectableDe
 
 
 def detectable_tables(delta: DetectableDelta) -> list[Table]:
-    """Return the smallest detectable Δ in standard deviations and, where these are known, in
-    points, for programs."""
+    """Return the smallest detectable Δ as tables for programs: in standard deviations and, where
+    these are known, in points."""
     columns: tuple[Column, ...] = (
         Column("prompts", "whole"), Column("cells", "whole"), Column("judges", "whole"),
         Column("level", "number"), Column("power", "number"), Column("in_sd", "number"),
@@ -272,8 +273,8 @@ def detectable_tables(delta: DetectableDelta) -> list[Table]:
 
 
 def detectable(delta: DetectableDelta) -> str:
-    """Return the smallest detectable Δ of a sweep that is planned, in words: in standard
-    deviations, and in points where an earlier sweep is known."""
+    """Return the smallest detectable Δ of a planned sweep in words: in standard deviations, and in
+    points where an earlier sweep is known."""
     size = f"{delta.n_prompts:,} prompts and {delta.n_cells:,} cells"
     if math.isnan(delta.effect):
         return (
@@ -304,8 +305,8 @@ def detectable(delta: DetectableDelta) -> str:
 
 
 def detected(delta: DetectableDelta) -> str:
-    """Return the smallest detectable Δ of a sweep in which no cell is significant, in points, by
-    how far its Δs spread; empty where there is none, which the sweep's conclusion says."""
+    """Return a sentence on the smallest detectable Δ, in points, of a sweep in which no cell is
+    significant; empty where there is none, which the sweep's conclusion says."""
     if delta.spread is None or math.isnan(delta.effect):
         return ""
     return (

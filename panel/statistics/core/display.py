@@ -344,7 +344,7 @@ class FrameMethod(Generic[T]):
 
 
 def rating_columns(ratings: Ratings) -> list[FrameColumn]:
-    """Return one row a rating as columns; a score that is missing has no row.
+    """Return a data frame with one row a rating; a score that is missing has no row.
 
     Columns: `item`, `prompt`, `source`, `rater`, `group`, `persona`, `dimension`, `score`, and
     `label`, which stands in place of the score on dimensions that are rated by categories. What
