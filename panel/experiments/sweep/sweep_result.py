@@ -307,10 +307,16 @@ def _large_falls(sweep: Sweep, keys: _Keys) -> Table:
 
 
 def _composite(composite: Any) -> Estimate:
+    value, low, n = composite.value, composite.ci_low, composite.n_pairs
     return Estimate(
-        composite.value, composite.ci_low, composite.ci_high, over="prompts", n=composite.n_pairs,
-        df=composite.n_pairs - 1.0, reason=_reason(composite.value, composite.ci_low, composite.n_pairs),
-    )  # fmt: skip
+        value,
+        low,
+        composite.ci_high,
+        over="prompts",
+        n=n,
+        df=n - 1.0,
+        reason=_reason(value, low, n),
+    )
 
 
 def _composites(sweep: Sweep, keys: _Keys) -> Table:
