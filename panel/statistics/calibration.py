@@ -49,7 +49,7 @@ class CorrectedSystem:
 
     system: str
     dimension: str
-    found: CorrectedMean
+    mean: CorrectedMean
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,13 +59,13 @@ class CorrectedPair:
     are shares of a label, of which more is not better."""
 
     dimension: str
-    found: CorrectedMean
+    mean: CorrectedMean
     is_share: bool = False
 
     @property
     def corrected(self) -> Difference:
         """Return the corrected difference, with the names of its sides."""
-        return cast(Difference, self.found.corrected)
+        return cast(Difference, self.mean.corrected)
 
 
 def system_columns(calibration: Calibration) -> list[FrameColumn]:
@@ -74,10 +74,10 @@ def system_columns(calibration: Calibration) -> list[FrameColumn]:
     Columns: `system`, `dimension`, `panel`, `human_only`, `human_ci_low`, `human_ci_high`,
     `corrected`, `ci_low`, `ci_high`, `lambda`, `n_human`, `n_items`, `notes`.
     """
-    means = [system.found for system in calibration.systems]
+    means = [system.mean for system in calibration.systems]
 
     def estimates(name: str, ends: str) -> Iterator[FrameColumn]:
-        those: list[Estimate] = [getattr(one, name) for one in means]
+        those: list[Estimate] = [getattr(mean, name) for mean in means]
         yield FrameColumn(name, "number", [estimate.value for estimate in those])
         yield FrameColumn(f"{ends}_low", "number", [estimate.low for estimate in those])
         yield FrameColumn(f"{ends}_high", "number", [estimate.high for estimate in those])
@@ -121,7 +121,7 @@ class Calibration:
     def complete(self) -> bool:
         """Return whether people rated everything that the panel scored: then nothing needs
         correction."""
-        return all(system.found.n_human == system.found.n_items for system in self.systems)
+        return all(system.mean.n_human == system.mean.n_items for system in self.systems)
 
     to_frame = FrameMethod(system_columns)
     """See `system_columns`."""
@@ -176,7 +176,7 @@ def calibrate(
     >>> said = np.array([2.0, 4, 4, 5, 1, 3, 3, 3, 4])[:, None, None]
     >>> people = Ratings(said, names[:9], ("ada",), ("all",), ("all",))
     >>> [one] = calibrate(panel, people).systems
-    >>> means = one.found.panel, one.found.human_only.value, one.found.corrected.value
+    >>> means = one.mean.panel, one.mean.human_only.value, one.mean.corrected.value
     >>> [round(mean, 2) for mean in means]
     [4.08, 3.22, 3.2]
     """
@@ -232,9 +232,9 @@ def calibrate(
     adjusted = np.concatenate(holm_of_two(p_values[:n_primary], p_values[n_primary:])).tolist()
     over = "items" if panel.prompts is None else "prompts"
     return Calibration(
-        tuple(replace(system, found=_over(system.found, over)) for system in systems),
+        tuple(replace(system, mean=_over(system.mean, over)) for system in systems),
         tuple(
-            replace(pair, found=_over(pair.found, over, p))
+            replace(pair, mean=_over(pair.mean, over, p))
             for pair, p in zip(pairs, adjusted, strict=True)
         ),
         weighted=inclusion is not None,
