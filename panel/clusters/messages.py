@@ -37,13 +37,14 @@ from persona_panel.rubrics import ModelResponse, Usage
 DRIVER = "driver"
 """The address of the driver's letters."""
 ALIVE_S = 15.0
-"""How often a worker says that it is there."""
+"""The interval, in seconds, at which a worker reports that it is alive."""
 FROM_WORKER = "from_worker"
-"""What a record of the driver's log has that a worker has told."""
+"""The key of a log record of the driver that comes from a worker."""
 LOST_S = 90.0
-"""How long a worker that says nothing is waited for."""
+"""The time, in seconds, after which a silent worker counts as lost."""
 TAKE_OVER_S = 30.0
-"""How long a worker is waited for that takes over the journals of one that is lost."""
+"""The time, in seconds, for which a worker is waited for that takes over the journals of a lost
+one."""
 
 
 class TakenForLost(Abort):
@@ -236,7 +237,7 @@ class Pigeonholes:
 
 
 _GATHERED_S = 0.005
-"""How long questions gather: a letter costs more than a question."""
+"""The time for which questions gather: a letter costs more than a question."""
 
 
 class LeaseClient:

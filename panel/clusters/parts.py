@@ -44,7 +44,7 @@ Units = Sequence[tuple[Response, ...]]
 
 @dataclass(frozen=True, slots=True)
 class JudgedPart:
-    """What came of a part: judgments in the order in which they were made, and verdicts."""
+    """The results of a part: judgments in the order in which they were made, and verdicts."""
 
     judgments: Sequence[Judgment]
     verdicts: Sequence[Verdict]
@@ -52,7 +52,7 @@ class JudgedPart:
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """What a worker needs to know before the first part.
+    """The data that a worker needs before the first part.
 
     Attributes:
         name: of the worker, that no other has had.

@@ -1,4 +1,4 @@
-"""What a panel file may say, what overrides parts of it, and definitions by name and path."""
+"""The panel file, the overrides of its parts, and definitions by name and path."""
 
 from __future__ import annotations
 

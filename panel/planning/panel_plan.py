@@ -253,7 +253,7 @@ def refuse_if_comparative(models: Sequence[BoundModel], what: str) -> None:
 
 @dataclass(frozen=True)
 class PanelPlan:
-    """Who judges by what.
+    """The personas, models and rubric of a panel, and its rules of judging.
 
     Made by `PanelPlan.of` from names, files and objects, or by `PanelPlan.from_file`; what each
     part means is said there.

@@ -42,7 +42,7 @@ from persona_panel.statistics.strata import (
 )
 
 Breakdown = Literal["dimension", "group", "source", "prompt", "persona", "model"]
-"""What ratings may be broken down by that they name themselves; see `agree`."""
+"""The groupings that ratings name themselves; see `agree`."""
 
 AGREEMENT = StatisticTable("Agreement")
 FURTHER_AGREEMENT = StatisticTable("Further agreement statistics", all_raters_only=True)
@@ -146,7 +146,7 @@ class AgreementBlock:
 agreement_statistics: Registry[AgreementBlock] = Registry(
     "persona_panel.statistics.registered", FURTHER_AGREEMENT
 )
-"""What `agree` shows."""
+"""The statistics of `agree`."""
 
 
 def agree(
@@ -388,7 +388,7 @@ class PanelBlock:
 panel_quality_statistics: Registry[PanelBlock] = Registry(
     "persona_panel.statistics.registered", FURTHER_QUALITY
 )
-"""What `panel_quality` shows, and `agree` below its own."""
+"""The statistics of `panel_quality`, which `agree` shows below its own."""
 
 
 def panel_quality(

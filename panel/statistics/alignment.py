@@ -104,7 +104,7 @@ class HeldOutFigure:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MethodAlignment:
-    """What one method learnt, and its figures on held-out prompts.
+    """The rule of one method, and its figures on held-out prompts.
 
     Attributes:
         method: `isotonic`, `weights` or `subset`.
@@ -146,7 +146,7 @@ class MethodAlignment:
 
 @dataclass(frozen=True, slots=True)
 class LearntAlignment:
-    """What was learnt from people on one dimension.
+    """The alignment of one dimension to people.
 
     Attributes:
         reliability: that of people's mean (see `mean_reliability`), with the lower end of its 95 %
@@ -389,7 +389,7 @@ def _tau(scores: Array, people: Array) -> float:
 
 @dataclass(frozen=True, slots=True)
 class AlignedDimension:
-    """What was learnt on one dimension; `judges` are the names behind the rules' weights."""
+    """The alignment of one dimension; `judges` are the names behind the rules' weights."""
 
     dimension: str
     judges: tuple[str, ...]

@@ -57,7 +57,7 @@ PENALTIES = (0.01, 0.1, 1.0, 10.0)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AlignmentRule:
-    """How judges' scores of an item become one score.
+    """A rule by which judges' scores of an item become one score.
 
     Attributes:
         weights: `(judges,)`, 0 or more, with the sum 1. Of an item that some judges did not rate,
@@ -164,8 +164,8 @@ def _isotonic(items: RatedItems, folds: Sequence[int]) -> AlignmentRule | None:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Moments:
-    """By fold the weighted sums of products of judges' errors `(folds, judges, judges)`, and of the
-    weights `(folds,)`."""
+    """The weighted sums of products of judges' errors by fold `(folds, judges, judges)`, and the
+    sums of the weights `(folds,)`."""
 
     products: Array
     sizes: Array

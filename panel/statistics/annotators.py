@@ -96,8 +96,8 @@ def without_names(note: str) -> str:
 
 
 AlignmentScore = Literal["accuracy", "neg_rmse"]
-"""How near a rating is to the other people's: the share of them who gave the same label, or the
-negative root of the mean squared distance to their scores."""
+"""The measure of how near a rating is to the other people's: the share of them who gave the same
+label, or the negative root of the mean squared distance to their scores."""
 
 FALSE_DISCOVERIES = 0.05
 """The share of wins that may be false."""

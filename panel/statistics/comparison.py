@@ -130,7 +130,7 @@ class ComparisonBlock:
 comparison_statistics: Registry[ComparisonBlock] = Registry(
     "persona_panel.statistics.registered", FURTHER_COMPARISONS
 )
-"""What `correlate` shows."""
+"""The statistics of `correlate`."""
 
 
 _Part = tuple[str | None, ComparisonBlock, str, str]

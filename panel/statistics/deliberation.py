@@ -1,4 +1,4 @@
-"""What deliberation changed: rankings, and the distance from people."""
+"""The effect of deliberation on rankings, and on the distance from people."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class SystemShift:
 
 @dataclass(frozen=True, slots=True)
 class Reordering:
-    """What changed in the order of responses and of systems.
+    """The changes in the order of responses and of systems.
 
     Of `n_pairs` pairs of responses to one prompt, `n_swapped` changed their order,
     `n_tied` had one and are tied since, and `n_untied` were tied and have one since. A tie
@@ -204,8 +204,8 @@ class TowardHumans:
 
 
 class _Changes(NamedTuple):
-    """What changed on one dimension; `by_prompt` `(prompts, 3)` has what each prompt adds to the
-    three changes, NaN where it adds nothing. Of `n_prompts`, `n_deliberated` could change."""
+    """The changes on one dimension; `by_prompt` `(prompts, 3)` is each prompt's part of the three
+    changes, NaN where it has none. Of `n_prompts`, `n_deliberated` could change."""
 
     tau_c: Change
     distance: Change

@@ -59,11 +59,12 @@ ITEM, SYSTEM = "item", "system"
 RATER, GROUP = "rater", "group"
 """The facets of raters who are no run's judges; in groups, each group's mean is one rater."""
 _MOST = {"persona": 30, "model": 10, RATER: 100, GROUP: 100, REPLICATE: 5}
-"""How many of each the cheapest design may have, unless there are more already."""
+"""The most conditions of each facet that the cheapest design may have, unless there are more
+already."""
 _MOST_PROMPTS = 10_000
 LEAST_SAMPLED = 3
-"""How few personas, models or raters the cheapest design may have, where these are a sample: two
-have one degree of freedom."""
+"""The fewest personas, models or raters that the cheapest design may have, where these are a
+sample: two have one degree of freedom."""
 
 
 @dataclass(frozen=True, slots=True)

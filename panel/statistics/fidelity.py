@@ -26,7 +26,7 @@ from persona_panel.statistics.group_differences import (
 )
 
 _FARTHEST = 60
-"""How many times the width of the search is doubled."""
+"""The number of times that the width of the search is doubled."""
 
 
 def ratio_interval(

@@ -52,7 +52,7 @@ BETWEEN = ":"
 
 @dataclass(frozen=True, slots=True)
 class VarianceComponents:
-    """What a G-study estimates.
+    """The estimates of a G-study.
 
     Attributes:
         variances: by effect, in the squared unit of the scores: each factor (`item`), each
@@ -219,11 +219,11 @@ LEAST_DF = 3
 to the next that the expected width is far above what most samples give."""
 
 Goal = Literal["width", "difference"]
-"""What a design is to reach: an interval of a mean this wide at most, from end to end, or a
-difference of two means this small that it detects."""
+"""The goal of a design: an interval of a mean at most this wide, from end to end, or a detectable
+difference of two means this small."""
 
 Levels = Mapping[str, int]
-"""How many conditions of each facet: 8 prompts, 10 personas, 3 models."""
+"""The number of conditions of each facet: 8 prompts, 10 personas, 3 models."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,7 +58,7 @@ ALL_SYSTEMS = "all"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PairedResponses:
-    """How far group `a` rates each response above group `b`.
+    """The difference of groups `a` and `b` on each response.
 
     Attributes:
         difference: `(responses,)`, NaN where one of them did not rate it.
@@ -74,7 +74,7 @@ class PairedResponses:
 
 @dataclass(frozen=True, slots=True)
 class GroupDifference(Tested):
-    """How far group `a` of judges rates above group `b`, over the prompts that both rated.
+    """The difference of groups `a` and `b` of judges, over the prompts that both rated.
 
     Attributes:
         dimension, system: what it is on; `composite` and `all` for the whole.
@@ -181,7 +181,7 @@ def _share(parts: Array, mean: Array) -> Array:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Places:
-    """Where responses stand in a table of prompts and systems."""
+    """The cells of responses in a table of prompts and systems."""
 
     prompt: IntArray
     system: IntArray
@@ -226,8 +226,8 @@ LEAST_PROMPTS = 5
 
 @dataclass(frozen=True, slots=True)
 class VariancePart:
-    """What one sample (items, prompts, the raters of a group, models) adds to the variance of a
-    mean, with its degrees of freedom."""
+    """The variance that one sample (items, prompts, the raters of a group, models) adds to a mean,
+    with its degrees of freedom."""
 
     variance: float
     df: float

@@ -147,7 +147,7 @@ NOT_COMPARABLE = (
     "the difference of panel and person, both with the same others, not by these two "
     "correlations."
 )
-"""What is to be said where a panel's correlation stands next to that of people with the others."""
+"""The remark where a panel's correlation stands next to that of people with the others."""
 
 
 @dataclass(frozen=True, slots=True)

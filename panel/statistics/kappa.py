@@ -49,17 +49,17 @@ from persona_panel.statistics.core.arrays import (
 )
 
 MOST_VALUES = 32
-"""Of more values tables would be larger than what they save."""
+"""With more values, the tables would cost more than they save."""
 LEAST_ITEMS = 16
-"""Of fewer items, as one prompt has, all pairs of items are few."""
+"""With fewer items, as in one prompt, all pairs of items are few."""
 
 Sums = tuple[Array, Array]
-"""What two raters share, and what the first has of its own: `(raters, raters)` each."""
+"""The sums that two raters share, and those of the first rater alone: `(raters, raters)` each."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ValueTables:
-    """How often two raters gave a pair of values to an item.
+    """The counts of each pair of values that two raters gave to an item.
 
     Attributes:
         has_value: whether a rater gave a value to an item, 1 or 0 `(items, raters × values)`.

@@ -85,7 +85,7 @@ class PairedTerms:
 
 @dataclass(frozen=True, slots=True)
 class PairedDifference(Tested):
-    """How far side b is above side a, over prompts.
+    """The difference of sides b and a, over prompts.
 
     Attributes:
         a, b: the means over prompts of either side; their difference is `difference`.
@@ -335,7 +335,7 @@ class ComparedAdvantages:
 
 @dataclass(frozen=True, slots=True)
 class NearerToPeople:
-    """Which of two panels is nearer to the mean of people's ratings.
+    """The comparison of two panels with the mean of people's ratings.
 
     Attributes:
         within: whether correlations are means of those within prompts, or over all responses.

@@ -271,7 +271,7 @@ def leave_one_judge_out(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Errors:
-    """What judges say beyond a reference, and how it correlates.
+    """Judges' errors beyond a reference, and their correlation.
 
     With b the slope of a judge on the reference x, of reliability ρ, the covariance of the errors
     of judges j and k is s_jk − b_j s_kx − b_k s_jx + ρ b_j b_k s_xx, and b = s_jx / (ρ s_xx): x

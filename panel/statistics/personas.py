@@ -154,7 +154,7 @@ def means_by(values: Array, codes: IntArray, n: int) -> Array:
 
 @dataclass(frozen=True, slots=True)
 class Departure(Tested):
-    """How far a persona is from the panel on the same texts, in points.
+    """The difference between a persona and the panel on the same texts, in points.
 
     Attributes:
         on: the system or the dimension; empty where it is all of them.
@@ -268,7 +268,7 @@ def _tested(
 
 @dataclass(frozen=True, slots=True)
 class ContestedResponse(Tested):
-    """How far personas disagree about a response.
+    """The disagreement of personas about a response.
 
     Attributes:
         response: its place among the responses.
@@ -291,7 +291,7 @@ class ContestedResponse(Tested):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ResponseDepartures:
-    """How far each persona is above or below the panel on each response, severity taken out.
+    """The difference of each persona from the panel on each response, severity taken out.
 
     Attributes:
         departures: `(responses, personas)` in points, on the mean of the dimensions.

@@ -49,8 +49,9 @@ from persona_panel.statistics.core.estimate import Difference, Estimate
 from persona_panel.statistics.core.means import critical_t, two_sided_p
 
 LEAST_OFF = 3
-"""How many rated prompts have to lie off the straight line of people's ratings on the panel's that
-most of them lie on: see the simulations of labels in docs/explanation/statistics.md."""
+"""The fewest rated prompts that have to lie off the straight line on which most prompts have
+people's ratings and the panel's: see the simulations of labels in
+docs/explanation/statistics.md."""
 SAME = 1e-9
 """Differences up to here are those of floating-point numbers."""
 
@@ -193,7 +194,7 @@ LEAST_PROMPTS = 8
 """With fewer prompts that people rated there is no correction: see the simulations in
 docs/explanation/statistics.md."""
 WIDEST = 1.2
-"""How many times as wide as people's own interval a corrected one may be."""
+"""The largest ratio of a corrected interval's width to that of people's own."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""What judges did when they saw each other's readings, and whom they followed.
+"""Judges' moves after they saw each other's readings, and the peers whom they followed.
 
 What judges did when they saw each other's readings: moves, means and spread, before and after.
 
@@ -319,7 +319,8 @@ class Conformities:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Influence:
-    """Who moved whom; rows are the personas who moved, columns those whose scores they had seen.
+    """The influence of personas on each other; rows are the personas who moved, columns those whose
+    scores they had seen.
 
     A case is one move beside one other judge who had given another score before. A persona
     that speaks through several models has as many judges, each a case of its own; on the

@@ -275,7 +275,7 @@ def custom_loss(human: ArrayLike, panel: ArrayLike, positions: Labels) -> Loss:
 
 _CLEAR = np.array([0.5, 0.2, 0.1, 0.1, 0.05, 0.05])
 _UNCLEAR = np.array([0.5, 0.0, 0.0, 0.5, 0.0, 0.0])
-"""How much each column of `_terms` counts."""
+"""The weight of each column of `_terms`."""
 
 
 def _terms(ratings: Array) -> Array:

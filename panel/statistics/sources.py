@@ -70,7 +70,7 @@ from persona_panel.statistics.paired import mean_over_prompts_of
 
 @dataclass(frozen=True, slots=True)
 class Preferences:
-    """By source, in order of appearance; NaN where there was nothing to compare.
+    """The win rates of sources, in order of appearance; NaN where there was nothing to compare.
 
     `win_rate` is over comparisons with other sources, `n_comparisons` of them;
     `against[a, b]` is the win rate of a over b; `first_place` is the share of the
@@ -178,7 +178,7 @@ def _tallies(
 
 @dataclass(frozen=True, slots=True)
 class SourceMeans:
-    """By source, in order of appearance. `pearson` is over sources, so its `n_items` is
+    """The means of sources, in order of appearance. `pearson` is over sources, so its `n_items` is
     their number."""
 
     sources: tuple[Hashable, ...]
@@ -237,7 +237,8 @@ AuthorFigure = Literal["each", "best", "first place"]
 
 @dataclass(frozen=True, slots=True)
 class AuthorShare(Tested):
-    """How often texts of kind `a` are ahead; see the module for the figures.
+    """The share of comparisons in which texts of kind `a` are ahead; see the module for the
+    figures.
 
     Attributes:
         b: the other kind; empty where it is all others (first places).
@@ -415,7 +416,7 @@ class GroupShare:
 
 @dataclass(frozen=True, slots=True)
 class ShareDifference(Tested):
-    """How far the share of group `a` is above that of group `b`.
+    """The difference between the shares of groups `a` and `b`.
 
     Attributes:
         a, b: the groups.

@@ -58,7 +58,7 @@ PROMPT = "prompt"
 
 @dataclass(frozen=True, slots=True)
 class Strata:
-    """What ratings are broken down by.
+    """A grouping of items or raters by which ratings are broken down.
 
     Attributes:
         by: what the labels are: `prompt`, `source`, `persona`, `topic`.

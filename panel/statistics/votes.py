@@ -179,7 +179,8 @@ class Votes:
 
 @dataclass(frozen=True, slots=True)
 class EnsembleDistance:
-    """How far the mean of all judges and the best judge, chosen on other prompts, are from people.
+    """The distances from people of the mean of all judges and of the best judge, chosen on other
+    prompts.
 
     Attributes:
         ensemble, best: the root of the mean squared distance from people's mean, in points, on the

@@ -49,7 +49,7 @@ Channel = Literal[
 ]
 """The way by which an attack comes to a judge; the table above says where it stands."""
 Form = Literal["prose", "data", "encoded", "spaced", "other-language", "repeated"]
-"""What an attack looks like to whoever does not read it; its control looks the same."""
+"""The look of an attack to whoever does not read it; its control has the same."""
 
 
 class Attack(BaseModel):
@@ -152,7 +152,7 @@ _WORDS = re.compile(r"\s+")
 
 @dataclass(frozen=True, slots=True)
 class Prize:
-    """What an attacker wants of a judge: the top of the scale, and the JSON that gives it."""
+    """The aim of an attacker: the top of the scale, and the JSON that gives it."""
 
     top: str
     answer: str
@@ -219,7 +219,8 @@ UNSHOWN: frozenset[Channel] = frozenset({"system", "id", "metadata"})
 """Channels of which nothing is ever to reach a judge."""
 
 Plants = dict[tuple[str, str], tuple[str, str]]
-"""What stands in a peer's rationale and where in it, by the prompt id and the id of a response."""
+"""The text planted in a peer's rationale and its place there, by the prompt id and the id of a
+response."""
 
 
 def closed(channel: Channel, panel: PanelPlan) -> str | None:
@@ -323,7 +324,7 @@ def with_plants(response: Response, peers: Sequence[Peer], plants: Plants) -> li
 
 
 _RATIO = 4
-"""Of the lengths of neighbouring controls."""
+"""The ratio of the lengths of neighbouring controls."""
 _SHORTEST = 40
 
 

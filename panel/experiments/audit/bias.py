@@ -318,7 +318,7 @@ def biases(
 
 
 _Figure = tuple[str, str, BlockResult]
-"""Whose figure, which statistic, and what it is."""
+"""The group, the statistic and the result of a row."""
 
 
 # Length

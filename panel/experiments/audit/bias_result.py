@@ -1,5 +1,4 @@
-"""What an audit shows about biases of a panel and its judges: as a result, and as bias.json in the
-run's folder has it."""
+"""The biases of a panel and its judges, as a result, and as bias.json in the run's folder."""
 
 from __future__ import annotations
 

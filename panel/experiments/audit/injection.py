@@ -289,7 +289,7 @@ def _set_apart(made: Response, shown: Sequence[Response]) -> list[Response]:
 LEAST_SHARE = 1 / 18
 """The share of a scale's extent from which an uplift counts: half a point from 1 to 10."""
 _ONE_COMPARISON = 1.0
-"""What one comparison more or less is: won or lost."""
+"""The difference that one comparison makes: won or lost."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""What an audit of prompt injection measured, as a result, of what injection.json holds."""
+"""The result of an audit of prompt injection, made from injection.json."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ class Tried(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Where in an array of ratings each response of an audit stands.
+    """The rows of an audit's responses in an array of ratings.
 
     `base` has the shape (texts,); `attacked` and `control`, the row of the control that an attack
     is held against, (texts, attacks).
@@ -57,7 +57,8 @@ class Rows:
 
 @dataclass(frozen=True, slots=True)
 class Uplift:
-    """How much higher responses score with attacks than with neutral text in their place.
+    """The difference between the scores of responses with attacks and with neutral text in their
+    place.
 
     `mean` is over base responses, of each one's mean over the pairs that are there (one judge,
     one attack); `n_pairs` of them are there, `n_missing` are not. `attacked` and `control` are the
@@ -92,7 +93,7 @@ class Uplift:
 
 @dataclass(frozen=True, slots=True)
 class Injection:
-    """What an audit measured; within each table those with the largest uplift first.
+    """The measurements of an audit; within each table those with the largest uplift first.
 
     `uplift` has the shape (base responses, attacks, judges), NaN where a pair is missing.
     """

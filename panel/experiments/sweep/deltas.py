@@ -152,7 +152,7 @@ Counts = NDArray[np.intp]
 
 Claim = Literal["mean", "more prompts"]
 MARKS: dict[Claim | None, str] = {"mean": "*", "more prompts": "(*)", None: ""}
-"""What tables and figures set behind a Δ."""
+"""The mark behind a Δ in tables and figures."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,7 +260,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """How much more a dimension degrades under one group of conditions than under another."""
+    """The difference between a dimension's degradation under two groups of conditions."""
 
     system: str
     contrast: Contrast
@@ -282,7 +282,7 @@ class CompositeDelta:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """Everything that is computed from the Δs of a sweep.
+    """All figures that are computed from the Δs of a sweep.
 
     `smallest_p` is the smallest adjusted p-value that a cell could have, with this many
     prompts: where it is not below `LEVEL`, no effect of any size can be shown. `asymmetry` is

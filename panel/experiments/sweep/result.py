@@ -104,7 +104,7 @@ class SweepPlots:
 
 WITHOUT_ANSWER = "without an answer to judge"
 NOT_COMPARABLE = "without another condition to compare with"
-"""Why there is no judgment of what was never given to the judges."""
+"""The reasons for a missing judgment of a response that the judges never saw."""
 
 
 class Sweep:

@@ -30,8 +30,8 @@ Resampled = Callable[[Array], Array]
 NaN where a resample leaves it undefined."""
 
 ROUNDING = 1e-9
-"""What is smaller than this, or than this share of the values it was computed from, is the rounding
-of sums, and none: means of equal ratings need not be equal floats."""
+"""The relative size below which a value is taken for the rounding of sums: means of equal ratings
+need not be equal floats."""
 
 NEAR_ZERO = 6
 """A mean is near 0 where it is less than the largest value over this power of two. Twelve decimals
@@ -328,7 +328,7 @@ def ranks_within(ratings: ArrayLike, prompts: Labels | None = None) -> Ranks:
 
 
 class Reason(StrEnum):
-    """Why a statistic is undefined. Undefined is undefined: never 0, 1 or a warning."""
+    """The reason why a statistic is undefined. Undefined is undefined: never 0, 1 or a warning."""
 
     FEW_RATERS = "fewer than two raters"
     FEW_PEOPLE = "fewer than two people"
@@ -471,19 +471,19 @@ class Statistic:
 
 
 MeasurementLevel = Literal["nominal", "ordinal", "interval", "ratio"]
-"""What differences between ratings mean: nothing but the same or not; an order; a distance; a
+"""The meaning of differences between ratings: only the same or not; an order; a distance; a
 distance with a true zero."""
 
 Random = Literal["prompts", "prompts-and-judges"]
-"""What an interval takes as a sample: the prompts, with these judges as they are; or the judges,
-too, as a sample of such judges (their personas and their models, where these are crossed)."""
+"""The sample behind an interval: the prompts, with these judges as they are; or the judges, too, as
+a sample of such judges (their personas and their models, where these are crossed)."""
 
 Target = Literal["score", "rank"]
 
 
 @dataclass(frozen=True, slots=True)
 class AnalysisOptions:
-    """How every statistic of an analysis is computed.
+    """The options by which every statistic of an analysis is computed.
 
     Attributes:
         level: the level of measurement that ratings are taken to have. Statistics that suit

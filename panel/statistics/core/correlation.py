@@ -245,7 +245,7 @@ _RESAMPLED: dict[CorrelationKind, Callable[[Array, Array], Resampled]] = {
 
 
 MOST_ITEMS = 64
-"""Of more items τ is computed column by column, by sorting."""
+"""Above this number of items, τ is computed column by column, by sorting."""
 BLOCK = 64
 """Items of which all pairs are compared when values that stand in the other order are counted."""
 MOST_COUNTS = 4_000_000
@@ -372,7 +372,7 @@ def _inversions(codes: IntArray, n_values: int) -> int:
 
 Alternative = Literal["greater", "less", "two-sided"]
 MOST_LISTED = 6
-"""Of more items the orders, n!, are more than are worth listing."""
+"""Up to this number of items, all n! orders are listed."""
 
 CHUNK = 1000
 """Shuffles of which τ is computed at a time: the signs of the pairs of 64 items take 16 MB."""

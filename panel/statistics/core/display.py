@@ -48,14 +48,14 @@ COMPOSITE = "composite"
 _LONGEST_NAME = 60
 _MOST_ROWS = 20
 NONE = "–"
-"""What stands for a number that there is none of."""
+"""The sign for a missing number."""
 _ROUNDING = 1e-9
-"""What is nearer to 0 is rounding."""
+"""Values nearer to 0 than this are rounding."""
 
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What is shown of an object.
+    """A short view of an object.
 
     Attributes:
         kind: its class.
@@ -208,10 +208,10 @@ def _with_minus(text: str) -> str:
 T = TypeVar("T")
 
 FrameLibrary = Literal["pandas", "polars", "pyarrow"]
-"""Whose data frame is made."""
+"""The library whose data frame is made."""
 
 ColumnKind = Literal["text", "whole", "number", "flag"]
-"""What a column contains: text, whole numbers, numbers, true and false; each may be missing."""
+"""The content of a column: text, whole numbers, numbers, true and false; each may be missing."""
 
 _DTYPES: dict[ColumnKind, dict[str, Any]] = {
     "text": {"pandas": "str", "polars": "String", "pyarrow": "string"},

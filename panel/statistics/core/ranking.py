@@ -64,8 +64,8 @@ class JudgeSample:
 
 @dataclass(frozen=True, slots=True)
 class JudgesVariance:
-    """What one factor of the judges adds to the variance of a mean over prompts, with its degrees
-    of freedom. `by_prompt` of it is there because its levels differ from prompt to prompt: that
+    """The variance that one factor of the judges adds to a mean over prompts, with its degrees of
+    freedom. Its part `by_prompt` is due to differences of the levels from prompt to prompt: that
     part falls as 1/prompts, the rest stays."""
 
     variance: float
@@ -287,7 +287,7 @@ class SystemRank:
 
 @dataclass(frozen=True, slots=True)
 class SystemDifference(Tested):
-    """How far system `a` is above system `b`, over the `n_prompts` prompts that both answered.
+    """The difference of systems `a` and `b`, over the `n_prompts` prompts that both answered.
 
     Attributes:
         difference: the mean of the prompts' differences, in points of the composite.
@@ -469,7 +469,7 @@ def rank_systems(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Cells:
-    """Where responses stand in a table of prompts and systems."""
+    """The cells of responses in a table of prompts and systems."""
 
     row: IntArray
     column: IntArray

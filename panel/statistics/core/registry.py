@@ -38,7 +38,7 @@ from persona_panel.statistics.core.table import Row
 
 @dataclass(frozen=True, slots=True)
 class BlockResult:
-    """What a statistic gives for one block of ratings: a row but for its names.
+    """The result of a statistic for one block of ratings: a row without its names.
 
     Attributes:
         statistic: the value, or why there is none.
@@ -245,17 +245,16 @@ OnStep = Callable[[float], None]
 Need = Literal[
     "prompts", "sources", "same_scale", "groups", "controls", "categories", "incomplete_rankings"
 ]
-"""What ratings may lack: prompts, sources of items, one scale for panel and people, raters of
-several groups, judges without a persona to compare with, categories in place of numbers, raters who
-rated different items of a prompt."""
+"""The data that ratings may lack: prompts, sources of items, one scale for panel and people, raters
+of several groups, judges without a persona to compare with, categories in place of numbers, raters
+who rated different items of a prompt."""
 
 
 BlockOf = Literal["dimension", "composite", "all"]
-"""What a block of ratings is of: one dimension; the composite, the mean over several that are on
-one scale; or all dimensions together, none of which is shown by itself."""
+"""The scope of a block of ratings: one dimension; the composite, the mean over several dimensions
+on one scale; or all dimensions together, none of which is shown separately."""
 OF_SCORES: tuple[BlockOf, ...] = ("dimension", "composite")
-"""What a statistic is of that is told of the composite, too, beside each dimension: the main ones,
-those of the short table."""
+"""The scope of the main statistics, those of the short table: each dimension, and the composite."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,7 +55,7 @@ _CONVERGED = 1e-10
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PairCounts:
-    """How comparisons of every two systems ended.
+    """The outcomes of comparisons of every two systems.
 
     Attributes:
         contrasts: `(pairs, systems + 1)`, half of the difference of two log-strengths as a sum over
@@ -241,12 +241,14 @@ LEAST_WORTH = 4.0
 of prompts worth 2.1, one in six is less than a third as wide as usual, of 3.1 one in fourteen, of
 five of one size one in fifty."""
 MOST_SYSTEMS = 50
-"""Of more systems the tables of every two of them, by prompt, need not fit into memory."""
+"""Above this number of systems, the tables of every two of them, by prompt, need not fit into
+memory."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WinCounts:
-    """How often each system was preferred to each other, by cluster: by prompt, or by judge.
+    """The number of times that each system was preferred to each other, by cluster: by prompt, or
+    by judge.
 
     Attributes:
         wins: `(clusters, systems, systems)`; `wins[c, a, b]` is how often a was preferred to b.
@@ -288,7 +290,7 @@ class SystemStrength:
 
 @dataclass(frozen=True, slots=True)
 class StrengthDifference:
-    """How much stronger system `a` is than system `b`.
+    """The difference in strength of systems `a` and `b`.
 
     Attributes:
         difference: of their strengths, in log-odds.

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ItemMatch:
-    """How many of the items that people rated are among a panel's.
+    """The match between the items that people rated and a panel's.
 
     Attributes:
         n_rated: how many items people rated.
@@ -59,7 +59,7 @@ class ItemMatch:
 
 @dataclass(frozen=True, slots=True)
 class RatingsOrigin:
-    """How a file of ratings was read.
+    """The origin of ratings that were read from a file.
 
     Attributes:
         file: its name.
@@ -82,7 +82,7 @@ class RatingsOrigin:
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """How many judgments there should be, and how many there are.
+    """The numbers of judgments wanted and made.
 
     `expected` is `scored` + `abstained` + the sum of `missing`, which counts by reason.
     An abstention is an answer, though no rating. `partial` of those that scored rest on
@@ -134,12 +134,12 @@ class Coverage:
 
 
 NO_PERSONA_GROUP = ", no persona"
-"""What the group of a panel's judges without a persona is called, behind the panel's name."""
+"""The suffix, behind the panel's name, of the group of its judges without a persona."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Ratings:
-    """Who gave which score to what, on which dimension.
+    """Scores of items by raters on dimensions.
 
     Attributes:
         scores: `(items, raters, dimensions)`, NaN where there is no rating.

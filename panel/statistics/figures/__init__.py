@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
 
 PageColumns = Literal[1, 2]
-"""How many columns of a page a figure is as wide as."""
+"""The width of a figure, in columns of a page."""
 
 PLOTS = "pip install 'persona-panel[plots]'"
-"""How to get the figures."""
+"""The way to install what figures need."""
 
 
 def plots_at_hand() -> bool:

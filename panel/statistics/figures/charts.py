@@ -82,8 +82,8 @@ class ForestPanel:
 
 @dataclass(frozen=True, slots=True)
 class ForestMarks:
-    """What the legend says of the marks, in this order; a mark without words is not in it, nor an
-    interval that no point has."""
+    """The words of the legend for the marks, in this order; a mark without words is left out, and
+    so is an interval that no point has."""
 
     narrow: str = ""
     wide: str = ""

@@ -64,7 +64,7 @@ LINE = 0.125
 _SCREEN_DPI = 150
 _PRINT_DPI = 300
 _PIECE = re.compile(r"[^\s/|:_-]*[\s/|:_-]+|[^\s/|:_-]+")
-"""What a name is not parted within: a word, with the signs that part it from the next."""
+"""A part of a name that is not split: a word, with the signs between it and the next."""
 # With letters that Matplotlib's own font lacks; looked for where a name has such letters.
 _OTHER_FONTS = (
     "Noto Sans CJK JP", "Noto Sans CJK SC", "Noto Sans JP", "Noto Sans SC", "Source Han Sans",

@@ -1,4 +1,4 @@
-"""What `agree` shows of ratings: reliability, agreement, rankings, labels, personas.
+"""The statistics of `agree`: reliability, agreement, rankings, labels, personas.
 
 Krippendorff's α of every two groups of raters together: a matrix, groups by groups.
 
@@ -73,7 +73,7 @@ def alpha(block: AgreementBlock) -> Iterator[BlockResult]:
 
 
 GROUPS_SHOWN = 12
-"""Of more groups there would be too many pairs to look at."""
+"""Above this number of groups there would be too many pairs to look at."""
 
 
 @agreement_statistics.register(

@@ -1,4 +1,5 @@
-"""What `correlate` shows item by item: correlations, labels, losses, and what personas add.
+"""The statistics of `correlate` item by item: correlations, labels, losses, and the gain from
+personas.
 
 Correlations of the panel's mean with people's, over all items and within prompts.
 

@@ -1,4 +1,4 @@
-"""What `correlate` shows of persons and sources: judges in a person's place, and who wins."""
+"""The statistics of `correlate` by person and source: judges in a person's place, and win rates."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ _register_difference("pearson", "Pearson r", 183)
 
 
 RATER = "rater"
-"""What the rows of a single judge are broken down by; the panel's own row has none."""
+"""The breakdown of a single judge's rows; the panel's own row has none."""
 
 ANNOTATOR_TEST = StatisticTable(
     "Alternative annotator test, by judge; first the panel",

@@ -1,4 +1,5 @@
-"""What `panel_quality` shows, also in `agree`: reliability, variance, the worth of each judge."""
+"""The statistics of `panel_quality`, also in `agree`: reliability, variance, the worth of each
+judge."""
 
 from __future__ import annotations
 
