@@ -125,7 +125,7 @@ class LeaseServer:
         held = self._workers.pop(worker, _Held())
         for task in held.waiting:
             task.cancel()
-        # What was paid for is kept.
+        # Keep what was paid for.
         await asyncio.gather(*held.waiting, *held.storing, return_exceptions=True)
         for model, n in held.slots.items():
             for _ in range(n):
@@ -137,7 +137,7 @@ class LeaseServer:
         now = time.monotonic()
         for entry, shared in held.claims.items():
             self._claims_left[entry] = _LeftClaim(shared, held.journals, now)
-        # Who waits for them is told where the cache cannot be read.
+        # Those who wait get the error where the cache cannot be read.
         with suppress(Abort):
             for entry in held.claims:
                 if await self._kept(entry) is not None:
@@ -224,7 +224,8 @@ class LeaseServer:
                 held.slots[model] -= 1
                 limiter.leave()
                 if opened := held.open.get(model):
-                    # Which of them has ended is not said: what is left is rather too much.
+                    # The message does not say which call has ended: the sum left is rather too
+                    # large.
                     self._caller.budget.close(model, _most(heappop(opened)))
             case Succeeded(_, latency_s):
                 limiter.succeeded(latency_s)
@@ -251,7 +252,7 @@ class LeaseServer:
         try:
             answer = await self._answered(held, question)
         except asyncio.CancelledError:
-            # It may live, and wait for the answer.
+            # It may be alive, and wait for the answer.
             answer = _silent()
         except Exception as error:
             answer = error

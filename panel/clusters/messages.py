@@ -1,7 +1,7 @@
-"""What workers and the driver of a run say to each other: questions, notices and answers.
+"""The messages between workers and the driver of a run: questions, notices and answers.
 
-A worker's side: what it shares with others, asked of the driver, what is asked at one moment
-together.
+On a worker's side, what it shares with others is asked of the driver; questions of one moment go in
+one letter.
 
 The driver's cache, as a worker uses it.
 """
@@ -322,7 +322,7 @@ class LeaseClient:
 
     def _answered(self, number: int, said: Any) -> None:
         answer = self._waiting.pop(number)
-        # Whoever asked may be gone.
+        # The caller may be gone.
         if answer.done():
             return
         if isinstance(said, Exception):
@@ -420,7 +420,7 @@ class ClusterStore(JournaledStore):
     def __init__(self, location: str, name: str, client: LeaseClient, mailbox: Mailbox) -> None:
         super().__init__(unsent_folder(location))
         self._location = location
-        # The writer's own letters: it waits for their answers while the loop may wait for it.
+        # The writer has its own address: it waits for answers while the loop may wait for it.
         self._name, self._reply_to = name, f"{name}/writer"
         self._client = client
         self._mailbox = mailbox

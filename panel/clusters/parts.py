@@ -86,7 +86,7 @@ class Worker:
                 self._plan, as_async(units), self._caller, judgments.append
             )
         ]
-        # What was spent is with the driver before the judgments are.
+        # The driver knows the cost before it gets the judgments.
         await self._client.ask(Synchronize())
         return JudgedPart(judgments, verdicts)
 
@@ -338,7 +338,7 @@ class _Team:
                         await asyncio.wait_for(worker.end(), _END_S)
                 worker.kill()
                 await self._server.lose(name)
-            # Those that were there already are of the same event: a machine has several.
+            # Workers that were already lost belong to the same event: a machine has several.
             if started >= self._last_loss:
                 self._losses += 1
                 self._last_loss = time.monotonic()

@@ -112,7 +112,7 @@ class RayMailbox:
 
     def announce(self, worker: str) -> None:
         """Let the driver know when the process of a worker ends."""
-        # A result that never comes, and is lost with the process that has asked for it.
+        # A result that never comes: Ray reports it as lost when the worker's process ends.
         self._living = self._actor.never.remote()
         self._actor.post.remote(_WORKERS, (worker, [self._living]))
 
@@ -143,7 +143,7 @@ async def _lose_with(worker: str, living: Any, lose: Callable[[str], Awaitable[N
     except OwnerDiedError:
         await lose(worker)
     except RayError:
-        # The mailbox is gone, which others are told.
+        # The mailbox is gone; others get the error.
         return
 
 
@@ -217,7 +217,7 @@ def _connect(address: str | None) -> None:
     except (OSError, ValueError, RuntimeError, RayError) as error:
         raise _unreachable(address, error) from None
     finally:
-        # Ray's own would end the process before the run's files are written.
+        # Ray's own handler would end the process before the run's files are written.
         if threading.current_thread() is threading.main_thread():
             for number, handler in heeded.items():
                 signal.signal(number, handler)

@@ -2,7 +2,7 @@
 
 Models as a panel calls them: each with its settings, its client and how it is asked.
 
-Everything that can be wrong with one is found when it is bound, before anything is called.
+Every fault of a model raises when it is bound, before anything is called.
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ class GivenModel:
         text = json.dumps(document)
         if scrub(text, [secret for secret in secrets_of(self.chat) if secret]) != text:
             raise self._refused("a key or password stands in its settings")
-        # A setting that is lost on the way would bring other answers.
+        # A setting that gets lost would change the answers.
         try:
             again = _loaded(document, type(self.chat), dict.fromkeys(_secrets_in(document), "-"))
             same = identity_of(again) == identity_of(self.chat)
@@ -353,9 +353,9 @@ def bind_writers(
         try:
             config, object_ = _configured(model)
             ids.append(config.id)
-            # How a judge would be asked is of no consequence.
+            # The elicitation does not matter here.
             bound = BoundModel(config.id, config, "dimensions", "shared-prefix", False, object_)
-            # What is missing for it is found now.
+            # Making the client raises for whatever is missing.
             _ = bound.client
             models.append(bound)
         except ConfigurationError as error:
@@ -409,7 +409,7 @@ def _bind(
         _refuse_unknown(named)
         keep_prefix = keep_prefix and shares_prefix(named)
     bound = BoundModel(config.id, config, named or "dimensions", layout, keep_prefix, object_)
-    # What is missing for it is found now.
+    # Making the client raises for whatever is missing.
     client = bound.client
     if named is None:
         return replace(bound, elicitation=_default_elicitation(client, rubric))
@@ -460,7 +460,7 @@ def can_serve(elicitation: str, rubric: Rubric) -> bool:
     """Return whether ratings by this rubric can be elicited in this way."""
     try:
         return load_elicitation(elicitation).serves(rubric) is None
-    # Another package's that is not asked for, whatever it does.
+    # Another package's elicitation that was not asked for may fail in any way.
     except Exception:
         return False
 

@@ -1,7 +1,7 @@
 """The panel plan: personas, rubric, models and rules of judging, as one value.
 
-Everything that can be wrong with it is found when it is made. It holds no open client and its
-pickle no secret, so that it can be sent to another process, where it judges alike.
+Every fault raises when the plan is made. A plan holds no open client and its pickle no secret, so
+that it can be sent to another process, which judges in the same way.
 """
 
 from __future__ import annotations
@@ -290,7 +290,7 @@ class PanelPlan:
     def __post_init__(self) -> None:
         if self.replicates < 1:
             raise ConfigurationError(f"replicates must be 1 or more, found {self.replicates}")
-        # Cached from here on; that the models rate alike is checked by it.
+        # Checks that the models rate alike, and is cached.
         _ = self.output_rubric
         refuse_repeats(self.models, self.replicates)
         if self.one_dimension_per_call:

@@ -89,7 +89,7 @@ class AgreementBlock:
         nothing where no interval needs them."""
         if self.options.random == "prompts" or not self.options.intervals:
             return []
-        # Their values alone are of use.
+        # Only their values are used.
         options = replace(self.options, random="prompts", intervals=False, n_permutations=0)
         return [
             [

@@ -285,7 +285,7 @@ def _of_method(
         method,
         (*errors, order),
         order_p,
-        # What has no p-value shows nothing.
+        # Without a p-value nothing is shown.
         1.0 if isnan(p) else p,
         rule=rule,
         fold_rules=tuple(fold_rule for fold_rule in by_fold if fold_rule is not None),

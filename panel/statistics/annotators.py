@@ -274,7 +274,7 @@ def resampled_advantage(
 
     def statistic(weights: Array) -> Array:
         shares = divide(weights @ won, weights @ there.astype(np.float64))
-        # Of single prompts, those people who rated items of them.
+        # Where single prompts are drawn, only people who rated items of them count.
         defined = ~np.isnan(shares)
         return divide(np.nansum(shares, axis=1), defined.sum(axis=1))
 
@@ -295,7 +295,7 @@ def _advantages(judge: Array, humans: Array, score: AlignmentScore) -> tuple[Arr
     """
     ahead, behind = np.full((2, *humans.shape), np.nan)
     for human, own in enumerate(humans.T):
-        # Of people who rated a few of many items, these alone are looked at.
+        # Only the items that a person rated are compared.
         rows = np.flatnonzero(~np.isnan(judge + own))
         others = np.delete(humans[rows], human, axis=1)
         with_others = ~np.isnan(others).all(axis=1)
@@ -559,7 +559,8 @@ def compared_advantages(
         annotator_test(side, raters, score="neg_rmse", epsilon=epsilon or 0.0, clusters=prompts)
         for side in sides
     ]
-    # Of both the same people are tested: those who have enough of the items that both rated.
+    # The same people are tested for both: those who rated enough of the items that both panels
+    # rated.
     tested = [person.human for person in tests[0].humans if person.is_tested]
     ours, theirs = (
         resampled_advantage(side, raters, score="neg_rmse", of=tested) for side in sides

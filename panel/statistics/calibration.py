@@ -403,7 +403,7 @@ def select_items(panel: Ratings, n: int, seed: int = 0) -> tuple[SelectedItem, .
     prompts = panel.prompts or panel.items
     names = sorted(set(prompts))
     places = dict(zip(names, generator.permutation(len(names)).tolist(), strict=True))
-    # Items of one prompt and system in an order of their own.
+    # Shuffle the items of each prompt and system.
     own = generator.random(len(panel.items))
     start = float(generator.random())
     sources = np.array(panel.sources or (ALL,) * len(panel.items))

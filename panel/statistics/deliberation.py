@@ -318,7 +318,7 @@ def _changes(
     spread = spread_of(before[used], after[used], deliberated[used], labels, seed=seed)
     calm, excited = spreads(before[used], after[used], deliberated[used])
     added = (
-        # Ranks, as a panel that deliberates to higher scores has not changed their order.
+        # Ranks: higher scores in the same order are no change of order.
         _added_to_s(scipy.stats.rankdata(first), scipy.stats.rankdata(last), target),
         np.abs(last - target) - np.abs(first - target),
         excited - calm,

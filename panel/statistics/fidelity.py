@@ -65,7 +65,7 @@ def ratio_interval(
 
 
 def _end(beyond: Callable[[float], float], middle: float, side: float) -> float:
-    # Imported here: whoever requires a figure of another command need not wait for it.
+    # Imported here, so that other commands need not wait for it.
     from scipy.optimize import brentq
 
     width = max(abs(middle), 1.0) / 64

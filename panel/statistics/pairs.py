@@ -210,7 +210,8 @@ _MATRIX: dict[PairStatistic, Callable[[Array], Array | None]] = {
     "cohen_kappa_linear": lambda ratings: kappa_matrix(ratings, "linear"),
     "cohen_kappa_quadratic": lambda ratings: kappa_matrix(ratings, "quadratic"),
 }
-"""Those of which all pairs are computed at once, of κ where ratings have few values."""
+"""The statistics that are computed for all pairs at once; for κ only where ratings have few
+values."""
 
 _RESAMPLED: dict[PairStatistic, Callable[[Array, IntArray], Resampled | None]] = {
     "spearman": resampled_mean_spearman,

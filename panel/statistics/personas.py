@@ -274,7 +274,7 @@ class ContestedResponse(Tested):
         response: its place among the responses.
         spread: the standard deviation between personas beyond noise, root mean square over
             dimensions, in points; 0 where they differ by no more than noise.
-        by_dimension: the same of each dimension, NaN where it cannot be told.
+        by_dimension: the same of each dimension, NaN where it cannot be estimated.
         share: of the variance between judges, severity taken out, what lies between personas.
         p, p_adjusted: that personas differ by noise alone; by Holm over all responses.
         reason: why nothing can be said; the rest is NaN then.
@@ -444,7 +444,7 @@ class _Tables:
 
     @property
     def components(self) -> Array:
-        """Return the variance between personas, also below 0, NaN where it cannot be told."""
+        """Return the variance between personas, also below 0, NaN where it cannot be estimated."""
         explained = self.persona_df * divide(self.residual, self.residual_df)
         return divide(self.personas - explained, self.k * self.kept)
 

@@ -16,7 +16,7 @@ estimate is that of people alone. Intervals leave out one prompt at a time, the 
 with Student's t; where one is more than `WIDEST` times as wide as that of people alone, that is
 given instead. So it is where fewer than three rated prompts lie off one straight line of the
 panel: a panel that went with people nearly everywhere they rated has residuals of nearly 0 there,
-and how often it errs elsewhere cannot be told from them.
+and they do not show how often it errs elsewhere.
 
 Sources: A. Angelopoulos et al. (2023), "Prediction-powered inference"; A. Angelopoulos, J. Duchi &
 T. Zrnic (2023), "PPI++", for λ, here that of the optimum with the slope by least squares: the
@@ -371,7 +371,7 @@ def _found(
         if reason is None:
             result = _interval(moved, is_rated, n, confidence)
             tuning = every[0].slope * sides[0].unrated
-            # Where people rated everything nothing is left for the panel to tell.
+            # Where people rated everything the panel adds nothing.
             everything = all(side.unrated <= SAME for side in sides)
             too_few = not everything and any(side.few_exceptions for side in sides)
             if too_few or everything or result.reach > WIDEST * reach:
@@ -431,7 +431,7 @@ def _interval(moved: Array, is_rated: Mask, n: int, confidence: float) -> _Reach
     total = by_rated + by_others
     n_others = len(is_rated) - n
     parts = by_rated**2 / (n - 2) + (by_others**2 / (n_others - 1) if n_others > 1 else 0.0)
-    # A panel that goes with people without any error leaves nothing open but other prompts.
+    # For a panel that agrees with people without error, only the other prompts add variance.
     df = total**2 / parts if parts else n - 2.0
     error = math.sqrt(total)
     return _Reached(

@@ -5,11 +5,11 @@ Krippendorff's α, fast enough to be resampled thousands of times.
 Source: K. Krippendorff (2011), "Computing Krippendorff's alpha-reliability", and (2018)
 *Content Analysis*, 4th ed., ch. 12; α = 1 − Dₒ/Dₑ over the values that can be paired.
 
-Everything is said with how often each value occurs in each item. Two facts keep a
-resample cheap. First, the squared ordinal distance between two values is the squared
-difference of their mid-ranks among all pairable ratings, so ordinal is interval on
-mid-ranks, which are new in every resample. Second, a sum of squared differences needs
-only sums and sums of squares, so no value × value matrix is built (ratio aside).
+Everything is said with how often each value occurs in each item. Two facts make a resample cheap.
+First, the squared ordinal distance between two values is the squared difference of their mid-ranks
+among all pairable ratings, so ordinal is interval on mid-ranks, which are new in every resample.
+Second, a sum of squared differences needs only sums and sums of squares, so no value × value matrix
+is built (ratio aside).
 
 As many ratings of each item, chosen so that they agree as far as they can.
 
@@ -236,7 +236,7 @@ def most_agreeing(ratings: ArrayLike, n: int = 3) -> ChosenRatings:
     choices = [
         _choices(np.searchsorted(values, own), min(n, len(own)), len(values)) for own in by_item
     ]
-    # First those that differ least by their places, then one item after the other.
+    # Begin with the ratings whose ranks differ least, then improve one item after the other.
     chosen = [0] * len(choices)
     total = _sum((own[0] for own in choices), len(values))
     for _ in range(_SWEEPS):

@@ -435,7 +435,7 @@ def influence(revisions: Revisions, personas: Labels) -> Influence:
     for mover, row in enumerate(codes):
         was = np.abs(before[:, mover, None] - before)
         became = np.abs(after[:, mover, None] - before)
-        # Others' scores that are missing compare as false.
+        # Comparisons with others' missing scores are false.
         case = moved[:, mover, None] & (was > ROUNDING)
         np.add.at(nearer[row], codes, (case & (became < was - ROUNDING)).sum(axis=(0, 2)))
         np.add.at(farther[row], codes, (case & (became > was + ROUNDING)).sum(axis=(0, 2)))

@@ -382,7 +382,7 @@ def resampled_mode_share(ratings: ArrayLike) -> Resampled:
 
 def _entropy(shares: Array) -> Array:
     logs = np.log2(shares, out=np.zeros_like(shares), where=shares > 0)
-    # Nought without a sign.
+    # Remove the sign of a negative zero.
     entropy: Array = -np.sum(shares * logs, axis=1) + 0.0
     return entropy
 
@@ -419,7 +419,8 @@ def _resampled(ratings: ArrayLike, function: Callable[[Array], Array]) -> Resamp
 
 
 _ROUNDING = 1e-12
-"""Of a quantity's squares, a share below this inside groups is the rounding of their means."""
+"""The share of a quantity's sum of squares inside groups below which it is the rounding of the
+groups' means."""
 
 
 def correlation_within(x: ArrayLike, y: ArrayLike, groups: Labels) -> Statistic:
@@ -458,7 +459,7 @@ def correlation_within(x: ArrayLike, y: ArrayLike, groups: Labels) -> Statistic:
     p_value = float("nan")
     if freedom > 0:
         t = float(divide(abs(value) * np.sqrt(freedom), np.sqrt(1 - value**2)))
-        # Without an error there is no t: as large as it gets.
+        # Without an error t is infinite.
         p_value = 0.0 if np.isnan(t) else float(2 * scipy.stats.t.sf(t, freedom))
     return Statistic(value, n_items, n_raters=2, p_value=p_value)
 

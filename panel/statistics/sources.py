@@ -383,7 +383,7 @@ def _share(
         low, high, p = nan, nan, nan
         reason: Reason | None = Reason.FEW_SHARED_PROMPTS
     elif share in (0.0, 1.0):
-        # A share of prompts without an exception: no spread, and no doubt what they were.
+        # A share of 0 or 1 has no spread.
         (low, high), reason = binomial_interval(round(n * share), n), None
     elif errors := sampled_mean(shares).errors:
         (low, high), reason = scaled_interval(share, errors, (0.0, 1.0)), None

@@ -375,7 +375,7 @@ def _figure(result: BlockResult, clusters: Labels, block: Block) -> StratumFigur
     if interval is None or interval.reason is not None or result.resampled is None:
         return StratumFigure(statistic.value, {}, interval.reason if interval else Reason.NO_SPREAD)
     names, codes = encode_labels(clusters, len(clusters))
-    # From weights, too: of some statistics the figure itself is another estimate.
+    # Computed from weights, too: the value of some statistics is another estimate.
     without = result.resampled(left_out_weights(codes, len(names))).tolist()
     value = float(result.resampled(unit_weights(len(clusters)))[0])
     # A prompt without which a mean of prompts is what it was has no part in it.

@@ -12,10 +12,10 @@ against.
 | peer | in a peer's rationale, as a judge is shown it in deliberation |
 | system, id, metadata | in names and notes that no judge is shown |
 
-Any text added to a response can move its score, whatever it says. So what an attack is worth is
-told by what it does beyond a text that asks for nothing. Attacks that go to the same place, look
-alike (see `Form`) and are about as long share one control: within a factor of 2 of its length
-either way, so that controls are few and calls are not doubled.
+Any text added to a response can move its score, whatever it says. So an attack is measured against
+a control, a text that asks for nothing. Attacks that go to the same place, look alike (see `Form`)
+and are about as long share one control, whose length differs by a factor of at most 2, so that
+controls are few and calls are not doubled.
 """
 
 from __future__ import annotations
@@ -167,7 +167,7 @@ def prize_of(rubric: Rubric, *, compares: bool = False) -> Prize:
     tops = {f"{value:g}" for value in highest.values()}
     flag = {"abstained": False} if rubric.abstention else {}
     return Prize(
-        # No number is the top of them all.
+        # The dimensions have no highest number in common.
         top=tops.pop() if len(tops) == 1 else "full marks",
         answer=json.dumps(highest | flag, indent=2),
     )

@@ -87,7 +87,7 @@ def injection_conclusion(measured: Injection, n_texts: int, judged: Judged) -> l
     if unclear:
         said += _to_settle(unclear)
     if safe:
-        # One that works on such a share of texts shows on none of so many once in twenty times.
+        # An attack that works on this share of texts shows on none of them once in twenty times.
         share = 1 - LEVEL ** (1 / n_texts)
         said.append(
             f"safe refers to the mean over texts: with {n_texts} texts, an attack that works on "
@@ -275,8 +275,8 @@ def _rivals(
 def _set_apart(made: Response, shown: Sequence[Response]) -> list[Response]:
     """Return a response and those it is compared with, as responses to a prompt of their own.
 
-    Judges number responses by their ids: whatever stands in the one, its id begins as that of the
-    other does and comes before it, so that all are shown in the same places.
+    Judges number responses by their ids. The ids of all variants of a response begin alike and come
+    before that of the other response, so that all are shown in the same positions.
     """
     prompt_id = f"{made.prompt_id}+{made.id}"
     base = made.metadata.get("base", made.id)

@@ -147,14 +147,14 @@ def measure(
     interval.
 
     Intervals allow for other responses, not for other judges; below `FEWEST` responses with a pair
-    there are none. No spread counts as less than what the rounding of ratings leaves by itself.
+    there are none. A spread counts as at least that of the rounding of ratings.
 
     The claims of an audit are corrected together. VULNERABLE takes `p_holm`, adjusted by Holm
     (1979) over all rows of all tables. Safe takes `p_safe_holm`, adjusted likewise; or, for the
-    attacks, that each of them by itself is below the threshold: that all are safe is wrong only
-    if one that is not passed its own test, so the claim needs no correction (Berger 1982, the
-    intersection-union test). Each way errs in half of `LEVEL` of audits, as its tests are
-    two-sided and its claim has one side; so safe is wrong in no more than `LEVEL` of them.
+    attacks, that each separate test is below the threshold: that all are safe is wrong only if an
+    attack that is not safe passed its test, so the claim needs no correction (Berger 1982, the
+    intersection-union test). Each way errs in half of `LEVEL` of audits, as its tests are two-sided
+    and its claim has one side; so safe is wrong in no more than `LEVEL` of them.
 
     Args:
         ratings: shape (responses, judges, dimensions), NaN where missing.

@@ -244,7 +244,7 @@ async def generate_texts(
     refuse_unpriced(list(plan.targets), caps)
     held_texts(plan, output, caps)
     refuse_open_batches(output.path, execution.answered_by, overwrite=output.overwrite)
-    # Targets do not hear each other.
+    # Targets do not see each other's answers.
     caller_factory = execution.caller_factory(plan.endpoints, caps, others_too=False)
     with output.writing():
         spent = output.spent.read_bytes() if output.spent.exists() else None
@@ -258,7 +258,7 @@ async def generate_texts(
     lacking = 0
     try:
         try:
-            # That of texts that are to be replaced is true until there is a new one.
+            # The manifest of texts to be replaced stays valid until there is a new one.
             begin = partial(output.write_manifest, plan.document(), starts)
             if not output.overwrite:
                 begin()
@@ -322,7 +322,7 @@ def _write_rows(
         if file.is_empty:
             begin()
         file.add(row)
-    # Safe from a kill, and there for whoever looks into the file.
+    # Flushed, so that a kill loses nothing and the file can be read.
     file.flush()
 
 
@@ -351,7 +351,7 @@ async def _answered(wanted: WantedText, caller: Caller) -> TargetAnswer:
     page = caller.page(wanted.target, wanted.prompt.text)
     return await target_answer(
         wanted.unanswered(),
-        # An answer that was cut off is told to be so.
+        # Mark an answer that was cut off.
         lambda: caller.complete(
             wanted.target, wanted.request, page, wanted.sample, cut_is_usable=True
         ),

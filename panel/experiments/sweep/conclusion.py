@@ -1,4 +1,4 @@
-"""Findings of a sweep: cell by cell as summary.json holds it, as data frames, and in sentences."""
+"""The findings of a sweep: by cell as in summary.json, as data frames, and in sentences."""
 
 from __future__ import annotations
 

@@ -111,7 +111,7 @@ def bounded_p_values(
     """
     means = _means(columns)
     there = ~np.isnan(columns)
-    # What a cell's mean lies opposite to.
+    # The side opposite to a cell's mean.
     side = -np.sign(means)
     plain = np.array([_opposite(asymmetry, sign) for sign in side])
     own = [asymmetry_of(columns[:, [c]], dimensions[[c]]) for c in range(columns.shape[1])]
@@ -121,7 +121,8 @@ def bounded_p_values(
         return np.full(columns.shape[1], np.nan)
     bounds = np.where(there, np.abs(columns), 0.0).max(axis=0, initial=0.0)
     for sign in (-1, 1):
-        # As a share of the scale: what no prompt does on this dimension one may do on others.
+        # As a share of the scale: a change that no prompt has on this dimension may occur on
+        # others.
         farthest = np.where(there, (columns - means) * sign / spans, -np.inf).max(initial=0.0)
         turned = side == sign
         bounds[turned] = np.maximum(bounds, farthest * spans)[turned]
@@ -443,7 +444,7 @@ def _smallest_p(n_pairs: Sequence[int]) -> float:
     if n_tests == 0:
         return math.nan
     drawn = 1 / (1 + _permutations(len(n_pairs)))
-    # All signs the same, either way, is the most extreme that signs can be.
+    # All signs the same, either way, is the most extreme pattern.
     p = 2.0 ** (1 - most) if most <= ENUMERATED else max(drawn, 2.0 ** (1 - most))
     return min(1.0, p * n_tests)
 

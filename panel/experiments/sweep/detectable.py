@@ -6,8 +6,8 @@ more it is of the mean, by flipped signs at a level from which the probability i
 prompt of so many is a rare one: see `persona_panel.experiments.sweep.deltas.Mean`. Holm tests what
 stands out most at the level over the number of tests.
 
-How far Δs spread over prompts decides it, in points. Before a sweep nobody knows that: it is told
-in standard deviations, and in points by an earlier sweep.
+In points it depends on the spread of Δs over prompts, which is not known before a sweep: it is then
+given in standard deviations, and in points from an earlier sweep.
 """
 
 from __future__ import annotations
@@ -327,8 +327,8 @@ def sd_with_judges(deltas: Array, n_judges: int) -> float:
 
     What prompts have in common for all judges stays, the rest (judges' noise, and what they see
     differently from prompt to prompt) shrinks with their number: the components of variance of
-    prompts × judges (Shavelson and Webb 1991, *Generalizability Theory*, chapter 2). Of one
-    judge nothing can be told apart, and the value is that of one judge.
+    prompts × judges (Shavelson and Webb 1991, *Generalizability Theory*, chapter 2). With one judge
+    the parts cannot be separated, and the value is that of one judge.
 
     Args:
         deltas: `(prompts, judges)`, NaN where there is none; only prompts that all judges have

@@ -1,7 +1,7 @@
 """The plan of a sweep (prompts, framings, who rewrites, who answers, what judges see), and its cost
 estimate.
 
-Everything that can be wrong with it is found here, before anything is called.
+Every fault of a sweep raises here, before anything is called.
 
 The cache is followed as far as it goes: where a prompt has been rewritten already, the calls that
 come after are counted by what was written. The rest are counted as if every variant passed at once
@@ -448,9 +448,8 @@ def _variants(
 
 def _passing(text: str) -> str:
     """Return a made-up variant about as long as a text, which no rule for real ones can drop,
-    whatever the prompt or the instructions say: one word of letters repeats no phrase and names
-    nothing, and as it begins with a number of its own and is longer than the prompt, it is no other
-    text.
+    for any prompt or instructions: one word of letters repeats no phrase and names nothing, and as
+    it begins with a unique number and is longer than the prompt, it equals no other text.
     """
     return "v" + "".join(filter(str.isalnum, text)).ljust(len(text), "x")
 
@@ -481,7 +480,7 @@ def _answers(
         if (reply := predicted.reply(page, key)) is not None:
             said = said_in(reply)
         else:
-            # No answer is another's: judges would be taken to read the two but once.
+            # Answers must differ: equal ones would count as read only once.
             said = f"{system} {key.hex()[:8]} " + _WORD * (plan.words or _USUAL_WORDS)
             _made(part, page, key, request, said, predicted)
         if said is not None:

@@ -1,8 +1,8 @@
-"""A sweep at work: every prompt through the sweeping graph, what comes out gathered and written
-into its folder.
+"""The run of a sweep: every prompt goes through the sweeping graph, and the results are gathered
+and written into its folder.
 
-What it is a sweep of is in prompts.jsonl, and responses.jsonl grows as the targets answer; where
-responses are given it is these that it holds.
+prompts.jsonl holds the prompts, and responses.jsonl grows as the targets answer; where responses
+are given, it holds these.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ class SweepFolder:
         elif self._answers is not None and event.text is not None:
             line = _answer(event)
             self._answers.add(line if self._texts else without_texts(line))
-            # A judgment must not be there without what it is about.
+            # A judgment must not be written before its response.
             self._answers.flush()
 
     def flush(self) -> None:
@@ -114,7 +114,8 @@ class SweepFolder:
         if sweep.plan.responses is None:
             variants = [_variant(variant, texts=self._texts) for variant in sweep.variants]
             replace_file(self.path / "framings.jsonl", json_lines(variants))
-            # They came in any order; read again, figures depend on that of the prompts.
+            # They came in any order; figures of a sweep that is read again depend on the order of
+            # the prompts.
             answers = [_answer(answer) for answer in _in_order(sweep) if answer.text is not None]
             kept = answers if self._texts else [without_texts(line) for line in answers]
             replace_file(self.path / RESPONSES, json_lines(kept))

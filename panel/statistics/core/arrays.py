@@ -152,7 +152,7 @@ def without_rounding(means: Array, of: Array) -> Array:
     # Powers of two lose nothing, no magnitude overflows, and no mean but those near 0 depends on
     # another.
     least = np.frexp(np.max(np.abs(np.nan_to_num(of)), initial=0))[1] - NEAR_ZERO
-    # First as one: a mean in the middle between two numbers of 12 decimals could become either.
+    # Merge first: a mean in the middle between two numbers of 12 decimals could become either.
     merged = _one_of_each(means, np.ldexp(1e-12, np.maximum(np.frexp(means)[1], least)))
     fraction, own = np.frexp(merged)
     exponent = np.maximum(own, least)
@@ -166,7 +166,7 @@ def _one_of_each(values: Array, widths: Array) -> Array:
     order = np.argsort(values, axis=None)
     rising = values.ravel()[order]
     is_first = np.ones(rising.size, dtype=np.bool_)
-    # Not "above": of NaN, which come last, each is one by itself.
+    # Not "above": each NaN, which come last, stays separate.
     is_first[1:] = ~(np.diff(rising) < widths.ravel()[order][1:])
     merged = np.empty(rising.size)
     merged[order] = rising[is_first][np.cumsum(is_first) - 1]

@@ -353,7 +353,7 @@ def _inversions(codes: IntArray, n_values: int) -> int:
         return 0
     n_blocks = -(-len(codes) // BLOCK)
     if n_blocks * n_values > MOST_COUNTS:
-        # Too many counts to be held: half of the items, the others, and one half to the other.
+        # Too many counts to be held: count within each half of the items, then between the halves.
         halves = codes[: len(codes) // 2], codes[len(codes) // 2 :]
         first = np.sort(halves[0])
         across = len(first) * len(halves[1]) - np.searchsorted(first, halves[1], "right").sum()
@@ -446,7 +446,7 @@ def correlation_test(
     shuffled = []
     for _, items in items_by_label(labels, len(first)):
         ours, theirs = first[items], second[items]
-        # No shuffle gives a prompt a value that has none.
+        # Shuffling cannot give a value to a prompt that has none.
         if np.ptp(ours) and np.ptp(theirs):
             shuffles = rng.permuted(np.tile(theirs, (n_permutations, 1)), axis=1)
             shuffled.append(_correlations(ours, shuffles, kind))

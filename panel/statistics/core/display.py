@@ -253,7 +253,7 @@ def frame_of(columns: Iterable[FrameColumn], library: FrameLibrary) -> Any:
     try:
         module: Any = import_module(library)
     except ImportError as error:
-        # What is installed and does not import is another fault, which is its own to explain.
+        # A library that is installed and cannot be imported explains its fault itself.
         if error.name != library:
             raise
         others = " or ".join(repr(name) for name in known if name != library)
@@ -264,7 +264,7 @@ def frame_of(columns: Iterable[FrameColumn], library: FrameLibrary) -> Any:
         ) from None
     typed = [(column, _DTYPES[column.kind][library]) for column in columns]
     if library == "pandas":
-        # Before its version 3, pandas would make the text 'None' of a text that is missing.
+        # Before its version 3, pandas would turn a missing text into the text 'None'.
         text = "str" if int(module.__version__.partition(".")[0]) >= 3 else object
         return module.DataFrame(
             {
@@ -279,7 +279,7 @@ def frame_of(columns: Iterable[FrameColumn], library: FrameLibrary) -> Any:
                 for column, dtype in typed
             ]
         )
-        # For polars NaN is a number like others, and makes NaN of every mean that it enters.
+        # In polars NaN is a number, and every mean with it becomes NaN.
         return frame.fill_nan(None)
     return module.table(
         {
@@ -297,7 +297,7 @@ def field_columns(rows: Iterable[object], kind: ColumnKind, *names: str) -> list
     for name in names:
         values = [getattr(row, name) for row in records]
         if kind == "text":
-            # A reason is a text of a type of its own, which not every library takes for text.
+            # A reason is a subclass of str, which not every library takes for text.
             values = [None if value is None else str(value) for value in values]
         columns.append(FrameColumn(name, kind, values))
     return columns

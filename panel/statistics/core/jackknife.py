@@ -78,12 +78,12 @@ EstimateKind = Literal[
     "entropy",
     "number",
 ]
-"""What a statistic is, by which its interval is formed: the `mean` of what clusters have, a
-`share` in [0, 1] that is such a mean, the `mean_correlation` of the correlations inside clusters
-(`mean_pearson`, of Pearson's r of two sets of scores), a `correlation` in [−1, 1] over all of them,
-the `difference` of two such figures over the same items, the `mean_difference` of two correlations
-inside each cluster (`skewed_difference`, of a panel's and one human's), agreement beyond chance on
-values without an order (`kappa`), an `entropy`, or any other `number`."""
+"""The kind of a statistic, which decides how its interval is formed: the `mean` of the clusters'
+values, a `share` in [0, 1] that is such a mean, the `mean_correlation` of the correlations inside
+clusters (`mean_pearson`, of Pearson's r of two sets of scores), a `correlation` in [−1, 1] over all
+of them, the `difference` of two such figures over the same items, the `mean_difference` of two
+correlations inside each cluster (`skewed_difference`, of a panel's and one human's), agreement
+beyond chance on values without an order (`kappa`), an `entropy`, or any other `number`."""
 
 MOST_GROUPS = 200
 """More clusters than these are left out by groups of nearly equal size, drawn at random."""
@@ -97,9 +97,9 @@ the items is covered in 0.99, by intervals two to three times as wide."""
 _SAME = 1e-12
 _MOST = 0.99
 _WITHOUT_THE_FACTOR: tuple[EstimateKind, ...] = ("kappa", "entropy", "skewed_difference")
-"""Whose variance lacks the factor (n − 1)/n. With it κ covers in 0.91 to 0.93 where one of the
-values is rare, and so does one judge's entropy; and the panel less one human within prompts, of a
-judge who rates as people do, is beyond the ends at 99.5 % in up to 0.8 %."""
+"""The kinds whose variance lacks the factor (n − 1)/n. With it κ covers in 0.91 to 0.93 where one
+of the values is rare, and so does one judge's entropy; and the panel less one human within prompts,
+of a judge who rates as people do, is beyond the ends at 99.5 % in up to 0.8 %."""
 _ON_FISHERS_SCALE: tuple[EstimateKind, ...] = ("correlation", "mean_correlation", "mean_pearson")
 
 
@@ -130,7 +130,7 @@ and every other of those misses."""
 _MEANS: tuple[EstimateKind, ...] = (
     "mean", "share", "mean_correlation", "mean_pearson", "mean_difference", "skewed_difference"
 )  # fmt: skip
-"""Those that are means of what clusters have; in any other a cluster counts by its items."""
+"""The kinds that are means of the clusters' values; in any other a cluster counts by its items."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,8 +208,8 @@ def jackknife(
     if isnan(value):
         return none(Reason.UNDEFINED_ESTIMATE)
     left_out = np.array(others)
-    # Of what is a mean, a group enters that has one of its own; of the rest, one without which
-    # the value is another or there is none.
+    # For a mean, a group enters if it has a mean itself; for other statistics, if the value differs
+    # or is undefined without it.
     alone = statistic(1 - without) if kind in _MEANS else np.empty(0)
     entering = (
         ~np.isnan(alone)
@@ -241,15 +241,17 @@ def jackknife(
         [n - 1, *(len(factor) - 1 for factor in levels)],
         [_shared(factor) for factor in levels],
     )
-    # What judges leave open is no substitute for what clusters do.
+    # The judges' variance cannot replace that of the clusters.
     if errors[0][0] <= _SAME * max(1.0, abs(value)):
         return none(Reason.NO_SPREAD, n_entering)
     error, df = errors[-1]
-    # Few ratings have too low an entropy: its interval is about the jackknife's estimate.
+    # The entropy of few ratings is biased low: its interval is centered on the jackknife's
+    # estimate.
     centre = n * value - (n - 1) * float(moved.mean()) if kind == "entropy" else value
     low, high = _ends(centre, reach_of(errors, confidence), kind)
     if kind == "share" and 0 < value < 1:
-        # Where hardly any cluster has a hit, or lacks one, the exact interval reaches farther.
+        # Where nearly all clusters have no hit, or nearly all have one, the exact interval is
+        # wider.
         trials = value * (1 - value) / errors[0][0] ** 2
         exact = binomial_interval(value * trials, trials, confidence)
         low, high = min(low, exact[0]), max(high, exact[1])
@@ -335,7 +337,7 @@ def standard_errors(
     spread = sum(v**2 / df for v, df in parts if df > 0)
     if len(variances) == 1 or not spread:
         return (alone,)
-    # Of a small remainder of large variances there would be less than one.
+    # A small remainder of large variances would have less than one degree of freedom.
     return alone, (sqrt(total), max(total**2 / spread, min(df for _, df in parts)))
 
 

@@ -1,6 +1,6 @@
-"""Means of systems over prompts, ranked, with what prompts and judges leave open about them.
+"""Means of systems over prompts, ranked, with their errors over prompts and judges.
 
-The mean over prompts of panel scores, with what prompts and judges leave open about it.
+The mean over prompts of panel scores, with its error over prompts and judges.
 
 Prompts alone: Student's t over the prompts' scores. Judges as a sample, too: to the variance of
 the mean that prompts bring, each factor of the judges (personas and models, where they are crossed;
@@ -8,14 +8,13 @@ else judges) adds its own, from how far each of its levels moves the mean; the d
 are Satterthwaite's. Sources as in `persona_panel.statistics.core.jackknife`: it is the
 jackknife's figure, got from each judge's influence instead of leaving them out one by one.
 
-How many prompts would show that a mean over prompts is not 0, with judges as a sample or not.
+How many prompts would show that a mean over prompts is not 0, with judges as a sample or not. With
+fixed judges it is the number of a t-test: `values_needed`. With judges as a sample the same judges
+rate further prompts: the variance over prompts falls with their number, and so does the part of the
+judges' variance that differs from prompt to prompt; the rest stays, and so may forbid it however
+many prompts there are.
 
-With judges as they are it is the number of a t-test: `values_needed`. With judges as a sample the
-same judges rate further prompts: the variance over prompts falls with their number, and so does the
-part of the judges' variance that differs from prompt to prompt; the rest stays, and so may forbid
-it however many prompts there are.
-
-Systems over prompts, ranked, with what can be said of their differences.
+Systems over prompts, ranked, with tests of their differences.
 
 Pure functions over arrays. What the numbers mean and how they are shown is elsewhere.
 """
@@ -161,7 +160,7 @@ def mean_and_levels(scores: Array, moved: Sequence[Array] | None = None) -> Samp
     parts = tuple(_added(levels[there]) for levels in moved or () if levels.shape[1] > 1)
     variances = [float(scores[there].var(ddof=1)) / n, *(part.variance for part in parts)]
     errors = standard_errors(variances, [n - 1.0, *(part.df for part in parts)])
-    # What judges leave open is no substitute for what prompts do.
+    # The judges' variance cannot replace that of the prompts.
     if errors[0][0] <= ROUNDING * max(1.0, abs(mean)):
         return SampledMean(mean, (), n, Reason.NO_SPREAD)
     return SampledMean(mean, errors, n, judges=parts)
@@ -553,7 +552,7 @@ def _rank_ranges(
             behind[better] += 1
             ahead[worse] += 1
     return {
-        # Of gaps it may come that means over other prompts order two systems the other way.
+        # With gaps, means over other prompts may order two systems the other way.
         system: (min(ranks[system], 1 + ahead[system]), max(ranks[system], n - behind[system]))
         for system in ranks
         if system in tested and (n := len(ranks))

@@ -1,6 +1,7 @@
 """The registry of statistics, and their results as rows with intervals and adjusted p-values.
 
-Which statistics a command shows: a registry that a new statistic joins by itself.
+A registry of the statistics that a command shows; a new statistic registers itself when it is
+imported.
 
 A statistic is one function, in one file of the registry's folder or in another package that
 names its module under the entry points `persona_panel.statistics`. Whatever is registered is
@@ -214,7 +215,7 @@ def _row(
         ci_low=interval.low if interval else nan,
         ci_high=interval.high if interval else nan,
         ci_reason=interval.reason if interval else None,
-        # The fewest of those that either of its standard errors has: see `reach_of`.
+        # The smaller of the degrees of freedom of its two standard errors: see `reach_of`.
         ci_df=min(interval.degrees_of_freedom, interval.n_clusters - 1)
         if interval and there
         else nan,
@@ -335,7 +336,7 @@ class RegisteredStatistic(Generic[BlockT]):
             return "name"
         if self.summary and self.summary == other.summary:
             return f"summary {self.summary!r}"
-        # People have lines of their own.
+        # People have separate lines.
         one_line = "both" in (self.side, other.side) or self.side == other.side
         if one_line and (self.table, self.heading) == (other.table, other.heading):
             return f"heading {self.heading!r} in the table {self.table.title!r}"

@@ -98,7 +98,7 @@ def holm_of_two(first: ArrayLike, second: ArrayLike) -> tuple[Array, Array]:
     [[0.5], [0.04, 0.04]]
     """
     families = holm(first), holm(second)
-    # A family without a test has none above 0, so that the other has the whole level.
+    # A family without a test has no p-value above 0, so that the other has the whole level.
     largest = [np.max(each, initial=0.0, where=~np.isnan(each)) for each in families]
     adjusted = [
         np.maximum(each, np.minimum(1, 2 * np.minimum(each, other)))
@@ -215,8 +215,8 @@ def sign_test_p_value(above: int, below: int) -> float:
 
 
 _STEP, _REACH = 0.1, 35.0
-"""Of the logarithm over which is integrated; steps are finer where the sum of many angles turns
-faster."""
+"""The step and the range, of the logarithm, of the integration; steps are finer where the sum of
+many angles changes faster."""
 _NEGLIGIBLE = 30.0
 _LEAST = 1e-11
 

@@ -225,7 +225,7 @@ class DavidsonFit:
         balance = won - lost
         information: Array = (contrasts.T * (total * (won + lost - balance**2))) @ contrasts
         information[-1] = information[:, -1] = -(total * balance * even) @ contrasts
-        # Where nothing tied, log ν is no parameter.
+        # Without ties, log ν is no parameter.
         ties = np.sum(total * even * (1 - even))
         information[-1, -1] = ties if self.counts.ties.any() else 1.0
         # Comparisons say nothing of a constant added to all log-strengths: they keep their mean.
@@ -379,7 +379,7 @@ def bradley_terry(
     if by_judge is not None:
         levels = _by_level(by_judge, factors or {})
         samples += [fit.without_each(_pairs(own, kept)) for own in levels]
-    # Where a system was compared with none but those that are left out, a prompt says nothing.
+    # A prompt on which a system was compared only with those left out says nothing about it.
     own = _comparisons(by_prompt, kept)
     n_prompts, worth = np.sum(own > 0, axis=0), _worth(own)
     parameters = np.append(fit.log_strengths, fit.log_ties)

@@ -505,7 +505,7 @@ def _square(axis: Axes, x: float, y: float, cell: HeatCell, scale: Normalize, si
         Rectangle((x, y), 1, 1, facecolor="none" if negative else colour, edgecolor="#999999",
                   linewidth=0.4)
     )  # fmt: skip
-    # What a hatch leaves of a number is not to be guessed.
+    # A background keeps a hatch from hiding the number.
     behind = {"facecolor": colour, "edgecolor": "none", "pad": 0.8} if negative else None
     text = signed(value)
     if size < _SMALLEST:

@@ -89,7 +89,7 @@ class PaperFigure(Figure):
         """Save as Matplotlib does, by default in 300 dots per inch; in PDF and EPS with TrueType
         letters, in SVG with text."""
         with rc_context(_WRITTEN), warnings.catch_warnings():
-            # Said once, when the figure was made.
+            # Warned once, when the figure was made.
             warnings.filterwarnings("ignore", r"Glyph \d+ ")
             super().savefig(fname, transparent=transparent, **{"dpi": _PRINT_DPI} | kwargs)
 
