@@ -262,7 +262,7 @@ def _replaced(
 ) -> dict[str, str]:
     """Return what the file sets and the overrides change, with the new value in words."""
     replaced = {
-        name: _told(value)
+        name: _in_words(value)
         for name, value in replacements.items()
         if name in file.model_fields_set and value != getattr(file, name)
     }
@@ -289,7 +289,7 @@ def _settings(config: ModelConfig) -> dict[str, Any]:
     return {**config.options, **own}
 
 
-def _told(value: Any) -> str:
+def _in_words(value: Any) -> str:
     match value:
         case Deliberation():
             return f"{value.rounds} rounds"

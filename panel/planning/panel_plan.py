@@ -81,7 +81,7 @@ def output_rubric_of(models: Sequence[BoundModel], rubric: Rubric) -> Rubric:
         return first
     rated = "; ".join(
         f"{' and '.join(bound.id for bound in models if bound.elicitation == name)} by {name!r}, "
-        f"which rates {_told(output_rubric)}"
+        f"which rates {_in_words(output_rubric)}"
         for name, output_rubric in by_elicitation.items()
     )
     raise ConfigurationError(
@@ -90,7 +90,7 @@ def output_rubric_of(models: Sequence[BoundModel], rubric: Rubric) -> Rubric:
     )
 
 
-def _told(rubric: Rubric) -> str:
+def _in_words(rubric: Rubric) -> str:
     """Return the dimensions with their scales, consecutive ones on the same scale together."""
     parts: list[str] = []
     for scale, group in groupby(rubric.dimensions, key=lambda dimension: dimension.scale):

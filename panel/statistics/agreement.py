@@ -238,9 +238,9 @@ def _parts_of(
             for dimension, block in _blocks(ratings, group, raters, options, together=together):
                 yield None, block, group, dimension
         return
-    strata_found = list(strata.parts(ratings))
+    stratum_ratings = list(strata.parts(ratings))
     for group in [ALL] if strata.of == "raters" else ratings.raters_by_group():
-        for stratum, own in strata_found:
+        for stratum, own in stratum_ratings:
             raters = (
                 all_raters_of(own)[1] if strata.of == "raters" else own.raters_by_group()[group]
             )

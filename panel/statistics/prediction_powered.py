@@ -280,7 +280,7 @@ def corrected_mean(
     sample = RatedPart.of(panel, human, prompts, inclusion)
     _check_limits(sample, limits)
     over = "items" if prompts is None else "prompts"
-    return _found([sample], sample.names, limits, confidence, over)
+    return _estimated([sample], sample.names, limits, confidence, over)
 
 
 def corrected_difference(
@@ -318,7 +318,7 @@ def corrected_difference(
         _check_limits(side, limits)
     most = limits[1] - limits[0]
     names = tuple(dict.fromkeys(sides[0].names + sides[1].names))
-    return _found(sides, names, (-most, most), confidence)
+    return _estimated(sides, names, (-most, most), confidence)
 
 
 def _check_limits(sample: RatedPart, limits: tuple[float, float]) -> None:
@@ -327,7 +327,7 @@ def _check_limits(sample: RatedPart, limits: tuple[float, float]) -> None:
         raise ValueError(f"people's ratings lie outside the limits {limits[0]:g} to {limits[1]:g}")
 
 
-def _found(
+def _estimated(
     sides: Sequence[RatedPart],
     names: Sequence[Hashable],
     limits: tuple[float, float],

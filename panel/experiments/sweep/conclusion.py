@@ -252,15 +252,15 @@ def _nothing_measured(systems: Sequence[str], why: Mapping[str, str]) -> list[st
 def _of_system(profile: Profile, cells: Sequence[Cell], labels: SweepLabels) -> str:
     n = sum(cell.system == profile.system and cell.delta.n_pairs > 0 for cell in cells)
     changes = [
-        _told("degrades", profile.degraded, labels),
-        _told("improves", profile.improved, labels),
+        _in_words("degrades", profile.degraded, labels),
+        _in_words("improves", profile.improved, labels),
     ]
     if not any(changes):
         return f"{profile.system}: no change is established in any of {counted(n, 'cell')}."
     return f"{profile.system} {'; it '.join(change for change in changes if change)}."
 
 
-def _told(how: str, cells: Sequence[Cell], labels: SweepLabels) -> str:
+def _in_words(how: str, cells: Sequence[Cell], labels: SweepLabels) -> str:
     """Return a sentence on the largest of these cells, and how many more there are."""
     if not cells:
         return ""
