@@ -355,7 +355,7 @@ class LeaseServer:
 
 
 def _most(tokens: int) -> Usage:
-    """Return the most that a call of about so many tokens (`estimated_tokens`) may take."""
+    """Return the most that a call of about `tokens` tokens (`estimated_tokens`) may take."""
     return Usage(input=tokens, output=2 * tokens, written=tokens)
 
 

@@ -136,7 +136,7 @@ class Pause(NamedTuple):
 
 
 class CountTokens(NamedTuple):
-    """A call that was counted as so many tokens and took so many."""
+    """A call's number of tokens, as it was counted before and as it turned out."""
 
     model: str
     estimated: int

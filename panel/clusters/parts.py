@@ -203,8 +203,8 @@ async def verdicts_by_workers(
     start: Start,
     lacking: Callable[[], str],
 ) -> AsyncGenerator[Verdict, None]:
-    """Yield the verdicts of `Engine.verdicts` from so many workers, as many at a time as there is
-    room for.
+    """Yield the verdicts of `Engine.verdicts` from at most `workers` workers, as many at a time as
+    there is room for.
 
     A worker that is killed, or silent for too long, is replaced, and its parts are judged again, as
     far as possible from the cache.

@@ -270,7 +270,7 @@ def _engine(workers: int | None, needs: Mapping[str, Any]) -> RayEngine:
     if not places:
         logger.warning(
             "The cluster has room for no worker that takes %s: nothing is judged until it has.",
-            _told(amounts),
+            _in_words(amounts),
         )
     elif places < wanted:
         logger.warning(
@@ -278,7 +278,7 @@ def _engine(workers: int | None, needs: Mapping[str, Any]) -> RayEngine:
             "grows.",
             places,
             wanted,
-            _told(amounts),
+            _in_words(amounts),
         )
     return RayEngine(wanted, needs)
 
@@ -307,7 +307,7 @@ class _Actor:
 
 @dataclass(frozen=True, slots=True)
 class RayEngine:
-    """Judges by at most so many actors: as many as the cluster has room for.
+    """Judges by at most `workers` actors, as many as the cluster has room for.
 
     Attributes:
         needs: what each takes of the cluster, as the options of an actor.
@@ -351,12 +351,12 @@ class RayEngine:
         free, amounts = ray.available_resources(), _amounts(self.needs)
         if not _places(amounts):
             raise RunStopped(
-                f"no worker has begun, as no machine of the cluster has {_told(amounts)}: change "
+                f"no worker has begun, as no machine of the cluster has {_in_words(amounts)}: change "
                 "what a worker takes (--engine-option), or add such a machine. The same command "
                 "continues the run"
             )
         there = ", ".join(f"{free.get(name, 0):g} {name}" for name in amounts)
-        return f"each needs {_told(amounts)}, and {there} are free in the cluster"
+        return f"each needs {_in_words(amounts)}, and {there} are free in the cluster"
 
 
 class _ActorHandle:
@@ -417,5 +417,5 @@ def _amounts(needs: Mapping[str, Any]) -> dict[str, float]:
     return amounts | dict(needs.get("resources", {}))
 
 
-def _told(amounts: Mapping[str, float]) -> str:
+def _in_words(amounts: Mapping[str, float]) -> str:
     return ", ".join(f"{amount:g} {name}" for name, amount in amounts.items()) or "nothing"

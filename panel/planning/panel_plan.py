@@ -270,8 +270,8 @@ class PanelPlan:
 
     Raises:
         ConfigurationError: models rate different dimensions, replicates would repeat
-            themselves, or deliberation does not go with how models are asked.
-        ConfigurationError: there are fewer replicates than one.
+            themselves, or the elicitation does not allow deliberation. ConfigurationError: there
+        are fewer replicates than one.
     """
 
     personas: tuple[Persona, ...]

@@ -2,7 +2,7 @@
 
 Which items people should rate: those on which judges disagree, each with a known probability.
 
-An item's probability goes with how far the panel's score of it is likely to be from people's: with
+An item's probability is in proportion to the likely distance of the panel's score from people's: to
 the root of its judges' variance, averaged with that of all items together, so that no item is left
 out and none weighs more than a few others. A prompt counts once in a system's mean, so that each of
 its items counts by one over their number, and so does its probability: drawn alike, most items
@@ -375,7 +375,7 @@ def systematic_sample(probabilities: ArrayLike, start: float) -> Mask:
 def select_items(panel: Ratings, n: int, seed: int = 0) -> tuple[SelectedItem, ...]:
     """Select items for people to rate, by system, in the panel's order of items.
 
-    Every system gets as many as the others, as far as it has so many.
+    Every system gets equally many, as far as it has enough items.
 
     Args:
         panel: its ratings; judges without a persona do not count.
@@ -469,7 +469,7 @@ def _items_beside(prompts: Sequence[str]) -> Array:
 
 
 def _shares(sizes: list[int], n: int) -> list[int]:
-    """Divide n among strata of these sizes: equally, as far as each has so many."""
+    """Divide n among strata of these sizes: equally, as far as they are large enough."""
     shares = [0] * len(sizes)
     left = min(n, sum(sizes))
     while left:

@@ -77,7 +77,7 @@ class DesignResult:
         width: of the 95 % interval of a system's mean over prompts and judges that can be
             expected, from end to end, in points; at most what the scale allows, where that is
             known; of responses and where there is no such interval NaN.
-        detectable: the smallest difference of two systems that is told from 0 with 80 % power, in
+        detectable: the smallest difference of two systems that is detected with 80 % power, in
             points, likewise.
     """
 

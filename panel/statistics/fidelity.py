@@ -107,7 +107,7 @@ def verdict_on(
     end is below 0; `flattened`, below 0.5. `as people`, the ratio is shown to lie from 0.5 to 2: by
     two one-sided tests at 5 %, that is, by its 90 % interval (D. J. Schuirmann 1987). Everything
     else is `not measurable`: people's interval holds 0, or that of the ratio is too wide for any of
-    these. So each of the others is shown, not merely left open.
+    these. So every other verdict is statistically shown.
 
     Args:
         people: the ends of the 95 % interval of people's difference; NaN where there is none.

@@ -83,8 +83,9 @@ def variance_components(scores: ArrayLike, factors: Mapping[str, Labels]) -> Var
     ICC(2,1), with one factor for the judges); of personas or models, that these are milder or
     stricter than others on everything; of `item:model`, that models disagree about which items
     are better, which more personas on the same models cannot average out. The residual is
-    what a judge says of an item beyond all this: the highest interaction, unless replicates tell
-    it from error, and error. A variance below 0 is an estimate of one near 0. Few levels make a
+    what a judge says of an item beyond all this: the highest interaction, unless replicates
+    separate it from error, and error. A variance below 0 is an estimate of one near 0. Few levels
+    make a
     variance unsure: between three models it has two degrees of freedom.
 
     Args:
@@ -251,8 +252,8 @@ class DStudy:
 
 
 def d_study(components: VarianceComponents, measured: str, levels: Levels) -> DStudy:
-    """Return the standard errors and coefficients of a design with so many conditions of each
-    facet.
+    """Return the standard errors and coefficients of a design with these numbers of conditions of
+    each facet.
 
     How to read it: twice the personas on the same models divides what personas bring by two, and
     leaves what models bring as it is. Where one model was used, its effects are part of the
@@ -267,8 +268,8 @@ def d_study(components: VarianceComponents, measured: str, levels: Levels) -> DS
             G-study tells these from the highest interaction. What is not named has 1.
 
     Raises:
-        ValueError: undefined components, a factor that there is not, fewer conditions than one,
-            or several of a facet of which the G-study had one, or no replicates.
+        ValueError: undefined components, an unknown factor, fewer conditions than one, or several
+            of a facet of which the G-study had one, or no replicates.
 
     >>> from persona_panel.statistics import variance_components
     >>> scores = [1, 2, 2, 4, 3, 4, 5, 5]

@@ -24,8 +24,8 @@ without naming its test. Here both α are computed without each prompt in turn, 
 prompts (the jackknife's, see `persona_panel.statistics.core.jackknife`) gives the interval of
 their difference and its p-value. Of n additions each is tested at a level n times as strict, and
 has an
-interval to match (Bonferroni): the α of so many raters are too much alike for their correlation
-to be estimated from few prompts, which tests of the largest t would need.
+interval to match (Bonferroni): tests of the largest t would need the correlation of the n α, and
+these are too much alike for it to be estimated from few prompts.
 """
 
 from __future__ import annotations

@@ -395,7 +395,7 @@ def agreement_on(labels: ArrayLike, category: float) -> Resampled:
     """Return the agreement of raters on one category, as a function of resampling weights.
 
     How to read it: where one rater gave this label, the probability that another one of the same
-    item did; 1, whoever gives it is joined by all others. It does not correct for chance: a common
+    item did; 1, all raters of an item give it if one does. It does not correct for chance: a common
     label reaches a high value by chance alone. Of two raters it is 2a / (2a + b + c), the F1 of the
     category, whichever of the two is taken as the reference.
 

@@ -60,7 +60,7 @@ from persona_panel.statistics.reliability import krippendorff_alpha, resampled_a
 from persona_panel.statistics.votes import correlation_gain, resampled_correlation_gain
 
 _DECIMALS = 9
-"""Scores that are equal to so many decimals are ties, as in rankings."""
+"""The number of decimals to which equal scores are ties, as in rankings."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

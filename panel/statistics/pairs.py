@@ -319,7 +319,7 @@ def resampled_pairwise(
 
 
 def _pairs(array: Array, statistic: str, min_shared: int) -> IntArray:
-    """Return the pairs of raters who share so many items `(pairs, 2)`."""
+    """Return the pairs of raters who share at least `min_shared` items `(pairs, 2)`."""
     check_choice("statistic", statistic, PairStatistic)
     if min_shared < 2:
         raise ValueError(f"a pair needs at least 2 shared items, found {min_shared}")

@@ -12,10 +12,10 @@ for the correlation of judges beyond a reference that is itself noisy.
 The fewest judges who rank as the whole panel does, on prompts they were not chosen on.
 
 The prompts are dealt into folds. Judges are chosen on all folds but one, and compared with the
-full panel on that one. The mean over folds of so many judges' τ_b has a lower confidence bound
-(Student's t over folds, on Fisher's scale). Numbers of judges are tested from the largest down, and
-the first whose bound is below the threshold ends it: so the chance that any number is wrongly found
-to be enough is that of one test.
+full panel on that one. The mean over folds of the τ_b of a number of judges has a lower confidence
+bound (Student's t over folds, on Fisher's scale). Numbers of judges are tested from the largest
+down, and the first whose bound is below the threshold ends it: so the chance that any number is
+wrongly taken to be enough is that of one test.
 
 Sources: S. Geisser (1975), "The predictive sample reuse method with applications", for the folds;
 W. Maurer, L. A. Hothorn and W. Lehmacher (1995), "Multiple comparisons in drug clinical trials and
@@ -439,16 +439,15 @@ def smallest_subset(
 
     How to read it: the judges beyond `judges` hardly change the panel's ranking, and can be left
     out where only the ranking matters. That they reach `threshold` can be relied on, and no higher
-    τ_b; `held_out` shows what each further judge adds. Where no number is found, fewer judges may
-    still do: more prompts would tell. Other subsets may reach about the same τ_b: it does not say
-    that these judges are
-    better than the others.
+    τ_b; `held_out` shows what each further judge adds. Where no number is enough, fewer judges may
+    still do: more prompts would show it. Other subsets may reach about the same τ_b: it does not
+    say that these judges are better than the others.
 
     Args:
         ratings: `(items, judges)`, NaN where missing. An item's mean is over the judges
             who rated it.
-        prompts: a label an item; each item is dealt alone if None. It takes 20 prompts and
-            60 items.
+        prompts: a label an item; each item is dealt alone if None. At least 20 prompts and 60 items
+            are needed.
         threshold: the τ_b to keep.
         costs: `(judges,)` what each costs; alike if None.
         confidence: of the lower bound, one-sided.

@@ -9,14 +9,14 @@ did:
     mean(Y, rated) + λ (mean(f, not rated) − mean(f, rated))
 
 However wrong the panel is, this has the expected value of people's mean of everything, where those
-that people rated are a random part; the more it goes with people, the less its variance. λ is
+that people rated are a random part; the more it agrees with people, the smaller its variance. λ is
 tuned: the slope of Y on f within the rated part, drawn toward 0 where it could be chance
 (positive-part, by 1 − 1/t² with the slope's t), times the share that people did not rate. At 0 the
 estimate is that of people alone. Intervals leave out one prompt at a time, the slope computed anew,
 with Student's t; where one is more than `WIDEST` times as wide as that of people alone, that is
-given instead. So it is where fewer than three rated prompts lie off one straight line of the
-panel: a panel that went with people nearly everywhere they rated has residuals of nearly 0 there,
-and they do not show how often it errs elsewhere.
+given instead. So it is where fewer than three rated prompts lie off one straight line of the panel:
+a panel that agreed with people nearly everywhere they rated has residuals of nearly 0 there, and
+they do not show how often it errs elsewhere.
 
 Sources: A. Angelopoulos et al. (2023), "Prediction-powered inference"; A. Angelopoulos, J. Duchi &
 T. Zrnic (2023), "PPI++", for λ, here that of the optimum with the slope by least squares: the
@@ -250,7 +250,7 @@ def corrected_mean(
     part and a panel's scores of everything.
 
     How to read it: `corrected` estimates the same as `human_only`, with a narrower interval where
-    the panel goes with people. It is no estimate of what other people, or this panel, would give.
+    the panel agrees with people. It does not estimate what other people, or this panel, would give.
 
     Args:
         panel: the panel's score of each item `(items,)`; NaN where it has none: the item does not

@@ -409,7 +409,7 @@ def influence(revisions: Revisions, personas: Labels) -> Influence:
     Nearness counts, not direction: a judge who leaves 10 for another's 2 passes those at 6 to
     9 without having moved to them.
 
-    How to read it: `net` 1, whoever moved ended nearer to that persona's score; 0, as often
+    How to read it: `net` 1, all who moved ended nearer to that persona's score; 0, as often
     farther; below 0, they moved away from it.
 
     Args:

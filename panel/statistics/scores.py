@@ -346,8 +346,8 @@ def score_entropy(ratings: ArrayLike) -> Statistic:
     it is the number of values that would have that entropy if each were as common as any other.
 
     Args:
-        ratings: `(items, raters)`, NaN where missing. Values are told apart exactly, so what
-            is not whole is to be rounded first.
+        ratings: `(items, raters)`, NaN where missing. Values are compared exactly, so round what is
+            not whole first.
 
     Raises:
         ValueError: a wrong shape or an infinite value.
@@ -426,8 +426,8 @@ groups' means."""
 def correlation_within(x: ArrayLike, y: ArrayLike, groups: Labels) -> Statistic:
     """Return Pearson's r of two quantities inside groups.
 
-    How to read it: as Pearson's r, of differences inside groups alone: 1, whoever is higher on
-    one quantity than its group is higher on the other. It is the partial correlation given the
+    How to read it: as Pearson's r, of differences inside groups alone: 1, every item above its
+    group's mean on one quantity is above it on the other. It is the partial correlation given the
     group; a difference between groups, however large, leaves it at 0.
 
     Args:

@@ -444,7 +444,8 @@ class ShareDifference(Tested):
 def group_shares(has: ArrayLike, groups: Sequence[str], prompts: Labels) -> list[GroupShare]:
     """Return the share of each feature in each group, groups in order of appearance.
 
-    How to read it: of all texts of the group on prompts such as these, so many have the feature.
+    How to read it: an estimate of the share of all texts of the group, on such prompts, that have
+        the feature.
 
     Args:
         has: `(texts, features)`, whether a text has a feature.

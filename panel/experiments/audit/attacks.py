@@ -364,8 +364,7 @@ def _class_of(length: int) -> int:
 
 
 def _cut(text: str, length: int) -> str:
-    """Repeat a text and cut it to so many characters, without parting a word where there are
-    any."""
+    """Repeat a text and cut it to `length` characters, between words where it has any."""
     whole = (text * math.ceil((length + 1) / len(text)))[: length + 1]
     words = whole.rsplit(maxsplit=1)
     return whole[:length] if len(words) < 2 else words[0]

@@ -11,8 +11,8 @@ Pure functions. Δ is baseline − framed in points of the rubric's scale (scrub
 positive is degradation. The paper gives means; intervals, tests and effect sizes are ours. A prompt
 without a Δ is left out of its cell and counted, nothing is imputed.
 
-The kinds of vulnerability are those that SCRuB tells apart (section 6.1 and appendix 15.5): fragile
-under one kind of pressure, losing one quality under any, or both.
+The kinds of vulnerability are those of SCRuB (section 6.1 and appendix 15.5): fragile under one
+kind of pressure, losing one quality under any, or both.
 """
 
 from __future__ import annotations
@@ -44,10 +44,11 @@ _STANDARD_ERRORS = 1.64
 """So many standard errors, too, √(6/n) of n normal values: with few Δs any skewness comes by
 chance, and one Δ in ten of symmetric ones would be held for a collapse."""
 RARE = 0.1
-"""The share of prompts that is rare: so many may change far while no prompt of a sample does."""
+"""The share of prompts that counts as rare: that share may change far while no prompt of a sample
+does."""
 SHOWS_RARE = 29
-"""From so many prompts on a sample has, with a probability of 95 %, one of those that are rare:
-0.9 to this power is below 0.05."""
+"""The number of prompts from which on a sample has, with a probability of 95 %, a rare one: 0.9 to
+this power is below 0.05."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -434,8 +435,8 @@ def _composites(delta: Array, names: Names) -> tuple[CompositeDelta, ...]:
 
 
 def _permutations(n_tests: int) -> int:
-    """Return so many permutations that the smallest p-value, times the number of tests, is well
-    below 0.05."""
+    """Return a number of permutations for which the smallest p-value, times the number of tests, is
+    well below 0.05."""
     return max(_LEAST_PERMUTATIONS, _PERMUTATIONS_A_TEST * n_tests)
 
 

@@ -46,7 +46,7 @@ _HALVINGS = 40
 
 @lru_cache
 def smallest_claimed(n_prompts: int, n_cells: int) -> float:
-    """Return the mean Δ of one of so many cells, in standard deviations over prompts, that is
+    """Return the mean Δ of one of `n_cells` cells, in standard deviations over prompts, that is
     claimed with a probability of `POWER` where no other cell has an effect; NaN where no Δ of any
     size is.
 
@@ -72,8 +72,8 @@ def smallest_claimed(n_prompts: int, n_cells: int) -> float:
 
 
 def prompts_to_claim(effect: float, n_cells: int) -> int | None:
-    """Return the fewest prompts on which a mean Δ of so many standard deviations is claimed with a
-    probability of `POWER`, in one of so many cells; None where it is more than `MOST`.
+    """Return the fewest prompts on which a mean Δ of `effect` standard deviations is claimed with a
+    probability of `POWER`, in one of `n_cells` cells; None where it is more than `MOST`.
 
     >>> prompts_to_claim(20.0, 1), prompts_to_claim(0.3, 1)
     (6, 90)
@@ -217,15 +217,15 @@ def _spread(sds: Sequence[float], n_judges: int, *, split: bool, source: str | N
 
 def _spread_in(folder: Path, n_judges: int) -> Spread:
     deltas, shown = _deltas_by_judge(folder), shown_folder(folder)
-    n_found = deltas.shape[-1]
-    cells = deltas.transpose(0, 2, 3, 1, 4).reshape(-1, deltas.shape[1], n_found)
+    n_own = deltas.shape[-1]
+    cells = deltas.transpose(0, 2, 3, 1, 4).reshape(-1, deltas.shape[1], n_own)
     sds = [sd for cell in cells if (sd := sd_with_judges(cell, n_judges)) > ROUNDING]
     if not sds:
         raise InputError(
             [Fault(shown, "no cell in which all judges rated two prompts and Δ differs",
                    "a sweep with two prompts or more")]
         )  # fmt: skip
-    return _spread(sds, n_found, split=n_found > 1 or n_found == n_judges, source=shown)
+    return _spread(sds, n_own, split=n_own > 1 or n_own == n_judges, source=shown)
 
 
 def sweep_estimate_result(estimates: Sequence[CostEstimate], delta: DetectableDelta) -> Result:
@@ -343,15 +343,15 @@ def sd_with_judges(deltas: Array, n_judges: int) -> float:
     2.0
     """
     whole = deltas[~np.isnan(deltas).any(axis=1)]
-    n_prompts, n_found = whole.shape
-    if n_prompts < 2 or n_found == 0:
+    n_prompts, n_own = whole.shape
+    if n_prompts < 2 or n_own == 0:
         return math.nan
     of_prompts = float(whole.mean(axis=1).var(ddof=1))
-    if n_found == 1:
+    if n_own == 1:
         return math.sqrt(of_prompts)
     rest = whole - whole.mean(axis=1, keepdims=True) - whole.mean(axis=0) + whole.mean()
-    residual = float(np.square(rest).sum()) / ((n_prompts - 1) * (n_found - 1))
-    return math.sqrt(max(0.0, of_prompts + residual * (1 / n_judges - 1 / n_found)))
+    residual = float(np.square(rest).sum()) / ((n_prompts - 1) * (n_own - 1))
+    return math.sqrt(max(0.0, of_prompts + residual * (1 / n_judges - 1 / n_own)))
 
 
 def _deltas_by_judge(folder: Path) -> Array:

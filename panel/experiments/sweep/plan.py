@@ -141,7 +141,7 @@ class Options(TypedDict, total=False):
     rewriters: models that put prompts into each condition, by turns [the panel's own].
     responses: in place of targets, what systems have answered already.
     judge_sees: with a response, the question that it answers [framed], or the baseline.
-    words: about how long answers are to be; targets are told so [they are told nothing].
+    words: the approximate length that targets are asked for [none].
     temperature: of the targets [their own].
     threshold: |Δ| from which a cell is marked as strong [1.2].
     """

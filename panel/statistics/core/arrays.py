@@ -174,7 +174,7 @@ def _one_of_each(values: Array, widths: Array) -> Array:
 
 
 def has_ratings(ratings: Array, least: int = 1) -> Mask:
-    """Return whether at least so many raters rated an item `(items,)`.
+    """Return whether at least `least` raters rated an item `(items,)`.
 
     >>> has_ratings(np.array([[1.0, 3.0], [np.nan, 2.0]]), 2).tolist()
     [True, False]

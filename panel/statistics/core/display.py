@@ -122,7 +122,7 @@ def percent(share: float) -> str:
 
 
 def number(value: float | None, digits: int = 2) -> str:
-    """Format a number for people: so many digits after the point, a true minus sign, no sign on a
+    """Format a number for people: `digits` digits after the point, a true minus sign, no sign on a
     zero, a dash for none.
 
     It is the only way in which sentences, tables and pages write a number that may be below 0.
@@ -160,7 +160,8 @@ def clock(seconds: float) -> str:
 
 
 def general(value: float, digits: int = 6) -> str:
-    """Format a number as short as possible, to at most so many digits: the end of a scale.
+    """Format a number as short as possible, with at most `digits` significant digits: the end of a
+    scale.
 
     >>> general(-10), general(0.5), general(-2.0)
     ('−10', '0.5', '−2')

@@ -3,9 +3,9 @@ one persona, model or judge at a time.
 
 Responses to one prompt are judged alike, so they are left out together: a cluster is a prompt,
 or an item where there are no prompts. How far a statistic moves gives its standard error, and
-Student's t over so many clusters the interval. A mean of clusters of one size has Student's own
-interval then. Which form covers, and from how many clusters on, was chosen by simulation:
-`benchmarks/coverage.py`, with its figures in docs/explanation/statistics.md.
+Student's t with that number of clusters gives the interval. A mean of clusters of one size has
+Student's own interval then. Which form covers, and from how many clusters on, was chosen by
+simulation: `benchmarks/coverage.py`, with its figures in docs/explanation/statistics.md.
 
 Sources: J. W. Tukey (1958), "Bias and confidence in not-quite large samples", for the jackknife
 with t; R. A. Fisher (1921), "On the 'probable error' of a coefficient of correlation", for z;

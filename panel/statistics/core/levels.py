@@ -8,7 +8,7 @@ this often. Adjusted p-values below it are significant."""
 POWER = 0.8
 """The power of tests: how often as many values (or prompts) as are said to be needed are enough."""
 MOST = 10_000
-"""Above so many values nothing is said of how many are needed."""
+"""The largest number of values that is given as needed; above it nothing is said."""
 
 
 class Tested:

@@ -116,7 +116,7 @@ class MeanOfFew:
 
 
 def two_sided_p(t: float, df: float) -> float:
-    """Return the two-sided p-value of Student's t at so many degrees of freedom.
+    """Return the two-sided p-value of Student's t with `df` degrees of freedom.
 
     >>> round(two_sided_p(-2.776, 4), 3)
     0.05
@@ -126,7 +126,7 @@ def two_sided_p(t: float, df: float) -> float:
 
 def critical_t(df: float, confidence: float = 0.95) -> float:
     """Return how many standard errors a two-sided interval of this confidence reaches to either
-    side, by Student's t at so many degrees of freedom.
+    side, by Student's t with `df` degrees of freedom.
 
     >>> round(critical_t(4), 3)
     2.776

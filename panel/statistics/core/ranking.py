@@ -217,7 +217,7 @@ def takes_more_judges(sampled: SampledMean, level: float) -> bool:
 
 
 def _reach(sampled: SampledMean, n_prompts: ArrayLike, level: float) -> Array:
-    """Return how far from 0 a mean over so many prompts has to be (Satterthwaite's degrees of
+    """Return how far from 0 a mean over `n_prompts` prompts has to be (Satterthwaite's degrees of
     freedom)."""
     n = np.asarray(n_prompts, dtype=np.float64)
     by_prompt = sampled.errors[0][0] ** 2 * sampled.n_prompts / n
@@ -248,8 +248,8 @@ class SystemRank:
         judges_ci_low, judges_ci_high: its 95 % interval over prompts and judges, NaN as well
             where `judges_ci_reason` says why; all without reason where no judges are known.
         rank: 1 for the best; ties share the better rank; None without a composite.
-        rank_low, rank_high: the places that the differences from the others leave open, all
-            systems at once; None where none of them could be tested.
+        rank_low, rank_high: the lowest and highest rank that the differences from the others do not
+            rule out, for all systems at once; None where none of them could be tested.
         dimensions: the mean over prompts by dimension.
         dimension_intervals: their 95 % intervals over prompts, NaN where there is none.
         n_abstained, n_judged: how many judgments find that its responses decline to answer, and

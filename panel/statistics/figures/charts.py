@@ -492,7 +492,7 @@ def _square(axis: Axes, x: float, y: float, cell: HeatCell, scale: Normalize, si
     value, limit = cell.value, scale.vmax or 0.0
     there = not isnan(value)
     colour = colormaps[_MAP](scale(value)) if there else (1.0, 1.0, 1.0, 1.0)
-    # In grey both ends of the map are dark; near its middle there is nothing to tell apart.
+    # In grey both ends of the map are dark; near its middle signs need no hatch.
     negative = there and value < -_PALE * limit
     dark = there and float(np.dot(colour[:3], (0.299, 0.587, 0.114))) < 0.5
     if negative:

@@ -109,7 +109,8 @@ def paper_figure(columns: PageColumns, height: float) -> PaperFigure:
 
 def label(name: str, width: int, lines: int = 3) -> str:
     """Return a name ready to be drawn: what cannot be printed is escaped, lines are folded between
-    words and cut after so many letters and lines. Wide letters (Chinese, say) count twice."""
+    words at `width` letters, and cut after `lines` lines. Wide letters (Chinese, say) count
+    twice."""
     folded: list[str] = []
     line = ""
     shown = [char if char.isprintable() else ascii(char)[1:-1] for char in name.replace("\n", " ")]

@@ -295,7 +295,7 @@ def _within_prompts(block: AgreementBlock, statistic: PairStatistic) -> Iterator
 
 
 ANNOTATORS_SHOWN = 40
-"""κ of every two is computed for at most so many; of more, the mean is."""
+"""The most annotators for which κ of every two is computed; for more, only the mean."""
 
 
 @agreement_statistics.register(
