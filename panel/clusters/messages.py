@@ -213,7 +213,7 @@ class Mailbox(Protocol):
         """
 
     def wait(self, address: str) -> Sequence[Any]:
-        """Return what `fetch` does, for a thread that may block."""
+        """Return all letters to an address, as `fetch` does, for a thread that may block."""
 
 
 class Pigeonholes:

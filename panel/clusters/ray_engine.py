@@ -351,9 +351,9 @@ class RayEngine:
         free, amounts = ray.available_resources(), _amounts(self.needs)
         if not _places(amounts):
             raise RunStopped(
-                f"no worker has begun, as no machine of the cluster has {_in_words(amounts)}: change "
-                "what a worker takes (--engine-option), or add such a machine. The same command "
-                "continues the run"
+                f"no worker has begun, as no machine of the cluster has {_in_words(amounts)}: "
+                "change what a worker takes (--engine-option), or add such a machine. The same "
+                "command continues the run"
             )
         there = ", ".join(f"{free.get(name, 0):g} {name}" for name in amounts)
         return f"each needs {_in_words(amounts)}, and {there} are free in the cluster"

@@ -270,8 +270,8 @@ class PanelPlan:
 
     Raises:
         ConfigurationError: models rate different dimensions, replicates would repeat
-            themselves, or the elicitation does not allow deliberation. ConfigurationError: there
-        are fewer replicates than one.
+            themselves, there are fewer replicates than one, or the elicitation does not allow
+            deliberation.
     """
 
     personas: tuple[Persona, ...]

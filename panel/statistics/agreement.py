@@ -54,7 +54,7 @@ class AgreementBlock:
 
     Attributes:
         ratings: `(items, raters)`, NaN where there is none; ranks where `sign` is −1.
-        sign: what ratings are to be multiplied by so that higher is better.
+        sign: the factor by which ratings are multiplied so that higher is better.
         prompts: an item's prompt; rankings are compared inside it. None: all items are one.
         clusters: what intervals are over, a label an item: its prompt, or itself.
         level: of measurement.
@@ -163,12 +163,12 @@ def agree(
     `composite` come first, where several dimensions are on one scale and the level is not nominal:
     of the mean over them, on the main statistics; its p-values are a family beside those of the
     dimensions (`persona_panel.statistics.core.significance.holm_of_two`). By
-    `group` there are none, dimensions
-    are put together, each item's rating on each as an item of its own (rankings stay within
-    a dimension). By anything else there are rows for each stratum and dimension, which the rows'
-    `by` and `by_value` then name: `source` and `prompt` are of items; `persona` and `model` (the
-    raters' group) of raters, all of a stratum being one group, `all`; any other by `Strata`.
-    Statistics that have rows of several kinds are then shown by their main row alone.
+    `group` there are none, and dimensions are put together, each item's rating on each as an item
+    of its own (rankings stay within a dimension). By anything else there are rows for each stratum
+    and dimension, which the rows' `by` and `by_value` then name: `source` and `prompt` are of
+    items; `persona` and `model` (the raters' group) of raters, all of a stratum being one group,
+    `all`; any other by `Strata`. Statistics that have rows of several kinds are then shown by their
+    main row alone.
 
     A statistic is computed where it suits the level of measurement; of categories that is
     nominal, whatever the options say, and by `group` they are left out.

@@ -111,8 +111,8 @@ Learner = Callable[[Sequence[int]], AlignmentRule | None]
 
 
 def complete_items(ratings: Array) -> Mask:
-    """Return which items every judge rated `(items,)`: only on these can judges' errors be
-    compared."""
+    """Return a mask of the items that every judge rated `(items,)`: only on these can judges'
+    errors be compared."""
     complete: Mask = np.asarray(~np.isnan(ratings).any(axis=1))
     return complete
 

@@ -164,7 +164,8 @@ def calibrate(
     Args:
         panel, humans: under the same names, as `load_aligned_ratings` gives them; the part that
             people rated is to be a random one, or drawn by `inclusion`.
-        inclusion: by item, with which probability people were asked for it; all the same if None.
+        inclusion: by item, the probability with which people were asked for it; all the same if
+            None.
 
     Raises:
         ValueError: no dimension or item that both have, or one of them has ranks, whose means say

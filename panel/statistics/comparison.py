@@ -58,8 +58,7 @@ class ComparisonBlock:
         compared: people's ratings or, where ranks are the target, the negated ranks in
             their prompt.
         by_dimension: the ratings of judges and of people on each dimension.
-        judges_sign, humans_sign: what a side's ratings are to be multiplied by to be as they
-            were given.
+        judges_sign, humans_sign: the factor that turns a side's ratings back into the given ones.
         prompts, sources: one an item, None where there are none.
         clusters: what intervals are over, a label an item: its prompt, or itself.
         same_scale: whether both sides give scores, or both ranks.

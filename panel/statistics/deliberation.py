@@ -345,8 +345,8 @@ def _sums(values: Array, codes: IntArray, n: int) -> Array:
 
 
 def _added_to_s(before: Array, after: Array, human: Array) -> Array:
-    """Return what each response adds to the change of Kendall's S, the number of concordant less
-    that of discordant pairs of panel and people.
+    """Return each response's part in the change of Kendall's S, the number of concordant less that
+    of discordant pairs of panel and people.
 
     Were before and after the other way round for some responses, the change of S would be the
     sum of these with the signs of those responses flipped. For each pair that follows from

@@ -178,9 +178,9 @@ class DesignStudy:
         10,000 prompts, 3 to 30 personas, 3 to 10 models (or 100 raters), and up to 5 replicates,
         where there are any. A facet with one level keeps one.
 
-        It is a forecast as if these variance components were the true ones. The fewest ratings of
-        many designs are found where chance made the components small, so that a run with this
-        design will often be less precise.
+        The forecast takes these variance components as the true ones. The design with the fewest
+        ratings is often one for which chance made the components small, so that a run with it will
+        often be less precise.
 
         Args:
             present_judges: whether only the number of prompts may change.

@@ -85,8 +85,7 @@ def variance_components(scores: ArrayLike, factors: Mapping[str, Labels]) -> Var
     are better, which more personas on the same models cannot average out. The residual is
     what a judge says of an item beyond all this: the highest interaction, unless replicates
     separate it from error, and error. A variance below 0 is an estimate of one near 0. Few levels
-    make a
-    variance unsure: between three models it has two degrees of freedom.
+    make a variance unsure: between three models it has two degrees of freedom.
 
     Args:
         scores: `(scores,)`, one entry a rating, NaN where missing.

@@ -22,10 +22,9 @@ What α becomes when model raters join the human ones, one after the other.
 Source: the argument-quality paper, section 4.3 and table 4. It marks changes as significant
 without naming its test. Here both α are computed without each prompt in turn, and Student's t over
 prompts (the jackknife's, see `persona_panel.statistics.core.jackknife`) gives the interval of
-their difference and its p-value. Of n additions each is tested at a level n times as strict, and
-has an
-interval to match (Bonferroni): tests of the largest t would need the correlation of the n α, and
-these are too much alike for it to be estimated from few prompts.
+their difference and its p-value. Each of n additions is tested at a level n times as strict, and
+its interval matches that (Bonferroni): tests of the largest t would need the correlation of the n
+α, and these are too much alike for it to be estimated from few prompts.
 """
 
 from __future__ import annotations
@@ -290,7 +289,7 @@ class _Columns(NamedTuple):
 def human_difference(
     judges: ArrayLike, humans: ArrayLike, kind: CorrelationKind
 ) -> HumanDifference:
-    """Return by how much a panel, and one of its judges, correlates more with people than a person
+    """Return how much more a panel, and one of its judges, correlates with people than a person
     does.
 
     Each person is left out in turn, and the figures are means over people (and over judges, where

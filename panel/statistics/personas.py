@@ -310,14 +310,14 @@ class ResponseDepartures:
 
     @property
     def shown(self) -> Mask:
-        """Return which cells noise does not explain `(responses, personas)`, corrected over all."""
+        """Return the cells that noise does not explain `(responses, personas)`, corrected over
+        all."""
         mask: Mask = self.p_adjusted < LEVEL
         return mask
 
     @property
     def beyond_chance(self) -> Mask:
-        """Return which cells are beyond `chance`, one by one: 5 % would be if there were noise
-        alone."""
+        """Return the cells beyond `chance`, each tested alone: noise alone would give 5 %."""
         mask: Mask = np.abs(np.nan_to_num(self.departures)) > self.chance
         return mask
 

@@ -260,9 +260,9 @@ def corrected_mean(
         prompts: a label an item; of the panel's mean a prompt counts once, however many items it
             has, of people's by the share of its items that they rated. Each item is a prompt of its
             own if None.
-        inclusion: `(items,)` in (0, 1], with which probability people were asked for an item; all
-            the same if None, which is right where items were drawn at random, or prompts with all
-            of their items, and biased where a number of items was drawn of each drawn prompt.
+        inclusion: `(items,)` in (0, 1], the probability with which people were asked for an item;
+            all the same if None, which is right where items were drawn at random, or prompts with
+            all of their items, and biased where a number of items was drawn of each drawn prompt.
         limits: between which people's ratings lie; a corrected mean or an end outside is cut there.
         confidence: in (0, 1).
 

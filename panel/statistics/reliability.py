@@ -281,7 +281,8 @@ def _subsets(places: IntArray, n: int) -> list[tuple[int, ...]]:
 
 
 def _choices(places: IntArray, n: int, n_values: int) -> list[Array]:
-    """Return what each set of `n` ratings adds to the table of coincidences `(values, values)`."""
+    """Return the part of each set of `n` ratings in the table of coincidences `(values,
+    values)`."""
     return [_coincidences(subset, n_values) for subset in _subsets(places, n)]
 
 

@@ -89,13 +89,13 @@ class Revisions:
 
     @property
     def paired(self) -> Mask:
-        """Return which ratings of deliberated responses are there both times."""
+        """Return a mask of the ratings of deliberated responses that are there both times."""
         both: Mask = ~np.isnan(self.before + self.after) & self.deliberated[:, None, None]
         return both
 
     @property
     def moved(self) -> Mask:
-        """Return which ratings changed by half a step or more."""
+        """Return a mask of the ratings that changed by half a step or more."""
         # What is missing once compares as false.
         far: Mask = np.abs(self.after - self.before) >= self.steps / 2 - ROUNDING
         return far

@@ -445,7 +445,7 @@ def group_shares(has: ArrayLike, groups: Sequence[str], prompts: Labels) -> list
     """Return the share of each feature in each group, groups in order of appearance.
 
     How to read it: an estimate of the share of all texts of the group, on such prompts, that have
-        the feature.
+    the feature.
 
     Args:
         has: `(texts, features)`, whether a text has a feature.

@@ -478,10 +478,10 @@ class SweepLabels:
 class Profile:
     """One system's vulnerabilities.
 
-    `degraded` and `improved` hold the cells that make a claim, of the mean or of more prompts than
-    not, the largest |Δ| first. `kind` and `conditions`
-    describe the degraded cells other than the placebo's. `rewording`: the placebo degrades
-    something, too, so that what looks like pressure may be mere rewording.
+    `degraded` and `improved` hold the cells with a claim, of the mean or of most prompts, the
+    largest |Δ| first. `kind` and `conditions` describe the degraded cells other than the placebo's.
+    `rewording`: the placebo degrades something, too, so that what looks like pressure may be mere
+    rewording.
     """
 
     system: str

@@ -95,7 +95,7 @@ class SweepPlan:
         return len(self.prompts) * len(self.systems) * (1 + len(self.conditions))
 
     def dealt(self) -> dict[str, Mapping[Role, str]]:
-        """Return which model rewrites each prompt and which checks it.
+        """Return the model that rewrites each prompt and the model that checks it.
 
         Shuffled prompts are dealt to the rewriters in equal shares, as in the paper (scrub.txt,
         appendix 15.4); the next rewriter checks, so that no rewriter checks its own variants where

@@ -292,8 +292,9 @@ def wilson_ends(share: float, reach: float) -> tuple[float, float]:
 
 
 def spread_at(mean: float, bound: float, limits: tuple[float, float]) -> float:
-    """Return by what factor the values' spread would grow if their mean were the bound: 1 where it
-    would not grow, where the scale has no two ends, or where `mean` or `bound` is not inside it.
+    """Return the factor by which the values' spread would grow if their mean were the bound: 1
+    where it would not grow, where the scale has no two ends, or where `mean` or `bound` is not
+    inside it.
 
     >>> spread_at(4.9, 4.0, (1, 5)) > 2, spread_at(3.0, 4.0, (1, 5))
     (True, 1.0)

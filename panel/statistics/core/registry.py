@@ -298,11 +298,12 @@ class Block(Protocol):
 
     @property
     def side(self) -> str:
-        """Return whose figures are computed: the `panel`'s, or the `humans'` in its place."""
+        """Return the side whose figures are computed: the `panel`'s, or the `humans'` in its
+        place."""
 
     @property
     def of(self) -> BlockOf:
-        """Return which dimensions the block covers."""
+        """Return the dimensions that the block covers."""
 
     def without_judges(self) -> Sequence[Sequence[Self]]:
         """Return, for each factor that judges are sampled from, the block without each of its
@@ -330,8 +331,8 @@ class RegisteredStatistic(Generic[BlockT]):
     order: int
 
     def shares_with(self, other: RegisteredStatistic[BlockT]) -> str:
-        """Return what it shares with another statistic of its registry that must be unique: the
-        name, the column of the short table, or that of a table; empty where nothing is shared."""
+        """Return the name, the column of the short table, or that of a table that it shares with
+        another statistic of its registry, which must be unique; empty where nothing is shared."""
         if self.name == other.name:
             return "name"
         if self.summary and self.summary == other.summary:

@@ -15,12 +15,11 @@ Webb (2023), "Leverage, influence, and the jackknife in clustered regression mod
 
 How strong systems are by who was preferred to whom: Bradley and Terry's model over prompts.
 
-Intervals are
-the jackknife's over prompts, each left out by one Newton step, with Student's t; see
-`persona_panel.statistics.core.jackknife` for its sources, and `benchmarks/strengths.py` for
-how often they cover, `benchmarks/uneven_prompts.py` where prompts have unequal numbers of
-comparisons. As a prompt counts by its comparisons, t has the degrees of freedom of as many prompts
-of one size as a system's are worth: L. Kish (1965), *Survey Sampling*, section 8.2.
+Intervals are the jackknife's, over prompts, each left out by one Newton step, with Student's t; see
+`persona_panel.statistics.core.jackknife` for its sources, and `benchmarks/strengths.py` for how
+often they cover, `benchmarks/uneven_prompts.py` where prompts have unequal numbers of comparisons.
+As a prompt counts by its comparisons, t has the degrees of freedom of as many prompts of one size
+as a system's are worth: L. Kish (1965), *Survey Sampling*, section 8.2.
 """
 
 from __future__ import annotations

@@ -324,8 +324,8 @@ class Ratings:
         )
 
     def judge_facets(self, raters: Sequence[int]) -> dict[str, list[str]]:
-        """Return what these raters consist of, a label a rater: of a run `persona` and `model`;
-        else `rater`."""
+        """Return the facets of these raters, a label a rater: of a run `persona` and `model`; else
+        `rater`."""
         whole = (
             {"rater": self.raters}
             if self.personas is None
@@ -334,8 +334,8 @@ class Ratings:
         return {name: [labels[rater] for rater in raters] for name, labels in whole.items()}
 
     def judge_factors(self, raters: Sequence[int]) -> dict[str, list[str]]:
-        """Return what these raters are sampled by, a label a rater: those of `judge_facets` of
-        which there are several; else `rater`."""
+        """Return the factors by which these raters are sampled, a label a rater: those of
+        `judge_facets` with several levels; else `rater`."""
         several = with_several_levels(self.judge_facets(raters))
         return several or {"rater": [self.raters[rater] for rater in raters]}
 
