@@ -327,7 +327,7 @@ class PanelBlock:
 
     Attributes:
         ratings: `(items, judges)`, NaN where there is none; ranks where `sign` is −1.
-        sign: what ratings are to be multiplied by so that higher is better.
+        sign: the factor by which ratings are multiplied so that higher is better.
         judges: their names.
         judge_factors: what judges consist of, a label a judge: `rater`, or of a run `persona`
             and `model`.
