@@ -50,7 +50,7 @@ for gap in sweep.gaps:
     if gap.dimension == "pluralistic_engagement":
         print(f"  gap {gap.contrast.id}: {gap.gap.value:+.2f}")
 for profile in sweep.profiles:
-    print(f"{profile.system}: {profile.told(sweep.labels)}")
+    print(f"{profile.system}: {profile.in_words(sweep.labels)}")
 if n_prompts > 1:
     print(f"With so few prompts no adjusted p-value can be below {sweep.smallest_p:.2g}.")
 

@@ -133,8 +133,9 @@ def test_no_sentence_of_a_sweep_contradicts_its_cells() -> None:
                 for cell in table["cells"]
                 if cell["system"] == one.system and cell["shown"] and cell["delta"] > 0
             }
-            if not of_profile(one.told(SweepLabels()), degraded, table["cells"], one.system):
-                faults.append(f"sweep {seed}: {one.system}: {one.told(SweepLabels())}: {degraded}")
+            words = one.in_words(SweepLabels())
+            if not of_profile(words, degraded, table["cells"], one.system):
+                faults.append(f"sweep {seed}: {one.system}: {words}: {degraded}")
     assert not faults, "\n".join(faults[:20])
     assert len(kinds) >= len(SWEEP) - 4
 

@@ -205,13 +205,13 @@ def calibrate_result(
             of_means,
             [
                 row_of(
-                    each.found,
+                    each.mean,
                     of_means,
                     system=each.system,
                     dimension=each.dimension,
                     # Of a mean it is of no interest whether it differs from 0.
-                    corrected=replace(each.found.corrected, p=nan),
-                    **{"lambda": each.found.tuning},
+                    corrected=replace(each.mean.corrected, p=nan),
+                    **{"lambda": each.mean.tuning},
                 )
                 for each in best_first(found.systems)
             ],
@@ -225,7 +225,7 @@ def calibrate_result(
             of_pairs,
             [
                 row_of(
-                    each.found, of_pairs, a=each.corrected.a, b=each.corrected.b,
+                    each.mean, of_pairs, a=each.corrected.a, b=each.corrected.b,
                     dimension=each.dimension,
                 )
                 for each in found.pairs
@@ -242,7 +242,7 @@ def calibrate_result(
             [
                 {
                     "system": each.system, "dimension": each.dimension,
-                    "n_human": each.found.n_human, "needed": each.found.to_halve,
+                    "n_human": each.mean.n_human, "needed": each.mean.to_halve,
                 }
                 for each in found.systems
             ],
@@ -271,7 +271,7 @@ def calibrate_conclusion(found: Calibration) -> list[str]:
     from persona_panel.results.conclusions.labels import called_by
 
     found = found.labelled(called_by(found.labels))
-    corrected = [one for one in found.systems if one.found.corrected.reason is None]
+    corrected = [one for one in found.systems if one.mean.corrected.reason is None]
     said = _uncorrected(found.systems)
     if corrected:
         everything = found.complete
@@ -300,7 +300,7 @@ def _uncorrected(systems: Iterable[CorrectedSystem]) -> list[str]:
 
     by_reason: dict[str, list[str]] = {}
     for one in systems:
-        if (reason := one.found.corrected.reason) is not None:
+        if (reason := one.mean.corrected.reason) is not None:
             by_reason.setdefault(reason, []).append(_name(one))
     return [
         f"No correction of {listed(names, 'means')}: {reason}."
@@ -319,7 +319,7 @@ def _noted(systems: Sequence[CorrectedSystem], pairs: Sequence[CorrectedPair]) -
 
     by_note: dict[Reason, list[str]] = {}
     for one in systems:
-        for note in one.found.notes:
+        for note in one.mean.notes:
             by_note.setdefault(note, []).append(_name(one))
     said = []
     for note, names in by_note.items():
@@ -371,7 +371,7 @@ def _first_place(pairs: Sequence[CorrectedPair]) -> list[str]:
 
 def _gained(corrected: Sequence[CorrectedSystem]) -> list[str]:
     """How wide the intervals are, of people's own."""
-    ratios = sorted(one.found.width_ratio for one in corrected)
+    ratios = sorted(one.mean.width_ratio for one in corrected)
     told = number(ratios[0])
     if ratios[-1] - ratios[0] >= 0.005:
         told += f" to {number(ratios[-1])}"
@@ -384,8 +384,8 @@ def _gained(corrected: Sequence[CorrectedSystem]) -> list[str]:
 
 def _to_halve(corrected: Sequence[CorrectedSystem]) -> str:
     """What would halve the widest interval."""
-    widest = max(corrected, key=lambda one: one.found.corrected.width)
-    found = widest.found
+    widest = max(corrected, key=lambda one: one.mean.corrected.width)
+    found = widest.mean
     what = f"the widest interval, of {_name(widest)}," if len(corrected) > 1 else "the interval"
     if found.to_halve is None:
         return (
@@ -412,11 +412,11 @@ def best_first(systems: Sequence[CorrectedSystem]) -> list[CorrectedSystem]:
     its dimensions, as `score` has it; else by those on each dimension."""
     names = list(dict.fromkeys(one.dimension for one in systems))
     of_composite = {
-        one.system: one.found.corrected.value for one in systems if one.dimension == COMPOSITE
+        one.system: one.mean.corrected.value for one in systems if one.dimension == COMPOSITE
     }
 
     def place(one: CorrectedSystem) -> tuple[int, bool, float]:
-        mean = of_composite.get(one.system, one.found.corrected.value)
+        mean = of_composite.get(one.system, one.mean.corrected.value)
         return names.index(one.dimension), isnan(mean), 0.0 if isnan(mean) else -mean
 
     return sorted(systems, key=place)

@@ -31,6 +31,7 @@ from persona_panel.clusters.messages import (
     GiveUp,
     Leave,
     Letter,
+    LogLine,
     Mailbox,
     Pause,
     PushedBack,
@@ -40,7 +41,6 @@ from persona_panel.clusters.messages import (
     Succeeded,
     Synchronize,
     TakenForLost,
-    Told,
     TookOver,
 )
 from persona_panel.graphs.context import Abort
@@ -52,9 +52,8 @@ _Entry = tuple[str, bytes]
 
 @dataclass(slots=True)
 class _Held:
-    """What a worker has leased and not given back, its questions that wait, where its journal is,
-    and when it last said something; without a cap `open` has how many tokens its calls in flight
-    are about, as heaps by model."""
+    """A worker's leases, waiting questions, place of its journal and time of its last letter;
+    without a cap `open` has the approximate tokens of its calls in flight, as heaps by model."""
 
     slots: Counter[str] = field(default_factory=Counter)
     reserved: list[tuple[str, Usage]] = field(default_factory=list)
@@ -67,7 +66,7 @@ class _Held:
 
 
 class _LeftClaim(NamedTuple):
-    """What a lost worker had claimed, where its journal is, and when it was lost."""
+    """A claim of a lost worker, the place of its journal, and the time when it was lost."""
 
     shared: AbstractAsyncContextManager[Any]
     journals: str
@@ -120,13 +119,13 @@ class LeaseServer:
                 self.failure.exception()
 
     async def lose(self, worker: str) -> None:
-        """Take back what a worker has leased that is gone: its calls in flight may have been
-        answered and are not known."""
+        """Take back the leases of a worker that is gone: its calls in flight may have been
+        answered, which is not known."""
         self._lost.add(worker)
         held = self._workers.pop(worker, _Held())
         for task in held.waiting:
             task.cancel()
-        # What was paid for is kept.
+        # Keep what was paid for.
         await asyncio.gather(*held.waiting, *held.storing, return_exceptions=True)
         for model, n in held.slots.items():
             for _ in range(n):
@@ -138,7 +137,7 @@ class LeaseServer:
         now = time.monotonic()
         for entry, shared in held.claims.items():
             self._claims_left[entry] = _LeftClaim(shared, held.journals, now)
-        # Who waits for them is told where the cache cannot be read.
+        # Those who wait get the error where the cache cannot be read.
         with suppress(Abort):
             for entry in held.claims:
                 if await self._kept(entry) is not None:
@@ -153,8 +152,8 @@ class LeaseServer:
             self._fail(error)
 
     async def _lose_silent(self) -> None:
-        """Not everybody who starts workers is told of their end, and not every worker that is lost
-        is replaced on its machine."""
+        """Take back the leases of workers that have been silent for too long: not every engine
+        reports their end, and not every lost worker is replaced on its machine."""
         try:
             while True:
                 await asyncio.sleep(ALIVE_S)
@@ -180,7 +179,11 @@ class LeaseServer:
             # What it had leased is settled; but for calls that nothing was set aside for, and for
             # replies.
             held = _Held()
-            notices = [one for one in notices if isinstance(one, Settle) and one.reserved is None]
+            notices = [
+                notice
+                for notice in notices
+                if isinstance(notice, Settle) and notice.reserved is None
+            ]
         else:
             held = self._workers.setdefault(letter.worker, _Held())
             held.heard = time.monotonic()
@@ -208,9 +211,9 @@ class LeaseServer:
             for entry, left in self._claims_left.items():
                 if left.journals == held.journals and left.lost < notice.began:
                     self._later(self._end_left_claim(entry))
-        elif isinstance(notice, Told):
-            told = logging.getLogger(notice.logger)
-            told.log(notice.level, "%s", notice.text, extra={FROM_WORKER: True})
+        elif isinstance(notice, LogLine):
+            logger = logging.getLogger(notice.logger)
+            logger.log(notice.level, "%s", notice.text, extra={FROM_WORKER: True})
         elif not isinstance(notice, Alive):
             self._note_call(held, notice)
 
@@ -221,13 +224,14 @@ class LeaseServer:
                 held.slots[model] -= 1
                 limiter.leave()
                 if opened := held.open.get(model):
-                    # Which of them has ended is not said: what is left is rather too much.
+                    # The message does not say which call has ended: the sum left is rather too
+                    # large.
                     self._caller.budget.close(model, _most(heappop(opened)))
             case Succeeded(_, latency_s):
                 limiter.succeeded(latency_s)
             case PushedBack(_, age_s, no_descriptor):
-                told = limiter.no_descriptor if no_descriptor else limiter.pushed_back
-                told(time.monotonic() - age_s)
+                push_back = limiter.no_descriptor if no_descriptor else limiter.pushed_back
+                push_back(time.monotonic() - age_s)
             case Pause(_, seconds):
                 limiter.pause_for(seconds)
             case CountTokens(_, estimated, actual):
@@ -248,7 +252,7 @@ class LeaseServer:
         try:
             answer = await self._answered(held, question)
         except asyncio.CancelledError:
-            # It may live, and wait for the answer.
+            # It may be alive, and wait for the answer.
             answer = _silent()
         except Exception as error:
             answer = error
@@ -340,7 +344,7 @@ class LeaseServer:
                 await self._end_left_claim((page, key))
 
     async def _end_left_claim(self, entry: _Entry) -> None:
-        """Let others claim what a lost worker had, unless they may already."""
+        """Let others take a claim that a lost worker has left, unless they may already."""
         if (left := self._claims_left.pop(entry, None)) is not None:
             await self._end_claim(entry, left.shared)
 
@@ -351,7 +355,7 @@ class LeaseServer:
 
 
 def _most(tokens: int) -> Usage:
-    """What a call of about so many tokens (`estimated_tokens`) may take."""
+    """Return the most that a call of about `tokens` tokens (`estimated_tokens`) may take."""
     return Usage(input=tokens, output=2 * tokens, written=tokens)
 
 
@@ -360,7 +364,7 @@ def _silent() -> TakenForLost:
 
 
 def add_counts(counts: CallCounts, more: CallCounts) -> None:
-    """Add to the counts of a run what came to it elsewhere."""
+    """Add calls that were made elsewhere to the counts of a run."""
     counts.made += more.made
     counts.unsent += more.unsent
     counts.cached += more.cached

@@ -1,7 +1,7 @@
-"""What workers and the driver of a run say to each other: questions, notices and answers.
+"""The messages between workers and the driver of a run: questions, notices and answers.
 
-A worker's side: what it shares with others, asked of the driver, what is asked at one moment
-together.
+On a worker's side, what it shares with others is asked of the driver; questions of one moment go in
+one letter.
 
 The driver's cache, as a worker uses it.
 """
@@ -37,47 +37,48 @@ from persona_panel.rubrics import ModelResponse, Usage
 DRIVER = "driver"
 """The address of the driver's letters."""
 ALIVE_S = 15.0
-"""How often a worker says that it is there."""
+"""The interval, in seconds, at which a worker reports that it is alive."""
 FROM_WORKER = "from_worker"
-"""What a record of the driver's log has that a worker has told."""
+"""The key of a log record of the driver that comes from a worker."""
 LOST_S = 90.0
-"""How long a worker that says nothing is waited for."""
+"""The time, in seconds, after which a silent worker counts as lost."""
 TAKE_OVER_S = 30.0
-"""How long a worker is waited for that takes over the journals of one that is lost."""
+"""The time, in seconds, for which a worker is waited for that takes over the journals of a lost
+one."""
 
 
 class TakenForLost(Abort):
-    """A worker was silent for too long: what it had leased is given to others."""
+    """A worker was silent for too long: its leases are given to others."""
 
 
 # Questions, each with its answer
 
 
 class ClaimReply(NamedTuple):
-    """A reply that is wanted. The answer is the reply, or None: this worker may ask the model for
-    it, and others wait until it has stored the reply or given the claim up."""
+    """A wanted reply. The answer is the reply, or None: this worker may ask the model for it, and
+    others wait until it has stored the reply or given up the claim."""
 
     page: str
     key: bytes
 
 
 class Store(NamedTuple):
-    """Replies to be kept in the cache and dropped, by page and key. Answered with None once they
-    are; claims on them have ended then."""
+    """Replies to be kept in the cache or dropped from it, by page and key. Answered with None once
+    that is done; claims on them have ended then."""
 
     changes: Mapping[str, Mapping[bytes, ReplyChange]]
 
 
 class Enter(NamedTuple):
-    """A call of about `tokens` tokens that wants to go. Answered with None once the limits of the
-    model allow it; `Leave` says that it is over."""
+    """A call of about `tokens` tokens that wants to start. Answered with None once the limits of
+    the model allow it; `Leave` says that it is over."""
 
     model: str
     tokens: int
 
 
 class Reserve(NamedTuple):
-    """What a call may take at most. Answered with None where it is set aside, else with the cap
+    """The most that a call may take. Answered with None where it is set aside, else with the cap
     that forbids it."""
 
     model: str
@@ -85,14 +86,14 @@ class Reserve(NamedTuple):
 
 
 class Begin(NamedTuple):
-    """A worker that is about to look what others have left in its folder of journals, whose name is
-    the same for all who share it. Answered with the moment, by the driver's clock."""
+    """A worker that is about to read what others have left in its folder of journals, whose name is
+    the same for all who share it. Answered with the time, by the driver's clock."""
 
     journals: str
 
 
 class Synchronize(NamedTuple):
-    """Answered with None once all that was said before is taken in."""
+    """A request to wait. Answered with None once all earlier notices have been handled."""
 
 
 # Notices, without an answer
@@ -106,21 +107,21 @@ class GiveUp(NamedTuple):
 
 
 class Leave(NamedTuple):
-    """A call is over."""
+    """A call that is over."""
 
     model: str
 
 
 class Succeeded(NamedTuple):
-    """A call came back well."""
+    """A call that succeeded."""
 
     model: str
     latency_s: float
 
 
 class PushedBack(NamedTuple):
-    """A call that began `age_s` seconds ago met a 429, an overload or a time-out; or where
-    `no_descriptor`, its process could open no further file."""
+    """A call that began `age_s` seconds ago and met a 429, an overload or a time-out; or, where
+    `no_descriptor`, whose process could open no further file."""
 
     model: str
     age_s: float
@@ -128,14 +129,14 @@ class PushedBack(NamedTuple):
 
 
 class Pause(NamedTuple):
-    """The provider asks for this many seconds without a call."""
+    """A provider's request for this many seconds without a call."""
 
     model: str
     seconds: float
 
 
 class CountTokens(NamedTuple):
-    """A call that was counted as so many tokens took so many."""
+    """A call's number of tokens, as it was counted before and as it turned out."""
 
     model: str
     estimated: int
@@ -143,8 +144,8 @@ class CountTokens(NamedTuple):
 
 
 class Settle(NamedTuple):
-    """A call was made and took this, of what was set aside for it (None: nothing was). `calls` is 0
-    where it failed before it was sent."""
+    """A call that was made and took this, out of what was set aside for it (None: nothing was).
+    `calls` is 0 where it failed before it was sent."""
 
     model: str
     reserved: Usage | None
@@ -153,17 +154,17 @@ class Settle(NamedTuple):
 
 
 class Alive(NamedTuple):
-    """A worker is there, though it may have nothing to say."""
+    """A sign of life from a worker that may have nothing else to say."""
 
 
 class TookOver(NamedTuple):
-    """What workers had left in the folder of journals that were lost before the moment `began`, the
-    answer to `Begin`, is stored."""
+    """The journals of workers in this folder that were lost before `began`, the answer to `Begin`,
+    are now stored."""
 
     began: float
 
 
-class Told(NamedTuple):
+class LogLine(NamedTuple):
     """A line of a worker's log."""
 
     logger: str
@@ -173,7 +174,7 @@ class Told(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Letter:
-    """What a worker has to say at a time.
+    """All that a worker has to say at one time.
 
     Attributes:
         worker: its name.
@@ -192,42 +193,43 @@ class Letter:
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """To questions of one worker, by their numbers; an exception is raised where it was asked."""
+    """Answers to questions of one worker, by their numbers; an exception is raised where it was
+    asked."""
 
     to: Sequence[tuple[int, Any]]
 
 
 class Mailbox(Protocol):
-    """How letters reach the other side, as one side sees it."""
+    """The way in which letters reach the other side, as one side sees it."""
 
     def post(self, address: str, letter: Letter | Answers) -> None:
-        """Send it, without waiting; letters of one sender to one address keep their order."""
+        """Send a letter, without waiting; letters of one sender to one address keep their order."""
 
     def fetch(self, address: str) -> Awaitable[Sequence[Any]]:
-        """All letters to an address, once there is one.
+        """Return all letters to an address, once there is one.
 
         Raises:
             Abort: the mailbox is gone.
         """
 
     def wait(self, address: str) -> Sequence[Any]:
-        """As `fetch`, for a thread that may block."""
+        """Return all letters to an address, as `fetch` does, for a thread that may block."""
 
 
 class Pigeonholes:
-    """Letters by address, for one event loop: what a mailbox is made of."""
+    """Letters by address, for one event loop: the parts of a mailbox."""
 
     def __init__(self) -> None:
         self._letters: dict[str, list[Any]] = {}
         self._come: dict[str, asyncio.Event] = {}
 
     def put(self, address: str, letter: Any) -> None:
-        """Leave a letter."""
+        """Add a letter for an address."""
         self._letters.setdefault(address, []).append(letter)
         self._come.setdefault(address, asyncio.Event()).set()
 
     async def take(self, address: str) -> list[Any]:
-        """All letters to an address, once there is one."""
+        """Return all letters to an address, once there is one."""
         event = self._come.setdefault(address, asyncio.Event())
         await event.wait()
         event.clear()
@@ -235,13 +237,13 @@ class Pigeonholes:
 
 
 _GATHERED_S = 0.005
-"""How long questions gather: a letter costs more than a question."""
+"""The time for which questions gather: a letter costs more than a question."""
 
 
 class LeaseClient:
-    """Asks the driver and tells it, in letters; belongs to one event loop.
+    """Sends questions and notices to the driver, in letters; belongs to one event loop.
 
-    `take_counts` gives what calls have come to since it was last called.
+    `take_counts` returns what calls have come to since it was last called.
     """
 
     def __init__(
@@ -260,7 +262,7 @@ class LeaseClient:
 
     @asynccontextmanager
     async def listening(self) -> AsyncIterator[None]:
-        """Answers come for as long as the block lasts."""
+        """Receive answers for as long as the block lasts."""
         tasks = [asyncio.create_task(work) for work in (self._listen(), self._say_alive())]
         try:
             yield
@@ -271,7 +273,7 @@ class LeaseClient:
             await asyncio.gather(*tasks, return_exceptions=True)
 
     async def ask(self, question: Any) -> Any:
-        """The driver's answer.
+        """Ask the driver, and return its answer.
 
         Raises:
             Abort: the run cannot go on.
@@ -285,7 +287,7 @@ class LeaseClient:
         return await answer
 
     def tell(self, notice: Any) -> None:
-        """Have the driver know."""
+        """Notify the driver."""
         self._notices.append(notice)
         self._send_soon()
 
@@ -320,7 +322,7 @@ class LeaseClient:
 
     def _answered(self, number: int, said: Any) -> None:
         answer = self._waiting.pop(number)
-        # Whoever asked may be gone.
+        # The caller may be gone.
         if answer.done():
             return
         if isinstance(said, Exception):
@@ -382,7 +384,8 @@ class LeasedBudget(Budget):
         return most
 
     def has_room_for(self, model: str, most: Usage) -> bool:
-        """Whether nothing is known against it: the driver decides when it is reserved."""
+        """Return True unless a cap is known to be reached: the driver decides when the call is
+        reserved."""
         return self.reached is None
 
     def settle(self, model: str, reserved: Usage | None, used: Usage, *, calls: int = 1) -> None:
@@ -390,7 +393,7 @@ class LeasedBudget(Budget):
 
 
 class LogToDriver(logging.Handler):
-    """Hands what this process logs to the driver, from whatever thread."""
+    """Hands the log records of this process to the driver, from any thread."""
 
     def __init__(self, client: LeaseClient, loop: asyncio.AbstractEventLoop) -> None:
         super().__init__(logging.WARNING)
@@ -400,15 +403,14 @@ class LogToDriver(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         if hasattr(record, FROM_WORKER):
             return
-        notice = Told(record.name, record.levelno, record.getMessage())
+        notice = LogLine(record.name, record.levelno, record.getMessage())
         with suppress(RuntimeError):
             self._loop.call_soon_threadsafe(self._tell, notice)
 
 
 class ClusterStore(JournaledStore):
     """A `RemoteReplyStore` that holds nothing for long: replies are in a journal on this machine
-    until the driver has them. What a worker has left that was killed, the next one on its machine
-    sends.
+    until the driver has them. What a killed worker has left, the next one on its machine sends.
 
     `location` is that of the driver's cache.
     """
@@ -418,7 +420,7 @@ class ClusterStore(JournaledStore):
     def __init__(self, location: str, name: str, client: LeaseClient, mailbox: Mailbox) -> None:
         super().__init__(unsent_folder(location))
         self._location = location
-        # The writer's own letters: it waits for their answers while the loop may wait for it.
+        # The writer has its own address: it waits for answers while the loop may wait for it.
         self._name, self._reply_to = name, f"{name}/writer"
         self._client = client
         self._mailbox = mailbox
@@ -431,9 +433,9 @@ class ClusterStore(JournaledStore):
 
     @property
     def journals(self) -> str:
-        """A name of the folder of journals, and of no other on any machine."""
-        found = self._folder.stat()
-        return f"{platform.node()}:{found.st_dev}:{found.st_ino}"
+        """Return a name for the folder of journals that no other folder on any machine has."""
+        status = self._folder.stat()
+        return f"{platform.node()}:{status.st_dev}:{status.st_ino}"
 
     def put_stored(self, page: str, key: bytes, stored: bytes) -> None:
         """Keep a reply; raises as `put`."""
@@ -442,11 +444,11 @@ class ClusterStore(JournaledStore):
             self._claims[page, key] = True
 
     async def read_ahead(self, page: str, key: bytes) -> None:
-        """Nothing: what the driver has comes with the claim."""
+        """Do nothing: what the driver has comes with the claim."""
 
     @asynccontextmanager
     async def claimed(self, page: str, key: bytes) -> AsyncIterator[ModelResponse | None]:
-        """The reply, or the right to ask for it; see `SharedReplyStore`."""
+        """Yield the reply, or None with the right to ask for it; see `SharedReplyStore`."""
         reply: ModelResponse | None = await self._client.ask(ClaimReply(page, key))
         if reply is not None:
             yield reply
@@ -459,7 +461,7 @@ class ClusterStore(JournaledStore):
                 self._client.tell(GiveUp(page, key))
 
     def entries(self) -> Iterator[JournalEntry]:
-        """None: they are the driver's to list."""
+        """Return nothing: entries are the driver's to list."""
         return iter(())
 
     def _write(self, changes: Pages, *, again: bool = False) -> None:
@@ -474,7 +476,7 @@ class ClusterStore(JournaledStore):
         return ()
 
     def _close_database(self) -> None:
-        """There is none here."""
+        """Do nothing: there is no database here."""
 
     def _unmoved(self, error: Exception) -> str:
         return (

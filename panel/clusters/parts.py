@@ -44,7 +44,7 @@ Units = Sequence[tuple[Response, ...]]
 
 @dataclass(frozen=True, slots=True)
 class JudgedPart:
-    """What came of a part: judgments in the order in which they were made, and verdicts."""
+    """The results of a part: judgments in the order in which they were made, and verdicts."""
 
     judgments: Sequence[Judgment]
     verdicts: Sequence[Verdict]
@@ -52,7 +52,7 @@ class JudgedPart:
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """What a worker is told before the first part.
+    """The data that a worker needs before the first part.
 
     Attributes:
         name: of the worker, that no other has had.
@@ -74,7 +74,7 @@ class Worker:
         self._client = client
 
     async def judge(self, units: Units) -> JudgedPart:
-        """All judges' readings of a part.
+        """Judge a part with all judges.
 
         Raises:
             Abort: the run cannot go on.
@@ -86,14 +86,14 @@ class Worker:
                 self._plan, as_async(units), self._caller, judgments.append
             )
         ]
-        # What was spent is with the driver before the judgments are.
+        # The driver knows the cost before it gets the judgments.
         await self._client.ask(Synchronize())
         return JudgedPart(judgments, verdicts)
 
 
 @asynccontextmanager
 async def at_work(assignment: Assignment, mailbox: Mailbox) -> AsyncIterator[Worker]:
-    """A worker of this process, for as long as the block lasts.
+    """Open a worker in this process, and close it at the end of the block.
 
     Raises:
         ConfigurationError: a model cannot be called from here: a package, key or file is missing.
@@ -146,7 +146,7 @@ async def at_work(assignment: Assignment, mailbox: Mailbox) -> AsyncIterator[Wor
 
 
 def _limiter(model: BoundModel, endpoint: Endpoint, client: LeaseClient) -> Any:
-    """The driver's; but a model inside this process is this process's own."""
+    """Return the driver's limiter; a model inside this process has a limiter here."""
     if model.capabilities.concurrency is not None:
         return endpoint.limiter
     counts_tokens = model.config.tokens_per_minute is not None
@@ -170,7 +170,7 @@ class WorkerHandle(Protocol):
     """A worker elsewhere, as the driver has it."""
 
     async def begin(self) -> None:
-        """Be at work (`at_work`), once there is room for it.
+        """Start the worker (`at_work`), once there is room for it.
 
         Raises:
             WorkerLost: it is gone.
@@ -178,13 +178,13 @@ class WorkerHandle(Protocol):
         """
 
     async def judge(self, part: Units) -> JudgedPart:
-        """What comes of a part (`Worker.judge`); raises as `begin`."""
+        """Judge a part (`Worker.judge`); raises as `begin`."""
 
     async def end(self) -> None:
-        """Let it send what it has, if it lives; raises as `begin`."""
+        """End the worker after it has sent what it has, if it lives; raises as `begin`."""
 
     def kill(self) -> None:
-        """Have its process gone."""
+        """Kill the worker's process."""
 
 
 Start = Callable[[Assignment], WorkerHandle]
@@ -203,10 +203,11 @@ async def verdicts_by_workers(
     start: Start,
     lacking: Callable[[], str],
 ) -> AsyncGenerator[Verdict, None]:
-    """`Engine.verdicts` by so many workers, as many at a time as there is room for.
+    """Yield the verdicts of `Engine.verdicts` from at most `workers` workers, as many at a time as
+    there is room for.
 
-    One that is killed, or silent for too long, is replaced, and its parts are judged anew, from the
-    cache as far as they were.
+    A worker that is killed, or silent for too long, is replaced, and its parts are judged again, as
+    far as possible from the cache.
 
     Args:
         mailbox: by which workers and the driver reach each other.
@@ -243,7 +244,7 @@ class _PartsToDo:
         self.finished = asyncio.Event()
 
     async def take(self) -> Units | None:
-        """The next part, None once there is no more."""
+        """Return the next part, None once there is no more."""
         self._taken += 1
         if self._given_back:
             return self._given_back.pop()
@@ -260,13 +261,13 @@ class _PartsToDo:
         return part or None
 
     def count_judged(self) -> None:
-        """One that was taken was judged."""
+        """Count one part that was taken as judged."""
         self._taken -= 1
         if self._all_taken and not self._taken and not self._given_back:
             self.finished.set()
 
     def give_back(self, part: Units) -> None:
-        """It was not judged."""
+        """Put back a part that was not judged."""
         self._taken -= 1
         self._given_back.append(part)
 
@@ -293,7 +294,7 @@ class _Team:
         self._has_begun = False
 
     async def judged(self, workers: int) -> AsyncGenerator[JudgedPart, None]:
-        """What comes of all parts, as it comes."""
+        """Yield the result of each part, as it comes."""
         places = [asyncio.create_task(self._fill(place)) for place in range(workers)]
         working = asyncio.gather(*places)
         waiting = asyncio.create_task(self._tell_of_waiting())
@@ -319,8 +320,8 @@ class _Team:
             await asyncio.gather(working, *places, waiting, return_exceptions=True)
 
     async def _fill(self, place: int) -> None:
-        """Have a place filled by a worker, and by another where that is killed, until there is no
-        part left."""
+        """Keep a place filled by a worker, and by another where that is killed, until no part is
+        left."""
         for number in count(1):
             name, started = f"worker-{place}-{number}", time.monotonic()
             worker = self._start(replace(self._assignment, name=name))
@@ -337,7 +338,7 @@ class _Team:
                         await asyncio.wait_for(worker.end(), _END_S)
                 worker.kill()
                 await self._server.lose(name)
-            # Those that were there already are of the same event: a machine has several.
+            # Workers that were already lost belong to the same event: a machine has several.
             if started >= self._last_loss:
                 self._losses += 1
                 self._last_loss = time.monotonic()
@@ -350,7 +351,8 @@ class _Team:
                 )
 
     async def _tell_of_waiting(self) -> None:
-        """
+        """Warn where no worker has begun for long, and say what is lacking.
+
         Raises:
             RunStopped: there is room for no worker.
         """
@@ -363,8 +365,8 @@ class _Team:
             )
 
     async def _begun(self, worker: WorkerHandle) -> bool:
-        """Whether a worker is at work before all parts are judged by others: there may be no room
-        for it until then."""
+        """Return whether a worker began before all parts were judged by others: there may be no
+        room for it until then."""
         beginning = asyncio.ensure_future(worker.begin())
         finished = asyncio.ensure_future(self._parts.finished.wait())
         try:
@@ -379,7 +381,7 @@ class _Team:
         return True
 
     async def _work(self, worker: WorkerHandle) -> bool:
-        """Whether a worker lived until there was no part left."""
+        """Let a worker judge parts, and return whether it lived until no part was left."""
         lived = await asyncio.gather(*(self._judge_parts(worker) for _ in range(PARTS_AT_ONCE)))
         return all(lived)
 

@@ -43,7 +43,7 @@ def judge(
     options: Mapping[str, Any] | None = None,
     batch_size: int = 64,
 ) -> ray.data.Dataset:
-    """What a panel's judges say of the responses of a data set, as another data set.
+    """Judge the responses of a data set with a panel, and return another data set.
 
     It is lazy, as data sets are: models are called when the result is used, by as many actors as
     there are `workers`. They share this process's cache, the models' limits, and the caps, which
@@ -90,7 +90,8 @@ def judge(
 
 
 async def _serve(plan: PanelPlan, caps: Caps, mailbox: RayMailbox, kept: object) -> str:
-    """Lease to workers until this process ends; where its cache is. `kept` lives as long."""
+    """Lease to workers until this process ends; return the place of its cache. `kept` lives as
+    long."""
     stack = AsyncExitStack()
     caller = await stack.enter_async_context(prepared(plan, caps))
     server = await stack.enter_async_context(LeaseServer(caller, mailbox).serving())
@@ -126,7 +127,7 @@ class _Batches:
 
     def __call__(self, batch: pa.Table) -> pa.Table:
         responses = Batch(load_responses(batch, mapping=self._mapping))
-        judged = run_in_lasting_loop(self._worker.judge([(one,) for one in responses]))
+        judged = run_in_lasting_loop(self._worker.judge([(response,) for response in responses]))
         run = Run.of(self._plan, responses)
         for judgment in judged.judgments:
             run.add(judgment)

@@ -53,7 +53,7 @@ _WORKERS = "workers"
 
 
 class _Coordinator:
-    """The actor: an asynchronous one, so that all wait side by side."""
+    """The actor behind a mailbox: an asynchronous one, so that all its callers can wait at once."""
 
     def __init__(self) -> None:
         self._pigeonholes = Pigeonholes()
@@ -69,7 +69,7 @@ class _Coordinator:
 
 
 class RayMailbox:
-    """A `Mailbox` by the actor of a name; pickled, it is the same elsewhere."""
+    """A `Mailbox` through the actor of a name; it stays the same when pickled."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -81,7 +81,8 @@ class RayMailbox:
 
     @classmethod
     def started(cls) -> tuple[RayMailbox, Any]:
-        """A new one on the machine of this process, and the actor, with which it ends."""
+        """Return a new mailbox on the machine of this process, and the actor, with which it
+        ends."""
         here = ray.get_runtime_context().get_node_id()
         name = f"run-{uuid4().hex[:12]}"
         actor = (
@@ -98,11 +99,11 @@ class RayMailbox:
         return cls(name), actor
 
     def post(self, address: str, letter: Any) -> None:
-        """See `Mailbox`."""
+        """Send a letter; see `Mailbox`."""
         self._actor.post.remote(address, letter)
 
     async def fetch(self, address: str) -> Sequence[Any]:
-        """See `Mailbox`."""
+        """Return all letters to an address; see `Mailbox`."""
         try:
             letters: Sequence[Any] = await self._actor.fetch.remote(address)
         except RayActorError:
@@ -110,14 +111,14 @@ class RayMailbox:
         return letters
 
     def announce(self, worker: str) -> None:
-        """Have the driver know when the process ends in which a worker is."""
-        # A result that never comes, and is lost with the process that has asked for it.
+        """Let the driver know when the process of a worker ends."""
+        # A result that never comes: Ray reports it as lost when the worker's process ends.
         self._living = self._actor.never.remote()
         self._actor.post.remote(_WORKERS, (worker, [self._living]))
 
     async def watch(self, lose: Callable[[str], Awaitable[None]]) -> None:
-        """Tell of each worker that was announced when its process ends, until this is cancelled
-        or the mailbox is gone."""
+        """Report each announced worker whose process ends, until this is cancelled or the mailbox
+        is gone."""
         async with asyncio.TaskGroup() as watching:
             while True:
                 try:
@@ -128,7 +129,7 @@ class RayMailbox:
                     watching.create_task(_lose_with(worker, living, lose))
 
     def wait(self, address: str) -> Sequence[Any]:
-        """See `Mailbox`."""
+        """Return all letters to an address; see `Mailbox`."""
         try:
             letters: Sequence[Any] = self._actor.fetch.remote(address).future().result()
         except RayActorError:
@@ -142,7 +143,7 @@ async def _lose_with(worker: str, living: Any, lose: Callable[[str], Awaitable[N
     except OwnerDiedError:
         await lose(worker)
     except RayError:
-        # The mailbox is gone, which others are told.
+        # The mailbox is gone; others get the error.
         return
 
 
@@ -165,8 +166,9 @@ _QUIET: Mapping[str, Any] = {"log_to_driver": False, "logging_level": logging.ER
 def opened(
     address: str | None, workers: int | None, options: Mapping[str, Any]
 ) -> Iterator[RayEngine]:
-    """The engine on the cluster at an address; None: the one that Ray finds, or a new one, whose
-    ports only this machine reaches. A connection that is there already is used, and left.
+    """Open the engine on the cluster at an address, and close it at the end of the block. None: the
+    cluster that Ray finds, or a new one, whose ports only this machine reaches. A connection that
+    is there already is used, and left open.
 
     Args:
         options: what each worker takes, in place of a CPU; see `engines.ray.check`.
@@ -190,7 +192,7 @@ def opened(
 
 
 def _require_answer(address: str | None) -> None:
-    """See that something listens at an address: Ray itself would try for minutes."""
+    """Check that something listens at an address: Ray itself would try for minutes."""
     if address is None:
         return
     host, _, port = address.rpartition(":")
@@ -215,7 +217,7 @@ def _connect(address: str | None) -> None:
     except (OSError, ValueError, RuntimeError, RayError) as error:
         raise _unreachable(address, error) from None
     finally:
-        # Ray's own would end the process before the run's files are written.
+        # Ray's own handler would end the process before the run's files are written.
         if threading.current_thread() is threading.main_thread():
             for number, handler in heeded.items():
                 signal.signal(number, handler)
@@ -223,8 +225,8 @@ def _connect(address: str | None) -> None:
 
 def _start_own() -> None:
     """Start a cluster that listens on this machine's loopback alone, without a dashboard, and takes
-    calls only with its token where Ray's version has tokens (2.52). Mode and token are left as a
-    user has set them, and stay for the process: Ray reads them once."""
+    calls only with its token where Ray's version has tokens (2.52). Mode and token stay as a user
+    has set them, and stay for the process: Ray reads them once."""
     if "RAY_AUTH_MODE" not in os.environ:
         os.environ["RAY_AUTH_MODE"] = "token"
         with suppress(ImportError, AttributeError):
@@ -240,7 +242,7 @@ def _start_own() -> None:
 
 @contextmanager
 def _on_loopback() -> Iterator[None]:
-    """Have Ray take 127.0.0.1 for this machine's address, as it does on Windows and macOS. That
+    """Make Ray use 127.0.0.1 as this machine's address, as it does on Windows and macOS. That
     address is replaced where it is given as `_node_ip_address`."""
     from ray._private import ray_constants
 
@@ -268,7 +270,7 @@ def _engine(workers: int | None, needs: Mapping[str, Any]) -> RayEngine:
     if not places:
         logger.warning(
             "The cluster has room for no worker that takes %s: nothing is judged until it has.",
-            _told(amounts),
+            _in_words(amounts),
         )
     elif places < wanted:
         logger.warning(
@@ -276,7 +278,7 @@ def _engine(workers: int | None, needs: Mapping[str, Any]) -> RayEngine:
             "grows.",
             places,
             wanted,
-            _told(amounts),
+            _in_words(amounts),
         )
     return RayEngine(wanted, needs)
 
@@ -305,7 +307,7 @@ class _Actor:
 
 @dataclass(frozen=True, slots=True)
 class RayEngine:
-    """Judges by so many actors at most: as many as the cluster has room for work.
+    """Judges by at most `workers` actors, as many as the cluster has room for.
 
     Attributes:
         needs: what each takes of the cluster, as the options of an actor.
@@ -322,7 +324,7 @@ class RayEngine:
         caps: Caps,
         on_judgment: OnJudgment,
     ) -> AsyncGenerator[Verdict, None]:
-        """See `Engine`, and `verdicts_by_workers`."""
+        """Yield verdicts; see `Engine`, and `verdicts_by_workers`."""
         mailbox, coordinator = RayMailbox.started()
 
         def start(assignment: Assignment) -> _ActorHandle:
@@ -349,12 +351,12 @@ class RayEngine:
         free, amounts = ray.available_resources(), _amounts(self.needs)
         if not _places(amounts):
             raise RunStopped(
-                f"no worker has begun, as no machine of the cluster has {_told(amounts)}: change "
-                "what a worker takes (--engine-option), or add such a machine. The same command "
-                "continues the run"
+                f"no worker has begun, as no machine of the cluster has {_in_words(amounts)}: "
+                "change what a worker takes (--engine-option), or add such a machine. The same "
+                "command continues the run"
             )
         there = ", ".join(f"{free.get(name, 0):g} {name}" for name in amounts)
-        return f"each needs {_told(amounts)}, and {there} are free in the cluster"
+        return f"each needs {_in_words(amounts)}, and {there} are free in the cluster"
 
 
 class _ActorHandle:
@@ -385,7 +387,7 @@ async def _finished(actor: Any) -> None:
 
 
 async def _unwrapped(reference: Any) -> Any:
-    """What a worker returns, or raises, as it would here."""
+    """Return or raise what a worker returns or raises."""
     try:
         return await reference
     except RayTaskError as error:
@@ -397,8 +399,8 @@ async def _unwrapped(reference: Any) -> Any:
 
 
 def _places(amounts: Mapping[str, float]) -> int:
-    """For how many workers a cluster has room, whatever else runs there."""
-    machines = [one["Resources"] for one in ray.nodes() if one["Alive"]]
+    """Return how many workers the cluster has room for, regardless of what else runs there."""
+    machines = [node["Resources"] for node in ray.nodes() if node["Alive"]]
     asked = {name: amount for name, amount in amounts.items() if amount}
     if not asked:
         return MOST_WORKERS
@@ -409,11 +411,11 @@ def _places(amounts: Mapping[str, float]) -> int:
 
 
 def _amounts(needs: Mapping[str, Any]) -> dict[str, float]:
-    """What a worker takes, by the cluster's names."""
+    """Return the resources of a worker, by the cluster's names."""
     named = {"CPU": needs["num_cpus"], "GPU": needs.get("num_gpus", 0)}
-    found = {name: amount for name, amount in named.items() if amount}
-    return found | dict(needs.get("resources", {}))
+    amounts = {name: amount for name, amount in named.items() if amount}
+    return amounts | dict(needs.get("resources", {}))
 
 
-def _told(amounts: Mapping[str, float]) -> str:
+def _in_words(amounts: Mapping[str, float]) -> str:
     return ", ".join(f"{amount:g} {name}" for name, amount in amounts.items()) or "nothing"

@@ -2,7 +2,7 @@
 
 Models as a panel calls them: each with its settings, its client and how it is asked.
 
-Everything that can be wrong with one is found when it is bound, before anything is called.
+Every fault of a model raises when it is bound, before anything is called.
 """
 
 from __future__ import annotations
@@ -64,12 +64,13 @@ class GivenModel:
     chat: BaseChatModel | ModelClient
 
     def config(self) -> ModelConfig:
-        """What it is called and the limits that all models have."""
+        """Return the model's name and the limits that all models have."""
         kind = str(getattr(self.chat, "_llm_type", type(self.chat).__name__))
         return ModelConfig(model=f"{re.sub(r'[^a-z0-9]+', '_', kind.lower())}:{self._name()}")
 
     def client(self, config: ModelConfig, keep_prefix: bool) -> ModelClient:
-        """The way to ask it; a chat model is asked through LangChain unless it is a client, too.
+        """Return a client for it; a chat model is called through LangChain unless it is a client,
+        too.
 
         Raises:
             ConfigurationError: it is neither a client nor a chat model.
@@ -92,9 +93,10 @@ class GivenModel:
 
     @property
     def temperature(self) -> float | None:
-        """As it is set on the object; None where its class has no such setting, or none is set."""
-        found = getattr(self.chat, "temperature", None)
-        return float(found) if isinstance(found, int | float) else None
+        """Return the temperature set on the object; None where its class has no such setting, or
+        none is set."""
+        temperature = getattr(self.chat, "temperature", None)
+        return float(temperature) if isinstance(temperature, int | float) else None
 
     def _name(self) -> str:
         chat = self.chat
@@ -118,7 +120,7 @@ class GivenModel:
         text = json.dumps(document)
         if scrub(text, [secret for secret in secrets_of(self.chat) if secret]) != text:
             raise self._refused("a key or password stands in its settings")
-        # A setting that is lost on the way would bring other answers.
+        # A setting that gets lost would change the answers.
         try:
             again = _loaded(document, type(self.chat), dict.fromkeys(_secrets_in(document), "-"))
             same = identity_of(again) == identity_of(self.chat)
@@ -169,7 +171,7 @@ def _loaded(
 
 
 def _secrets_in(document: Any) -> Iterator[str]:
-    """The environment variables that stand for keys in a serialized object."""
+    """Yield the environment variables that stand for keys in a serialized object."""
     if isinstance(document, Mapping):
         if document.get("type") == "secret":
             yield from document["id"]
@@ -185,8 +187,8 @@ def _secrets_in(document: Any) -> Iterator[str]:
 class BoundModel:
     """A model of a panel.
 
-    `keep_prefix`: several requests begin alike, which a provider that wants to be told so is
-    told. `given` is the user's own chat model, None where `config` says which model it is.
+    `keep_prefix`: several requests begin alike, and a provider that has to be told so is told.
+    `user_model` is the user's own chat model, None where `config` says which model it is.
 
     Its pickle has neither the client nor a key: where it is unpickled, the client is made anew
     when it is first needed, with keys from the environment there.
@@ -197,17 +199,17 @@ class BoundModel:
     elicitation: str
     layout: Layout
     keep_prefix: bool = False
-    given: GivenModel | None = None
+    user_model: GivenModel | None = None
 
     @cached_property
     def client(self) -> ModelClient:
-        """The way to ask it, made when first needed.
+        """Return the client, made when first needed.
 
         Raises:
             ConfigurationError: a provider, package, key or file is missing; says which.
         """
-        if self.given is not None:
-            return self.given.client(self.config, self.keep_prefix)
+        if self.user_model is not None:
+            return self.user_model.client(self.config, self.keep_prefix)
         return client_for(self.config, self.keep_prefix)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -229,20 +231,20 @@ class BoundModel:
 
     @property
     def repeats(self) -> bool:
-        """Whether it gives the same answer however often it is asked."""
+        """Return whether the model gives the same answer however often it is asked."""
         if load_elicitation(self.elicitation).NEEDS_LOGPROBS:
             return self.capabilities.deterministic_logprobs
         return self.capabilities.deterministic_text
 
     @property
     def temperature(self) -> float | None:
-        """As it is set; None where the provider's own holds."""
-        if self.given is not None:
-            return self.given.temperature
+        """Return the temperature that is set; None where the provider's default holds."""
+        if self.user_model is not None:
+            return self.user_model.temperature
         return self.config.temperature
 
     def first_request(self, rubric: Rubric, persona: Persona, response: Response) -> ModelRequest:
-        """What a judge of this model is asked first."""
+        """Return the first request of a judge of this model."""
         question = question_of(
             rubric,
             persona,
@@ -260,11 +262,11 @@ class BoundModel:
         responses: Sequence[Response],
         seed: int,
     ) -> Iterator[ComparisonTask]:
-        """What a judge of this model, one that compares, is asked about responses."""
+        """Yield the comparisons of responses that a judge of this model is asked for."""
         return comparison_tasks(rubric, persona, judge, responses, self.layout, seed)
 
     def request_for(self, task: ComparisonTask) -> ModelRequest:
-        """What a judge is asked first about them."""
+        """Return the first request of a comparison."""
         return next(load_comparing(self.elicitation).dialogue(task.comparison))
 
     @property
@@ -281,7 +283,7 @@ class BoundModel:
 
     @property
     def answer_limit(self) -> AnswerLimit:
-        """The limit of its answers, as it is before any call."""
+        """Return the limit of the model's answers, before any call."""
         return AnswerLimit(
             reasoning_room(self.config),
             self.config.answer_limit,
@@ -291,7 +293,8 @@ class BoundModel:
 
     @property
     def logprobs(self) -> bool | None:
-        """Whether it returns log-probabilities; None where only a call can tell."""
+        """Return whether the model returns log-probabilities; None where only a call can show
+        it."""
         if self.capabilities.logprobs is not None:
             return self.capabilities.logprobs
         known = facts_of(self.config.model)
@@ -300,13 +303,14 @@ class BoundModel:
 
 
 def bind_models(
-    given: Sequence[str | ModelConfig | ModelClient | BaseChatModel],
+    specs: Sequence[str | ModelConfig | ModelClient | BaseChatModel],
     elicitation: str | None,
     layout: Layout,
     n_voices: int,
     rubric: Rubric,
 ) -> tuple[BoundModel, ...]:
-    """The models of a panel, through each of which `n_voices` judges speak, in the given order.
+    """Bind the models of a panel, through each of which `n_voices` judges speak, in the given
+    order.
 
     Raises:
         ConfigurationError: one cannot be had, is there twice, or its elicitation cannot
@@ -316,7 +320,7 @@ def bind_models(
     several = n_voices > 1 and layout == "shared-prefix"
     models: list[BoundModel] = []
     ids, wrong = [], []
-    for model in given:
+    for model in specs:
         try:
             config, object_ = _configured(model)
             ids.append(config.id)
@@ -335,23 +339,23 @@ def bind_models(
 
 
 def bind_writers(
-    given: Sequence[str | ModelConfig | ModelClient | BaseChatModel], part: str
+    specs: Sequence[str | ModelConfig | ModelClient | BaseChatModel], part: str
 ) -> tuple[BoundModel, ...]:
-    """Models that write texts and judge nothing, in the given order; `part` is what errors call
-    one.
+    """Bind models that write texts and judge nothing, in the given order; `part` is what errors
+    call one.
 
     Raises:
         ConfigurationError: one cannot be had, or is there twice; lists all.
     """
     models: list[BoundModel] = []
     ids, wrong = [], []
-    for model in given:
+    for model in specs:
         try:
             config, object_ = _configured(model)
             ids.append(config.id)
-            # How a judge would be asked is of no consequence.
+            # The elicitation does not matter here.
             bound = BoundModel(config.id, config, "dimensions", "shared-prefix", False, object_)
-            # What is missing for it is found now.
+            # Making the client raises for whatever is missing.
             _ = bound.client
             models.append(bound)
         except ConfigurationError as error:
@@ -366,20 +370,20 @@ def _twice(ids: Sequence[str]) -> list[str]:
 
 
 def _refuse_all(wrong: Sequence[str]) -> None:
-    """Refuse models for all that is wrong with them, each thing said once."""
+    """Refuse models with all that is wrong with them, each fault listed once."""
     if wrong:
         raise ConfigurationError("\n".join(dict.fromkeys(wrong)))
 
 
 def _refuse_the_same(models: Sequence[BoundModel]) -> None:
-    """Refuse entries that nothing tells apart in what they answer.
+    """Refuse entries whose answers cannot be told apart.
 
     Raises:
         ConfigurationError: two are alike.
     """
     for place, model in enumerate(models):
         for other in models[:place]:
-            alike = model.given is None and other.given is None
+            alike = model.user_model is None and other.user_model is None
             if (
                 alike
                 and model.elicitation == other.elicitation
@@ -405,7 +409,7 @@ def _bind(
         _refuse_unknown(named)
         keep_prefix = keep_prefix and shares_prefix(named)
     bound = BoundModel(config.id, config, named or "dimensions", layout, keep_prefix, object_)
-    # What is missing for it is found now.
+    # Making the client raises for whatever is missing.
     client = bound.client
     if named is None:
         return replace(bound, elicitation=_default_elicitation(client, rubric))
@@ -413,18 +417,19 @@ def _bind(
 
 
 def _configured(
-    given: str | ModelConfig | ModelClient | BaseChatModel,
+    model: str | ModelConfig | ModelClient | BaseChatModel,
 ) -> tuple[ModelConfig, GivenModel | None]:
-    if isinstance(given, str):
-        given = config_of(given)
-    if isinstance(given, ModelConfig):
-        return given, None
-    object_ = GivenModel(given)
+    if isinstance(model, str):
+        model = config_of(model)
+    if isinstance(model, ModelConfig):
+        return model, None
+    object_ = GivenModel(model)
     return object_.config(), object_
 
 
 def _default_elicitation(client: ModelClient, rubric: Rubric) -> str:
-    """The one that suits the model, or where it cannot serve the rubric the usual one."""
+    """Return the elicitation that suits the model, or the usual one where that cannot serve the
+    rubric."""
     own = client.capabilities.default_elicitation
     _refuse_unknown(own)
     usual = Capabilities().default_elicitation
@@ -432,8 +437,8 @@ def _default_elicitation(client: ModelClient, rubric: Rubric) -> str:
 
 
 def texts_at_once(models: Sequence[BoundModel]) -> int | None:
-    """How many responses are read at once where every model keeps one text in memory for each
-    call at once: more would only make them reread. None where a model keeps none."""
+    """Return how many responses are read at once where every model keeps one text in memory for
+    each concurrent call: more would only make models reread. None where a model keeps none."""
     if not all(model.capabilities.one_judge_at_a_time for model in models):
         return None
     return max(model.capabilities.concurrency or 1 for model in models)
@@ -452,10 +457,10 @@ def _refuse_unknown(elicitation: str) -> None:
 
 
 def can_serve(elicitation: str, rubric: Rubric) -> bool:
-    """Whether ratings by this rubric can be elicited in this way."""
+    """Return whether ratings by this rubric can be elicited in this way."""
     try:
         return load_elicitation(elicitation).serves(rubric) is None
-    # Another package's that is not asked for, whatever it does.
+    # Another package's elicitation that was not asked for may fail in any way.
     except Exception:
         return False
 

@@ -1,4 +1,4 @@
-"""What a panel file may say, what overrides parts of it, and definitions by name and path."""
+"""The panel file, the overrides of its parts, and definitions by name and path."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ from persona_panel.rubrics import Layout, Rubric
 DEFAULT_MODEL = "local:smollm2-135m"
 
 
-def resolve_personas(given: str | Path | PersonaSet | Sequence[Persona]) -> tuple[Persona, ...]:
-    if isinstance(given, str | Path):
-        path = resolve(str(given), persona_library.shipped(), "persona set")
+def resolve_personas(personas: str | Path | PersonaSet | Sequence[Persona]) -> tuple[Persona, ...]:
+    if isinstance(personas, str | Path):
+        path = resolve(str(personas), persona_library.shipped(), "persona set")
         return tuple(load_definition(path, PersonaSet).personas)
-    if isinstance(given, PersonaSet):
-        return tuple(given.personas)
+    if isinstance(personas, PersonaSet):
+        return tuple(personas.personas)
     try:
-        return tuple(PersonaSet(id="given", label="given", personas=given).personas)
+        return tuple(PersonaSet(id="given", label="given", personas=personas).personas)
     except ValidationError as error:
         wrong = "; ".join(", expected ".join(explain(fault)) for fault in error.errors())
         raise ConfigurationError(f"the personas cannot be combined: {wrong}") from None
 
 
 def with_plain_judge(personas: tuple[Persona, ...]) -> tuple[Persona, ...]:
-    """These personas and a judge without one.
+    """Return these personas and a judge without a persona.
 
     Raises:
         ConfigurationError: none of them is a persona.
@@ -52,10 +52,10 @@ def with_plain_judge(personas: tuple[Persona, ...]) -> tuple[Persona, ...]:
     return personas if NO_PERSONA in personas else (*personas, NO_PERSONA)
 
 
-def resolve_rubric(given: str | Path | Rubric) -> Rubric:
-    if isinstance(given, Rubric):
-        return given.in_variant(None)
-    name, variant = split_variant(str(given))
+def resolve_rubric(spec: str | Path | Rubric) -> Rubric:
+    if isinstance(spec, Rubric):
+        return spec.in_variant(None)
+    name, variant = split_variant(str(spec))
     rubric = load_definition(resolve(name, rubric_library.shipped(), "rubric"), Rubric)
     try:
         return rubric.in_variant(variant)
@@ -74,7 +74,7 @@ def resolve_rubric(given: str | Path | Rubric) -> Rubric:
 
 
 def split_variant(name: str) -> tuple[str, str | None]:
-    """A rubric's name or path, and the variant that is named behind a colon.
+    """Split a rubric's name or path from the variant behind the colon.
 
     >>> split_variant("argument-quality:novice")
     ('argument-quality', 'novice')
@@ -91,8 +91,8 @@ def configured(
     *,
     patience: int | None = None,
 ) -> ModelConfig:
-    """A model with these options in place of its own of the same names. `temperature`, which is a
-    field of its own in a panel file, may be among them.
+    """Return a model with these options in place of its own options of the same names.
+    `temperature`, which is a field of its own in a panel file, may be among them.
 
     Args:
         patience: in seconds, in place of the model's own.
@@ -101,19 +101,19 @@ def configured(
         ConfigurationError: it is no `provider:name`, or one is no option; shows no value.
     """
     config = config_of(model) if isinstance(model, str) else model
-    given = dict(options or {})
-    fields = {name: given.pop(name) for name in ("temperature",) if name in given}
+    changes = dict(options or {})
+    fields = {name: changes.pop(name) for name in ("temperature",) if name in changes}
     if patience is not None:
         fields["patience"] = patience
     try:
-        return config.changed(options={**config.options, **given}, **fields)
+        return config.changed(options={**config.options, **changes}, **fields)
     except ValidationError as error:
         wrong = "; ".join(", expected ".join(explain(fault)) for fault in error.errors())
         raise ConfigurationError(f"{config.id}: {wrong}") from None
 
 
 def config_of(spec: str) -> ModelConfig:
-    """The model that a spec names, without settings of its own.
+    """Return the model that a spec names, with default settings.
 
     Raises:
         ConfigurationError: it is no `provider:name`.
@@ -130,7 +130,7 @@ def shipped_or_relative(file: Path, name: str, shipped: dict[str, Path]) -> str 
 
 
 def _known(value: str, shipped: Mapping[str, Path]) -> str:
-    """A name from a library, or what looks like the path of a YAML file."""
+    """Return a name from a library, or the path of a YAML file."""
     if value in shipped or value.endswith((".yaml", ".yml")):
         return value
     near = get_close_matches(value, shipped, n=1)
@@ -206,35 +206,34 @@ class PanelOverrides(TypedDict, total=False):
 
 
 def overriding(path: Path, file: PanelFile, overrides: PanelOverrides) -> dict[str, Any]:
-    """The arguments of `PanelPlan.of` that take the place of what a file says; logs what the file
-    says and no longer holds.
+    """Return the arguments of `PanelPlan.of` that override a file; log what they replace.
 
     Raises:
         ConfigurationError: a model or an option is none.
     """
-    given: dict[str, Any] = {
+    replacements: dict[str, Any] = {
         name: value for name, value in overrides.items() if value not in (None, (), [], {}, "")
     }
-    models, options = given.pop("models", None), given.pop("options", None)
+    models, options = replacements.pop("models", None), replacements.pop("options", None)
     chosen: Sequence[ModelConfig] = file.models
     if models is not None:
         chosen = [_model(spec, path, file) for spec in models]
-    replaced = _replaced(file, given, chosen, options or {})
+    replaced = _replaced(file, replacements, chosen, options or {})
     if options is not None:
         chosen = [configured(config, options) for config in chosen]
-    if "elicitation" in given:
+    if "elicitation" in replacements:
         chosen = [config.model_copy(update={"elicitation": None}) for config in chosen]
     if replaced:
         logger.warning(
             "%s: replaced by options of the command or arguments: %s",
             path,
-            ", ".join(f"{name} ({told})" for name, told in sorted(replaced.items())),
+            ", ".join(f"{name} ({value})" for name, value in sorted(replaced.items())),
         )
-    return {**given, "models": tuple(chosen)}
+    return {**replacements, "models": tuple(chosen)}
 
 
 def _model(spec: str, path: Path, file: PanelFile) -> ModelConfig:
-    """The file's model of this name, or the model that a spec names.
+    """Return the file's model of this name, or the model that a spec names.
 
     Raises:
         ConfigurationError: it is neither.
@@ -257,22 +256,22 @@ def _model(spec: str, path: Path, file: PanelFile) -> ModelConfig:
 
 def _replaced(
     file: PanelFile,
-    given: Mapping[str, Any],
+    replacements: Mapping[str, Any],
     chosen: Sequence[ModelConfig],
     options: Mapping[str, Any],
 ) -> dict[str, str]:
-    """What the file itself says and is replaced by another value, with that value in words."""
-    told = {
-        name: _told(value)
-        for name, value in given.items()
+    """Return what the file sets and the overrides change, with the new value in words."""
+    replaced = {
+        name: _in_words(value)
+        for name, value in replacements.items()
         if name in file.model_fields_set and value != getattr(file, name)
     }
-    if "elicitation" in given and any(
-        config.elicitation not in (None, given["elicitation"]) for config in chosen
+    if "elicitation" in replacements and any(
+        config.elicitation not in (None, replacements["elicitation"]) for config in chosen
     ):
-        told["elicitation"] = given["elicitation"]
+        replaced["elicitation"] = replacements["elicitation"]
     if [config.id for config in chosen] != [config.id for config in file.models]:
-        told["models"] = ", ".join(config.id for config in chosen)
+        replaced["models"] = ", ".join(config.id for config in chosen)
     # The values may be long, and are in run.json.
     said = [
         name
@@ -280,17 +279,17 @@ def _replaced(
         if any(name in own and own[name] != value for own in map(_settings, chosen))
     ]
     if said:
-        told["options"] = ", ".join(said)
-    return told
+        replaced["options"] = ", ".join(said)
+    return replaced
 
 
 def _settings(config: ModelConfig) -> dict[str, Any]:
-    """What an option may replace: options, and the temperature."""
+    """Return the settings that an option may replace: options, and the temperature."""
     own = {} if config.temperature is None else {"temperature": config.temperature}
     return {**config.options, **own}
 
 
-def _told(value: Any) -> str:
+def _in_words(value: Any) -> str:
     match value:
         case Deliberation():
             return f"{value.rounds} rounds"

@@ -1,7 +1,7 @@
 """The panel plan: personas, rubric, models and rules of judging, as one value.
 
-Everything that can be wrong with it is found when it is made. It holds no open client and its
-pickle no secret, so that it can be sent to another process, where it judges alike.
+Every fault raises when the plan is made. A plan holds no open client and its pickle no secret, so
+that it can be sent to another process, which judges in the same way.
 """
 
 from __future__ import annotations
@@ -58,14 +58,15 @@ if TYPE_CHECKING:
 
 
 def counted_judges(judges: Iterable[Judge]) -> str:
-    """How many judges of a panel there are, and how many without a persona are compared with it."""
+    """Return in words how many judges a panel has, and how many controls without a persona beside
+    them."""
     known = list(judges)
     n_plain = len(controls_among(known))
     return counted_beside(len(known) - n_plain, n_plain, "judge")
 
 
 def output_rubric_of(models: Sequence[BoundModel], rubric: Rubric) -> Rubric:
-    """The rubric as the ratings of these models come: dimensions, on their scales.
+    """Return the rubric in the form of these models' ratings: dimensions, on their scales.
 
     Raises:
         ConfigurationError: they rate different dimensions, or on different scales. A mean of
@@ -78,19 +79,19 @@ def output_rubric_of(models: Sequence[BoundModel], rubric: Rubric) -> Rubric:
     first = next(iter(by_elicitation.values()))
     if all(output_rubric == first for output_rubric in by_elicitation.values()):
         return first
-    told = "; ".join(
+    rated = "; ".join(
         f"{' and '.join(bound.id for bound in models if bound.elicitation == name)} by {name!r}, "
-        f"which rates {_told(output_rubric)}"
+        f"which rates {_in_words(output_rubric)}"
         for name, output_rubric in by_elicitation.items()
     )
     raise ConfigurationError(
         f"the models of a panel must rate the same dimensions on the same scales, and these do "
-        f"not: {told}; run them as panels of their own"
+        f"not: {rated}; run them as panels of their own"
     )
 
 
-def _told(rubric: Rubric) -> str:
-    """Dimensions with their scales, those that follow each other on the same one together."""
+def _in_words(rubric: Rubric) -> str:
+    """Return the dimensions with their scales, consecutive ones on the same scale together."""
     parts: list[str] = []
     for scale, group in groupby(rubric.dimensions, key=lambda dimension: dimension.scale):
         names = ", ".join(dimension.id for dimension in group)
@@ -102,7 +103,7 @@ def _told(rubric: Rubric) -> str:
 
 
 def refuse_another_graph(graph: Builder, deliberation: Deliberation | None) -> None:
-    """A graph of one's own begins as `persona_panel.graphs.judging.builder` gives it.
+    """Refuse a graph that does not begin as `persona_panel.graphs.judging.builder` makes it.
 
     Raises:
         ConfigurationError: it lacks a node without which a response is not judged, or the panel
@@ -118,7 +119,7 @@ def refuse_another_graph(graph: Builder, deliberation: Deliberation | None) -> N
 
 
 def refuse_repeats(models: Sequence[BoundModel], replicates: int) -> None:
-    """Several answers of a judge are annotators of their own only where they can differ.
+    """Refuse replicates of judges whose answers cannot differ.
 
     Raises:
         ConfigurationError: a model would give the same answer each time.
@@ -137,8 +138,8 @@ def refuse_repeats(models: Sequence[BoundModel], replicates: int) -> None:
 
 
 def refuse_plain_repeats(models: Sequence[BoundModel]) -> None:
-    """Replicates of a judge without a persona are compared with personas: they must be able to
-    differ as much as any two answers of the model do.
+    """Refuse replicates of a judge without a persona that cannot differ as much as any two answers
+    of the model do: they are compared with personas.
 
     Raises:
         ConfigurationError: a model would give nearly the same ratings each time.
@@ -159,7 +160,7 @@ def refuse_plain_repeats(models: Sequence[BoundModel]) -> None:
 
 
 def refuse_undivided(models: Sequence[BoundModel], rubric: Rubric) -> None:
-    """One dimension a call needs elicitations that rate the rubric's dimensions.
+    """Refuse one dimension a call where an elicitation does not rate the rubric's dimensions.
 
     Raises:
         ConfigurationError: a model's elicitation rates something else.
@@ -180,12 +181,12 @@ def refuse_undivided(models: Sequence[BoundModel], rubric: Rubric) -> None:
 
 def _rates_each_dimension(elicitation: str, rubric: Rubric) -> bool:
     output_rubric = load_elicitation(elicitation).output_rubric(rubric)
-    ids = [[dimension.id for dimension in one.dimensions] for one in (output_rubric, rubric)]
+    ids = [[dimension.id for dimension in asked.dimensions] for asked in (output_rubric, rubric)]
     return ids[0] == ids[1]
 
 
 def refuse_controls(judges: Sequence[Judge], what: str) -> None:
-    """A judge without a persona, where others have one, does not go with `what`.
+    """Refuse judges without a persona beside others, which do not go with `what`.
 
     Raises:
         ConfigurationError: there is one.
@@ -201,7 +202,7 @@ def refuse_controls(judges: Sequence[Judge], what: str) -> None:
 def refuse_missing_rationales(
     models: Sequence[BoundModel], deliberation: Deliberation | None
 ) -> None:
-    """Judges can only be shown reasons that are given.
+    """Refuse to reveal reasons in a deliberation where an elicitation gives none.
 
     Raises:
         ConfigurationError: a model's elicitation gives none.
@@ -210,15 +211,15 @@ def refuse_missing_rationales(
         return
     without = [bound for bound in models if not load_elicitation(bound.elicitation).GIVES_REASONS]
     if without:
-        told = ", ".join(f"{bound.id} by {bound.elicitation!r}" for bound in without)
+        named = ", ".join(f"{bound.id} by {bound.elicitation!r}" for bound in without)
         raise ConfigurationError(
-            f"deliberation cannot reveal {deliberation.reveal}: {told} gives no rationales; use "
+            f"deliberation cannot reveal {deliberation.reveal}: {named} gives no rationales; use "
             "the elicitation 'justified', or reveal scores"
         )
 
 
 def refuse_broken_rule(deliberation: Deliberation | None) -> None:
-    """A rule that is to end a deliberation is there before the first call.
+    """Refuse a deliberation's stopping rule that is not available before the first call.
 
     Raises:
         ConfigurationError: another package's cannot be imported, or is no rule.
@@ -237,22 +238,22 @@ def refuse_broken_rule(deliberation: Deliberation | None) -> None:
 
 
 def refuse_if_comparative(models: Sequence[BoundModel], what: str) -> None:
-    """Comparisons do not go with `what`, which is about each response by itself.
+    """Refuse comparisons for `what`, which needs each response rated by itself.
 
     Raises:
         ConfigurationError: a model's elicitation compares.
     """
     if comparing := [bound for bound in models if is_comparative(bound.elicitation)]:
-        told = ", ".join(f"{bound.id} by {bound.elicitation!r}" for bound in comparing)
+        named = ", ".join(f"{bound.id} by {bound.elicitation!r}" for bound in comparing)
         raise ConfigurationError(
             f"{what} needs a rating of each response by itself, and this panel compares "
-            f"responses ({told}); use another elicitation, such as 'dimensions'"
+            f"responses ({named}); use another elicitation, such as 'dimensions'"
         )
 
 
 @dataclass(frozen=True)
 class PanelPlan:
-    """Who judges by what.
+    """The personas, models and rubric of a panel, and its rules of judging.
 
     Made by `PanelPlan.of` from names, files and objects, or by `PanelPlan.from_file`; what each
     part means is said there.
@@ -269,8 +270,8 @@ class PanelPlan:
 
     Raises:
         ConfigurationError: models rate different dimensions, replicates would repeat
-            themselves, or deliberation does not go with how models are asked.
-        ConfigurationError: there are fewer replicates than one.
+            themselves, there are fewer replicates than one, or the elicitation does not allow
+            deliberation.
     """
 
     personas: tuple[Persona, ...]
@@ -289,7 +290,7 @@ class PanelPlan:
     def __post_init__(self) -> None:
         if self.replicates < 1:
             raise ConfigurationError(f"replicates must be 1 or more, found {self.replicates}")
-        # Cached from here on; that the models rate alike is checked by it.
+        # Checks that the models rate alike, and is cached.
         _ = self.output_rubric
         refuse_repeats(self.models, self.replicates)
         if self.one_dimension_per_call:
@@ -327,7 +328,7 @@ class PanelPlan:
         plain_judge: bool = False,
         one_dimension_per_call: bool = False,
     ) -> PanelPlan:
-        """A plan from names, files and objects.
+        """Make a plan from names, files and objects.
 
         Args:
             personas: a set from the library by name, the path of a YAML file, a
@@ -367,17 +368,17 @@ class PanelPlan:
         """
         if replicates < 1:
             raise ConfigurationError(f"replicates must be 1 or more, found {replicates}")
-        found = resolve_personas(personas)
+        chosen = resolve_personas(personas)
         if plain_judge:
-            found = with_plain_judge(found)
+            chosen = with_plain_judge(chosen)
         asked = resolve_rubric(rubric)
         # A text is a sequence, too, and a model's spec.
         several = (
             [models] if isinstance(models, str) or not isinstance(models, Sequence) else models
         )
-        bound = bind_models(several, elicitation, layout, len(found) * replicates, asked)
+        bound = bind_models(several, elicitation, layout, len(chosen) * replicates, asked)
         return cls(
-            found,
+            chosen,
             asked,
             bound,
             layout,
@@ -400,7 +401,7 @@ class PanelPlan:
         patience: float | None = None,
         **overrides: Unpack[PanelOverrides],
     ) -> PanelPlan:
-        """The plan that a YAML file describes; paths in it are relative to it.
+        """Make the plan that a YAML file describes; paths in it are relative to it.
 
         `overrides` take the place of what the file says, and the log says which. Raises as
         `PanelPlan.of`.
@@ -423,7 +424,8 @@ class PanelPlan:
 
     @cached_property
     def judges(self) -> tuple[Judge, ...]:
-        """Persona × model × replicate: model by model, and persona by persona within one."""
+        """Return every persona × model × replicate: model by model, and persona by persona within a
+        model."""
         return judges_of(
             [persona.id for persona in self.personas],
             [(model.id, model.elicitation) for model in self.models],
@@ -433,13 +435,14 @@ class PanelPlan:
 
     @cached_property
     def output_rubric(self) -> Rubric:
-        """The rubric as its ratings come, which depends on the elicitation: under one dimension
-        `overall`, say, or as probabilities from 0 to 1."""
+        """Return the rubric in the form of its ratings, which depends on the elicitation: with one
+        dimension `overall`, say, or as probabilities from 0 to 1."""
         return output_rubric_of(self.models, self.rubric)
 
     @cached_property
     def first_rubric(self) -> Rubric:
-        """What a judge's first request asks for: the rubric, or its first dimension alone."""
+        """Return the rubric of a judge's first request: the whole one, or its first dimension
+        alone."""
         if not self.one_dimension_per_call:
             return self.rubric
         return single_dimension_rubrics(self.rubric)[0]
@@ -450,24 +453,26 @@ class PanelPlan:
 
     @property
     def is_comparative(self) -> bool:
-        """Whether the responses to a prompt are compared with each other, and not judged one by
-        one."""
+        """Return whether the responses to a prompt are compared with each other, and not judged
+        individually."""
         # All models or none: those that compare rate what no other does.
         return is_comparative(self.models[0].elicitation)
 
     @cached_property
     def one_call_per_dimension(self) -> frozenset[str]:
-        """The models that are asked for each dimension in a call of its own, where that can be."""
+        """Return the models that are asked for each dimension in a separate call, where that is
+        possible."""
         return frozenset(model.id for model in self.models if model.one_call_per_dimension)
 
     @property
     def prices(self) -> dict[str, Price | None]:
-        """Each model's price, None where it is not known, and those of batches where they are."""
+        """Return each model's price, None where it is not known, and the prices of batches where
+        known."""
         return with_batches({model.id: model.price for model in self.models})
 
 
 def manifest_of(plan: PanelPlan) -> dict[str, Any]:
-    """A panel plan, as JSON has it."""
+    """Return a panel plan as it stands in JSON."""
     rubric, output_rubric = plan.rubric, plan.output_rubric
     return {
         "personas": [persona.model_dump() for persona in plan.personas],
@@ -494,13 +499,14 @@ def manifest_of(plan: PanelPlan) -> dict[str, Any]:
 
 
 def prices_document(prices: Mapping[str, Price | None]) -> dict[str, Any]:
-    """Prices by model in US dollars for a million tokens, null where one is not known."""
+    """Return prices by model in US dollars for a million tokens, null where a price is not
+    known."""
     known = set(Price.model_fields)
     return {name: price and price.model_dump(include=known) for name, price in prices.items()}
 
 
 def _wording_of(model: BoundModel, plan: PanelPlan) -> str:
-    """A digest of the words in which a model is asked, whatever the response."""
+    """Return a digest of the words in which a model is asked, independent of the response."""
     sample = Response(id="id", prompt="prompt", text="text", system="system")
     rubric, persona = plan.rubric, plan.personas[0]
     if plan.is_comparative:
@@ -514,7 +520,7 @@ def _wording_of(model: BoundModel, plan: PanelPlan) -> str:
 
 
 def plan_facts(plan: PanelPlan) -> Facts:
-    """Sizes and names; as HTML with a table of the personas."""
+    """Return the plan's sizes and names; as HTML with a table of the personas."""
     rubric = plan.rubric
     models = [SECRETS.scrub(model.id) for model in plan.models]
     return Facts(

@@ -1,4 +1,4 @@
-"""How far ratings can be trusted: agreement, panel and people compared, panel quality.
+"""Measures of how far ratings can be trusted: agreement, panel and people compared, panel quality.
 
 Pure functions: arrays in, small frozen results out. Ratings are `(items, raters)`, NaN
 where there is no rating; nothing is imputed. A statistic that is undefined has the value

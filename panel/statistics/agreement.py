@@ -42,7 +42,7 @@ from persona_panel.statistics.strata import (
 )
 
 Breakdown = Literal["dimension", "group", "source", "prompt", "persona", "model"]
-"""What ratings may be broken down by that they name themselves; see `agree`."""
+"""The groupings that ratings name themselves; see `agree`."""
 
 AGREEMENT = StatisticTable("Agreement")
 FURTHER_AGREEMENT = StatisticTable("Further agreement statistics", all_raters_only=True)
@@ -54,7 +54,7 @@ class AgreementBlock:
 
     Attributes:
         ratings: `(items, raters)`, NaN where there is none; ranks where `sign` is −1.
-        sign: what ratings are to be multiplied by so that higher is better.
+        sign: the factor by which ratings are multiplied so that higher is better.
         prompts: an item's prompt; rankings are compared inside it. None: all items are one.
         clusters: what intervals are over, a label an item: its prompt, or itself.
         level: of measurement.
@@ -85,11 +85,11 @@ class AgreementBlock:
     of: BlockOf = "dimension"
 
     def without_judges(self) -> list[list[AgreementBlock]]:
-        """For each factor that raters are sampled by, the block without each of its levels; none
-        where no interval needs them."""
+        """Return, for each factor that raters are sampled by, the block without each of its levels;
+        nothing where no interval needs them."""
         if self.options.random == "prompts" or not self.options.intervals:
             return []
-        # Their values alone are of use.
+        # Only their values are used.
         options = replace(self.options, random="prompts", intervals=False, n_permutations=0)
         return [
             [
@@ -114,25 +114,25 @@ class AgreementBlock:
             "groups": bool(self.groups),
             "incomplete_rankings": leaves_out_raters(self.ratings, self.prompts),
         }
-        return [name for name, found in there.items() if found]
+        return [name for name, here in there.items() if here]
 
     def over_prompts(
         self,
-        found: OverPrompts,
+        by_prompt: OverPrompts,
         kind: EstimateKind = "mean_correlation",
         limits: tuple[float, float] = (-1.0, 1.0),
     ) -> BlockResult:
-        """A mean over prompts, with an interval where each prompt lies in one cluster, so that
-        it is drawn whole or not at all. `kind` and `limits` as for `BlockResult`."""
+        """Return a mean over prompts, with an interval where each prompt lies in one cluster, so
+        that it is drawn whole or not at all. `kind` and `limits` as for `BlockResult`."""
         if self.prompts is None:
-            return self._without_interval(BlockResult(found.mean))
+            return self._without_interval(BlockResult(by_prompt.mean))
         cluster_of: dict[Hashable, Hashable] = {}
         whole = all(
             cluster_of.setdefault(prompt, cluster) == cluster
             for prompt, cluster in zip(self.prompts, self.clusters, strict=True)
         )
         result = mean_over_prompts(
-            found, self.prompts, self.prompt_kind, kind=kind, limits=limits, whole=whole
+            by_prompt, self.prompts, self.prompt_kind, kind=kind, limits=limits, whole=whole
         )
         # A mean over dimensions, of items without prompts.
         return result if whole else self._without_interval(result)
@@ -146,7 +146,7 @@ class AgreementBlock:
 agreement_statistics: Registry[AgreementBlock] = Registry(
     "persona_panel.statistics.registered", FURTHER_AGREEMENT
 )
-"""What `agree` shows."""
+"""The statistics of `agree`."""
 
 
 def agree(
@@ -156,18 +156,19 @@ def agree(
     on_step: OnStep | None = None,
     only: Collection[str] | None = None,
 ) -> list[Row]:
-    """Every agreement statistic of each group of raters, and of all where there are several.
+    """Return every agreement statistic of each group of raters, and of all groups where there are
+    several.
 
     By `dimension` there are rows for each dimension, over all items. Rows of the dimension
     `composite` come first, where several dimensions are on one scale and the level is not nominal:
     of the mean over them, on the main statistics; its p-values are a family beside those of the
     dimensions (`persona_panel.statistics.core.significance.holm_of_two`). By
-    `group` there are none, dimensions
-    are put together, each item's rating on each as an item of its own (rankings stay within
-    a dimension). By anything else there are rows for each stratum and dimension, which the rows'
-    `by` and `by_value` then name: `source` and `prompt` are of items; `persona` and `model` (the
-    raters' group) of raters, all of a stratum being one group, `all`; any other by `Strata`.
-    Statistics that have rows of several kinds are then shown by their main row alone.
+    `group` there are none, and dimensions are put together, each item's rating on each as an item
+    of its own (rankings stay within a dimension). By anything else there are rows for each stratum
+    and dimension, which the rows' `by` and `by_value` then name: `source` and `prompt` are of
+    items; `persona` and `model` (the raters' group) of raters, all of a stratum being one group,
+    `all`; any other by `Strata`. Statistics that have rows of several kinds are then shown by their
+    main row alone.
 
     A statistic is computed where it suits the level of measurement; of categories that is
     nominal, whatever the options say, and by `group` they are left out.
@@ -192,8 +193,8 @@ def agreement_differences(
     by: Literal["dimension", "source", "prompt", "persona", "model"] | Strata,
     options: AnalysisOptions = DEFAULT_OPTIONS,
 ) -> list[Row]:
-    """Return whether raters agree more in one stratum, or on one dimension, than on the others:
-    rows of all raters together, of strata also on the composite; see
+    """Test whether raters agree more in one stratum, or on one dimension, than on the others, and
+    return rows of all raters together, of strata also on the composite; see
     `persona_panel.statistics.strata`.
 
     Raises:
@@ -220,8 +221,8 @@ _Part = tuple[str | None, AgreementBlock, str, str]
 def _parts(
     ratings: Ratings, strata: Strata | None, options: AnalysisOptions, *, together: bool = False
 ) -> Iterator[_Part]:
-    """Each block to measure: of the composite, where there is one, then of each dimension, or of
-    all `together`; group by group."""
+    """Yield each block to measure: of the composite, where there is one, then of each dimension, or
+    of all `together`; group by group."""
     composite = None if together or options.level == "nominal" else on_composite(ratings)
     for own in composite or ():
         for stratum, block, group, dimension in _parts_of(own, strata, options):
@@ -237,9 +238,9 @@ def _parts_of(
             for dimension, block in _blocks(ratings, group, raters, options, together=together):
                 yield None, block, group, dimension
         return
-    strata_found = list(strata.parts(ratings))
+    stratum_ratings = list(strata.parts(ratings))
     for group in [ALL] if strata.of == "raters" else ratings.raters_by_group():
-        for stratum, own in strata_found:
+        for stratum, own in stratum_ratings:
             raters = (
                 all_raters_of(own)[1] if strata.of == "raters" else own.raters_by_group()[group]
             )
@@ -255,7 +256,7 @@ def _blocks(
     *,
     together: bool = False,
 ) -> Iterator[tuple[str, AgreementBlock]]:
-    """Each dimension, or all `together`, and the block to measure."""
+    """Yield each dimension, or all `together`, and the block to measure."""
     if together:
         ratings = ratings.comparable_dimensions()
     # Raters of several models differ by their models, too.
@@ -292,7 +293,7 @@ def _blocks(
 def _all_dimensions(
     common: AgreementBlock, scores: Array, others: Array, dimensions: Sequence[str]
 ) -> AgreementBlock:
-    """A block in which an item's ratings on each dimension are an item of their own."""
+    """Return a block in which an item's ratings on each dimension are an item of their own."""
     n_items = len(scores)
     stacked = (
         side.transpose(2, 0, 1).reshape(n_items * len(dimensions), side.shape[1])
@@ -326,7 +327,7 @@ class PanelBlock:
 
     Attributes:
         ratings: `(items, judges)`, NaN where there is none; ranks where `sign` is −1.
-        sign: what ratings are to be multiplied by so that higher is better.
+        sign: the factor by which ratings are multiplied so that higher is better.
         judges: their names.
         judge_factors: what judges consist of, a label a judge: `rater`, or of a run `persona`
             and `model`.
@@ -347,7 +348,7 @@ class PanelBlock:
     of: BlockOf = "dimension"
 
     def without_judges(self) -> list[list[PanelBlock]]:
-        """None: the figures that have an interval see to the judges themselves."""
+        """Return nothing: the figures that have an interval sample the judges themselves."""
         return []
 
     @property
@@ -360,8 +361,8 @@ class PanelBlock:
 
     @property
     def interchangeable(self) -> bool:
-        """Return whether any further judge is one more of the same kind: judges differ by one
-        factor, and none is a replicate of another."""
+        """Return whether a further judge would be of the same kind: judges differ by one factor,
+        and none is a replicate of another."""
         several = [set(labels) for labels in self.judge_factors.values() if len(set(labels)) > 1]
         return len(several) == 1 and len(several[0]) == len(self.judges)
 
@@ -372,7 +373,7 @@ class PanelBlock:
         return bool((rated < MIN_SHARE_RATED).any())
 
     def counted(self, value: float) -> Statistic:
-        """A value, with how many items were rated and how many judges rated any."""
+        """Return a value, with how many items were rated and how many judges rated any."""
         return Statistic(value, *self._counts())
 
     def undefined(self, reason: Reason) -> Statistic:
@@ -387,7 +388,7 @@ class PanelBlock:
 panel_quality_statistics: Registry[PanelBlock] = Registry(
     "persona_panel.statistics.registered", FURTHER_QUALITY
 )
-"""What `panel_quality` shows, and `agree` below its own."""
+"""The statistics of `panel_quality`, which `agree` shows below its own."""
 
 
 def panel_quality(
@@ -396,7 +397,8 @@ def panel_quality(
     on_step: OnStep | None = None,
     only: Collection[str] | None = None,
 ) -> list[Row]:
-    """Return how good each group of raters, and all where there are several, are as a panel.
+    """Return the quality of each group of raters as a panel, and of all groups where there are
+    several.
 
     On each dimension that is rated by numbers: `reliability` of the mean of 1, 2, 4, … and
     twice as many judges as there are (Spearman-Brown, from ICC(2,1)), or, where judges are
@@ -424,5 +426,5 @@ def panel_quality(
                 ratings.judge_factors(raters),
             )
             blocks.append((block, group, dimension))
-    found = panel_quality_statistics.rows_of_all(blocks, on_step, only)
-    return [row for rows in found for row in rows]
+    rows_of_blocks = panel_quality_statistics.rows_of_all(blocks, on_step, only)
+    return [row for rows in rows_of_blocks for row in rows]

@@ -104,7 +104,7 @@ class HeldOutFigure:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MethodAlignment:
-    """What one method learnt, and its figures on held-out prompts.
+    """The rule of one method, and its figures on held-out prompts.
 
     Attributes:
         method: `isotonic`, `weights` or `subset`.
@@ -140,13 +140,13 @@ class MethodAlignment:
 
     @property
     def error(self) -> HeldOutFigure | None:
-        """The figure that the claim is about."""
+        """Return the figure that the claim is about, `rmse`."""
         return self.figures[0] if self.figures else None
 
 
 @dataclass(frozen=True, slots=True)
 class LearntAlignment:
-    """What was learnt from people on one dimension.
+    """The alignment of one dimension to people.
 
     Attributes:
         reliability: that of people's mean (see `mean_reliability`), with the lower end of its 95 %
@@ -173,8 +173,8 @@ def learnt_alignment(
     folds: int = N_FOLDS,
     seed: int = 0,
 ) -> LearntAlignment:
-    """Return how much nearer to people a panel's scores are, on prompts that were not learnt from,
-    once they are aligned by people's ratings of others.
+    """Align a panel's scores by people's ratings of other prompts, and return how much nearer to
+    people they are than before.
 
     How to read it: a `difference` of `rmse` below 0 whose `p_adjusted` is below 0.05 is a gain to
     be expected on further prompts with these judges and people. The difference is of rules that
@@ -241,12 +241,13 @@ def learnt_alignment(
     fold_of = np.random.default_rng(seed).permutation(np.arange(n_prompts) % n_folds)[places]
     sizes = np.bincount(places)[places]
     items = RatedItems(judges[known], target[known], 1 / sizes, fold_of, n_folds)
-    found = [_of_method(method, items, places, judges, known) for method in methods]
-    adjusted = holm([one.p for one in found])
+    alignments = [_of_method(method, items, places, judges, known) for method in methods]
+    adjusted = holm([alignment.p for alignment in alignments])
     return replace(
         none(Reason.FEW_TO_LEARN),
         methods=tuple(
-            replace(one, p_adjusted=float(p)) for one, p in zip(found, adjusted, strict=True)
+            replace(alignment, p_adjusted=float(p))
+            for alignment, p in zip(alignments, adjusted, strict=True)
         ),
         reason=None,
     )
@@ -264,7 +265,7 @@ def _of_method(
     every = range(items.n_folds)
     rule = learn(every)
     by_fold = [learn([other for other in every if other != fold]) for fold in every]
-    if rule is None or any(one is None for one in by_fold):
+    if rule is None or any(fold_rule is None for fold_rule in by_fold):
         return MethodAlignment(method, reason=Reason.FEW_COMPLETE)
     after = np.full(len(items.people), nan)
     for fold, own in enumerate(by_fold):
@@ -284,10 +285,10 @@ def _of_method(
         method,
         (*errors, order),
         order_p,
-        # What has no p-value shows nothing.
+        # Without a p-value nothing is shown.
         1.0 if isnan(p) else p,
         rule=rule,
-        fold_rules=tuple(one for one in by_fold if one is not None),
+        fold_rules=tuple(fold_rule for fold_rule in by_fold if fold_rule is not None),
         scores=scores,
         held_out=known,
         n_items=int(compared.sum()),
@@ -311,9 +312,9 @@ def _errors(
 def _order(
     before: Array, after: Array, people: Array, prompts: IntArray, n_folds: int
 ) -> tuple[HeldOutFigure, float]:
-    """τ_b, and the p-value of that of the aligned scores: the mean over prompts, or over all items
-    where people tell texts apart in too few prompts (whatever the scores do: by their ties no
-    prompts may be chosen). Scores that tie all texts of a prompt have a τ_b of 0 there."""
+    """Return τ_b, and the p-value of that of the aligned scores: the mean over prompts, or over all
+    items where people tell texts apart in too few prompts (whatever the scores do: their ties must
+    not choose the prompts). Scores that tie all texts of a prompt have a τ_b of 0 there."""
     of_prompts = [np.flatnonzero(prompts == place) for place in range(int(prompts.max()) + 1)]
     several = [of for of in of_prompts if np.ptp(people[of]) > 0]
     if len(several) < LEAST_PROMPTS:
@@ -343,7 +344,7 @@ def _order(
 def _figure(
     name: FigureName, before: Resampled, after: Resampled, *, n_folds: int, n: int
 ) -> HeldOutFigure:
-    """A figure from two functions of weights of `n` prompts."""
+    """Return a figure from two functions of weights of `n` prompts."""
     interval = jackknife(difference_of(after, before), n, kind="difference")
     first, then = (float(side(unit_weights(n))[0]) for side in (before, after))
     return _ends(name, first, then, interval.standard_error, interval.degrees_of_freedom, n_folds)
@@ -352,7 +353,8 @@ def _figure(
 def _ends(
     name: FigureName, before: float, after: float, error: float, df: float, n_folds: int
 ) -> HeldOutFigure:
-    """The interval and p-value, of the variance over prompts and of what folds share."""
+    """Return a figure with its interval and p-value, from the variance over prompts and what folds
+    share."""
     difference = after - before
     whole = error * sqrt(1 + n_folds / (n_folds - 1))
     if not whole > _SAME:
@@ -363,7 +365,8 @@ def _ends(
 
 
 def _p(value: float, error: float, df: float) -> float:
-    """Two-sided, of a value of 0, by Student's t: 1 without a value or a spread."""
+    """Return the two-sided p-value of a value of 0, by Student's t: 1 without a value or a
+    spread."""
     if isnan(value) or not error > _SAME:
         return 1.0
     return two_sided_p(value / error, df)
@@ -375,7 +378,7 @@ def _root_mean(squared: Array) -> Resampled:
 
 
 def _by_prompt(values: Array, prompts: IntArray) -> Array:
-    """The mean of each prompt's values."""
+    """Return the mean of each prompt's values."""
     means: Array = np.bincount(prompts, values) / np.bincount(prompts)
     return means
 
@@ -386,24 +389,24 @@ def _tau(scores: Array, people: Array) -> float:
 
 @dataclass(frozen=True, slots=True)
 class AlignedDimension:
-    """What was learnt on one dimension; `judges` are those that the weights of rules are of."""
+    """The alignment of one dimension; `judges` are the names behind the rules' weights."""
 
     dimension: str
     judges: tuple[str, ...]
     learnt: LearntAlignment
 
 
-def alignment_columns(found: Alignment) -> list[FrameColumn]:
-    """A data frame with one row for each dimension, method and figure.
+def alignment_columns(alignment: Alignment) -> list[FrameColumn]:
+    """Return a data frame with one row for each dimension, method and figure.
 
     Columns: `dimension`, `method`, `figure`, `before`, `after`, `difference`, `ci_low`, `ci_high`,
     `p`, `p_adjusted`, `n_items`, `n_prompts`. The last p-value is that of the method's gain (see
     `MethodAlignment`), on its first figure alone.
     """
     rows = [
-        (one.dimension, method, figure, place)
-        for one in found.dimensions
-        for method in one.learnt.methods
+        (dimension.dimension, method, figure, place)
+        for dimension in alignment.dimensions
+        for method in dimension.learnt.methods
         for place, figure in enumerate(method.figures)
     ]
     of_methods = [method for _, method, _, _ in rows]
@@ -424,7 +427,8 @@ def alignment_columns(found: Alignment) -> list[FrameColumn]:
 
 @dataclass(frozen=True, slots=True)
 class Alignment:
-    """What `align` found, by dimension; `panel` has the items in the order of all scores."""
+    """The alignments that `align` learnt, by dimension; `panel` has the items in the order of all
+    scores."""
 
     panel: Ratings
     dimensions: tuple[AlignedDimension, ...]
@@ -441,8 +445,8 @@ def align(
     folds: int = N_FOLDS,
     seed: int = 0,
 ) -> Alignment:
-    """A panel's scores brought nearer to people's mean by rules learnt from their ratings, with the
-    figures on prompts that were not learnt from.
+    """Learn rules from people's ratings, and return a panel's scores brought nearer to people's
+    mean by them, with the figures on prompts that were not learnt from.
 
     Each dimension that both rated by numbers is aligned by itself. The panel's score of an item is
     the mean of its judges, those without a persona left out. Prompts are the panel's (items, where
@@ -480,7 +484,7 @@ def align(
     parts = [(name, ours, theirs) for name in dimensions]
     if whole is not None:
         parts.insert(0, (COMPOSITE, whole[0], whole[1]))
-    found = []
+    aligned = []
     for name, own, others in parts:
         people = others.scores[:, :, others.dimensions.index(name)]
         learnt = learnt_alignment(
@@ -491,20 +495,20 @@ def align(
             folds=folds,
             seed=seed,
         )
-        found.append(AlignedDimension(name, tuple(ours.raters[j] for j in judges), learnt))
-    return Alignment(panel, _adjusted(found, n_primary=0 if whole is None else 1))
+        aligned.append(AlignedDimension(name, tuple(ours.raters[j] for j in judges), learnt))
+    return Alignment(panel, _adjusted(aligned, n_primary=0 if whole is None else 1))
 
 
-def _adjusted(found: Sequence[AlignedDimension], n_primary: int) -> tuple[AlignedDimension, ...]:
-    """With p-values adjusted over methods and dimensions; those of the first `n_primary` are a
-    family of their own."""
+def _adjusted(aligned: Sequence[AlignedDimension], n_primary: int) -> tuple[AlignedDimension, ...]:
+    """Adjust the p-values over methods and dimensions; those of the first `n_primary` are a family
+    of their own."""
     families = [
-        [one.p for each in those for one in each.learnt.methods]
-        for those in (found[:n_primary], found[n_primary:])
+        [method.p for each in those for method in each.learnt.methods]
+        for those in (aligned[:n_primary], aligned[n_primary:])
     ]
     p_values = iter(np.concatenate(holm_of_two(*families)).tolist())
 
     def of(each: AlignedDimension) -> tuple[MethodAlignment, ...]:
-        return tuple(replace(one, p_adjusted=next(p_values)) for one in each.learnt.methods)
+        return tuple(replace(method, p_adjusted=next(p_values)) for method in each.learnt.methods)
 
-    return tuple(replace(each, learnt=replace(each.learnt, methods=of(each))) for each in found)
+    return tuple(replace(each, learnt=replace(each.learnt, methods=of(each))) for each in aligned)

@@ -57,7 +57,7 @@ PENALTIES = (0.01, 0.1, 1.0, 10.0)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AlignmentRule:
-    """How judges' scores of an item become one score.
+    """A rule by which judges' scores of an item become one score.
 
     Attributes:
         weights: `(judges,)`, 0 or more, with the sum 1. Of an item that some judges did not rate,
@@ -72,8 +72,8 @@ class AlignmentRule:
     values: Array
 
     def apply(self, ratings: ArrayLike) -> Array:
-        """The scores of items `(items,)` from judges' ratings `(items, judges)`; NaN where no judge
-        with a weight rated.
+        """Return the scores of items `(items,)` from judges' ratings `(items, judges)`; NaN where
+        no judge with a weight rated.
 
         >>> rule = AlignmentRule(np.array([0.75, 0.25]), np.array([]), np.array([]))
         >>> rule.apply([[1, 5], [np.nan, 5]]).tolist()
@@ -111,14 +111,14 @@ Learner = Callable[[Sequence[int]], AlignmentRule | None]
 
 
 def complete_items(ratings: Array) -> Mask:
-    """Return which items every judge rated `(items,)`: on others judges' errors cannot be
-    compared."""
+    """Return a mask of the items that every judge rated `(items,)`: only on these can judges'
+    errors be compared."""
     complete: Mask = np.asarray(~np.isnan(ratings).any(axis=1))
     return complete
 
 
 def learner(method: AlignmentMethod, items: RatedItems) -> Learner:
-    """Return what learns a rule of a method from some of the folds of these items.
+    """Return the function that learns a rule of a method from some of the folds of these items.
 
     Raises:
         ValueError: there is no such method.
@@ -128,8 +128,8 @@ def learner(method: AlignmentMethod, items: RatedItems) -> Learner:
 
 
 def compares_judges(method: AlignmentMethod) -> bool:
-    """Return whether a method weighs judges against each other: it then needs two of them, learns
-    from complete items alone, and what it learns are weights."""
+    """Return whether a method weighs judges against each other: it then needs at least two of them,
+    learns from complete items alone, and learns weights."""
     return method != "isotonic"
 
 
@@ -164,41 +164,41 @@ def _isotonic(items: RatedItems, folds: Sequence[int]) -> AlignmentRule | None:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Moments:
-    """By fold the weighted sums of products of judges' errors `(folds, judges, judges)`, and of the
-    weights `(folds,)`."""
+    """The weighted sums of products of judges' errors by fold `(folds, judges, judges)`, and the
+    sums of the weights `(folds,)`."""
 
     products: Array
     sizes: Array
 
     def of(self, folds: Sequence[int]) -> Array:
-        """The mean products; NaN of folds without items."""
+        """Return the mean products over these folds; NaN where they have no items."""
         return divide(self.products[list(folds)].sum(axis=0), self.sizes[list(folds)].sum())
 
 
 def _simplex(moments: _Moments, folds: Sequence[int]) -> AlignmentRule | None:
-    """Weights with the penalty that is best on folds that they were not learnt from."""
+    """Return weights with the penalty that is best on folds that they were not learnt from."""
     return _chosen(moments, folds, lambda within: weights_by_errors(moments.of(within), PENALTIES))
 
 
 def _subset(moments: _Moments, folds: Sequence[int]) -> AlignmentRule | None:
-    """The mean of so many judges as are best on folds that they were not chosen by."""
+    """Return the mean of as many judges as are best on folds that they were not chosen by."""
     return _chosen(moments, folds, lambda within: _greedy(moments.of(within)))
 
 
 def _chosen(
     moments: _Moments, folds: Sequence[int], candidates: Callable[[Sequence[int]], list[Array]]
 ) -> AlignmentRule | None:
-    """Of several candidates, the one whose kind has the least error on each fold when learnt from
-    the others; learnt from all."""
+    """Learn each kind of candidate from all folds but one, and return the one with the least error
+    on the folds left out; learnt from all folds."""
     there = [fold for fold in folds if moments.sizes[fold] > 0]
     if not there:
         return None
-    found = candidates(there)
-    total: Array = np.zeros(len(found))
+    weights_of_all = candidates(there)
+    total: Array = np.zeros(len(weights_of_all))
     for held in there if len(there) > 1 else ():
         learnt = candidates([fold for fold in there if fold != held])
         total += [weights @ moments.products[held] @ weights for weights in learnt]
-    return AlignmentRule(found[int(np.argmin(total))], np.array([]), np.array([]))
+    return AlignmentRule(weights_of_all[int(np.argmin(total))], np.array([]), np.array([]))
 
 
 _LEARNERS: Mapping[AlignmentMethod, Callable[[RatedItems], Learner]] = {
@@ -209,8 +209,8 @@ _LEARNERS: Mapping[AlignmentMethod, Callable[[RatedItems], Learner]] = {
 
 
 def weights_by_errors(errors: Array, penalties: Sequence[float]) -> list[Array]:
-    """For each penalty the weights `(judges,)`, 0 or more with the sum 1, that make w'Ew and the
-    penalty's times the squared distance from equal weights least.
+    """Return, for each penalty, the weights `(judges,)`, 0 or more with the sum 1, that minimize
+    w'Ew plus the penalty times the squared distance from equal weights.
 
     Args:
         errors: `(judges, judges)`, mean products of judges' errors.
@@ -227,21 +227,22 @@ def weights_by_errors(errors: Array, penalties: Sequence[float]) -> list[Array]:
     if not size > 0:
         return [np.full(n, 1 / n) for _ in penalties]
     values, vectors = np.linalg.eigh(errors / size)
-    found = []
+    by_penalty = []
     for penalty in penalties:
         # Rounding may leave a value below 0.
         roots = np.sqrt(np.maximum(values, 0) + penalty)
         # At the least w'Aw with the sum 1, Aw is a constant for the judges with a weight and above
         # it for others: the same as at the least v'Av - 2 sum(v), whose v is w times a constant.
         least, _ = scipy.optimize.nnls(roots[:, None] * vectors.T, (vectors / roots).sum(axis=0))
-        found.append(least / least.sum())
-    return found
+        by_penalty.append(least / least.sum())
+    return by_penalty
 
 
 def _greedy(errors: Array) -> list[Array]:
-    """Equal weights of the first 1, 2, … judges, each the one that makes the error least."""
+    """Return equal weights of the first 1, 2, … judges, each the judge that makes the error
+    least."""
     n = len(errors)
-    left, weights, found = np.arange(n), np.zeros(n), list[Array]()
+    left, weights, chosen = np.arange(n), np.zeros(n), list[Array]()
     # What each judge shares with those who were chosen.
     shared, own = np.zeros(n), np.diag(errors)
     for size in range(1, n + 1):
@@ -249,8 +250,8 @@ def _greedy(errors: Array) -> list[Array]:
         left = left[left != best]
         shared = shared + errors[best]
         weights[best] = 1
-        found.append(weights / size)
-    return found
+        chosen.append(weights / size)
+    return chosen
 
 
 Half = Literal["strong", "weak"]
@@ -276,7 +277,7 @@ class ChosenEnsemble:
 def ensembles_on_other_items(
     judges: ArrayLike, target: ArrayLike, prompts: Labels, *, folds: int = 5, seed: int = 0
 ) -> list[ChosenEnsemble]:
-    """The better half of the judges and the other half, chosen by τ_c on other prompts.
+    """Choose the better half of the judges and the other half by τ_c on other prompts.
 
     How to read it: where `tau_c` is above `members`, putting the half's judges together pays. Of an
     odd number of judges the middle one is in neither half.
@@ -315,13 +316,13 @@ def ensembles_on_other_items(
         order = np.argsort([-tau.value if tau.reason is None else np.inf for tau in taus])
         ranked[own] = scores[own][:, order]
     halves: Sequence[tuple[Half, slice]] = (("strong", slice(0, n)), ("weak", slice(-n, None)))
-    found = []
+    ensembles = []
     for half, part in halves:
         members = [_tau(column, people).value for column in ranked[:, part].T]
-        found.append(
+        ensembles.append(
             ChosenEnsemble(half, _tau(row_means(ranked[:, part]), people), float(np.mean(members)))
         )
-    return found
+    return ensembles
 
 
 def _tau(scores: ArrayLike, target: ArrayLike) -> Statistic:

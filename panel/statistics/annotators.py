@@ -78,7 +78,7 @@ _NAMED = re.compile(rf"(?P<who>{_WHO}): .*?(?=; {_WHO}: |\Z)", re.DOTALL)
 
 
 def left_out(names: Sequence[str], of: int, what: str) -> str:
-    """Return how many of all people were left out, by what, and their names.
+    """Return a note with the number and the names of those who were left out, and the reason.
 
     >>> left_out(["ada", "bo"], 1200, "fewer than 5 prompts")
     '2 of 1,200 people left out with fewer than 5 prompts: ada, bo'
@@ -87,7 +87,7 @@ def left_out(names: Sequence[str], of: int, what: str) -> str:
 
 
 def without_names(note: str) -> str:
-    """A note without the names of those who were left out.
+    """Return a note without the names of those who were left out.
 
     >>> without_names(f"epsilon 0.2; {left_out(['a; b', 'c'], 4, 'fewer than 5 prompts')}")
     'epsilon 0.2; 2 of 4 people left out with fewer than 5 prompts'
@@ -96,8 +96,8 @@ def without_names(note: str) -> str:
 
 
 AlignmentScore = Literal["accuracy", "neg_rmse"]
-"""How near a rating is to the other people's: the share of them who gave the same label, or the
-negative root of the mean squared distance to their scores."""
+"""The measure of how near a rating is to the other people's: the share of them who gave the same
+label, or the negative root of the mean squared distance to their scores."""
 
 FALSE_DISCOVERIES = 0.05
 """The share of wins that may be false."""
@@ -139,7 +139,7 @@ class AnnotatorComparison:
 
 @dataclass(frozen=True, slots=True)
 class AnnotatorTest:
-    """What the alternative annotator test found of one judge.
+    """The result of the alternative annotator test for one judge.
 
     Attributes:
         winning_rate: ω, the share of the tested people over whom the judge wins. At 0.5 or more it
@@ -166,7 +166,7 @@ def annotator_test(
     clusters: Labels | None = None,
     min_items: int = LEAST_ITEMS,
 ) -> AnnotatorTest:
-    """The alternative annotator test of a judge (or of a panel's mean or majority).
+    """Run the alternative annotator test for a judge (or a panel's mean or majority).
 
     How to read it: ω is the share of people over whom the judge wins; at 0.5 or more it may stand
     in for a person, by this test. ρ is how often, on average over people, it is at least as near to
@@ -220,7 +220,7 @@ def annotator_test(
     adjusted = dict(zip(tested, benjamini_yekutieli(list(p_values.values())), strict=True))
     half = math.ceil(len(tested) / 2)
     level = FALSE_DISCOVERIES * half / len(tested) / sum(1 / n for n in range(1, len(tested) + 1))
-    found = tuple(
+    comparisons = tuple(
         AnnotatorComparison(
             human,
             *size,
@@ -235,16 +235,22 @@ def annotator_test(
         else AnnotatorComparison(human, *size)
         for human, size in enumerate(sizes)
     )
-    wins = [one.p_adjusted <= FALSE_DISCOVERIES for one in found if one.is_tested]
+    wins = [
+        comparison.p_adjusted <= FALSE_DISCOVERIES
+        for comparison in comparisons
+        if comparison.is_tested
+    ]
     n = len(tested)
-    needed = sorted(one.items_needed for one in found if one.items_needed is not None)
+    needed = sorted(
+        comparison.items_needed for comparison in comparisons if comparison.items_needed is not None
+    )
     return AnnotatorTest(
         Statistic(float(np.mean(wins)), n_items, n),
-        Statistic(float(np.mean([found[human].advantage for human in tested])), n_items, n),
+        Statistic(float(np.mean([comparisons[human].advantage for human in tested])), n_items, n),
         Statistic(float(needed[half - 1]), n_items, n)
         if len(needed) >= half
         else Statistic.undefined(Reason.BEHIND_PEOPLE, n_items=n_items, n_raters=n),
-        found,
+        comparisons,
     )
 
 
@@ -255,7 +261,7 @@ def resampled_advantage(
     score: AlignmentScore,
     of: IntArray | list[int] | None = None,
 ) -> Resampled:
-    """ρ as a function of resampling weights, with these people as they are.
+    """Return ρ as a function of resampling weights, with these people as a fixed set.
 
     Args:
         judge, humans, score: as for `annotator_test`.
@@ -268,7 +274,7 @@ def resampled_advantage(
 
     def statistic(weights: Array) -> Array:
         shares = divide(weights @ won, weights @ there.astype(np.float64))
-        # Of single prompts, those people who rated items of them.
+        # Where single prompts are drawn, only people who rated items of them count.
         defined = ~np.isnan(shares)
         return divide(np.nansum(shares, axis=1), defined.sum(axis=1))
 
@@ -283,26 +289,27 @@ def _checked(judge: ArrayLike, humans: ArrayLike) -> tuple[Array, Array]:
 
 
 def _advantages(judge: Array, humans: Array, score: AlignmentScore) -> tuple[Array, Array]:
-    """Where the judge is at least as near to the other people as each person, and where the person
-    is at least as near as the judge: 1 or 0 `(items, humans)`, NaN where they cannot be compared.
+    """Return where the judge is at least as near to the other people as each person, and where the
+    person is at least as near as the judge: 1 or 0 `(items, humans)`, NaN where they cannot be
+    compared.
     """
     ahead, behind = np.full((2, *humans.shape), np.nan)
     for human, own in enumerate(humans.T):
-        # Of people who rated a few of many items, these alone are looked at.
+        # Only the items that a person rated are compared.
         rows = np.flatnonzero(~np.isnan(judge + own))
         others = np.delete(humans[rows], human, axis=1)
         with_others = ~np.isnan(others).all(axis=1)
         rows, others = rows[with_others], others[with_others]
-        ours, theirs = (_distance(one[rows], others, score) for one in (judge, own))
+        ours, theirs = (_distance(scores[rows], others, score) for scores in (judge, own))
         ahead[rows, human] = ours <= theirs + _SAME
         behind[rows, human] = theirs <= ours + _SAME
     return ahead, behind
 
 
-def _distance(one: Array, others: Array, score: AlignmentScore) -> Array:
-    """Return how far a rating is from those of the others who rated the item: 1 − accuracy, or
+def _distance(scores: Array, others: Array, score: AlignmentScore) -> Array:
+    """Return a rating's distance from those of the others who rated the item: 1 − accuracy, or
     RMSE."""
-    away = (one[:, None] - others) ** 2
+    away = (scores[:, None] - others) ** 2
     if score == "accuracy":
         away = np.where(np.isnan(away), np.nan, away > 0)
     # No row is without others; a plain mean over those who are there.
@@ -329,7 +336,7 @@ class _ClusteredMean:
     n_clusters: int
 
     def p_below(self, bound: float) -> float:
-        """One-sided, of the mean being `bound` or more."""
+        """Return the one-sided p-value of the mean being `bound` or more."""
         away = self.mean - bound
         # All differences are the same: the mean is known as far as they go.
         if self.error <= _SAME:
@@ -337,7 +344,8 @@ class _ClusteredMean:
         return float(scipy.special.stdtr(self.n_clusters - 1, away / self.error))
 
     def items_needed(self, bound: float, level: float) -> int | None:
-        """Return how many items show the mean to be below `bound`, one-sided at `level`."""
+        """Return the number of items that would show the mean to be below `bound`, one-sided at
+        `level`."""
         if self.mean >= bound:
             return None
         spread = self.error * math.sqrt(self.n_clusters)
@@ -374,7 +382,8 @@ class MeanKappa:
 
 @dataclass(frozen=True, slots=True)
 class Substitution:
-    """`panel` has two pairs for each pair of humans: either of them may be replaced."""
+    """The mean κ of people, and of people with the panel in a person's place; `panel` has two pairs
+    for each pair of humans, as either of them may be replaced."""
 
     humans: MeanKappa
     panel: MeanKappa
@@ -388,7 +397,8 @@ def substitution(
     weights: KappaWeights = "quadratic",
     categories: Sequence[float] | None = None,
 ) -> Substitution:
-    """Mean κ between people, and with one person of each pair replaced by the panel.
+    """Return the mean κ between people, and the mean κ with one person of each pair replaced by the
+    panel.
 
     How to read it: where the panel's mean κ is not below people's, the panel may take a
     person's place without loss of agreement; κ itself reads as `cohen_kappa`.
@@ -425,7 +435,7 @@ def resampled_substitution(
     categories: Sequence[float] | None = None,
     zeros: bool = True,
 ) -> tuple[Resampled, Resampled]:
-    """People's and the panel's mean κ as functions of resampling weights.
+    """Return people's and the panel's mean κ as functions of resampling weights.
 
     Args and errors as for `substitution`; `zeros` says whether pairs with a constant
     rater, in that resample, count as 0 or are left out.
@@ -440,7 +450,7 @@ def resampled_substitution(
 def _pairs(
     ratings: ArrayLike, panel: ArrayLike, min_shared: int
 ) -> tuple[list[ScorePair], list[ScorePair]]:
-    """The pairs of people, and those with one of them replaced, NaN outside the items that
+    """Return the pairs of people, and those with one of them replaced, NaN outside the items that
     the two people share."""
     if min_shared < 1:
         raise ValueError(f"a pair needs at least 1 shared item, found {min_shared}")
@@ -518,8 +528,8 @@ def compared_advantages(
     epsilon: float | None = None,
     same_scale: bool = True,
 ) -> ComparedAdvantages:
-    """Return whether one of two panels is more often than the other at least as near to people as a
-    person is, over the items that both panels rated; see `annotator_test`.
+    """Compare two panels by how often each is at least as near to people as a person is, over the
+    items that both panels rated; see `annotator_test`.
 
     How to read it: a difference of ρ above 0 whose interval leaves 0 out says that b takes a
     person's place better than a, with these people as they are. ω counts decisions of tests: it may
@@ -549,25 +559,26 @@ def compared_advantages(
         annotator_test(side, raters, score="neg_rmse", epsilon=epsilon or 0.0, clusters=prompts)
         for side in sides
     ]
-    # Of both the same people are tested: those who have enough of the items that both rated.
-    tested = [one.human for one in tests[0].humans if one.is_tested]
+    # The same people are tested for both: those who rated enough of the items that both panels
+    # rated.
+    tested = [person.human for person in tests[0].humans if person.is_tested]
     ours, theirs = (
         resampled_advantage(side, raters, score="neg_rmse", of=tested) for side in sides
     )
-    of_a, of_b = (one.advantage for one in tests)
+    of_a, of_b = (test.advantage for test in tests)
     result = BlockResult(
         of_a if of_a.reason else replace(of_b, value=of_b.value - of_a.value),
         difference_of(theirs, ours),
         kind="mean_difference",
         limits=(-1.0, 1.0),
     )
-    rates = [nan if epsilon is None else one.winning_rate.value for one in tests]
+    rates = [nan if epsilon is None else test.winning_rate.value for test in tests]
     judged = ~missing & (~np.isnan(raters[:, tested])).any(axis=1)
     figure = paired_figure(result, prompts, tested=True, most_df=_worth(prompts, judged) - 1)
     return ComparedAdvantages(of_a.value, of_b.value, figure, *rates)
 
 
 def _worth(prompts: Labels, judged: Mask) -> float:
-    """Return how many prompts of equal size those of the judged items are worth."""
+    """Return the number of prompts of equal size that the judged items' prompts are worth."""
     sizes = np.bincount(encode_labels(prompts, len(judged))[1][judged])
     return float(sizes.sum() ** 2 / max(np.sum(sizes**2), 1))

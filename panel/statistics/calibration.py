@@ -2,7 +2,7 @@
 
 Which items people should rate: those on which judges disagree, each with a known probability.
 
-An item's probability goes with how far the panel's score of it is likely to be from people's: with
+An item's probability is in proportion to the likely distance of the panel's score from people's: to
 the root of its judges' variance, averaged with that of all items together, so that no item is left
 out and none weighs more than a few others. A prompt counts once in a system's mean, so that each of
 its items counts by one over their number, and so does its probability: drawn alike, most items
@@ -44,12 +44,12 @@ from persona_panel.statistics.prediction_powered import (
 
 @dataclass(frozen=True, slots=True)
 class CorrectedSystem:
-    """A system's mean on a dimension, or on `composite`; of labels, the share of one of them, and
-    the dimension is `dimension:label`."""
+    """A system's mean on a dimension, or on `composite`. On labels it is the share of one of them,
+    and the dimension is `dimension:label`."""
 
     system: str
     dimension: str
-    found: CorrectedMean
+    mean: CorrectedMean
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,44 +59,44 @@ class CorrectedPair:
     are shares of a label, of which more is not better."""
 
     dimension: str
-    found: CorrectedMean
+    mean: CorrectedMean
     is_share: bool = False
 
     @property
     def corrected(self) -> Difference:
-        """The corrected difference, with the names of its sides."""
-        return cast(Difference, self.found.corrected)
+        """Return the corrected difference, with the names of its sides."""
+        return cast(Difference, self.mean.corrected)
 
 
-def system_columns(found: Calibration) -> list[FrameColumn]:
-    """A data frame with one row for each system and dimension.
+def system_columns(calibration: Calibration) -> list[FrameColumn]:
+    """Return a data frame with one row for each system and dimension.
 
     Columns: `system`, `dimension`, `panel`, `human_only`, `human_ci_low`, `human_ci_high`,
     `corrected`, `ci_low`, `ci_high`, `lambda`, `n_human`, `n_items`, `notes`.
     """
-    means = [one.found for one in found.systems]
+    means = [system.mean for system in calibration.systems]
 
     def estimates(name: str, ends: str) -> Iterator[FrameColumn]:
-        those: list[Estimate] = [getattr(one, name) for one in means]
-        yield FrameColumn(name, "number", [one.value for one in those])
-        yield FrameColumn(f"{ends}_low", "number", [one.low for one in those])
-        yield FrameColumn(f"{ends}_high", "number", [one.high for one in those])
+        those: list[Estimate] = [getattr(mean, name) for mean in means]
+        yield FrameColumn(name, "number", [estimate.value for estimate in those])
+        yield FrameColumn(f"{ends}_low", "number", [estimate.low for estimate in those])
+        yield FrameColumn(f"{ends}_high", "number", [estimate.high for estimate in those])
 
     return [
-        *field_columns(found.systems, "text", "system", "dimension"),
+        *field_columns(calibration.systems, "text", "system", "dimension"),
         *field_columns(means, "number", "panel"),
         *estimates("human_only", "human_ci"),
         *estimates("corrected", "ci"),
-        FrameColumn("lambda", "number", [one.tuning for one in means]),
+        FrameColumn("lambda", "number", [mean.tuning for mean in means]),
         *field_columns(means, "whole", "n_human", "n_items"),
-        FrameColumn("notes", "text", ["; ".join(one.notes) for one in means]),
+        FrameColumn("notes", "text", ["; ".join(mean.notes) for mean in means]),
     ]
 
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """What `calibrate` found: systems and every pair of them on the composite, where there is one,
-    then by dimension.
+    """The result of `calibrate`: systems and every pair of them on the composite, where there is
+    one, then by dimension.
 
     Attributes:
         weighted: whether items count by given probabilities of being asked for.
@@ -119,19 +119,21 @@ class Calibration:
 
     @property
     def complete(self) -> bool:
-        """Return whether people rated everything that the panel scored: there is nothing to
-        correct."""
-        return all(one.found.n_human == one.found.n_items for one in self.systems)
+        """Return whether people rated everything that the panel scored: then nothing needs
+        correction."""
+        return all(system.mean.n_human == system.mean.n_items for system in self.systems)
 
     to_frame = FrameMethod(system_columns)
     """See `system_columns`."""
 
     def labelled(self, called: Callable[[str], str]) -> Calibration:
-        """Return the same with what dimensions are called in place of their names."""
+        """Return the same with each dimension's name replaced by its label."""
         return replace(
             self,
-            systems=tuple(replace(one, dimension=called(one.dimension)) for one in self.systems),
-            pairs=tuple(replace(one, dimension=called(one.dimension)) for one in self.pairs),
+            systems=tuple(
+                replace(system, dimension=called(system.dimension)) for system in self.systems
+            ),
+            pairs=tuple(replace(pair, dimension=called(pair.dimension)) for pair in self.pairs),
             leads_on=called(self.leads_on),
             labels={},
         )
@@ -144,7 +146,7 @@ def calibrate(
     inclusion: Mapping[str, float] | None = None,
     confidence: float = 0.95,
 ) -> Calibration:
-    """The mean of each system by people, estimated from a panel's scores of everything and people's
+    """Estimate each system's mean by people, from a panel's scores of everything and people's
     ratings of a part, and the differences between systems.
 
     Systems are the panel's sources (`all` together, where it names none), and intervals over its
@@ -162,7 +164,8 @@ def calibrate(
     Args:
         panel, humans: under the same names, as `load_aligned_ratings` gives them; the part that
             people rated is to be a random one, or drawn by `inclusion`.
-        inclusion: by item, with which probability people were asked for it; all the same if None.
+        inclusion: by item, the probability with which people were asked for it; all the same if
+            None.
 
     Raises:
         ValueError: no dimension or item that both have, or one of them has ranks, whose means say
@@ -174,7 +177,7 @@ def calibrate(
     >>> said = np.array([2.0, 4, 4, 5, 1, 3, 3, 3, 4])[:, None, None]
     >>> people = Ratings(said, names[:9], ("ada",), ("all",), ("all",))
     >>> [one] = calibrate(panel, people).systems
-    >>> means = one.found.panel, one.found.human_only.value, one.found.corrected.value
+    >>> means = one.mean.panel, one.mean.human_only.value, one.mean.corrected.value
     >>> [round(mean, 2) for mean in means]
     [4.08, 3.22, 3.2]
     """
@@ -213,7 +216,7 @@ def calibrate(
             for name, side in sides.items()
         ]
         for (a, first), (b, second) in combinations(sides.items(), 2):
-            found = corrected_difference(
+            estimated = corrected_difference(
                 first,
                 second,
                 inclusion=(chance[of_system[a]], chance[of_system[b]]),
@@ -221,17 +224,19 @@ def calibrate(
                 confidence=confidence,
             )
             is_share = dimension not in (COMPOSITE, *panel.dimensions)
-            corrected = replace(cast(Difference, found.corrected), a=a, b=b)
-            pairs.append(CorrectedPair(dimension, replace(found, corrected=corrected), is_share))
-    n_primary = sum(one.dimension == COMPOSITE for one in pairs)
-    p_values = [one.corrected.p for one in pairs]
+            corrected = replace(cast(Difference, estimated.corrected), a=a, b=b)
+            pairs.append(
+                CorrectedPair(dimension, replace(estimated, corrected=corrected), is_share)
+            )
+    n_primary = sum(pair.dimension == COMPOSITE for pair in pairs)
+    p_values = [pair.corrected.p for pair in pairs]
     adjusted = np.concatenate(holm_of_two(p_values[:n_primary], p_values[n_primary:])).tolist()
     over = "items" if panel.prompts is None else "prompts"
     return Calibration(
-        tuple(replace(one, found=_over(one.found, over)) for one in systems),
+        tuple(replace(system, mean=_over(system.mean, over)) for system in systems),
         tuple(
-            replace(one, found=_over(one.found, over, p))
-            for one, p in zip(pairs, adjusted, strict=True)
+            replace(pair, mean=_over(pair.mean, over, p))
+            for pair, p in zip(pairs, adjusted, strict=True)
         ),
         weighted=inclusion is not None,
         n_people=humans.n_raters_of(panel),
@@ -239,21 +244,21 @@ def calibrate(
     )
 
 
-def _over(found: CorrectedMean, over: str, p_adjusted: float = nan) -> CorrectedMean:
-    """The same with what its intervals take as a sample, and the adjusted p-value."""
+def _over(mean: CorrectedMean, over: str, p_adjusted: float = nan) -> CorrectedMean:
+    """Add to an estimate what its intervals take as a sample, and the adjusted p-value."""
     return replace(
-        found,
-        human_only=replace(found.human_only, over=over),
-        corrected=replace(found.corrected, over=over, p_adjusted=p_adjusted),
+        mean,
+        human_only=replace(mean.human_only, over=over),
+        corrected=replace(mean.corrected, over=over, p_adjusted=p_adjusted),
     )
 
 
 def _labels(panel: Ratings) -> dict[str, str]:
-    """Of dimensions, and of the categories' shares."""
+    """Return the labels of dimensions, and of the categories' shares, by name."""
     shares = {
-        f"{name}:{one}": f"{label}: {one}"
+        f"{name}:{category}": f"{label}: {category}"
         for name, label in panel.labels.items()
-        for one in panel.categories.get(name, ())
+        for category in panel.categories.get(name, ())
     }
     return {**panel.labels, **shares}
 
@@ -261,8 +266,8 @@ def _labels(panel: Ratings) -> dict[str, str]:
 def _scores(
     panel: Ratings, humans: Ratings, dimensions: list[str]
 ) -> Iterator[tuple[str, Array, Array, tuple[float, float]]]:
-    """Of the composite, each dimension, or label, the panel's and people's mean of each of the
-    panel's items, and between which values people's lie."""
+    """Yield each score (the composite, a dimension, or a label's share): its name, the panel's and
+    people's mean of each of the panel's items, and the limits of people's."""
     if (sides := on_composite(panel, humans)) is not None:
         our_own, their_own = sides
         yield from _scores(our_own, their_own, [COMPOSITE])
@@ -284,8 +289,8 @@ def _scores(
 
 
 def _limits(panel: Ratings, humans: Ratings, dimension: str) -> tuple[float, float]:
-    """Between which people's ratings lie: the ends of their scale or, where that is not known, of
-    the panel's if all of theirs lie on it."""
+    """Return the limits of people's ratings: the ends of their scale or, where that is not known,
+    of the panel's if all of theirs lie on it."""
     nowhere = (-inf, inf)
     low, high = humans.scales.get(dimension) or panel.scales.get(dimension, nowhere)
     rated = humans.scores[:, :, humans.dimensions.index(dimension)]
@@ -293,7 +298,7 @@ def _limits(panel: Ratings, humans: Ratings, dimension: str) -> tuple[float, flo
 
 
 def _kept(labels: tuple[str, ...], of: Mask) -> list[str]:
-    return [label for label, one in zip(labels, of, strict=True) if one]
+    return [label for label, is_kept in zip(labels, of, strict=True) if is_kept]
 
 
 _SAME = 1e-12
@@ -318,7 +323,7 @@ class SelectedItem:
 
 
 def inclusion_probabilities(sizes: ArrayLike, n: int) -> Array:
-    """Probabilities in proportion to sizes that add up to `n`, none above 1.
+    """Return probabilities in proportion to sizes that add up to `n`, none above 1.
 
     Args:
         sizes: `(items,)`, above 0.
@@ -330,25 +335,26 @@ def inclusion_probabilities(sizes: ArrayLike, n: int) -> Array:
     >>> inclusion_probabilities([1, 1, 2, 8], 2).tolist()
     [0.25, 0.25, 0.5, 1.0]
     """
-    given = as_scores(sizes)
-    if not (given > 0).all():
+    wanted = as_scores(sizes)
+    if not (wanted > 0).all():
         raise ValueError("sizes are above 0")
-    if not 0 <= n <= len(given):
-        raise ValueError(f"{n} of {len(given)} items cannot be drawn")
-    found = np.zeros(len(given))
-    certain = np.zeros(len(given), dtype=bool)
+    if not 0 <= n <= len(wanted):
+        raise ValueError(f"{n} of {len(wanted)} items cannot be drawn")
+    probabilities = np.zeros(len(wanted))
+    certain = np.zeros(len(wanted), dtype=bool)
     while True:
-        left = given[~certain].sum()
-        found[~certain] = given[~certain] * (n - certain.sum()) / left if left else 0.0
-        found[certain] = 1.0
-        more = found > 1 + _SAME
+        left = wanted[~certain].sum()
+        probabilities[~certain] = wanted[~certain] * (n - certain.sum()) / left if left else 0.0
+        probabilities[certain] = 1.0
+        more = probabilities > 1 + _SAME
         if not more.any():
-            return np.minimum(found, 1.0)
+            return np.minimum(probabilities, 1.0)
         certain |= more
 
 
 def systematic_sample(probabilities: ArrayLike, start: float) -> Mask:
-    """Return which items are drawn, in their order, from a start that is uniform in [0, 1).
+    """Draw a systematic sample: return which items are drawn, in their order, from a start that is
+    uniform in [0, 1).
 
     How to read it: over all starts an item is drawn with its probability, and as many are drawn as
     the probabilities add up to.
@@ -368,9 +374,9 @@ def systematic_sample(probabilities: ArrayLike, start: float) -> Mask:
 
 
 def select_items(panel: Ratings, n: int, seed: int = 0) -> tuple[SelectedItem, ...]:
-    """Items for people to rate, by system, in the order of the panel's.
+    """Select items for people to rate, by system, in the panel's order of items.
 
-    Every system gets as many as the others, as far as it has so many.
+    Every system gets equally many, as far as it has enough items.
 
     Args:
         panel: its ratings; judges without a persona do not count.
@@ -398,7 +404,7 @@ def select_items(panel: Ratings, n: int, seed: int = 0) -> tuple[SelectedItem, .
     prompts = panel.prompts or panel.items
     names = sorted(set(prompts))
     places = dict(zip(names, generator.permutation(len(names)).tolist(), strict=True))
-    # Items of one prompt and system in an order of their own.
+    # Shuffle the items of each prompt and system.
     own = generator.random(len(panel.items))
     start = float(generator.random())
     sources = np.array(panel.sources or (ALL,) * len(panel.items))
@@ -426,10 +432,10 @@ def select_items(panel: Ratings, n: int, seed: int = 0) -> tuple[SelectedItem, .
 
 
 def _variances(panel: Ratings) -> Array:
-    """Of each item the variance of its judges' scores, of labels the share of pairs of judges who
-    gave another one; the mean over dimensions."""
+    """Return, for each item, the variance of its judges' scores, or of labels the share of pairs of
+    judges who gave different ones; the mean over dimensions."""
     judges = [column for column, name in enumerate(panel.raters) if name not in panel.controls]
-    found = []
+    variances = []
     for place, dimension in enumerate(panel.dimensions):
         scores = panel.scores[:, judges, place]
         counts = (~np.isnan(scores)).sum(axis=1)
@@ -440,14 +446,15 @@ def _variances(panel: Ratings) -> Array:
         else:
             means = divide(np.nansum(scores, axis=1), counts)
             squares = np.nansum((scores - means[:, None]) ** 2, axis=1)
-        found.append(np.where(counts > 1, divide(squares, counts - 1), np.nan))
-    every = np.stack(found)
+        variances.append(np.where(counts > 1, divide(squares, counts - 1), np.nan))
+    every = np.stack(variances)
     defined = ~np.isnan(every)
     return divide(np.nansum(every, axis=0), defined.sum(axis=0))
 
 
 def _sizes(variances: Array) -> Array:
-    """The root of the mean of an item's variance and that of all; 1 where nothing is known."""
+    """Return the root of the mean of an item's variance and that of all items; 1 where nothing is
+    known."""
     known = variances[~np.isnan(variances)]
     mean = float(known.mean()) if len(known) else 0.0
     if mean <= _SAME:
@@ -457,13 +464,13 @@ def _sizes(variances: Array) -> Array:
 
 
 def _items_beside(prompts: Sequence[str]) -> Array:
-    """Of each item how many have its prompt, it among them."""
+    """Return, for each item, how many items have its prompt, itself included."""
     _, places, counts = np.unique(prompts, return_inverse=True, return_counts=True)
     return counts[places].astype(np.float64)
 
 
 def _shares(sizes: list[int], n: int) -> list[int]:
-    """Return how many of each stratum: equally many, as far as it has so many."""
+    """Divide n among strata of these sizes: equally, as far as they are large enough."""
     shares = [0] * len(sizes)
     left = min(n, sum(sizes))
     while left:

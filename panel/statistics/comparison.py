@@ -58,8 +58,7 @@ class ComparisonBlock:
         compared: people's ratings or, where ranks are the target, the negated ranks in
             their prompt.
         by_dimension: the ratings of judges and of people on each dimension.
-        judges_sign, humans_sign: what a side's ratings are to be multiplied by to be as they
-            were given.
+        judges_sign, humans_sign: the factor that turns a side's ratings back into the given ones.
         prompts, sources: one an item, None where there are none.
         clusters: what intervals are over, a label an item: its prompt, or itself.
         same_scale: whether both sides give scores, or both ranks.
@@ -91,7 +90,7 @@ class ComparisonBlock:
     other_scale: bool = False
 
     def without_judges(self) -> list[list[ComparisonBlock]]:
-        """None: judges and people are taken as they are."""
+        """Return nothing: judges and people are not resampled."""
         return []
 
     @property
@@ -107,30 +106,30 @@ class ComparisonBlock:
             "controls": bool(self.controls.size),
             "categories": bool(self.categories),
         }
-        return [name for name, found in there.items() if found]
+        return [name for name, here in there.items() if here]
 
     @property
     def panel_mean(self) -> Array:
-        """The mean of the judges who rated an item `(items,)`."""
+        """Return the mean of the judges who rated an item `(items,)`."""
         return row_means(self.judges)
 
     @property
     def target(self) -> Array:
-        """Return what a panel is compared with `(items,)`: people's mean score or rank."""
+        """Return people's mean score or rank, with which the panel is compared `(items,)`."""
         return row_means(self.compared)
 
-    def of_both(self, found: Statistic) -> Statistic:
-        """A statistic of two means, of which all raters who rated anything are counted."""
+    def of_both(self, result: Statistic) -> Statistic:
+        """Return a statistic of two means, with all raters counted who rated anything."""
         n_raters = sum(
             int(np.sum(~np.isnan(ratings).all(axis=0))) for ratings in (self.judges, self.humans)
         )
-        return replace(found, n_raters=n_raters)
+        return replace(result, n_raters=n_raters)
 
 
 comparison_statistics: Registry[ComparisonBlock] = Registry(
     "persona_panel.statistics.registered", FURTHER_COMPARISONS
 )
-"""What `correlate` shows."""
+"""The statistics of `correlate`."""
 
 
 _Part = tuple[str | None, ComparisonBlock, str, str]
@@ -145,7 +144,7 @@ class _SharedRatings:
     items: list[int]
 
     def of(self, dimension: str, raters: list[int] | None = None) -> Array:
-        """`(items, raters)`, higher is better; of categories, their codes."""
+        """Return `(items, raters)`, higher is better; of categories, their codes."""
         scores = self.ratings.scores[self.items, :, self.ratings.dimensions.index(dimension)]
         sign = 1 if dimension in self.ratings.categories else self.ratings.sign
         return sign * (scores if raters is None else scores[:, raters])
@@ -159,7 +158,7 @@ def correlate(
     only: Collection[str] | None = None,
     by: Literal["dimension"] | Strata = "dimension",
 ) -> list[Row]:
-    """Every comparison of a panel with people, for each group of judges and dimension.
+    """Return every comparison of a panel with people, for each group of judges and dimension.
 
     The panel's score is the mean of its judges, people's that of theirs; only items and
     dimensions that both name are compared. What people achieve in the panel's place has
@@ -199,8 +198,8 @@ def correlation_differences(
     by: Literal["dimension"] | Strata,
     options: AnalysisOptions = DEFAULT_OPTIONS,
 ) -> list[Row]:
-    """Return whether the panel goes with people more in one stratum, or on one dimension, than on
-    the others: rows of all judges together, of strata also on the composite; see
+    """Test whether the panel agrees with people more in one stratum, or on one dimension, than on
+    the others, and return rows of all judges together, of strata also on the composite; see
     `persona_panel.statistics.strata`.
 
     Raises:
@@ -216,7 +215,7 @@ def correlation_differences(
 def _parts(
     panel: Ratings, humans: Ratings, options: AnalysisOptions, strata: Strata | None
 ) -> list[_Part]:
-    """Each block to measure: those of the composite, where there is one, then the others."""
+    """Return each block to measure: those of the composite, where there is one, then the others."""
     parts = _parts_of(panel, humans, options, strata)
     if (sides := on_composite(panel, humans)) is None:
         return parts
@@ -243,8 +242,8 @@ def _parts_of(
 def _stratum_blocks(
     panel: Ratings, humans: Ratings, options: AnalysisOptions, strata: Strata
 ) -> Iterator[_Part]:
-    """Each stratum that shares an item with people, and block to measure, with its group and
-    dimension; group by group."""
+    """Yield each block to measure of each stratum that shares an item with people, with its group
+    and dimension; group by group."""
     if strata.by == PROMPT:
         humans = replace(humans, prompts=None)
     known = set(humans.items)
@@ -266,7 +265,7 @@ def _stratum_blocks(
 def _blocks(
     panel: Ratings, humans: Ratings, options: AnalysisOptions
 ) -> list[tuple[ComparisonBlock, str, str]]:
-    """Each block to measure, with its group and dimension."""
+    """Return each block to measure, with its group and dimension."""
     ours, theirs, dimensions = _shared(panel, humans)
     numeric = [name for name in dimensions if name not in panel.categories]
     prompts = labels_of(humans.prompts, theirs.items) or labels_of(panel.prompts, ours.items)
@@ -324,8 +323,8 @@ def _blocks(
 
 
 def _shared(panel: Ratings, humans: Ratings) -> tuple[_SharedRatings, _SharedRatings, list[str]]:
-    """Return what both sides rated, the panel's and people's ratings of it, and on which
-    dimensions.
+    """Return the panel's and people's ratings of the items that both rated, and the dimensions that
+    both rated.
 
     Raises:
         ValueError: as `correlate`.
@@ -357,7 +356,7 @@ def _on_other_scales(panel: Ratings, humans: Ratings, dimension: str) -> bool:
     shares between 0 and 1."""
     sides = panel, humans
     scores = [side.scores[:, :, side.dimensions.index(dimension)] for side in sides]
-    if dimension in panel.categories or any(np.isnan(one).all() for one in scores):
+    if dimension in panel.categories or any(np.isnan(own).all() for own in scores):
         return False
     ours, theirs = (side.scales.get(dimension) for side in sides)
     if ours is not None and theirs is not None:
@@ -366,6 +365,6 @@ def _on_other_scales(panel: Ratings, humans: Ratings, dimension: str) -> bool:
         if scale is not None:
             return bool(np.nanmin(others) < scale[0] or np.nanmax(others) > scale[1])
     shares = [
-        bool(np.nanmin(one) >= 0 and np.nanmax(one) <= 1 and (one % 1 > 0).any()) for one in scores
+        bool(np.nanmin(own) >= 0 and np.nanmax(own) <= 1 and (own % 1 > 0).any()) for own in scores
     ]
     return shares[0] != shares[1] and bool(np.nanmax(scores[shares[0]]) > 1)

@@ -57,7 +57,7 @@ def kendall_w(
     n_permutations: int = 0,
     seed: int = 0,
 ) -> OverPrompts:
-    """Kendall's W in each prompt, and its mean over prompts.
+    """Return Kendall's W in each prompt, and its mean over prompts.
 
     W compares complete rankings: in each prompt it is over the raters who rated every
     item there that anyone rated. Others are left out of that prompt, not completed;
@@ -103,7 +103,7 @@ def concordances(
     n_permutations: int = 0,
     seed: int = 0,
 ) -> tuple[OverPrompts, OverPrompts]:
-    """`kendall_w` without and with the correction for ties, from the same shuffles."""
+    """Return `kendall_w` without and with the correction for ties, from the same shuffles."""
     array = as_ratings(ratings)
     names, codes = encode_labels(prompts, len(array))
     rated = ~np.isnan(array)
@@ -126,7 +126,7 @@ def concordances(
     spread = _sum_by_prompt(np.where(anyone, deviations, 0) ** 2, codes, len(names))
 
     present = (rated_by_prompt > 0).sum(axis=1)
-    found = [
+    results = [
         over_prompts(
             [
                 (name, _estimate(*row))
@@ -135,28 +135,28 @@ def concordances(
         )
         for scale in scales
     ]
-    if n_permutations and not found[0].mean.reason:
+    if n_permutations and not results[0].mean.reason:
         blocks = [
             (ranked.ranks[np.ix_((codes == code) & anyone, complete[code])], scales[:, code])
             for code in np.flatnonzero(~np.isnan(scales[0]))
         ]
         means = _shuffled_means(blocks, n_permutations, np.random.default_rng(seed))
-        found = [
+        results = [
             replace(
-                one,
+                result,
                 mean=replace(
-                    one.mean, p_value=permutation_p_value(one.mean.value, shuffled, "greater")
+                    result.mean, p_value=permutation_p_value(result.mean.value, shuffled, "greater")
                 ),
             )
-            if not one.mean.reason
-            else one
-            for one, shuffled in zip(found, means, strict=True)
+            if not result.mean.reason
+            else result
+            for result, shuffled in zip(results, means, strict=True)
         ]
-    return found[0], found[1]
+    return results[0], results[1]
 
 
 def _sum_by_prompt(values: Array | Mask, codes: IntArray, n_prompts: int) -> Array:
-    """Sums of `(items, …)` over the items of each prompt: `(prompts, …)`."""
+    """Sum `(items, …)` over the items of each prompt: `(prompts, …)`."""
     total = np.zeros((n_prompts, *values.shape[1:]))
     np.add.at(total, codes, values)
     return total
@@ -179,7 +179,7 @@ def _estimate(value: float, n_items: float, n_raters: float, present: int) -> St
 def _shuffled_means(
     blocks: list[tuple[Array, Array]], n_permutations: int, rng: np.random.Generator
 ) -> Array:
-    """The mean W over prompts of each shuffle, without and with the correction for ties
+    """Return the mean W over prompts of each shuffle, without and with the correction for ties
     `(2, shuffles)`.
 
     Args:
@@ -220,7 +220,7 @@ def incomplete_concordance(
     n_permutations: int = 0,
     seed: int = 0,
 ) -> IncompleteConcordance:
-    """Kendall's W of rankings of different items, by Skillings and Mack's statistic.
+    """Return Kendall's W of rankings of different items, by Skillings and Mack's statistic.
 
     In each prompt a rater ranks what they rated; ties share their mean rank. An item that one
     rater alone rated, and a rater with one item alone, tell nothing of agreement and are left out
@@ -289,8 +289,8 @@ def incomplete_concordance(
 
 
 def leaves_out_raters(ratings: ArrayLike, prompts: Labels | None = None) -> bool:
-    """Return whether in some prompt raters rated different items, so that `kendall_w` leaves some
-    out.
+    """Return whether raters of a prompt rated different items, so that `kendall_w` leaves some
+    raters out.
 
     Raters who rated nothing of a prompt are none of its raters.
 
@@ -306,8 +306,8 @@ def leaves_out_raters(ratings: ArrayLike, prompts: Labels | None = None) -> bool
 
 
 def _overlapping(rated: Mask) -> tuple[Mask, Mask]:
-    """The items `(items,)` and raters `(raters,)` that remain when items of one rater and raters
-    of one item are left out until there is none."""
+    """Return which items `(items,)` and raters `(raters,)` remain when items of one rater and
+    raters of one item are left out, repeatedly, until no such item or rater is left."""
     items, raters = (np.ones(n, dtype=np.bool_) for n in rated.shape)
     while True:
         left = rated & items[:, None] & raters[None, :]
@@ -330,9 +330,9 @@ def _undefined(block: Array) -> Statistic:
 
 
 def _weighted_ranks(block: Array) -> Array:
-    """Each rater's ranks about their mean, times √(12 / (k + 1)) where k is how many items they
-    ranked, so that without ties two items of one rater have the covariance −1; 0 where there is
-    none `(items, raters)`."""
+    """Return each rater's ranks about their mean, times √(12 / (k + 1)) for k ranked items, so that
+    without ties two items of one rater have the covariance −1; 0 where there is no rank `(items,
+    raters)`."""
     counts = np.sum(~np.isnan(block), axis=0)
     centred = np.nan_to_num(ranks_within(block).ranks - (counts + 1) / 2)
     weighted: Array = centred * np.sqrt(12 / (counts + 1))
@@ -368,7 +368,8 @@ class _Design:
 
     @property
     def degrees_of_freedom(self) -> int:
-        """Of T: the totals of items that raters connect add up to 0."""
+        """Return the degrees of freedom of T: the totals of items that raters connect add up to
+        0."""
         if self.rated.all(axis=0).any():
             # A rater of all items connects them, as in most designs.
             return len(self.rated) - 1
@@ -377,17 +378,17 @@ class _Design:
 
     @property
     def totals(self) -> Array:
-        """The sum of each item's ranks `(1, items)`."""
+        """Return the sum of each item's ranks `(1, items)`."""
         totals: Array = self.ranks.sum(axis=1)[None]
         return totals
 
     def statistic(self, totals: Array) -> Array:
-        """T of each row of totals `(rows, items)`: `(rows,)`."""
+        """Return T of each row of totals `(rows, items)`: `(rows,)`."""
         values: Array = (totals * self.effects(totals)).sum(axis=1)
         return values
 
     def effects(self, totals: Array) -> Array:
-        """The items' effects on ranks that fit each row of totals best `(rows, items)`."""
+        """Return the items' effects on ranks that best fit each row of totals `(rows, items)`."""
         weighted = totals * self.weights
         fitted: Array = (
             weighted + (weighted @ self.rated @ self.inner) @ self.rated.T * self.weights
@@ -395,8 +396,8 @@ class _Design:
         return fitted
 
     def by_chance(self) -> float:
-        """The mean of T where raters rank at random: that of a quadratic form of the totals, each
-        rater's covariances being those of their ranks with their ties."""
+        """Return the mean of T where raters rank at random: the mean of a quadratic form of the
+        totals, with each rater's covariances being those of their ranks with their ties."""
         sizes = self.rated.sum(axis=0)
         covariances = (self.ranks**2).sum(axis=0) / (sizes * (sizes - 1))
         fitted = self.effects(self.rated.T)  # of each rater's items (raters, items)
@@ -405,7 +406,7 @@ class _Design:
         return float(covariances @ spread)
 
     def unanimous(self) -> float:
-        """T where every rater follows the order that fits best, without ties; at least T."""
+        """Return T where every rater follows the order that fits best, without ties; at least T."""
         effects = self.effects(self.totals)[0]
         effects = np.round(effects / max(np.abs(effects).max(), 1) / ROUNDING)
         # Of items that fit alike, those that more raters rated come first.
@@ -416,11 +417,11 @@ class _Design:
         return float(self.statistic(agreed.sum(axis=1)[None])[0])
 
     def w(self, unanimous: float) -> float:
-        """T's share of what unanimous raters would reach."""
+        """Return T as a share of its value for unanimous raters."""
         return float(np.clip(self.statistic(self.totals)[0] / unanimous, 0, 1))
 
     def shuffled(self, n_permutations: int, rng: np.random.Generator) -> Array:
-        """T of shuffles of each rater's ranks `(n_permutations,)`."""
+        """Return T of shuffles of each rater's ranks `(n_permutations,)`."""
         values = np.empty(n_permutations)
         at_once = max(1, CELLS_AT_ONCE // self.ranks.size)
         # Raters beside each other who rated the same items are shuffled in one call.

@@ -1,4 +1,4 @@
-"""What deliberation changed: rankings, and the distance from people."""
+"""The effect of deliberation on rankings, and on the distance from people."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class SystemShift:
 
 @dataclass(frozen=True, slots=True)
 class Reordering:
-    """What changed in the order of responses and of systems.
+    """The changes in the order of responses and of systems.
 
     Of `n_pairs` pairs of responses to one prompt, `n_swapped` changed their order,
     `n_tied` had one and are tied since, and `n_untied` were tied and have one since. A tie
@@ -68,8 +68,8 @@ class Reordering:
 
     @property
     def reranked(self) -> tuple[SystemShift, ...]:
-        """The systems whose rank changed; one that ties with others has the better rank."""
-        return tuple(one for one in self.systems if one.rank_before != one.rank_after)
+        """Return the systems whose rank changed; tied systems share the better rank."""
+        return tuple(shift for shift in self.systems if shift.rank_before != shift.rank_after)
 
 
 def reordering(
@@ -108,15 +108,16 @@ def reordering(
         shifts,
         over_prompts(within_prompts(first, last, prompts, "tau_b")),
         correlation(
-            np.round([one.before for one in shifts], 9),
-            np.round([one.after for one in shifts], 9),
+            np.round([shift.before for shift in shifts], 9),
+            np.round([shift.after for shift in shifts], 9),
             "tau_b",
         ),
     )
 
 
 def _pairs(before: Array, after: Array) -> list[int]:
-    """Pairs with both composites, those swapped, those newly tied and those no longer tied."""
+    """Count the pairs with both composites, those swapped, those newly tied and those no longer
+    tied."""
     kept = ~np.isnan(before)
     before, after = before[kept], after[kept]
     counts = np.zeros(4, dtype=np.intp)
@@ -128,14 +129,14 @@ def _pairs(before: Array, after: Array) -> list[int]:
             np.sum((was != 0) & (became == 0)),
             np.sum((was == 0) & (became != 0)),
         ]
-    found: list[int] = counts.tolist()
-    return found
+    n_pairs: list[int] = counts.tolist()
+    return n_pairs
 
 
 def _systems(
     before: Array, after: Array, prompts: Sequence[str], systems: Sequence[str]
 ) -> tuple[SystemShift, ...]:
-    """Every system, by its rank before."""
+    """Return every system, by its rank before."""
     none = np.empty((len(before), 0))
     boards = [rank_systems(systems, prompts, side, none, []).systems for side in (before, after)]
     last = {entry.system: entry for entry in boards[1]}
@@ -156,7 +157,7 @@ _BLOCK = 256
 
 
 class Direction(StrEnum):
-    """Where deliberation led; the first of these that holds.
+    """The direction in which deliberation moved the panel; the first of these that holds.
 
     A change is shown where its 95 % interval leaves 0 out and its adjusted p-value is below
     `LEVEL`.
@@ -203,8 +204,8 @@ class TowardHumans:
 
 
 class _Changes(NamedTuple):
-    """What changed on one dimension; `by_prompt` `(prompts, 3)` has what each prompt adds to the
-    three changes, NaN where it adds nothing. Of `n_prompts`, `n_deliberated` could change."""
+    """The changes on one dimension; `by_prompt` `(prompts, 3)` is each prompt's part of the three
+    changes, NaN where it has none. Of `n_prompts`, `n_deliberated` could change."""
 
     tau_c: Change
     distance: Change
@@ -224,7 +225,8 @@ def toward_humans(
     same_scale: bool,
     seed: int = 0,
 ) -> tuple[TowardHumans, ...]:
-    """Return how deliberation changed a panel's agreement with people, dimension by dimension.
+    """Compare a panel's agreement with people before and after deliberation, dimension by
+    dimension.
 
     The panel's score is the mean of the judges who rated a response both times. Responses
     that were not deliberated count in τ_c and in the distance, as they do in the result of
@@ -259,7 +261,7 @@ def toward_humans(
             f"scores of the shapes {before.shape} and {after.shape} for human scores of the shape "
             f"{target.shape}"
         )
-    found = [
+    changes = [
         _changes(
             before[:, :, place],
             after[:, :, place],
@@ -271,26 +273,26 @@ def toward_humans(
         )
         for place in range(target.shape[1])
     ]
-    p_values = np.stack([sign_flip_p_values(one.by_prompt, seed=seed) for one in found])
+    p_values = np.stack([sign_flip_p_values(change.by_prompt, seed=seed) for change in changes])
     adjusted = np.column_stack([holm(p_values[:, :2].ravel()).reshape(-1, 2), holm(p_values[:, 2])])
     n_tests = int((~np.isnan(p_values[:, :2])).sum())
-    told = []
-    for one, p in zip(found, adjusted.tolist(), strict=True):
-        direction, reason = _direction(one, p, n_tests)
-        told.append(
+    results = []
+    for change, p in zip(changes, adjusted.tolist(), strict=True):
+        direction, reason = _direction(change, p, n_tests)
+        results.append(
             TowardHumans(
-                tau_c=one.tau_c,
-                distance=one.distance,
-                spread=one.spread,
+                tau_c=change.tau_c,
+                distance=change.distance,
+                spread=change.spread,
                 p_tau_c=p[0],
                 p_distance=p[1],
                 p_spread=p[2],
                 direction=direction,
-                n_prompts=one.n_prompts,
+                n_prompts=change.n_prompts,
                 reason=reason,
             )
         )
-    return tuple(told)
+    return tuple(results)
 
 
 def _changes(
@@ -316,7 +318,7 @@ def _changes(
     spread = spread_of(before[used], after[used], deliberated[used], labels, seed=seed)
     calm, excited = spreads(before[used], after[used], deliberated[used])
     added = (
-        # Ranks, as a panel that deliberates to higher scores has not changed their order.
+        # Ranks: higher scores in the same order are no change of order.
         _added_to_s(scipy.stats.rankdata(first), scipy.stats.rankdata(last), target),
         np.abs(last - target) - np.abs(first - target),
         excited - calm,
@@ -336,15 +338,15 @@ def _changes(
 
 
 def _sums(values: Array, codes: IntArray, n: int) -> Array:
-    """The sum of each prompt's values, NaN where there is none."""
+    """Return the sum of each prompt's values, NaN where there is none."""
     there = ~np.isnan(values)
     sums = np.bincount(codes[there], values[there], n)
     return np.where(np.bincount(codes[there], minlength=n) > 0, sums, nan)
 
 
 def _added_to_s(before: Array, after: Array, human: Array) -> Array:
-    """Return what each response adds to the change of Kendall's S, the concordant pairs of panel
-    and people less the discordant ones.
+    """Return each response's part in the change of Kendall's S, the number of concordant less that
+    of discordant pairs of panel and people.
 
     Were before and after the other way round for some responses, the change of S would be the
     sum of these with the signs of those responses flipped. For each pair that follows from
@@ -395,17 +397,19 @@ def _distance(
 
 
 def _direction(
-    found: _Changes, p_values: Sequence[float], n_tests: int
+    changes: _Changes, p_values: Sequence[float], n_tests: int
 ) -> tuple[Direction, Reason | None]:
-    if found.tau_c.reason and found.distance.reason:
-        return Direction.UNKNOWN, found.tau_c.reason
+    if changes.tau_c.reason and changes.distance.reason:
+        return Direction.UNKNOWN, changes.tau_c.reason
     # Where all that could change changed alike, this is the p-value.
-    if max(n_tests, 1) * 2.0 ** (1 - found.n_deliberated) >= LEVEL:
+    if max(n_tests, 1) * 2.0 ** (1 - changes.n_deliberated) >= LEVEL:
         return Direction.UNKNOWN, Reason.FEW_TO_TELL
     rise, farther, wider = (
         # 1 or -1 where a rise or a fall is shown, else 0.
         change.sign if p < LEVEL else 0
-        for change, p in zip((found.tau_c, found.distance, found.spread), p_values, strict=True)
+        for change, p in zip(
+            (changes.tau_c, changes.distance, changes.spread), p_values, strict=True
+        )
     )
     signs = {rise, -farther}
     if signs >= {1, -1}:

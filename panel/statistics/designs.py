@@ -59,16 +59,17 @@ ITEM, SYSTEM = "item", "system"
 RATER, GROUP = "rater", "group"
 """The facets of raters who are no run's judges; in groups, each group's mean is one rater."""
 _MOST = {"persona": 30, "model": 10, RATER: 100, GROUP: 100, REPLICATE: 5}
-"""How many of each the cheapest design may have, unless there are more already."""
+"""The most conditions of each facet that the cheapest design may have, unless there are more
+already."""
 _MOST_PROMPTS = 10_000
 LEAST_SAMPLED = 3
-"""How few personas, models or raters the cheapest design may have, where these are a sample: two
-have one degree of freedom."""
+"""The fewest personas, models or raters that the cheapest design may have, where these are a
+sample: two have one degree of freedom."""
 
 
 @dataclass(frozen=True, slots=True)
 class DesignResult:
-    """What a design gives.
+    """The precision of one design.
 
     Attributes:
         figures: standard errors and coefficients.
@@ -76,7 +77,7 @@ class DesignResult:
         width: of the 95 % interval of a system's mean over prompts and judges that can be
             expected, from end to end, in points; at most what the scale allows, where that is
             known; of responses and where there is no such interval NaN.
-        detectable: the smallest difference of two systems that is told from 0 with 80 % power, in
+        detectable: the smallest difference of two systems that is detected with 80 % power, in
             points, likewise.
     """
 
@@ -88,7 +89,7 @@ class DesignResult:
 
 @dataclass(frozen=True, slots=True)
 class StudiedScores:
-    """What a G-study was made of.
+    """The scores that a G-study analyses.
 
     Attributes:
         scores: `(rows, columns)`, NaN where missing.
@@ -101,22 +102,22 @@ class StudiedScores:
 
     @property
     def factors(self) -> dict[str, Labels]:
-        """A label for each score, row by row."""
+        """Return a label for each score, row by row."""
         return crossed_factors(self.scores.shape, self.rows, self.columns)
 
     def components(self) -> VarianceComponents:
-        """Of all these scores."""
+        """Return the variance components of all these scores."""
         return variance_components(self.scores.ravel(), self.factors)
 
     @property
     def scores_a_row(self) -> int:
-        """Return how many scores a row has: the harmonic mean over rows that have any, rounded, as
-        the error of a mean goes with one over their number."""
+        """Return the number of scores of a row: the harmonic mean over rows that have any, rounded,
+        as the error of a mean is inversely proportional to their number."""
         counts = np.sum(~np.isnan(self.scores), axis=1)
         return round(1 / float(np.mean(1 / counts[counts > 0])))
 
     def error_as_rated(self, components: VarianceComponents, measured: str) -> float:
-        """The absolute standard error of the means over rows of each row's mean."""
+        """Return the absolute standard error of the mean over rows of each row's mean."""
         there = ~np.isnan(self.scores)
         counts = there.sum(axis=1)
         codes = encode_labels(self.rows[measured], len(there))[1]
@@ -156,7 +157,7 @@ class DesignStudy:
 
     @property
     def in_turn(self) -> tuple[str, int, int] | None:
-        """Where raters rated some responses each: what raters are called, how many rated a
+        """Return, where raters rated some responses each, the noun for raters, how many rated a
         response, and how many there are."""
         if isnan(self.error_as_rated):
             return None
@@ -171,15 +172,15 @@ class DesignStudy:
         present_judges: bool = False,
         fewest_prompts: int = 2,
     ) -> DesignResult | None:
-        """The design with the fewest ratings that can be expected to be this precise: whose 95 %
-        interval of a system's mean, over prompts and judges, is so wide at most, or which detects
-        so small a difference of two systems with 80 % power. None where none is: up to
+        """Return the design with the fewest ratings that can be expected to be this precise: its 95
+        % interval of a system's mean, over prompts and judges, is at most this wide, or it detects
+        a difference of two systems this small with 80 % power. None where no design does: up to
         10,000 prompts, 3 to 30 personas, 3 to 10 models (or 100 raters), and up to 5 replicates,
-        where there are any. Of what has one level there stays one.
+        where there are any. A facet with one level keeps one.
 
-        It is a forecast as if these variance components were the true ones. The fewest ratings of
-        many designs are found where chance made the components small, so that a run with this
-        design will often be less precise.
+        The forecast takes these variance components as the true ones. The design with the fewest
+        ratings is often one for which chance made the components small, so that a run with it will
+        often be less precise.
 
         Args:
             present_judges: whether only the number of prompts may change.
@@ -200,7 +201,7 @@ class DesignStudy:
         return _result(self.components, SYSTEM, levels, self.span, self.raters_each)
 
     def _choices(self, fewest_prompts: int, *, present_judges: bool) -> dict[str, Sequence[int]]:
-        """Return which numbers of conditions a cheapest design may have."""
+        """Return the numbers of conditions that the cheapest design may have, by facet."""
         if self.measured != SYSTEM or not self.designs:
             raise ValueError("the interval of a system's mean takes a defined study of systems")
         present = self.designs[0].figures.levels
@@ -221,8 +222,8 @@ class DesignStudy:
 def design_studies(
     ratings: Ratings, composites: Array | None = None, composite_span: float = inf
 ) -> list[DesignStudy]:
-    """The studies of responses and of systems, on each dimension that is rated by numbers and on
-    the composite.
+    """Return the studies of responses and of systems, on each dimension that is rated by numbers
+    and on the composite.
 
     Items, systems, prompts and judges are random and crossed: of a run a judge is a persona through
     a model, else a rater. Raters in groups that share something (models, say) are no independent
@@ -294,20 +295,20 @@ def design_studies(
 
 
 def rater_groups(ratings: Ratings) -> dict[str, list[int]]:
-    """The columns of each group of raters who are not a run's judges; none where there is one
-    group, or each has one rater."""
+    """Return the columns of each group of raters who are not a run's judges; empty where there is
+    one group, or each has one rater."""
     if ratings.personas is not None:
         return {}
-    found: dict[str, list[int]] = {}
+    groups: dict[str, list[int]] = {}
     for column, (name, group) in enumerate(zip(ratings.raters, ratings.groups, strict=True)):
         if name not in ratings.controls:
-            found.setdefault(group, []).append(column)
-    several = len(found) > 1 and max(map(len, found.values())) > 1
-    return found if several else {}
+            groups.setdefault(group, []).append(column)
+    several = len(groups) > 1 and max(map(len, groups.values())) > 1
+    return groups if several else {}
 
 
 def design_name(levels: Levels) -> str:
-    """A design in words.
+    """Return a design in words.
 
     >>> design_name({"prompt": 8, "persona": 10, "model": 1, "replicate": 1})
     '8 prompts x 10 personas x 1 model'
@@ -322,23 +323,23 @@ def design_name(levels: Levels) -> str:
 def _study(
     measured: str, dimension: str, scores: StudiedScores, each: float, span: float = inf
 ) -> DesignStudy:
-    found = scores.components()
-    if found.reason is not None:
-        return DesignStudy(measured, dimension, found, reason=found.reason)
-    levels, as_rated = present_levels(found, measured), nan
+    components = scores.components()
+    if components.reason is not None:
+        return DesignStudy(measured, dimension, components, reason=components.reason)
+    levels, as_rated = present_levels(components, measured), nan
     if len(scores.columns) == 1:
         # Every persona rates everything through every model; raters may take turns.
         (facet,) = scores.columns
         if scores.scores_a_row < levels[facet]:
             levels[facet] = scores.scores_a_row
-            as_rated = scores.error_as_rated(found, measured)
-    designs = designs_around(found, measured, levels)
+            as_rated = scores.error_as_rated(components, measured)
+    designs = designs_around(components, measured, levels)
     return DesignStudy(
         measured,
         dimension,
-        found,
-        tuple(_result(found, measured, design, span, each) for design in designs),
-        error_shares(found, measured, levels),
+        components,
+        tuple(_result(components, measured, design, span, each) for design in designs),
+        error_shares(components, measured, levels),
         raters_each=each,
         span=span,
         error_as_rated=as_rated,
@@ -348,8 +349,8 @@ def _study(
 def crossed_factors(
     shape: tuple[int, ...], rows: Mapping[str, Labels], columns: Mapping[str, Labels]
 ) -> dict[str, Labels]:
-    """A label for each cell of a table of this shape, in the order of its rows, from those of its
-    rows and columns."""
+    """Return a label for each cell of a table of this shape, in the order of its rows, from those
+    of its rows and columns."""
     n_rows, n_columns = shape
     return {
         **{
@@ -364,7 +365,7 @@ def crossed_factors(
 
 
 def present_levels(components: VarianceComponents, measured: str) -> dict[str, int]:
-    """Return how many conditions the design of a G-study has of each facet."""
+    """Return how many conditions of each facet the design of a G-study has."""
     levels = {name: n for name, n in components.levels.items() if name != measured}
     if _repeated(components):
         levels[REPLICATE] = round(components.replicates)
@@ -372,8 +373,8 @@ def present_levels(components: VarianceComponents, measured: str) -> dict[str, i
 
 
 def designs_around(components: VarianceComponents, measured: str, present: Levels) -> list[Levels]:
-    """The present design, and with half and twice as many conditions of each facet of which it has
-    several."""
+    """Return the present design, and designs with half and twice as many conditions of each facet
+    that has several."""
     designs = [present]
     for facet, n in present.items():
         if facet == REPLICATE or components.levels[facet] > 1:
@@ -382,7 +383,7 @@ def designs_around(components: VarianceComponents, measured: str, present: Level
 
 
 def _repeated(components: VarianceComponents) -> bool:
-    """Return whether replicates tell the highest interaction from error."""
+    """Return whether replicates separate the highest interaction from error."""
     return BETWEEN.join(name for name, n in components.levels.items() if n > 1) not in (
         components.unidentified
     )
@@ -408,8 +409,8 @@ def _result(
 
 
 def _prompts(present: int) -> list[int]:
-    """Return which numbers of prompts a design may have: every one up to 100, then by steps of a
-    twentieth, and the present one."""
+    """Return the numbers of prompts that a design may have: every number up to 100, then by steps
+    of a twentieth, and the present one."""
     further = np.geomspace(100, _MOST_PROMPTS, 96).round().astype(int)
     return sorted({*range(2, 101), *further.tolist(), present})
 
@@ -421,7 +422,7 @@ _SINGULAR = 1e-9
 
 
 def variance_share(ratings: ArrayLike, raters: Labels, part: ComponentName) -> Statistic:
-    """The share of the variance of ratings that is due to items, to raters, or to neither.
+    """Return the share of the variance of ratings that is due to items, to raters, or to neither.
 
     How to read it: from 0 to 1; the shares of item, rater and residual add up to 1. `rater` near
     0: the raters' means are alike. `residual` near 0 besides: they say the same of every item.
@@ -451,18 +452,18 @@ def variance_share(ratings: ArrayLike, raters: Labels, part: ComponentName) -> S
         reason = Reason.FEW_ITEMS
     if reason:
         return Statistic.undefined(reason, n_items=counts[0], n_raters=counts[1])
-    found = variance_components(array.ravel(), {"item": items, "rater": columns})
-    if found.reason:
-        return Statistic.undefined(found.reason, n_items=counts[0], n_raters=counts[1])
-    share = found.shares[part]
+    components = variance_components(array.ravel(), {"item": items, "rater": columns})
+    if components.reason:
+        return Statistic.undefined(components.reason, n_items=counts[0], n_raters=counts[1])
+    share = components.shares[part]
     if part == RESIDUAL:
         # Of its own where raters were asked repeatedly; nothing else is left out.
-        share = 1 - found.shares["item"] - found.shares["rater"]
+        share = 1 - components.shares["item"] - components.shares["rater"]
     return Statistic(share, *counts)
 
 
 def resampled_variance_share(ratings: ArrayLike, raters: Labels, part: ComponentName) -> Resampled:
-    """The share as a function of resampling weights; args as for `variance_share`."""
+    """Return the share as a function of resampling weights; args as for `variance_share`."""
     array = as_ratings(ratings)
     _, labels = encode_labels(raters, array.shape[1])
     rated = ~np.isnan(array)
@@ -485,12 +486,12 @@ def resampled_variance_share(ratings: ArrayLike, raters: Labels, part: Component
         mean_cell, in_item = divide(weights @ (cells**2).sum(axis=1), n), weights @ spread
         of_item, of_rater, of_cell = n - mean_item, n - mean_rater, n - mean_cell
         repeated = weights @ (sizes - n_cells) > 0
-        none, one = np.zeros(len(weights)), np.ones(len(weights))
+        none, ones = np.zeros(len(weights)), np.ones(len(weights))
         # Each rater's ratings of an item vary by error alone; of one rating nothing is known.
         of_cells = np.where(
             repeated,
             [of_item, of_rater, of_cell, weights @ n_cells - 1],
-            [none, none, one, none],
+            [none, none, ones, none],
         )
         equations = np.stack(
             [
@@ -500,7 +501,7 @@ def resampled_variance_share(ratings: ArrayLike, raters: Labels, part: Component
                 np.stack([of_item, of_rater, of_cell, n - 1]),
             ]
         ).transpose(2, 0, 1)
-        found = np.stack(
+        observed = np.stack(
             [
                 weights @ between - of_mean,
                 np.nan_to_num(divide(sum_rater**2, n_rater)).sum(axis=1) - of_mean,
@@ -513,7 +514,7 @@ def resampled_variance_share(ratings: ArrayLike, raters: Labels, part: Component
         size = np.prod(np.abs(equations).max(axis=2), axis=1)
         solvable &= np.abs(np.linalg.det(np.nan_to_num(equations))) > _SINGULAR * size
         variances = np.full((len(weights), 4), np.nan)
-        variances[solvable] = np.linalg.solve(equations[solvable], found[solvable][:, :, None])[
+        variances[solvable] = np.linalg.solve(equations[solvable], observed[solvable][:, :, None])[
             :, :, 0
         ]
         positive = np.maximum(variances, 0)

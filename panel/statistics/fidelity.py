@@ -26,13 +26,14 @@ from persona_panel.statistics.group_differences import (
 )
 
 _FARTHEST = 60
-"""How many times the width of the search is doubled."""
+"""The number of times that the width of the search is doubled."""
 
 
 def ratio_interval(
     panel: PairedGroupDifference, people: PairedGroupDifference, confidence: float = 0.95
 ) -> tuple[float, float]:
-    """Low and high of panel / people; NaN where either has no interval, or where people's holds 0.
+    """Return the interval of panel / people; NaN where either has no interval, or where people's
+    holds 0.
 
     Both are paired by item: what an item adds to both differences cancels at a ratio of 1.
 
@@ -64,7 +65,7 @@ def ratio_interval(
 
 
 def _end(beyond: Callable[[float], float], middle: float, side: float) -> float:
-    # Imported here: whoever requires a figure of another command need not wait for it.
+    # Imported here, so that other commands need not wait for it.
     from scipy.optimize import brentq
 
     width = max(abs(middle), 1.0) / 64
@@ -99,13 +100,14 @@ def verdict_on(
     *,
     of: int = 1,
 ) -> JudgedRatio:
-    """The verdict that intervals allow, all widened for the contrasts that are judged together.
+    """Return the verdict that the intervals support, all widened for the contrasts that are judged
+    together.
 
     `caricature`, the ratio's lower end is above 2; `exaggerated`, above 1; `reversed`, its upper
     end is below 0; `flattened`, below 0.5. `as people`, the ratio is shown to lie from 0.5 to 2: by
     two one-sided tests at 5 %, that is, by its 90 % interval (D. J. Schuirmann 1987). Everything
     else is `not measurable`: people's interval holds 0, or that of the ratio is too wide for any of
-    these. So each of the others is shown, not merely left open.
+    these. So every other verdict is statistically shown.
 
     Args:
         people: the ends of the 95 % interval of people's difference; NaN where there is none.
@@ -193,7 +195,7 @@ class FidelityContrast:
 
 @dataclass(frozen=True, slots=True)
 class ContrastName:
-    """What a contrast is of; the fields are those of `FidelityContrast`."""
+    """The name of a contrast; the fields are those of `FidelityContrast`."""
 
     contrast: str
     stratum: str = "all"
@@ -284,7 +286,7 @@ def fidelity_contrast(
 def _apart(
     panel: PairedGroupDifference, people: PairedGroupDifference, confidence: float
 ) -> tuple[float, float]:
-    """The interval of panel − people."""
+    """Return the interval of panel − people."""
     parts = difference_parts(panel, people, 1.0)
     if people.n_items == 0 or any(not part.df > 0 for part in parts):
         return nan, nan

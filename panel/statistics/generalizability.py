@@ -52,7 +52,7 @@ BETWEEN = ":"
 
 @dataclass(frozen=True, slots=True)
 class VarianceComponents:
-    """What a G-study estimates.
+    """The estimates of a G-study.
 
     Attributes:
         variances: by effect, in the squared unit of the scores: each factor (`item`), each
@@ -77,15 +77,15 @@ class VarianceComponents:
 
 
 def variance_components(scores: ArrayLike, factors: Mapping[str, Labels]) -> VarianceComponents:
-    """The variance of scores due to each factor and to each of their interactions.
+    """Estimate the variance of scores due to each factor and to each of their interactions.
 
     How to read it: a large share of items means that judges see the same differences (it is
     ICC(2,1), with one factor for the judges); of personas or models, that these are milder or
     stricter than others on everything; of `item:model`, that models disagree about which items
     are better, which more personas on the same models cannot average out. The residual is
-    what a judge says of an item beyond all this: the highest interaction, unless replicates tell
-    it from error, and error. A variance below 0 is an estimate of one near 0. Few levels make a
-    variance unsure: between three models it has two degrees of freedom.
+    what a judge says of an item beyond all this: the highest interaction, unless replicates
+    separate it from error, and error. A variance below 0 is an estimate of one near 0. Few levels
+    make a variance unsure: between three models it has two degrees of freedom.
 
     Args:
         scores: `(scores,)`, one entry a rating, NaN where missing.
@@ -160,27 +160,29 @@ def _named(effect: Sequence[str]) -> str:
 
 
 def _effects(factors: tuple[EffectT, ...]) -> list[tuple[EffectT, ...]]:
-    """The factors, then their interactions, those of fewer factors first."""
+    """Return the factors, then their interactions, those of fewer factors first."""
     return [effect for n in range(1, len(factors) + 1) for effect in combinations(factors, n)]
 
 
 def _cells(factors: Sequence[IntArray], n: int) -> _Cells:
-    """For each effect, and for none `()`, the cell that each score is in and the size of each."""
-    found: dict[tuple[int, ...], tuple[IntArray, Array]] = {
+    """Return, for each effect, and for none `()`, the cell of each score and the size of each
+    cell."""
+    cell_of: dict[tuple[int, ...], tuple[IntArray, Array]] = {
         (): (np.zeros(n, dtype=np.intp), np.array([float(n)])[: min(n, 1)])
     }
     for effect in _effects(tuple(range(len(factors)))):
-        before, last = found[effect[:-1]][0], factors[effect[-1]]
+        before, last = cell_of[effect[:-1]][0], factors[effect[-1]]
         joined = before * (int(last.max(initial=-1)) + 1) + last
         _, codes, sizes = np.unique(joined, return_inverse=True, return_counts=True)
-        found[effect] = codes, sizes.astype(np.float64)
-    return found
+        cell_of[effect] = codes, sizes.astype(np.float64)
+    return cell_of
 
 
 def _equations(
     values: Array, cells: _Cells, effects: Sequence[tuple[int, ...]]
 ) -> tuple[Array, Array]:
-    """Expected and found sums of squares about the mean: one row an effect, and the total.
+    """Return expected and observed sums of squares about the mean: one row an effect, and the
+    total.
 
     An effect's is Σ nₐ (ȳₐ − ȳ)² over its cells. Of the variance of effect B it holds
     Σ n_ab² / nₐ − Σ n_b² / n, of the residual the number of its cells less one.
@@ -200,7 +202,7 @@ def _equations(
 
 
 def _held(cells: _Cells, effect: tuple[int, ...], other: tuple[int, ...]) -> float:
-    """Σ over the cells of both effects together of n_ab² / nₐ."""
+    """Return Σ over the cells of both effects together of n_ab² / nₐ."""
     codes, sizes = cells[tuple(sorted({*effect, *other}))]
     within, of = cells[effect]
     of_cell = np.empty(len(sizes), dtype=np.intp)
@@ -217,16 +219,16 @@ LEAST_DF = 3
 to the next that the expected width is far above what most samples give."""
 
 Goal = Literal["width", "difference"]
-"""What a design is to reach: an interval of a mean this wide at most, from end to end, or a
-difference of two means this small that it detects."""
+"""The goal of a design: an interval of a mean at most this wide, from end to end, or a detectable
+difference of two means this small."""
 
 Levels = Mapping[str, int]
-"""How many conditions of each facet: 8 prompts, 10 personas, 3 models."""
+"""The number of conditions of each facet: 8 prompts, 10 personas, 3 models."""
 
 
 @dataclass(frozen=True, slots=True)
 class DStudy:
-    """What a design gives.
+    """The standard errors and coefficients of a design.
 
     Attributes:
         levels: how many conditions it has of each facet.
@@ -249,7 +251,8 @@ class DStudy:
 
 
 def d_study(components: VarianceComponents, measured: str, levels: Levels) -> DStudy:
-    """Return what a design with so many conditions of each facet gives.
+    """Return the standard errors and coefficients of a design with these numbers of conditions of
+    each facet.
 
     How to read it: twice the personas on the same models divides what personas bring by two, and
     leaves what models bring as it is. Where one model was used, its effects are part of the
@@ -264,8 +267,8 @@ def d_study(components: VarianceComponents, measured: str, levels: Levels) -> DS
             G-study tells these from the highest interaction. What is not named has 1.
 
     Raises:
-        ValueError: undefined components, a factor that there is not, fewer conditions than one,
-            or several of a facet of which the G-study had one, or no replicates.
+        ValueError: undefined components, an unknown factor, fewer conditions than one, or several
+            of a facet of which the G-study had one, or no replicates.
 
     >>> from persona_panel.statistics import variance_components
     >>> scores = [1, 2, 2, 4, 3, 4, 5, 5]
@@ -291,8 +294,8 @@ def d_study(components: VarianceComponents, measured: str, levels: Levels) -> DS
 
 
 def error_shares(components: VarianceComponents, measured: str, levels: Levels) -> dict[str, float]:
-    """Return which share of the absolute error variance of a design each component brings, largest
-    first; empty where there is no error. Args and errors as for `d_study`.
+    """Return each component's share of the absolute error variance of a design, largest first;
+    empty where there is no error. Args and errors as for `d_study`.
 
     >>> variances = {"item": 1.0, "rater": 0.2, "residual": 0.6}
     >>> found = VarianceComponents(variances, {}, 0, {"item": 9, "rater": 5})
@@ -309,7 +312,7 @@ def error_shares(components: VarianceComponents, measured: str, levels: Levels) 
 def error_as_rated(
     components: VarianceComponents, measured: str, factors: Mapping[str, Labels], weights: Array
 ) -> float:
-    """The absolute standard error of means as they were rated, where not every judge rated
+    """Return the absolute standard error of means as they were rated, where not every judge rated
     everything: the root of their mean variance.
 
     A component's variance counts by the squared share that each of its conditions has in a mean: of
@@ -353,8 +356,8 @@ def expected_width(
     difference: bool = False,
     confidence: float = 0.95,
 ) -> float:
-    """Return how wide, from end to end, the interval over prompts and judges of a mean can be
-    expected to be: the leaderboard's, `sampled_mean` with judges as a sample.
+    """Return the expected width, from end to end, of the interval of a mean over prompts and
+    judges: the leaderboard's, `sampled_mean` with judges as a sample.
 
     It is wider than the standard error says: that of few conditions has Student's t with few
     degrees of freedom, and each sample's variance includes its interactions with the others.
@@ -391,8 +394,8 @@ def detectable_difference(
     power: float = POWER,
     confidence: float = 0.95,
 ) -> float:
-    """The smallest true difference of two means that the interval of their difference, over prompts
-    and judges, leaves 0 out of with this power.
+    """Return the smallest true difference of two means that can be detected with this power: the
+    interval of their difference, over prompts and judges, then leaves out 0.
 
     It is (t of the confidence + t of the power) standard errors, with the interval's degrees of
     freedom (Cohen 1988, *Statistical Power Analysis*, section 2.4). It is for two systems: of
@@ -431,7 +434,7 @@ def cheapest_design(
     goal: Goal = "width",
     confidence: float = 0.95,
 ) -> Levels | None:
-    """The design with the fewest ratings that can be expected to be this precise.
+    """Return the design with the fewest ratings that can be expected to be this precise.
 
     Args:
         points: of `expected_width`, or of `detectable_difference`, above 0.
@@ -486,7 +489,7 @@ class _Term:
     relative: bool
 
     def over(self, sizes: Mapping[str, Array]) -> Array:
-        """Return what it brings to the variance of a mean, for each design."""
+        """Return the component's share in the variance of a mean, for each design."""
         n = np.prod([sizes[facet] for facet in self.facets if facet in sizes], axis=0)
         result: Array = self.variance / (n * np.ones(_n_designs(sizes)))
         return result
@@ -497,7 +500,7 @@ def _n_designs(sizes: Mapping[str, Array]) -> int:
 
 
 def _terms(components: VarianceComponents, measured: str, levels: Levels) -> list[_Term]:
-    """The parts of the error, checked."""
+    """Return the parts of the error, after checking the arguments."""
     factors = components.levels
     if components.reason is not None:
         raise ValueError(f"the variance components are undefined: {components.reason}")
@@ -531,14 +534,14 @@ def _share(own: float, error: float) -> float:
 def _widths(
     terms: Sequence[_Term], sizes: Mapping[str, Array], difference: bool, confidence: float
 ) -> Array:
-    """The expected width of the interval of each design."""
+    """Return the expected width of the interval of each design."""
     return 2 * _reaches(terms, sizes, difference, ((1 + confidence) / 2,))
 
 
 def _detectable(
     terms: Sequence[_Term], sizes: Mapping[str, Array], power: float, confidence: float
 ) -> Array:
-    """The difference that each design detects with this power."""
+    """Return the difference that each design detects with this power."""
     return _reaches(terms, sizes, True, ((1 + confidence) / 2, power))
 
 
@@ -548,8 +551,8 @@ def _reaches(
     difference: bool,
     quantiles: Sequence[float],
 ) -> Array:
-    """For each design the standard error times the sum of these quantiles of Student's t: over
-    prompts alone, or over prompts and judges, whichever is more."""
+    """Return, for each design, the standard error times the sum of these quantiles of Student's t:
+    over prompts alone, or over prompts and judges, whichever is larger."""
     parts = [term for term in terms if term.relative or not difference]
     known = {facet for term in terms if term.name != RESIDUAL for facet in term.facets}
     if not {PROMPT} <= known & set(sizes):

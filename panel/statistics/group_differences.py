@@ -58,7 +58,7 @@ ALL_SYSTEMS = "all"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PairedResponses:
-    """How far group `a` rates each response above group `b`.
+    """The difference of groups `a` and `b` on each response.
 
     Attributes:
         difference: `(responses,)`, NaN where one of them did not rate it.
@@ -74,7 +74,7 @@ class PairedResponses:
 
 @dataclass(frozen=True, slots=True)
 class GroupDifference(Tested):
-    """How far group `a` of judges rates above group `b`, over the prompts that both rated.
+    """The difference of groups `a` and `b` of judges, over the prompts that both rated.
 
     Attributes:
         dimension, system: what it is on; `composite` and `all` for the whole.
@@ -99,7 +99,7 @@ class GroupDifference(Tested):
 
 
 def axis_pair(values: Array, a: str, b: str, axes: Sequence[str]) -> PairedResponses:
-    """Personas of axis `a` against those of `b`.
+    """Compare personas of axis `a` with those of `b`.
 
     Args:
         values: `(responses, personas, columns)`; see `PersonaCells`.
@@ -123,8 +123,8 @@ def axis_pair(values: Array, a: str, b: str, axes: Sequence[str]) -> PairedRespo
 
 
 def model_pair(values: Array, a: str, b: str, models: Sequence[str]) -> PairedResponses:
-    """Model `a` against model `b`, persona by persona; args as for `axis_pair`, and the model of
-    each column."""
+    """Compare model `a` with model `b`, persona by persona; args as for `axis_pair`, and the model
+    of each column."""
     by_persona = values[:, :, models.index(a)] - values[:, :, models.index(b)]
     difference = mean_there(by_persona, 1)
     return PairedResponses(a, b, difference, (_share(by_persona, difference),))
@@ -138,7 +138,7 @@ def group_differences(
     random: Random = "prompts",
     interaction: bool = False,
 ) -> list[GroupDifference]:
-    """The differences of these pairs, over all systems and on each of several.
+    """Return the differences of these pairs, over all systems and on each of several.
 
     Args:
         pairs: each with the dimension that it is on.
@@ -154,26 +154,26 @@ def group_differences(
     place = _Places(prompt, system, len(prompt_names), len(names))
     each: list[int | None] = [*range(len(names))] if len(names) > 1 else []
     wanted = each if interaction else [None, *each]
-    rows, found = [], []
+    rows, means = [], []
     for dimension, pair in pairs:
         table = place.table(pair.difference)
-        moved = [place.table(one) for one in pair.moved] if random != "prompts" else None
+        moved = [place.table(levels) for levels in pair.moved] if random != "prompts" else None
         there = (~np.isnan(table)).astype(np.float64)
         for column in wanted:
             label = ALL_SYSTEMS if column is None else str(names[column])
             rows.append((pair.a, pair.b, dimension, label))
-            found.append(_weighted(table, moved, _prompt_weights(there, column, interaction)))
-    adjusted = holm([one.p_value for one in found])
+            means.append(_weighted(table, moved, _prompt_weights(there, column, interaction)))
+    adjusted = holm([mean.p_value for mean in means])
     return [
         GroupDifference(
-            *row, one.mean, *one.interval(), one.p_value, float(p), one.n_prompts, one.reason
+            *row, mean.mean, *mean.interval(), mean.p_value, float(p), mean.n_prompts, mean.reason
         )
-        for row, one, p in zip(rows, found, adjusted, strict=True)
+        for row, mean, p in zip(rows, means, adjusted, strict=True)
     ]
 
 
 def _share(parts: Array, mean: Array) -> Array:
-    """Return how far each part `(responses, parts)` moves the mean over those there
+    """Return how far each part `(responses, parts)` moves the mean over the parts with a value
     `(responses,)`."""
     counts = (~np.isnan(parts)).sum(axis=1, keepdims=True)
     return np.nan_to_num(divide(parts - mean[:, None], counts))
@@ -181,7 +181,7 @@ def _share(parts: Array, mean: Array) -> Array:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Places:
-    """Where responses stand in a table of prompts and systems."""
+    """The cells of responses in a table of prompts and systems."""
 
     prompt: IntArray
     system: IntArray
@@ -189,14 +189,14 @@ class _Places:
     n_systems: int
 
     def table(self, values: Array) -> Array:
-        """Values `(responses, …)` as means `(prompts, systems, …)`."""
+        """Average values `(responses, …)` in a table `(prompts, systems, …)`."""
         codes = self.prompt * self.n_systems + self.system
         means = means_by(values, codes, self.n_prompts * self.n_systems)
         return means.reshape(self.n_prompts, self.n_systems, *values.shape[1:])
 
 
 def _prompt_weights(there: Array, system: int | None, interaction: bool) -> Array:
-    """Return what each system counts in each prompt, both `(prompts, systems)`; NaN in a prompt
+    """Return the weight of each system in each prompt, both `(prompts, systems)`; NaN in a prompt
     that has no value. `system` None: all alike."""
     own = there if system is None else there * np.eye(there.shape[1])[system]
     weights = divide(own, own.sum(axis=1, keepdims=True))
@@ -211,7 +211,9 @@ def _weighted(table: Array, moved: Sequence[Array] | None, weights: Array) -> Sa
     if moved is None:
         return mean_and_levels(scores)
     known = np.nan_to_num(weights)[:, :, None]
-    return mean_and_levels(scores, [np.sum(known * np.nan_to_num(one), axis=1) for one in moved])
+    return mean_and_levels(
+        scores, [np.sum(known * np.nan_to_num(levels), axis=1) for levels in moved]
+    )
 
 
 LEAST_RATERS = 5
@@ -224,8 +226,8 @@ LEAST_PROMPTS = 5
 
 @dataclass(frozen=True, slots=True)
 class VariancePart:
-    """What one sample (items, prompts, the raters of a group, models) adds to the variance of a
-    mean, with its degrees of freedom."""
+    """The variance that one sample (items, prompts, the raters of a group, models) adds to a mean,
+    with its degrees of freedom."""
 
     variance: float
     df: float
@@ -260,7 +262,7 @@ class PairedGroupDifference:
 
     @property
     def n_prompts(self) -> int:
-        """Of how many prompts they are; 0 where prompts are not known."""
+        """Return the number of prompts of these items; 0 where prompts are not known."""
         return 0 if self.prompts is None else len(set(self.prompts[self.signs != 0].tolist()))
 
     @property
@@ -279,7 +281,7 @@ class PairedGroupDifference:
         ]
 
     def interval(self, confidence: float = 0.95) -> tuple[float, float]:
-        """Low and high; NaN where items, prompts or raters are too few for one."""
+        """Return the interval's ends; NaN where items, prompts or raters are too few for one."""
         parts = [*_sampled_parts(self.by_item, self), *self.raters]
         if self.n_items == 0 or any(not part.df > 0 for part in parts):
             return nan, nan
@@ -295,7 +297,7 @@ def group_difference(
     sampled: bool = True,
     prompts: Labels | None = None,
 ) -> PairedGroupDifference:
-    """The mean over items of group A's mean rating less group B's.
+    """Return the mean over items of group A's mean rating less group B's.
 
     How to read it: below 0, the raters of A rate lower than those of B do on the same items. With
     `signs` of −1 it is an interaction: the difference on some items less that on others.
@@ -332,8 +334,7 @@ def group_difference(
 def difference_by_model(
     differences: ArrayLike, signs: ArrayLike | None = None, *, prompts: Labels | None = None
 ) -> PairedGroupDifference:
-    """The mean over items of what models find the difference to be, where each model speaks for
-    both groups.
+    """Return the mean over items of the difference by models that each speak for both groups.
 
     Args:
         differences: `(items, models)`, A − B by each model, NaN where missing. Several models are
@@ -346,13 +347,13 @@ def difference_by_model(
     >>> difference_by_model([[1.0, 2.0], [0.0, 1.0]]).value
     1.0
     """
-    found = as_ratings(differences)
-    by_item, kept = _counted(row_means(found), signs)
+    ratings = as_ratings(differences)
+    by_item, kept = _counted(row_means(ratings), signs)
     weights = _weights(kept)
-    n_models = int(_rated(found, kept).any(axis=0).sum())
+    n_models = int(_rated(ratings, kept).any(axis=0).sum())
     parts: tuple[VariancePart, ...] = ()
     if n_models > 1:
-        parts = (_rater_part(_distances(found, (found,)), kept, weights, 2),)
+        parts = (_rater_part(_distances(ratings, (ratings,)), kept, weights, 2),)
     codes = _codes(prompts, len(by_item))
     return PairedGroupDifference(
         _mean(by_item, weights), by_item, kept, parts, (n_models, n_models), codes
@@ -360,7 +361,7 @@ def difference_by_model(
 
 
 def _sampled_parts(by_item: Array, of: PairedGroupDifference) -> list[VariancePart]:
-    """Return what the items, or their prompts, add to the variance of the mean of `by_item`."""
+    """Return the variance that the items, or their prompts, add to the mean of `by_item`."""
     if of.prompts is not None and of.over_prompts:
         items = [np.count_nonzero(of.signs == sign) for sign in set(of.signs[of.signs != 0])]
         if min(of.prompts_of_strata()) < LEAST_PROMPTS or min(items) < LEAST_ITEMS:
@@ -370,12 +371,12 @@ def _sampled_parts(by_item: Array, of: PairedGroupDifference) -> list[VariancePa
 
 
 def _prompt_part(by_item: Array, signs: IntArray, prompts: IntArray) -> VariancePart:
-    """Return what prompts add: how far the mean moves without each of them, from all strata at
-    once.
+    """Return the variance that prompts add: how far the mean moves without each of them, from all
+    strata at once.
 
-    As of raters, the degrees of freedom are those of so many prompts of one size as these count
-    for: with those of their number, the interval covers too little where one has most items. Below
-    one, the ends would be farther away than anything that is rated.
+    The degrees of freedom are those of the number of prompts of equal size that these are worth, as
+    for raters: with their plain number, the interval covers too little where one prompt has most
+    items. Below one, the ends would be farther away than anything that is rated.
     """
     there, places = np.unique(prompts, return_inverse=True)
     left_out, counted = np.zeros(len(there)), np.zeros(len(there))
@@ -391,8 +392,8 @@ def _prompt_part(by_item: Array, signs: IntArray, prompts: IntArray) -> Variance
 
 
 def _item_parts(by_item: Array, signs: IntArray) -> list[VariancePart]:
-    """Return what the items of each stratum add to the variance of the mean; the degrees of freedom
-    are 0 where they are too few."""
+    """Return the variance that the items of each stratum add to the mean; the degrees of freedom
+    are 0 where there are too few items."""
     parts = []
     for sign in sorted(set(signs[signs != 0].tolist())):
         there = by_item[signs == sign]
@@ -403,8 +404,8 @@ def _item_parts(by_item: Array, signs: IntArray) -> list[VariancePart]:
 
 
 def reach_over(parts: list[VariancePart], confidence: float) -> float:
-    """Return how far an interval over crossed samples reaches to either side of a mean; never less
-    than over the first sample alone."""
+    """Return how far an interval over crossed samples reaches to either side of a mean; at least as
+    far as over the first sample alone."""
     errors = standard_errors([part.variance for part in parts], [part.df for part in parts])
     return reach_of(errors, confidence)
 
@@ -412,14 +413,14 @@ def reach_over(parts: list[VariancePart], confidence: float) -> float:
 def difference_parts(
     panel: PairedGroupDifference, people: PairedGroupDifference, ratio: float
 ) -> list[VariancePart]:
-    """Return what items (or prompts) and raters add to the variance of panel − ratio × people."""
+    """Return the variance that items (or prompts) and raters add to panel − ratio × people."""
     by_item = panel.by_item - ratio * people.by_item
     parts = [VariancePart(part.variance * ratio**2, part.df) for part in people.raters]
     return [*_sampled_parts(by_item, people), *panel.raters, *parts]
 
 
 def _counted(by_item: Array, signs: ArrayLike | None) -> tuple[Array, IntArray]:
-    """The items that count: those of a stratum that have a difference."""
+    """Return the items that count: those of a stratum that have a difference."""
     wanted = np.ones(len(by_item)) if signs is None else np.asarray(signs, dtype=np.float64)
     if wanted.shape != by_item.shape:
         raise ValueError(f"{len(wanted)} signs for {len(by_item)} items")
@@ -467,8 +468,8 @@ def _distances(ratings: Array, of_items: tuple[Array, ...]) -> Array:
 
 
 def _rater_part(away: Array, kept: IntArray, weights: Array, least: int) -> VariancePart:
-    """Return what the raters of a group add to the variance of the mean; no degrees of freedom
-    where they are fewer than `least`.
+    """Return the variance that the raters of a group add to the mean; no degrees of freedom where
+    they are fewer than `least`.
 
     A rating counts as much as its item does, over the ratings that the item has by the group. A
     rater's influence is the sum of their distances from the means of items, so weighted, less the
@@ -491,7 +492,7 @@ def _rater_part(away: Array, kept: IntArray, weights: Array, least: int) -> Vari
 
 
 def effective_number(weights: Array) -> float:
-    """Return as how many equal weights unequal ones count: (Σw)² / Σw² (L. Kish 1965).
+    """Return the number of equal weights that unequal ones are worth: (Σw)² / Σw² (L. Kish 1965).
 
     >>> effective_number(np.array([1.0, 1.0, 2.0]))
     2.6666666666666665
@@ -508,7 +509,8 @@ _LEAST_ITEMS = 10
 
 
 def split_half(a: ArrayLike, b: ArrayLike, *, splits: int = SPLITS, seed: int = 0) -> float:
-    """The mean Pearson correlation over items of the difference A − B by two halves of the raters.
+    """Return the mean Pearson correlation over items of the difference A − B by two halves of the
+    raters.
 
     How to read it: the share of the variance of single items' differences that is no noise, with
     half of the raters; with all of them it is 2r / (1 + r).
@@ -535,16 +537,17 @@ def split_half(a: ArrayLike, b: ArrayLike, *, splits: int = SPLITS, seed: int = 
     first_a, second_a = _halves(ours, splits, rng)
     first_b, second_b = _halves(theirs, splits, rng)
     first, second = first_a - first_b, second_a - second_b
-    found = []
+    correlations = []
     for x, y in zip(first.T, second.T, strict=True):
         there = ~np.isnan(x) & ~np.isnan(y)
         if there.sum() >= _LEAST_ITEMS and np.ptp(x[there]) > 0 and np.ptp(y[there]) > 0:
-            found.append(float(np.corrcoef(x[there], y[there])[0, 1]))
-    return float(np.mean(found)) if found else nan
+            correlations.append(float(np.corrcoef(x[there], y[there])[0, 1]))
+    return float(np.mean(correlations)) if correlations else nan
 
 
 def _halves(ratings: Array, splits: int, rng: np.random.Generator) -> tuple[Array, Array]:
-    """Each item's mean by either half of the raters, `(items, splits)`; NaN where nobody rated."""
+    """Return each item's mean by either half of the raters, `(items, splits)`; NaN where nobody
+    rated."""
     n = ratings.shape[1]
     order = rng.random((n, splits)).argsort(axis=0).argsort(axis=0)
     chosen = (order < (n + 1) // 2).astype(np.float64)

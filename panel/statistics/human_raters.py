@@ -22,10 +22,9 @@ What α becomes when model raters join the human ones, one after the other.
 Source: the argument-quality paper, section 4.3 and table 4. It marks changes as significant
 without naming its test. Here both α are computed without each prompt in turn, and Student's t over
 prompts (the jackknife's, see `persona_panel.statistics.core.jackknife`) gives the interval of
-their difference and its p-value. Of n additions each is tested at a level n times as strict, and
-has an
-interval to match (Bonferroni): the α of so many raters are too much alike for their correlation
-to be estimated from few prompts, which tests of the largest t would need.
+their difference and its p-value. Each of n additions is tested at a level n times as strict, and
+its interval matches that (Bonferroni): tests of the largest t would need the correlation of the n
+α, and these are too much alike for it to be estimated from few prompts.
 """
 
 from __future__ import annotations
@@ -75,7 +74,7 @@ _SHARED = 1e-12
 
 
 def mean_reliability(ratings: ArrayLike) -> Statistic:
-    """The reliability of items' mean ratings by these raters.
+    """Return the reliability of items' mean ratings by these raters.
 
     How to read it: the share of the variance of the means that other raters would find again. 1: no
     noise; 0: the means differ no more than noise makes them. A correlation with the mean is at most
@@ -116,7 +115,8 @@ def mean_reliability(ratings: ArrayLike) -> Statistic:
 
 
 def resampled_mean_reliability(ratings: ArrayLike) -> Resampled:
-    """The reliability as a function of resampling weights; args as for `mean_reliability`."""
+    """Return the reliability as a function of resampling weights; args as for
+    `mean_reliability`."""
     values, counts = centred_ratings(as_ratings(ratings))
     sizes = counts.sum(axis=1)
     rated = sizes > 0
@@ -146,7 +146,7 @@ NOT_COMPARABLE = (
     "the difference of panel and person, both with the same others, not by these two "
     "correlations."
 )
-"""What is to be said where a panel's correlation stands next to that of people with the others."""
+"""The remark where a panel's correlation stands next to that of people with the others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +163,7 @@ class HumanCeiling:
 def human_ceiling(
     ratings: ArrayLike, kind: CorrelationKind, *, min_shared: int = 2
 ) -> HumanCeiling:
-    """Each rater's correlation with the mean of the others, and its mean over raters.
+    """Return each rater's correlation with the mean of the others, and its mean over raters.
 
     The mean of the others is over those who rated the item, one at least. A panel that is
     compared with the mean of all people is ahead of this figure by the one person more: with two
@@ -206,7 +206,7 @@ def human_ceiling(
 def human_ceiling_by_prompt(
     ratings: ArrayLike, prompts: Labels, kind: CorrelationKind
 ) -> OverPrompts:
-    """The ceiling inside each prompt, and its mean over prompts; as `human_ceiling`.
+    """Return the ceiling inside each prompt, and its mean over prompts; as `human_ceiling`.
 
     >>> ratings = [[1, 1], [2, 2], [5, 6], [6, 5]]
     >>> human_ceiling_by_prompt(ratings, "aabb", "tau_b").mean.value
@@ -224,7 +224,7 @@ def human_ceiling_by_prompt(
 def resampled_human_ceiling(
     ratings: ArrayLike, kind: CorrelationKind, *, min_shared: int = 2
 ) -> Resampled:
-    """The ceiling as a function of resampling weights; args as for `human_ceiling`."""
+    """Return the ceiling as a function of resampling weights; args as for `human_ceiling`."""
     array = as_ratings(ratings)
     others = mean_of_others(array)
     raters = _with_enough(array, others, min_shared)
@@ -234,7 +234,7 @@ def resampled_human_ceiling(
 
 
 def mean_of_others(ratings: Array) -> Array:
-    """For each rating, the mean of the item's other ratings: `(items, raters)`, NaN where
+    """Return, for each rating, the mean of the item's other ratings: `(items, raters)`, NaN where
     there is no rating or no other."""
     rated = ~np.isnan(ratings)
     sums = np.nansum(ratings, axis=1, keepdims=True) - np.nan_to_num(ratings)
@@ -289,7 +289,8 @@ class _Columns(NamedTuple):
 def human_difference(
     judges: ArrayLike, humans: ArrayLike, kind: CorrelationKind
 ) -> HumanDifference:
-    """By how much a panel, and one of its judges, correlates more with people than a person does.
+    """Return how much more a panel, and one of its judges, correlates with people than a person
+    does.
 
     Each person is left out in turn, and the figures are means over people (and over judges, where
     one of them is compared).
@@ -326,7 +327,7 @@ def human_difference(
 def resampled_human_difference(
     judges: ArrayLike, humans: ArrayLike, kind: CorrelationKind
 ) -> ResampledDifference:
-    """The differences as functions of resampling weights; args and errors as for
+    """Return the differences as functions of resampling weights; args and errors as for
     `human_difference`."""
     ours, theirs = _checked(judges, humans)
     return ResampledDifference(
@@ -337,8 +338,8 @@ def resampled_human_difference(
 def human_difference_by_prompt(
     judges: ArrayLike, humans: ArrayLike, prompts: Labels, kind: CorrelationKind
 ) -> DifferenceOverPrompts:
-    """The differences inside each prompt, and their means over prompts; args and errors as for
-    `human_difference`, and one label an item.
+    """Return the differences inside each prompt, and their means over prompts; args and errors as
+    for `human_difference`, and one label an item.
 
     >>> judges, humans = [[1], [2], [6], [5]], [[1, 1], [2, 2], [5, 6], [6, 5]]
     >>> found = human_difference_by_prompt(judges, humans, "aabb", "tau_b")
@@ -352,7 +353,7 @@ def human_difference_by_prompt(
     ]
     return DifferenceOverPrompts(
         *(
-            over_prompts([(name, found[field]) for name, found in within])
+            over_prompts([(name, difference[field]) for name, difference in within])
             for field in range(len(HumanDifference._fields))
         )
     )
@@ -366,7 +367,7 @@ def _checked(judges: ArrayLike, humans: ArrayLike) -> tuple[Array, Array]:
 
 
 def _comparisons(judges: Array, humans: Array) -> tuple[_Columns, _Columns, _Columns]:
-    """Return what is compared: panel and human, judge and human, panel and judge."""
+    """Return the pairs to compare: panel and human, judge and human, panel and judge."""
     others, mean = mean_of_others(humans), row_means(judges)[:, None]
     each = judges[:, ~np.isnan(judges).all(axis=0)]
     several = each if each.shape[1] > 1 else each[:, :0]
@@ -443,18 +444,18 @@ class AddedRaters:
 
     @property
     def low(self) -> Array:
-        """The lower ends `(n,)`."""
-        return np.array([one.low for one in self.intervals])
+        """Return the lower ends of the intervals `(n,)`."""
+        return np.array([interval.low for interval in self.intervals])
 
     @property
     def high(self) -> Array:
-        """The upper ends `(n,)`."""
-        return np.array([one.high for one in self.intervals])
+        """Return the upper ends of the intervals `(n,)`."""
+        return np.array([interval.high for interval in self.intervals])
 
     @property
     def reasons(self) -> tuple[Reason | None, ...]:
-        """Why there is no interval of a change, where there is none."""
-        return tuple(one.reason for one in self.intervals)
+        """Return, for each change without an interval, why it has none."""
+        return tuple(interval.reason for interval in self.intervals)
 
 
 def added_raters(
@@ -467,7 +468,7 @@ def added_raters(
     confidence: float = 0.95,
     seed: int = 0,
 ) -> AddedRaters:
-    """Krippendorff's α of people with the first 0, 1, … n model raters.
+    """Return Krippendorff's α of people with the first 0, 1, … n model raters.
 
     How to read it: a change near 0 means that the models agree with these people as much as these
     do among themselves; below 0 less, above 0 more. `p_adjusted` is below 0.05 exactly where the
@@ -507,7 +508,7 @@ def added_raters(
     change = np.array([alpha.value - alphas[0].value for alpha in alphas[1:]])
     n_tests = max(1, int(np.sum(~np.isnan(change))))
     alone, *joined = (resampled_alpha(ratings, level) for ratings in sets)
-    found = [
+    intervals = [
         jackknife(
             difference_of(function, alone),
             len(codes),
@@ -519,18 +520,18 @@ def added_raters(
         )
         for function, ratings in zip(joined, sets[1:], strict=True)
     ]
-    p_value = np.array([_p_value(*one) for one in zip(change, found, strict=True)])
+    p_value = np.array([_p_value(*pair) for pair in zip(change, intervals, strict=True)])
     return AddedRaters(
         alphas,
         change,
-        tuple(found),
+        tuple(intervals),
         p_value,
         np.minimum(n_tests * p_value, 1),
     )
 
 
 def _p_value(change: float, interval: Interval) -> float:
-    """Two-sided, of no change."""
+    """Return the two-sided p-value of no change."""
     if interval.reason is not None:
         return nan
     return two_sided_p(change / interval.standard_error, interval.degrees_of_freedom)

@@ -49,48 +49,49 @@ from persona_panel.statistics.core.arrays import (
 )
 
 MOST_VALUES = 32
-"""Of more values tables would be larger than what they save."""
+"""With more values, the tables would cost more than they save."""
 LEAST_ITEMS = 16
-"""Of fewer items, as one prompt has, all pairs of items are few."""
+"""With fewer items, as in one prompt, all pairs of items are few."""
 
 Sums = tuple[Array, Array]
-"""What two raters share, and what the first has of its own: `(raters, raters)` each."""
+"""The sums that two raters share, and those of the first rater alone: `(raters, raters)` each."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ValueTables:
-    """How often two raters gave a pair of values to an item.
+    """The counts of each pair of values that two raters gave to an item.
 
     Attributes:
-        given: whether a rater gave a value to an item, 1 or 0 `(items, raters × values)`.
+        has_value: whether a rater gave a value to an item, 1 or 0 `(items, raters × values)`.
         counts: over all items `(raters, values, raters, values)`.
         values: the values, from the lowest on.
     """
 
-    given: Array
+    has_value: Array
     counts: Array
     values: Array
 
     @classmethod
     def of(cls, ratings: Array) -> Self | None:
-        """Of ratings `(items, raters)`; None where there are so many values that to compare all
-        pairs of items is as fast."""
+        """Count the pairs of values in ratings `(items, raters)`; return None where there are so
+        many values that comparing all pairs of items is as fast."""
         n_items, n_raters = ratings.shape
         if n_items < LEAST_ITEMS:
             return None
         values = np.unique(ratings[~np.isnan(ratings)])
         if len(values) > MOST_VALUES or len(values) ** 2 > n_items or not len(values):
             return None
-        given: Mask = ratings[:, :, None] == values
-        flat = given.reshape(n_items, -1).astype(np.float64)
+        has_value: Mask = ratings[:, :, None] == values
+        flat = has_value.reshape(n_items, -1).astype(np.float64)
         shape = n_raters, len(values), n_raters, len(values)
         return cls(flat, (flat.T @ flat).reshape(shape), values)
 
     def without(self, missing: Array) -> Array:
-        """The counts `(raters, values, raters, values)` less this share of each item `(items,)`."""
+        """Return the counts `(raters, values, raters, values)` less this share of each item
+        `(items,)`."""
         items = np.flatnonzero(missing)
-        given = self.given[items]
-        less = given.T @ (given * missing[items, None])
+        rows = self.has_value[items]
+        less = rows.T @ (rows * missing[items, None])
         counts: Array = self.counts - less.reshape(self.counts.shape)
         return counts
 
@@ -98,35 +99,36 @@ class ValueTables:
 def resampled_mean_of(
     tables: ValueTables, matrix: Callable[[Array], Array], pairs: IntArray
 ) -> Resampled:
-    """The mean over pairs of raters `(pairs, 2)` of what `matrix` makes `(raters, raters)` of
-    counts, as a function of resampling weights."""
+    """Return the mean over pairs of raters `(pairs, 2)` of what `matrix` makes `(raters, raters)`
+    of counts, as a function of resampling weights."""
 
     def statistic(weights: Array) -> Array:
-        found = [matrix(tables.without(missing)) for missing in 1 - weights]
-        return mean_over_pairs(np.array(found), pairs)
+        matrices = [matrix(tables.without(missing)) for missing in 1 - weights]
+        return mean_over_pairs(np.array(matrices), pairs)
 
     return statistic
 
 
 def mean_over_pairs(matrices: Array, pairs: IntArray) -> Array:
-    """The mean over pairs of raters `(pairs, 2)` of what each matrix `(resamples, raters, raters)`
-    has; a pair without a value does not enter."""
+    """Return the mean over pairs of raters `(pairs, 2)` of what each matrix `(resamples, raters,
+    raters)` has; a pair without a value does not enter."""
     values = matrices[:, pairs[:, 0], pairs[:, 1]]
     defined = ~np.isnan(values)
     return divide(np.where(defined, values, 0).sum(axis=1), defined.sum(axis=1))
 
 
 def counts_of_the_first(counts: Array) -> Array:
-    """Return how often the first of two raters gave each value to what the second rated `(raters,
-    values, raters)`; as the tables are symmetric, from a sum that is ten times as fast as that over
-    their last axis."""
-    found: Array = counts.sum(axis=1).transpose(1, 2, 0)
-    return found
+    """Return how often the first of two raters gave each value to the items that the second rated
+    `(raters, values, raters)`; as the tables are symmetric, from a sum that is ten times as fast as
+    the sum over their last axis."""
+    sums: Array = counts.sum(axis=1).transpose(1, 2, 0)
+    return sums
 
 
 def tau_b_sums(counts: Array) -> Sums:
-    """The agreements of two raters over ordered pairs of items, and the pairs that the first tells
-    apart among those that the second rated, from counts `(raters, values, raters, values)`."""
+    """Return the agreements of two raters over ordered pairs of items, and the pairs that the first
+    tells apart among those that the second rated, from counts `(raters, values, raters,
+    values)`."""
     n_raters, n_values = counts.shape[:2]
     signs = _signs(n_values)
     # Of each pair of values the concordant less the discordant items.
@@ -138,8 +140,8 @@ def tau_b_sums(counts: Array) -> Sums:
 
 
 def spearman_sums(counts: Array) -> Sums:
-    """Products of two raters' centred ranks, times four, and squares of the first's, among the
-    items that both rated; counts as for `tau_b_sums`."""
+    """Return products of two raters' centred ranks, times four, and squares of the first's, over
+    the items that both rated; counts as for `tau_b_sums`."""
     first = counts_of_the_first(counts)
     # Twice the centred rank of each value of the first, `(raters, values, raters)`.
     ranks = (_signs(counts.shape[1]) @ first.reshape(*first.shape[:2], -1)).reshape(first.shape)
@@ -148,7 +150,7 @@ def spearman_sums(counts: Array) -> Sums:
 
 
 def _signs(n_values: int) -> Array:
-    """1 where the first of two values is the larger, −1 where it is the smaller."""
+    """Return 1 where the first of two values is the larger, −1 where it is the smaller."""
     places = np.arange(n_values)
     signs: Array = np.sign(places[:, None] - places).astype(np.float64)
     return signs
@@ -163,7 +165,7 @@ def cohen_kappa(
     weights: KappaWeights = "quadratic",
     categories: Sequence[float] | None = None,
 ) -> Statistic:
-    """Cohen's κ of two raters over the items that both rated.
+    """Return Cohen's κ of two raters over the items that both rated.
 
     How to read it: 1 is perfect agreement, 0 what two raters with these shares of each category
     would reach by chance, below 0 less than that. `none` is for categories without an order;
@@ -210,7 +212,7 @@ def resampled_cohen_kappa(
     weights: KappaWeights = "quadratic",
     categories: Sequence[float] | None = None,
 ) -> Resampled:
-    """Cohen's κ as a function of resampling weights; args and errors as `cohen_kappa`."""
+    """Return Cohen's κ as a function of resampling weights; args and errors as `cohen_kappa`."""
     check_choice("weights", weights, KappaWeights)
     first, second, both = paired_scores(x, y)
     first, second = first[both], second[both]
@@ -235,8 +237,8 @@ def resampled_cohen_kappa(
 
 
 def kappa_matrix(ratings: ArrayLike, weights: KappaWeights) -> Array | None:
-    """Cohen's κ of every two raters `(raters, raters)`, NaN where it is undefined; None where
-    ratings have too many values for it to be faster than one pair after the other."""
+    """Return Cohen's κ of every two raters `(raters, raters)`, NaN where it is undefined; None
+    where ratings have too many values for it to be faster than one pair after the other."""
     tables = ValueTables.of(as_ratings(ratings))
     return None if tables is None else _kappa_of(tables, weights)(tables.counts)
 
@@ -244,14 +246,14 @@ def kappa_matrix(ratings: ArrayLike, weights: KappaWeights) -> Array | None:
 def resampled_mean_kappa(
     ratings: ArrayLike, pairs: IntArray, weights: KappaWeights
 ) -> Resampled | None:
-    """The mean Cohen's κ of these pairs of raters `(pairs, 2)` as a function of resampling weights;
-    None as for `kappa_matrix`."""
+    """Return the mean Cohen's κ of these pairs of raters `(pairs, 2)` as a function of resampling
+    weights; None as for `kappa_matrix`."""
     tables = ValueTables.of(as_ratings(ratings))
     return None if tables is None else resampled_mean_of(tables, _kappa_of(tables, weights), pairs)
 
 
 def _kappa_of(tables: ValueTables, weights: KappaWeights) -> Callable[[Array], Array]:
-    """κ of every two raters from counts `(raters, values, raters, values)`."""
+    """Return κ of every two raters from counts `(raters, values, raters, values)`."""
     apart = _distance(tables.values[:, None], tables.values[None, :], weights)
 
     def kappa(counts: Array) -> Array:
@@ -266,7 +268,7 @@ def _kappa_of(tables: ValueTables, weights: KappaWeights) -> Callable[[Array], A
 
 
 def fleiss_kappa(ratings: ArrayLike) -> Statistic:
-    """Fleiss' κ: categories are nominal, raters interchangeable.
+    """Return Fleiss' κ: categories are nominal, raters interchangeable.
 
     Agreement is over the items with at least two ratings; how common a category is, over
     all rated items, each counting alike.
@@ -308,7 +310,7 @@ def fleiss_kappa(ratings: ArrayLike) -> Statistic:
 
 
 def resampled_fleiss_kappa(ratings: ArrayLike) -> Resampled:
-    """Fleiss' κ as a function of resampling weights; args and errors as `fleiss_kappa`."""
+    """Return Fleiss' κ as a function of resampling weights; args and errors as `fleiss_kappa`."""
     array = as_ratings(ratings)
     counts = count_by_item(array, np.unique(array[~np.isnan(array)]))
     sizes = counts.sum(axis=1)
@@ -328,11 +330,11 @@ def resampled_fleiss_kappa(ratings: ArrayLike) -> Resampled:
 
 def _places(scores: Array, categories: Sequence[float]) -> Array:
     scale = np.asarray(categories, dtype=np.float64)
-    found = scores[:, None] == scale[None, :]
-    if not found.any(axis=1).all():
-        stray = scores[~found.any(axis=1)][0]
+    matches = scores[:, None] == scale[None, :]
+    if not matches.any(axis=1).all():
+        stray = scores[~matches.any(axis=1)][0]
         raise ValueError(f"{stray:g} is not among the categories {list(categories)}")
-    places: Array = found.argmax(axis=1).astype(np.float64)
+    places: Array = matches.argmax(axis=1).astype(np.float64)
     return places
 
 
@@ -344,7 +346,7 @@ def _distance(x: Array, y: Array, weights: KappaWeights) -> Array:
 
 
 def majority(labels: ArrayLike) -> Array:
-    """The label that more raters gave to an item than any other `(items,)`.
+    """Return the label that more raters gave to an item than any other `(items,)`.
 
     NaN where two labels share the first place, or nobody gave one.
 
@@ -390,10 +392,10 @@ def confusion(x: ArrayLike, y: ArrayLike, n_categories: int) -> Array:
 
 
 def agreement_on(labels: ArrayLike, category: float) -> Resampled:
-    """The agreement of raters on one category, as a function of resampling weights.
+    """Return the agreement of raters on one category, as a function of resampling weights.
 
     How to read it: where one rater gave this label, the probability that another one of the same
-    item did; 1, whoever gives it is joined by all others. It does not correct for chance: a common
+    item did; 1, all raters of an item give it if one does. It does not correct for chance: a common
     label reaches a high value by chance alone. Of two raters it is 2a / (2a + b + c), the F1 of the
     category, whichever of the two is taken as the reference.
 
@@ -416,8 +418,8 @@ def agreement_on(labels: ArrayLike, category: float) -> Resampled:
     # Each item's pairs count by 1 / (n − 1), so that a rating counts alike however many there are.
     others = np.maximum(sizes - 1, 1)
     joined = np.where(sizes > 1, own * (own - 1) / others, 0.0)
-    given = np.where(sizes > 1, own, 0).astype(np.float64)
-    return lambda weights: divide(weights @ joined, weights @ given)
+    ratings_each = np.where(sizes > 1, own, 0).astype(np.float64)
+    return lambda weights: divide(weights @ joined, weights @ ratings_each)
 
 
 def same_label(x: ArrayLike, y: ArrayLike) -> Array:

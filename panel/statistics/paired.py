@@ -60,12 +60,12 @@ from persona_panel.statistics.reliability import krippendorff_alpha, resampled_a
 from persona_panel.statistics.votes import correlation_gain, resampled_correlation_gain
 
 _DECIMALS = 9
-"""Scores that are equal to so many decimals are ties, as in rankings."""
+"""The number of decimals to which equal scores are ties, as in rankings."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PairedTerms:
-    """What two sides are compared by, of each pair.
+    """The scores of pairs on which two sides are compared.
 
     Attributes:
         a, b: `(pairs,)`, the score of either side by what both have.
@@ -79,13 +79,13 @@ class PairedTerms:
     influence: Array
 
     def of(self, kept: Mask) -> PairedTerms:
-        """Return those of these pairs `(pairs,)` alone."""
+        """Return the terms of these pairs `(pairs,)` alone."""
         return PairedTerms(self.a[kept], self.b[kept], self.difference[kept], self.influence[kept])
 
 
 @dataclass(frozen=True, slots=True)
 class PairedDifference(Tested):
-    """How far side b is above side a, over prompts.
+    """The difference of sides b and a, over prompts.
 
     Attributes:
         a, b: the means over prompts of either side; their difference is `difference`.
@@ -118,8 +118,9 @@ class PairedDifference(Tested):
 
 
 def by_same_judges(a: Array, b: Array) -> PairedTerms:
-    """Two sides rated by the same judges, who are paired: a judge counts for a pair, in a term, who
-    has rated both of its sides. A judge's severity then cancels, also where ratings are missing.
+    """Compare two sides rated by the same judges, who are paired: a judge counts for a pair, in a
+    term, only if that judge rated both of its sides. A judge's severity then cancels, also where
+    ratings are missing.
 
     Args:
         a, b: `(pairs, judges, terms)`, what of each judge the score is the mean of (terms, of the
@@ -143,7 +144,7 @@ def by_same_judges(a: Array, b: Array) -> PairedTerms:
 
 
 def by_other_judges(a: Array, b: Array) -> PairedTerms:
-    """The same texts rated by two panels, each by its own judges and rule.
+    """Compare the ratings of the same texts by two panels, each by its own judges and rule.
 
     The judges of `influence` are those of a, then those of b.
 
@@ -167,7 +168,7 @@ def paired_difference(
     *,
     most: float = inf,
 ) -> PairedDifference:
-    """The mean difference over prompts, with its interval and test.
+    """Return the mean difference over prompts, with its interval and test.
 
     How to read it: above 0, b is higher. With judges as they are (`factors` None), interval and
     test say what other prompts of the kind would give with these judges; else what other prompts
@@ -197,34 +198,34 @@ def paired_difference(
         for side in (paired.difference, paired.a, paired.b)
     )
     if factors is None:
-        found = sampled_mean(scores)
+        mean = sampled_mean(scores)
     else:
         moved = np.where(there[:, None], paired.influence, np.nan)
         influence = np.stack([_over_prompts(of_judge, codes) for of_judge in moved.T], axis=1)
-        found = sampled_mean(scores, influence, factors)
-        if not factors and found.n_prompts > 1:
-            found = SampledMean(found.mean, (), found.n_prompts, Reason.NO_COMMON_FACTOR)
+        mean = sampled_mean(scores, influence, factors)
+        if not factors and mean.n_prompts > 1:
+            mean = SampledMean(mean.mean, (), mean.n_prompts, Reason.NO_COMMON_FACTOR)
     in_prompts = scores[~np.isnan(scores)]
     sd = float(in_prompts.std(ddof=1)) if len(in_prompts) > 1 else nan
     signs = np.sign(np.round(paired.difference[there], _DECIMALS))
     wins, ties, losses = (int(np.sum(signs == sign)) for sign in (1, 0, -1))
-    low, high = found.interval(limits=(-most, most))
+    low, high = mean.interval(limits=(-most, most))
     return PairedDifference(
         defined_mean(a),
         defined_mean(b),
-        found.mean,
+        mean.mean,
         low,
         high,
-        found.p_value,
-        found.p_value,
-        nan if found.reason or not sd else found.mean / sd,
+        mean.p_value,
+        mean.p_value,
+        nan if mean.reason or not sd else mean.mean / sd,
         wins,
         ties,
         losses,
-        found.n_prompts,
+        mean.n_prompts,
         int(there.sum()),
-        found,
-        found.reason,
+        mean,
+        mean.reason,
     )
 
 
@@ -233,7 +234,7 @@ def adjusted(
     same_as: Sequence[int] | None = None,
     primary: Sequence[bool] | None = None,
 ) -> list[PairedDifference]:
-    """The differences with p-values adjusted by Holm over all of them.
+    """Return the differences with p-values adjusted by Holm over all of them.
 
     Args:
         primary: for each, whether it is a composite's: those are a family of their own beside the
@@ -242,16 +243,16 @@ def adjusted(
             none): a composite of one dimension is that dimension, and no second test.
     """
     places = list(range(len(differences))) if same_as is None else list(same_as)
-    p_values = [one.p if places[i] == i else nan for i, one in enumerate(differences)]
-    found = holm_beside(p_values, np.zeros(len(places)) if primary is None else primary)
+    p_values = [difference.p if places[i] == i else nan for i, difference in enumerate(differences)]
+    p_values_adjusted = holm_beside(p_values, np.zeros(len(places)) if primary is None else primary)
     return [
-        replace(one, p_adjusted=float(found[place]))
-        for one, place in zip(differences, places, strict=True)
+        replace(difference, p_adjusted=float(p_values_adjusted[place]))
+        for difference, place in zip(differences, places, strict=True)
     ]
 
 
 def mean_over_prompts_of(values: ArrayLike, prompts: Labels) -> Array:
-    """The mean of each prompt's values `(prompts,)`, in order of appearance, NaN left out.
+    """Return the mean of each prompt's values `(prompts,)`, in order of appearance, NaN left out.
 
     >>> mean_over_prompts_of([1.0, 3.0, np.nan], "ppq").tolist()
     [2.0, nan]
@@ -270,8 +271,8 @@ def _over_prompts(values: Array, codes: IntArray) -> Array:
 
 
 def _mean_of_terms(terms: Array) -> Array:
-    """The mean over terms of the mean over the judges who have one `(pairs,)`; NaN where a term has
-    none, as a composite is."""
+    """Return the mean over terms of the mean over the judges who have one `(pairs,)`; NaN where a
+    term has none, as a composite is."""
     there = ~np.isnan(terms)
     means = divide(np.nansum(terms, axis=1), there.sum(axis=1))
     return without_rounding(means.mean(axis=1), terms)
@@ -310,7 +311,7 @@ class BestOfPrompts:
 
     @property
     def n_prompts(self) -> int:
-        """Prompts with several responses that both rated."""
+        """Return the number of prompts with several responses that both rated."""
         return self.same + self.shared + self.flipped
 
 
@@ -334,7 +335,7 @@ class ComparedAdvantages:
 
 @dataclass(frozen=True, slots=True)
 class NearerToPeople:
-    """Which of two panels is nearer to the mean of people's ratings.
+    """The comparison of two panels with the mean of people's ratings.
 
     Attributes:
         within: whether correlations are means of those within prompts, or over all responses.
@@ -360,14 +361,14 @@ class NearerToPeople:
 
     @property
     def figures(self) -> tuple[PairedFigure, ...]:
-        """The differences of the panels, which are tested together."""
+        """Return the differences of the panels, which are tested together."""
         of_places = () if self.advantages is None else (self.advantages.difference,)
         return self.tau, self.distance, *of_places
 
     def with_figures(
         self, tau: PairedFigure, distance: PairedFigure, *more: PairedFigure
     ) -> NearerToPeople:
-        """The same with these in the place of `figures`."""
+        """Return the same with these in place of `figures`."""
         advantages = self.advantages
         if advantages is not None:
             advantages = replace(advantages, difference=more[0])
@@ -375,7 +376,7 @@ class NearerToPeople:
 
 
 def order_alike(a: ArrayLike, b: ArrayLike, prompts: Labels) -> tuple[PairedFigure, PairedFigure]:
-    """Kendall's τ_b of two panels' scores: the mean of those within prompts, and over all.
+    """Return Kendall's τ_b of two panels' scores: the mean of those within prompts, and over all.
 
     How to read it: 1 the same order, 0 none in common, −1 the opposite order. Over all responses
     the difference between easy and hard prompts counts as well.
@@ -406,7 +407,7 @@ def order_alike(a: ArrayLike, b: ArrayLike, prompts: Labels) -> tuple[PairedFigu
 
 
 def scores_alike(a: ArrayLike, b: ArrayLike, prompts: Labels) -> PairedFigure:
-    """Krippendorff's α at the interval level of two panels' scores, as of two raters.
+    """Return Krippendorff's α at the interval level of two panels' scores, as of two raters.
 
     How to read it: 1 the same scores, 0 as alike as by chance; a panel that is stricter lowers it,
     though both may order responses alike. Args and errors as for `order_alike`.
@@ -415,9 +416,9 @@ def scores_alike(a: ArrayLike, b: ArrayLike, prompts: Labels) -> PairedFigure:
     1.0
     """
     both = np.column_stack([as_scores(a), as_scores(b)])
-    found = krippendorff_alpha(both, "interval")
+    alpha = krippendorff_alpha(both, "interval")
     result = BlockResult(
-        found,
+        alpha,
         resampled_alpha(both, "interval"),
         limits=(-1.0, 1.0),
         counted=has_two_ratings(both),
@@ -426,7 +427,7 @@ def scores_alike(a: ArrayLike, b: ArrayLike, prompts: Labels) -> PairedFigure:
 
 
 def best_of_prompts(a: ArrayLike, b: ArrayLike, prompts: Labels) -> BestOfPrompts:
-    """Return whether two panels rate the same response to a prompt highest. Args as for
+    """Count the prompts in which two panels rate the same response highest. Args as for
     `order_alike`.
 
     >>> best_of_prompts([1, 2, 5, 6], [2, 1, 5, 7], "aabb")
@@ -448,7 +449,7 @@ def best_of_prompts(a: ArrayLike, b: ArrayLike, prompts: Labels) -> BestOfPrompt
 def nearer_to_people(
     a: ArrayLike, b: ArrayLike, people: ArrayLike, prompts: Labels, *, same_scale: bool = True
 ) -> NearerToPeople:
-    """Return which of two panels goes more with people's mean rating, over the items of all three.
+    """Compare how near two panels are to people's mean rating, over the items of all three.
 
     Two questions: who orders responses more as people do (τ_b, within prompts where a prompt has
     two responses, else over all), and whose scores are nearer to people's (mean distance). Both
@@ -503,22 +504,26 @@ def nearer_to_people(
 def adjusted_figures(
     figures: Sequence[PairedFigure], primary: Sequence[bool] | None = None
 ) -> list[PairedFigure]:
-    """The figures with p-values adjusted by Holm over all of them; `primary` as for
+    """Return the figures with p-values adjusted by Holm over all of them; `primary` as for
     `adjusted`."""
     family = np.zeros(len(figures)) if primary is None else primary
-    p_values = holm_beside([one.p for one in figures], family)
-    return [replace(one, p_adjusted=float(p)) for one, p in zip(figures, p_values, strict=True)]
+    p_values = holm_beside([figure.p for figure in figures], family)
+    return [
+        replace(figure, p_adjusted=float(p)) for figure, p in zip(figures, p_values, strict=True)
+    ]
 
 
 def _within(sides: Array, target: Array, prompts: Labels) -> tuple[list[Hashable], Array]:
-    """The prompts, and inside each τ_b of each side `(items, sides)` with the target: `(prompts,
-    sides)`."""
-    found = [
+    """Return the prompts, and inside each τ_b of each side `(items, sides)` with the target:
+    `(prompts, sides)`."""
+    taus_by_prompt = [
         (name, correlations(sides[items], _repeated(target[items], sides.shape[1]), "tau_b"))
         for name, items in items_by_label(prompts, len(target))
     ]
     # Rounding can pass the bounds by a hair.
-    return [name for name, _ in found], np.clip([taus for _, taus in found], -1, 1)
+    return [name for name, _ in taus_by_prompt], np.clip(
+        [taus for _, taus in taus_by_prompt], -1, 1
+    )
 
 
 def _repeated(column: Array, times: int) -> Array:
@@ -528,20 +533,20 @@ def _repeated(column: Array, times: int) -> Array:
 def _statistics(
     names: Sequence[Hashable], values: Array, rated: Mask, prompts: Labels, *, n_raters: int
 ) -> list[tuple[object, Statistic]]:
-    """Each prompt's value, or why it has none."""
-    found: list[tuple[object, Statistic]] = []
+    """Return each prompt's value, or why it has none."""
+    statistics: list[tuple[object, Statistic]] = []
     counts = [int(rated[items].sum()) for _, items in items_by_label(prompts, len(rated))]
     for name, value, n in zip(names, values.tolist(), counts, strict=True):
         if isnan(value):
             reason = Reason.CONSTANT_RATER if n > 1 else Reason.FEW_ITEMS
-            found.append((name, Statistic.undefined(reason, n_items=n)))
+            statistics.append((name, Statistic.undefined(reason, n_items=n)))
         else:
-            found.append((name, Statistic(value, n, n_raters)))
-    return found
+            statistics.append((name, Statistic(value, n, n_raters)))
+    return statistics
 
 
 def _several(missing: Mask, prompts: Labels) -> bool:
-    """Return whether a prompt has two items that are there."""
+    """Return whether some prompt has at least two items with a value."""
     names, codes = encode_labels(prompts, len(missing))
     return bool((np.bincount(codes[~missing], minlength=len(names)) > 1).any())
 
@@ -549,27 +554,31 @@ def _several(missing: Mask, prompts: Labels) -> bool:
 def paired_figure(
     result: BlockResult, prompts: Labels, *, tested: bool = False, most_df: float = inf
 ) -> PairedFigure:
-    """A result with its interval over prompts.
+    """Return a result with its interval over prompts.
 
     Args:
         tested: whether it has the p-value of its being 0.
         most_df: degrees of freedom that it has at most; with fewer than it would have, the interval
             is widened.
     """
-    found = result.statistic
+    statistic = result.statistic
     there = interval_of(result, prompts, _OPTIONS)
     if there is None or there.reason is not None:
         reason = None if there is None else there.reason
-        return PairedFigure(found.value, nan, nan, found.n_items, 0, found.reason, reason)
+        return PairedFigure(
+            statistic.value, nan, nan, statistic.n_items, 0, statistic.reason, reason
+        )
     p, df, ends = nan, there.degrees_of_freedom, (there.low, there.high)
     if most_df < df:
         df = most_df
         reach = there.standard_error * critical_t(df)
         low, high = result.limits
-        ends = max(found.value - reach, low), min(found.value + reach, high)
+        ends = max(statistic.value - reach, low), min(statistic.value + reach, high)
     if tested:
-        p = two_sided_p(found.value / there.standard_error, df)
-    return PairedFigure(found.value, *ends, found.n_items, there.n_clusters, p=p, p_adjusted=p)
+        p = two_sided_p(statistic.value / there.standard_error, df)
+    return PairedFigure(
+        statistic.value, *ends, statistic.n_items, there.n_clusters, p=p, p_adjusted=p
+    )
 
 
 def _distance(a: Array, b: Array, n_items: int, same_scale: bool) -> PairedFigure:
@@ -577,8 +586,8 @@ def _distance(a: Array, b: Array, n_items: int, same_scale: bool) -> PairedFigur
         return PairedFigure(nan, nan, nan, 0, 0, Reason.OTHER_SCALE)
     if not n_items:
         return PairedFigure(nan, nan, nan, 0, 0, Reason.NO_SHARED_ITEMS)
-    found = sampled_mean(b - a)
-    p = found.p_value
+    mean = sampled_mean(b - a)
+    p = mean.p_value
     return PairedFigure(
-        found.mean, *found.interval(), n_items, found.n_prompts, None, found.reason, p, p
+        mean.mean, *mean.interval(), n_items, mean.n_prompts, None, mean.reason, p, p
     )

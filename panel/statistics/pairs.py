@@ -55,7 +55,7 @@ _Signs = NDArray[np.float32]
 
 
 def tau_b_matrix(ratings: ArrayLike) -> Array:
-    """τ_b of every two raters over the items that both rated: `(raters, raters)`.
+    """Return τ_b of every two raters over the items that both rated: `(raters, raters)`.
 
     NaN where a pair shares no two items or one of them is constant on those.
 
@@ -74,7 +74,7 @@ def tau_b_matrix(ratings: ArrayLike) -> Array:
 
 
 def spearman_matrix(ratings: ArrayLike) -> Array:
-    """Spearman's ρ of every two raters over the items that both rated: `(raters, raters)`.
+    """Return Spearman's ρ of every two raters over the items that both rated: `(raters, raters)`.
 
     NaN as in `tau_b_matrix`.
 
@@ -95,7 +95,8 @@ def spearman_matrix(ratings: ArrayLike) -> Array:
 
 def same_rankings(ratings: ArrayLike) -> tuple[Array, Array]:
     """Return whether every two raters order the items that both rated alike, ties included, and
-    have the same best ones: `(raters, raters)` each, 1 or 0, NaN where they share no two items.
+    whether they have the same best items: `(raters, raters)` each, 1 or 0, NaN where they share no
+    two items.
 
     >>> same_rankings([[3, 3], [1, 2], [2, 1]])[1].tolist()
     [[1.0, 1.0], [1.0, 1.0]]
@@ -123,8 +124,8 @@ def same_rankings(ratings: ArrayLike) -> tuple[Array, Array]:
 
 
 def resampled_mean_tau_b(ratings: ArrayLike, pairs: IntArray) -> Resampled:
-    """The mean τ_b of these pairs of raters `(pairs, 2)` as a function of resampling weights; a
-    pair that a resample leaves undefined does not enter that resample's mean."""
+    """Return the mean τ_b of these pairs of raters `(pairs, 2)` as a function of resampling
+    weights; a pair that a resample leaves undefined does not enter that resample's mean."""
     array = as_ratings(ratings)
     if (tables := ValueTables.of(array)) is not None:
         return resampled_mean_of(tables, lambda counts: _quotient(*tau_b_sums(counts)), pairs)
@@ -132,8 +133,8 @@ def resampled_mean_tau_b(ratings: ArrayLike, pairs: IntArray) -> Resampled:
 
 
 def resampled_mean_spearman(ratings: ArrayLike, pairs: IntArray) -> Resampled | None:
-    """The same of Spearman's ρ; None where ratings have too many values for it to be faster than
-    one pair after the other."""
+    """Return the same of Spearman's ρ; None where ratings have too many values for it to be faster
+    than one pair after the other."""
     tables = ValueTables.of(as_ratings(ratings))
     if tables is None:
         return None
@@ -141,13 +142,13 @@ def resampled_mean_spearman(ratings: ArrayLike, pairs: IntArray) -> Resampled | 
 
 
 def _quotient(together: Array, own: Array) -> Array:
-    """Return what two raters share over the root of what each has of its own."""
+    """Return two raters' shared sums over the root of the product of their own."""
     return divide(together, np.sqrt(own) * np.sqrt(np.swapaxes(own, -1, -2)))
 
 
 def _weighted_sums(array: Array, missing: Array) -> Sums:
-    """The sums over pairs of items, weighted by what `missing` `(resamples, items)` leaves of
-    each item: with w = 1 − d, Σ wᵢ wⱼ xᵢⱼ is Σ xᵢⱼ − 2 Σ dᵢ xᵢⱼ + Σ dᵢ dⱼ xᵢⱼ."""
+    """Return the sums over pairs of items, weighted by what `missing` `(resamples, items)` leaves
+    of each item: with w = 1 − d, Σ wᵢ wⱼ xᵢⱼ is Σ xᵢⱼ − 2 Σ dᵢ xᵢⱼ + Σ dᵢ dⱼ xᵢⱼ."""
     n_raters = array.shape[1]
     square = n_raters * n_raters
     total = np.zeros((2, 1, square))
@@ -173,7 +174,7 @@ def _weighted_sums(array: Array, missing: Array) -> Sums:
 
 
 def _blocks(array: Array) -> Iterator[tuple[slice, _Signs, _Signs]]:
-    """Some items at a time against all: which, the signs of their differences
+    """Yield some items at a time against all: which, the signs of their differences
     `(some, items, raters)`, and 1 where a rater rated both, else 0."""
     rows = max(1, CELLS_AT_ONCE // max(1, array.size))
     for start in range(0, len(array), rows):
@@ -209,7 +210,8 @@ _MATRIX: dict[PairStatistic, Callable[[Array], Array | None]] = {
     "cohen_kappa_linear": lambda ratings: kappa_matrix(ratings, "linear"),
     "cohen_kappa_quadratic": lambda ratings: kappa_matrix(ratings, "quadratic"),
 }
-"""Those of which all pairs are computed at once, of κ where ratings have few values."""
+"""The statistics that are computed for all pairs at once; for κ only where ratings have few
+values."""
 
 _RESAMPLED: dict[PairStatistic, Callable[[Array, IntArray], Resampled | None]] = {
     "spearman": resampled_mean_spearman,
@@ -234,7 +236,7 @@ class Pairwise:
 
 
 def pairwise(ratings: ArrayLike, statistic: PairStatistic, *, min_shared: int = 2) -> Pairwise:
-    """A statistic of each pair of raters, and the mean over pairs.
+    """Return a statistic of each pair of raters, and the mean over pairs.
 
     How to read it: 1 where every two raters agree in full, 0 no agreement beyond chance; −1 is
     possible for two raters only, as of three or more not all pairs can be opposed. A mean near 0
@@ -283,7 +285,7 @@ def pairwise(ratings: ArrayLike, statistic: PairStatistic, *, min_shared: int = 
 def pairwise_by_prompt(
     ratings: ArrayLike, prompts: Labels, statistic: PairStatistic
 ) -> OverPrompts:
-    """The mean over pairs inside each prompt, and its mean over prompts.
+    """Return the mean over pairs inside each prompt, and its mean over prompts.
 
     Args and errors as for `pairwise`, and one prompt label an item.
 
@@ -303,7 +305,7 @@ def pairwise_by_prompt(
 def resampled_pairwise(
     ratings: ArrayLike, statistic: PairStatistic, *, min_shared: int = 2
 ) -> Resampled:
-    """The mean over pairs as a function of resampling weights; as for `pairwise`.
+    """Return the mean over pairs as a function of resampling weights; as for `pairwise`.
 
     Which pairs share enough items is settled by the data; a pair that a resample leaves
     undefined does not enter that resample's mean.
@@ -317,7 +319,7 @@ def resampled_pairwise(
 
 
 def _pairs(array: Array, statistic: str, min_shared: int) -> IntArray:
-    """The pairs of raters who share so many items `(pairs, 2)`."""
+    """Return the pairs of raters who share at least `min_shared` items `(pairs, 2)`."""
     check_choice("statistic", statistic, PairStatistic)
     if min_shared < 2:
         raise ValueError(f"a pair needs at least 2 shared items, found {min_shared}")
@@ -326,8 +328,8 @@ def _pairs(array: Array, statistic: str, min_shared: int) -> IntArray:
 
 
 def why_no_pair(rated: Array, n_pairs: int) -> Reason:
-    """Why no pair of raters has a value, from who rated what `(items, raters)` and how many pairs
-    share enough items."""
+    """Return why no pair of raters has a value, from who rated what `(items, raters)` and how many
+    pairs share enough items."""
     if rated.any(axis=0).sum() < 2:
         return Reason.FEW_RATERS
     if n_pairs:
@@ -389,7 +391,7 @@ def ranking_agreement(ratings: ArrayLike, prompts: Labels | None = None) -> Rank
 
 
 def perfect_agreement(ratings: ArrayLike, min_raters: int = 2) -> PerfectAgreement:
-    """The items that all their raters rated the same.
+    """Return the items that all their raters rated the same.
 
     Source: the argument-quality paper, section 4.2 and table 3.
 

@@ -12,10 +12,10 @@ for the correlation of judges beyond a reference that is itself noisy.
 The fewest judges who rank as the whole panel does, on prompts they were not chosen on.
 
 The prompts are dealt into folds. Judges are chosen on all folds but one, and compared with the
-full panel on that one. The mean over folds of so many judges' τ_b has a lower confidence bound
-(Student's t over folds, on Fisher's scale). Numbers of judges are tested from the largest down, and
-the first whose bound is below the threshold ends it: so the chance that any number is wrongly found
-to be enough is that of one test.
+full panel on that one. The mean over folds of the τ_b of a number of judges has a lower confidence
+bound (Student's t over folds, on Fisher's scale). Numbers of judges are tested from the largest
+down, and the first whose bound is below the threshold ends it: so the chance that any number is
+wrongly taken to be enough is that of one test.
 
 Sources: S. Geisser (1975), "The predictive sample reuse method with applications", for the folds;
 W. Maurer, L. A. Hothorn and W. Lehmacher (1995), "Multiple comparisons in drug clinical trials and
@@ -73,7 +73,7 @@ class LeaveOneOut:
 
 
 def spearman_brown(reliability: float, times: ArrayLike) -> Array:
-    """The reliability of the mean of `times` as many judges.
+    """Return the reliability of the mean of `times` as many judges.
 
     How to read it: as a reliability: 1, other judges would give the same means; 0, the means are
     noise. It takes the further judges as interchangeable with those at hand, so it flatters
@@ -157,7 +157,7 @@ def effective_judges_interval(
     confidence: float = 0.95,
     seed: int = 0,
 ) -> Interval:
-    """The interval of the effective number, between 1 and the number of judges.
+    """Return the interval of the effective number, between 1 and the number of judges.
 
     It is that of the mean correlation r̄, whose ends are then put into the formula: the higher r̄,
     the lower the number; an r̄ of 0 or less is no dependence. Slopes and the reliability are
@@ -181,7 +181,7 @@ def effective_judges_interval(
     """
     errors = _Errors.of(ratings, reference, reliability)
     n_judges = errors.mean().n_raters
-    found = jackknife(
+    interval = jackknife(
         errors.correlation,
         len(as_ratings(ratings)),
         clusters,
@@ -194,19 +194,19 @@ def effective_judges_interval(
         confidence=confidence,
         seed=seed,
     )
-    if found.reason:
-        return found
+    if interval.reason:
+        return interval
     low, high = (
-        float(kish_number(n_judges, np.clip(end, 0, 1))) for end in (found.high, found.low)
+        float(kish_number(n_judges, np.clip(end, 0, 1))) for end in (interval.high, interval.low)
     )
-    return replace(found, low=low, high=high)
+    return replace(interval, low=low, high=high)
 
 
 def resampled_set_correlation(
     ratings: ArrayLike, sets: Sequence[Sequence[int]], reference: ArrayLike | None = None
 ) -> Resampled:
-    """The mean correlation r̄ of two judges of the same set, beyond a reference if there is one, as
-    a function of resampling weights.
+    """Return the mean correlation r̄ of two judges of the same set, beyond a reference if there is
+    one, as a function of resampling weights.
 
     Args:
         ratings, reference: as for `effective_judges`.
@@ -216,7 +216,7 @@ def resampled_set_correlation(
         ValueError: as for `effective_judges`.
     """
     errors = _Errors.of(ratings, reference, None)
-    within = {(a, b) for one in sets for a in one for b in one if a < b}
+    within = {(a, b) for judges in sets for a in judges for b in judges if a < b}
     return replace(
         errors,
         pairs=np.array(
@@ -226,7 +226,8 @@ def resampled_set_correlation(
 
 
 def kish_number(n_judges: int, correlation: ArrayLike) -> Array:
-    """Return how many independent judges so many judges count as whose scores correlate so.
+    """Return how many independent judges are worth `n_judges` judges whose scores have this
+    correlation.
 
     How to read it: n / (1 + (n − 1) r̄): n where r̄ is 0, 1 where it is 1; of an r̄ below 0 it is
     more than n.
@@ -240,7 +241,7 @@ def kish_number(n_judges: int, correlation: ArrayLike) -> Array:
 def leave_one_judge_out(
     ratings: ArrayLike, statistic: Callable[[Array], Statistic], judges: Labels | None = None
 ) -> LeaveOneOut:
-    """A statistic of the panel without each of its judges.
+    """Return a statistic of the panel without each of its judges.
 
     How to read it: of α or a correlation, a judge whose `change` is above 0 lowers the panel's
     figure; one below 0 raises it. The changes of two judges do not add up.
@@ -264,13 +265,13 @@ def leave_one_judge_out(
     full = statistic(array)
     groups = list(items_by_label(labels, array.shape[1]))
     without = tuple(statistic(np.delete(array, columns, axis=1)) for _, columns in groups)
-    change = np.array([found.value - full.value for found in without])
+    change = np.array([statistic_without.value - full.value for statistic_without in without])
     return LeaveOneOut(full, tuple(name for name, _ in groups), without, change)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Errors:
-    """What judges say beyond a reference, and how it correlates.
+    """Judges' errors beyond a reference, and their correlation.
 
     With b the slope of a judge on the reference x, of reliability ρ, the covariance of the errors
     of judges j and k is s_jk − b_j s_kx − b_k s_jx + ρ b_j b_k s_xx, and b = s_jx / (ρ s_xx): x
@@ -323,17 +324,17 @@ class _Errors:
         )
 
     def correlation(self, weights: Array) -> Array:
-        """r̄ of each resample."""
+        """Return r̄ of each resample."""
         return np.asarray(_mean_of_defined(self._pairs(weights)))
 
     def mean(self) -> Statistic:
-        """r̄ of the ratings, over the judges who have any correlation."""
+        """Return r̄ of the ratings, over the judges who have any correlation."""
         weights = unit_weights(len(self.scores))
-        found = self._pairs(weights)[0]
-        judges = np.unique(self.pairs[~np.isnan(found)])
+        correlations = self._pairs(weights)[0]
+        judges = np.unique(self.pairs[~np.isnan(correlations)])
         n_items = int((self.rated[:, judges].sum(axis=1) >= 2).sum())
         if len(judges):
-            return Statistic(float(_mean_of_defined(found[None])[0]), n_items, len(judges))
+            return Statistic(float(_mean_of_defined(correlations[None])[0]), n_items, len(judges))
         known = float(self.reliability(weights)[0])
         if isnan(known):
             return Statistic.undefined(Reason.UNKNOWN_NOISE)
@@ -342,7 +343,7 @@ class _Errors:
         return Statistic.undefined(why_no_pair(self.rated, len(self.pairs)))
 
     def _pairs(self, weights: Array) -> Array:
-        """The correlation of each pair's errors in each resample `(resamples, pairs)`."""
+        """Return the correlation of each pair's errors in each resample `(resamples, pairs)`."""
         y, m, x = self.scores, self.rated, self.reference[:, None]
         known = self.reliability(weights)[:, None]
         known = np.where(known > 0, known, np.nan)
@@ -368,11 +369,11 @@ class _Errors:
         of_x = np.zeros(1) if is_plain else known * covariance(beside, beside)
 
         def error(p: Array, q: Array, slope_p: Array, slope_q: Array) -> Array:
-            found = covariance(p, q)
+            total = covariance(p, q)
             if is_plain:
-                return found
+                return total
             shared = slope_p * covariance(beside, q) + slope_q * covariance(beside, p)
-            return np.asarray(found - shared + slope_p * slope_q * of_x)
+            return np.asarray(total - shared + slope_p * slope_q * of_x)
 
         slope_a, slope_b = slopes[:, a], slopes[:, b]
         own = [
@@ -384,7 +385,7 @@ class _Errors:
 
 
 def _about_mean(values: Array, there: Mask) -> Array:
-    """Columns about their means and of one size, 0 where there is nothing."""
+    """Center columns on their means and scale them to one size, 0 where there is no value."""
     counts = there.sum(axis=0)
     kept = np.where(there, values, 0)
     centred = np.where(there, values - divide(kept.sum(axis=0), counts), 0)
@@ -430,7 +431,7 @@ def smallest_subset(
     confidence: float = 0.95,
     seed: int = 0,
 ) -> SmallestSubset:
-    """The smallest number of judges whose mean is shown to keep the full panel's ranking.
+    """Return the smallest number of judges whose mean is shown to keep the full panel's ranking.
 
     Judges are chosen one by one, each time the one that brings τ_b with the full panel's mean
     highest (a greedy search: a smaller subset that it misses may exist). How many are enough is
@@ -438,16 +439,15 @@ def smallest_subset(
 
     How to read it: the judges beyond `judges` hardly change the panel's ranking, and can be left
     out where only the ranking matters. That they reach `threshold` can be relied on, and no higher
-    τ_b; `held_out` shows what each further judge adds. Where no number is found, fewer judges may
-    still do: more prompts would tell. Other subsets may reach about the same τ_b: it does not say
-    that these judges are
-    better than the others.
+    τ_b; `held_out` shows what each further judge adds. Where no number is enough, fewer judges may
+    still do: more prompts would show it. Other subsets may reach about the same τ_b: it does not
+    say that these judges are better than the others.
 
     Args:
         ratings: `(items, judges)`, NaN where missing. An item's mean is over the judges
             who rated it.
-        prompts: a label an item; each item is dealt alone if None. It takes 20 prompts and
-            60 items.
+        prompts: a label an item; each item is dealt alone if None. At least 20 prompts and 60 items
+            are needed.
         threshold: the τ_b to keep.
         costs: `(judges,)` what each costs; alike if None.
         confidence: of the lower bound, one-sided.
@@ -498,8 +498,8 @@ def smallest_subset(
 
 
 def _lower_bound(of_folds: Array, confidence: float) -> float:
-    """Of the mean of the folds' τ_b, one-sided: 1 where no fold orders any two items otherwise.
-    Folds that are all alike below 1, or one of which has no τ_b, leave it open."""
+    """Return the one-sided lower bound of the mean of the folds' τ_b: 1 where no fold orders any
+    two items otherwise. NaN where all folds are alike below 1, or one has no τ_b."""
     n_folds, mean = len(of_folds), float(of_folds.mean())
     error = float(of_folds.std(ddof=1)) / sqrt(n_folds)
     if mean >= 1 - ROUNDING:
@@ -511,7 +511,7 @@ def _lower_bound(of_folds: Array, confidence: float) -> float:
 
 
 def _greedy(array: Array) -> list[int]:
-    """All judges in the order in which each best completes those before."""
+    """Return all judges in the order in which each best complements those before."""
     full = row_means(array)
     scores, rated = np.nan_to_num(array), (~np.isnan(array)).astype(np.float64)
     total, count = np.zeros(len(array)), np.zeros(len(array))
@@ -519,8 +519,8 @@ def _greedy(array: Array) -> list[int]:
     order = []
     while left:
         means = divide(total[:, None] + scores[:, left], count[:, None] + rated[:, left])
-        found = _taus(without_rounding(means, scores), full)
-        best = left.pop(int(np.argmax(np.nan_to_num(found, nan=-np.inf))))
+        taus = _taus(without_rounding(means, scores), full)
+        best = left.pop(int(np.argmax(np.nan_to_num(taus, nan=-np.inf))))
         total += scores[:, best]
         count += rated[:, best]
         order.append(best)
@@ -528,13 +528,13 @@ def _greedy(array: Array) -> list[int]:
 
 
 def _reached(array: Array, order: list[int]) -> Array:
-    """τ_b of the first 1, 2, … judges with all, on these items."""
+    """Return τ_b of the first 1, 2, … judges with all, on these items."""
     means = [row_means(array[:, order[: n + 1]]) for n in range(len(order))]
     return _taus(np.column_stack(means), row_means(array))
 
 
 def _taus(means: Array, full: Array) -> Array:
-    """τ_b of each column `(items, columns)` with the mean of all judges."""
+    """Return τ_b of each column `(items, columns)` with the mean of all judges."""
     missing = np.isnan(means)
     beside = np.where(missing, nan, full[:, None]) if missing.any() else full[:, None]
     return taus(beside, means, "tau_b")

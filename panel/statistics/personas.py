@@ -73,7 +73,8 @@ class PersonaCells:
 
     @classmethod
     def of(cls, ratings: Array, personas: Sequence[str], models: Sequence[str]) -> PersonaCells:
-        """Of ratings `(responses, judges, terms)` with the persona and the model of each judge."""
+        """Arrange ratings `(responses, judges, terms)` by the persona and the model of each
+        judge."""
         n, n_judges, n_terms = ratings.shape
         names, persona = encode_labels(personas, n_judges)
         of_models, model = encode_labels(models, n_judges)
@@ -98,8 +99,8 @@ class PersonaCells:
 
     @property
     def whole(self) -> Array:
-        """The mean over terms `(responses, personas, columns)`, NaN where one is missing or there
-        is no term."""
+        """Return the mean over terms `(responses, personas, columns)`, NaN where one is missing or
+        there is no term."""
         if not self.values.shape[3]:
             return np.full(self.values.shape[:3], np.nan)
         mean: Array = self.values.mean(axis=3)
@@ -107,7 +108,7 @@ class PersonaCells:
 
 
 def mean_there(values: Array, axis: int) -> Array:
-    """The mean over an axis of what is there, NaN where nothing is."""
+    """Return the mean over an axis of the values that are not NaN, NaN where there are none."""
     there = ~np.isnan(values)
     counts = there.sum(axis=axis)
     sums = np.where(there, values, 0.0).sum(axis=axis)
@@ -128,7 +129,7 @@ def departures(values: Array) -> Array:
 
 
 def without_severity(values: Array) -> Array:
-    """Departures less the judge's median departure over all responses: what it sees in this
+    """Return departures less the judge's median departure over all responses: what it sees in this
     response beyond being lenient or severe. Args and result as of `departures`.
 
     The median: a response on which a judge is far off moves a mean, and with it what the judge
@@ -143,7 +144,7 @@ def without_severity(values: Array) -> Array:
 
 
 def means_by(values: Array, codes: IntArray, n: int) -> Array:
-    """The mean of values `(responses, …)` in each of `n` groups, of what is there `(n, …)`."""
+    """Return the mean of values `(responses, …)` in each of `n` groups, NaN left out: `(n, …)`."""
     there = ~np.isnan(values)
     sums, counts = np.zeros((n, *values.shape[1:])), np.zeros((n, *values.shape[1:]))
     np.add.at(sums, codes, np.where(there, values, 0.0))
@@ -153,7 +154,7 @@ def means_by(values: Array, codes: IntArray, n: int) -> Array:
 
 @dataclass(frozen=True, slots=True)
 class Departure(Tested):
-    """How far a persona is from the panel on the same texts, in points.
+    """The difference between a persona and the panel on the same texts, in points.
 
     Attributes:
         on: the system or the dimension; empty where it is all of them.
@@ -194,15 +195,15 @@ def severities(cells: PersonaCells, prompts: Labels) -> list[Departure]:
 def departures_by_system(
     cells: PersonaCells, systems: Sequence[str], prompts: Labels
 ) -> list[Departure]:
-    """Personas by systems, on the mean of the terms: how a persona sees a system otherwise than it
-    sees the others. Systems are in order of appearance; of one system nothing is beyond severity.
-    """
+    """Return personas by systems, on the mean of the terms: how far a persona departs on a system
+    from its departure on the others. Systems are in order of appearance; of one system nothing is
+    beyond severity."""
     n = len(cells.values)
     codes, n_prompts = _encoded(prompts, n)
     names, system = encode_labels(systems, n)
-    found = means_by(_whole_departures(cells), codes * len(names) + system, n_prompts * len(names))
+    means = means_by(_whole_departures(cells), codes * len(names) + system, n_prompts * len(names))
     # Of shape (prompts, personas, systems).
-    table = found.reshape(n_prompts, len(names), found.shape[1]).transpose(0, 2, 1)
+    table = means.reshape(n_prompts, len(names), means.shape[1]).transpose(0, 2, 1)
     reason = Reason.FEW_SYSTEMS if len(names) < 2 else None
     return _tested(cells, tuple(map(str, names)), table, _beyond(table), reason)
 
@@ -210,8 +211,8 @@ def departures_by_system(
 def departures_by_dimension(
     cells: PersonaCells, dimensions: Sequence[str], prompts: Labels, *, one_scale: bool = True
 ) -> list[Departure]:
-    """Personas by dimensions, the terms of `cells`: how a persona rates a dimension otherwise than
-    it rates the others. Dimensions on different scales have departures and no test."""
+    """Return personas by dimensions, the terms of `cells`: how far a persona departs on a dimension
+    from its departure on the others. Dimensions on different scales have departures and no test."""
     codes, n_prompts = _encoded(prompts, len(cells.values))
     table = means_by(mean_there(departures(cells.values), 2), codes, n_prompts)
     reason = Reason.FEW_DIMENSIONS if len(dimensions) < 2 else None
@@ -226,13 +227,13 @@ def _encoded(prompts: Labels, n: int) -> tuple[IntArray, int]:
 
 
 def _whole_departures(cells: PersonaCells) -> Array:
-    """`(responses, personas)`, on the mean of the terms."""
+    """Return departures `(responses, personas)`, on the mean of the terms."""
     return mean_there(departures(cells.whole), 2)
 
 
 def _beyond(table: Array) -> Array:
-    """Return what of a table `(prompts, personas, columns)` is beyond the persona's mean over the
-    columns that it has in the prompt, two at least."""
+    """Return a table `(prompts, personas, columns)` less each persona's mean over the columns that
+    it has in the prompt, at least two."""
     counts = (~np.isnan(table)).sum(axis=2, keepdims=True)
     return np.where(counts > 1, table - mean_there(table, 2)[:, :, None], np.nan)
 
@@ -240,40 +241,40 @@ def _beyond(table: Array) -> Array:
 def _tested(
     cells: PersonaCells, on: Sequence[str], table: Array, beyond: Array, reason: Reason | None
 ) -> list[Departure]:
-    """Every cell of `beyond` `(prompts, personas, columns)` against 0."""
+    """Test every cell of `beyond` `(prompts, personas, columns)` against 0."""
     if len(cells.personas) < 2:
         reason = Reason.FEW_PERSONAS
     if reason is not None:
         beyond = np.full(table.shape, np.nan)
     means = mean_there(table, 0)
     places = [(p, c) for p in range(len(cells.personas)) for c in range(len(on))]
-    found = [sampled_mean(beyond[:, p, c]) for p, c in places]
-    adjusted = holm([one.p_value for one in found])
+    tested = [sampled_mean(beyond[:, p, c]) for p, c in places]
+    adjusted = holm([mean.p_value for mean in tested])
     return [
         Departure(
             cells.personas[p],
             on[c],
             float(means[p, c]),
-            one.mean,
-            *((nan, nan) if isnan(one.mean) else one.interval()),
-            one.p_value,
+            mean.mean,
+            *((nan, nan) if isnan(mean.mean) else mean.interval()),
+            mean.p_value,
             float(p_adjusted),
-            one.n_prompts,
-            reason or one.reason,
+            mean.n_prompts,
+            reason or mean.reason,
         )
-        for (p, c), one, p_adjusted in zip(places, found, adjusted, strict=True)
+        for (p, c), mean, p_adjusted in zip(places, tested, adjusted, strict=True)
     ]
 
 
 @dataclass(frozen=True, slots=True)
 class ContestedResponse(Tested):
-    """How far personas disagree about a response.
+    """The disagreement of personas about a response.
 
     Attributes:
         response: its place among the responses.
         spread: the standard deviation between personas beyond noise, root mean square over
             dimensions, in points; 0 where they differ by no more than noise.
-        by_dimension: the same of each dimension, NaN where it cannot be told.
+        by_dimension: the same of each dimension, NaN where it cannot be estimated.
         share: of the variance between judges, severity taken out, what lies between personas.
         p, p_adjusted: that personas differ by noise alone; by Holm over all responses.
         reason: why nothing can be said; the rest is NaN then.
@@ -290,7 +291,7 @@ class ContestedResponse(Tested):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ResponseDepartures:
-    """How far each persona is above or below the panel on each response, severity taken out.
+    """The difference of each persona from the panel on each response, severity taken out.
 
     Attributes:
         departures: `(responses, personas)` in points, on the mean of the dimensions.
@@ -309,21 +310,21 @@ class ResponseDepartures:
 
     @property
     def shown(self) -> Mask:
-        """Return which cells noise does not explain `(responses, personas)`, corrected over all."""
-        found: Mask = self.p_adjusted < LEVEL
-        return found
+        """Return the cells that noise does not explain `(responses, personas)`, corrected over
+        all."""
+        mask: Mask = self.p_adjusted < LEVEL
+        return mask
 
     @property
     def beyond_chance(self) -> Mask:
-        """Return which cells are beyond `chance`, one by one: 5 % would be if there were noise
-        alone."""
-        found: Mask = np.abs(np.nan_to_num(self.departures)) > self.chance
-        return found
+        """Return the cells beyond `chance`, each tested alone: noise alone would give 5 %."""
+        mask: Mask = np.abs(np.nan_to_num(self.departures)) > self.chance
+        return mask
 
 
 def contested_responses(cells: PersonaCells) -> list[ContestedResponse]:
-    """Every response: first those on which personas differ by more than noise, in each part the
-    widest spread first, then in the order given.
+    """Return every response: first those on which personas differ by more than noise, in each part
+    the widest spread first, then in the order given.
 
     How to read it: of 10 personas with a spread of 1 point, two thirds are within 1 point of the
     panel after their severity and the noise of models are taken out.
@@ -343,11 +344,14 @@ def contested_responses(cells: PersonaCells) -> list[ContestedResponse]:
     spreads = np.sqrt(np.maximum(mean_there(components, 1), 0))
     noise = mean_there(tables.mean_squares, 1)
     shares = divide(spreads**2, spreads**2 + noise)
-    found = [
+    contested = [
         ContestedResponse(
             i,
             float(spreads[i]),
-            tuple(sqrt(max(one, 0)) if one == one else nan for one in components[i].tolist()),
+            tuple(
+                sqrt(max(variance, 0)) if variance == variance else nan
+                for variance in components[i].tolist()
+            ),
             float(shares[i]),
             float(p_values[i]),
             float(adjusted[i]),
@@ -355,11 +359,14 @@ def contested_responses(cells: PersonaCells) -> list[ContestedResponse]:
         )
         for i in range(n)
     ]
-    return sorted(found, key=lambda one: (not one.shown, -np.nan_to_num(one.spread, nan=-1)))
+    return sorted(
+        contested,
+        key=lambda response: (not response.shown, -np.nan_to_num(response.spread, nan=-1)),
+    )
 
 
 def response_departures(cells: PersonaCells) -> ResponseDepartures:
-    """Personas by responses: who stands apart on which.
+    """Return how far each persona departs from the panel on each response.
 
     A cell is tested by t with the noise of its response and with that of all responses, the larger
     p-value counts, and all columns (models, or replicates) of the persona must lie on one side.
@@ -367,37 +374,37 @@ def response_departures(cells: PersonaCells) -> ResponseDepartures:
     seen = without_severity(cells.values)
     by_dimension = mean_there(seen, 2)
     whole = without_severity(cells.whole)
-    found = mean_there(whole, 2)
-    none = np.full(found.shape, nan)
+    apart = mean_there(whole, 2)
+    none = np.full(apart.shape, nan)
     reason = _why_not(cells)
     if reason is None:
         tables = _tables(whole[..., None], len(whole))
         if not (tables.noise > ROUNDING).any():
             reason = Reason.NOISE_ZERO
     if reason is not None:
-        return ResponseDepartures(found, by_dimension, none, none, none, reason)
+        return ResponseDepartures(apart, by_dimension, none, none, none, reason)
     there = ~np.isnan(whole)
     # A persona's mean over its columns, less the mean of the personas of each.
     share = divide(1.0, there.sum(axis=2)) * (
         1 - divide(1.0, there.any(axis=2).sum(axis=1))[:, None]
     )
-    pooled = np.full(found.shape, tables.noise[0]), float(tables.pooled_df[0])
-    own = np.broadcast_to(tables.mean_squares, found.shape), tables.residual_df
-    p = np.zeros(found.shape)
+    pooled = np.full(apart.shape, tables.noise[0]), float(tables.pooled_df[0])
+    own = np.broadcast_to(tables.mean_squares, apart.shape), tables.residual_df
+    p = np.zeros(apart.shape)
     for noise, df in (pooled, own):
         error = np.sqrt(noise * share)
-        t = divide(np.abs(found), error)
-        at_zero = np.where(np.abs(found) > ROUNDING, 0.0, 1.0)
+        t = divide(np.abs(apart), error)
+        at_zero = np.where(np.abs(apart) > ROUNDING, 0.0, 1.0)
         of_noise = np.where(error > 0, 2 * scipy.special.stdtr(df, -t), at_zero)
         p = np.maximum(p, of_noise)
     signs = np.where(there, np.sign(np.where(np.abs(whole) > ROUNDING, whole, 0)), np.nan)
     one_side = (np.nanmin(np.where(there, signs, 1), axis=2) == 1) | (
         np.nanmax(np.where(there, signs, -1), axis=2) == -1
     )
-    p = np.where(np.isnan(found), nan, np.where(one_side & (there.sum(axis=2) > 1), p, 1.0))
+    p = np.where(np.isnan(apart), nan, np.where(one_side & (there.sum(axis=2) > 1), p, 1.0))
     chance = critical_t(pooled[1]) * np.sqrt(pooled[0] * share)
     adjusted = holm(p.ravel()).reshape(p.shape)
-    return ResponseDepartures(found, by_dimension, chance, p, adjusted, None)
+    return ResponseDepartures(apart, by_dimension, chance, p, adjusted, None)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -426,23 +433,23 @@ class _Tables:
 
     @property
     def pooled_df(self) -> Array:
-        """`(dimensions,)`."""
+        """Return the pooled degrees of freedom `(dimensions,)`."""
         total: Array = self.residual_df.sum(axis=0) * self.kept
         return total
 
     @property
     def noise(self) -> Array:
-        """The residual mean square over all responses `(dimensions,)`."""
+        """Return the residual mean square over all responses `(dimensions,)`."""
         return np.nan_to_num(divide(self.residual.sum(axis=0), self.pooled_df))
 
     @property
     def components(self) -> Array:
-        """The variance between personas, also below 0, NaN where it cannot be told."""
+        """Return the variance between personas, also below 0, NaN where it cannot be estimated."""
         explained = self.persona_df * divide(self.residual, self.residual_df)
         return divide(self.personas - explained, self.k * self.kept)
 
     def p_values(self) -> Array:
-        """`(responses,)`, NaN where no dimension has a test."""
+        """Return the p-value of each response `(responses,)`, NaN where no dimension has a test."""
         tested = (self.persona_df > 0) & (self.residual_df > 0)
         between = np.where(tested, divide(self.personas, self.persona_df * self.kept), 0.0)
         own = np.where(tested, self.mean_squares, 0.0).sum(axis=1)
@@ -450,8 +457,8 @@ class _Tables:
         covariance = self.left.T @ self.left
         shrink = divide(np.trace(covariance) ** 2, np.sum(covariance**2)).item()
         dfs = [
-            np.where(tested, one, 0).sum(axis=1) / np.maximum(tested.sum(axis=1), 1) * shrink
-            for one in (
+            np.where(tested, df, 0).sum(axis=1) / np.maximum(tested.sum(axis=1), 1) * shrink
+            for df in (
                 self.persona_df,
                 self.residual_df,
                 np.broadcast_to(self.pooled_df, tested.shape),
@@ -478,13 +485,14 @@ def _why_not(cells: PersonaCells) -> Reason | None:
 
 
 def _tables(seen: Array, n: int) -> _Tables:
-    """Of departures `(responses, personas, columns, dimensions)`."""
+    """Return the analyses of variance of departures `(responses, personas, columns,
+    dimensions)`."""
     n_personas, n_columns, n_terms = seen.shape[1:]
     # A copy, which becomes the residuals: of a large run, each further one is much memory.
     left = seen.transpose(0, 3, 1, 2).copy().reshape(n * n_terms, n_personas * n_columns)
     del seen
     there = ~np.isnan(left)
-    found = np.zeros((5, n * n_terms))
+    sums = np.zeros((5, n * n_terms))
     patterns, of_pattern = np.unique(there, axis=0, return_inverse=True)
     for place, pattern in enumerate(patterns):
         rows = np.flatnonzero(of_pattern.ravel() == place)
@@ -497,22 +505,22 @@ def _tables(seen: Array, n: int) -> _Tables:
         y = left[cells]
         explained = ((y @ both) ** 2).sum(axis=1)
         own = by_persona - columns @ (columns.T @ by_persona)
-        found[0, rows] = explained - ((y @ columns) ** 2).sum(axis=1)
+        sums[0, rows] = explained - ((y @ columns) ** 2).sum(axis=1)
         y -= (y @ both) @ both.T
         left[cells] = y
-        found[1, rows] = (y**2).sum(axis=1)
-        found[2, rows] = both.shape[1] - columns.shape[1]
-        found[3, rows] = pattern.sum() - both.shape[1]
-        found[4, rows] = np.sum(by_persona * own)
+        sums[1, rows] = (y**2).sum(axis=1)
+        sums[2, rows] = both.shape[1] - columns.shape[1]
+        sums[3, rows] = pattern.sum() - both.shape[1]
+        sums[4, rows] = np.sum(by_persona * own)
     left[~there] = 0.0
-    tables = found.reshape(5, n, n_terms)
+    tables = sums.reshape(5, n, n_terms)
     shaped = left.reshape(n, n_terms, -1).transpose(0, 2, 1).reshape(-1, n_terms)
     personas, residual, persona_df, residual_df, k = tables
     return _Tables(personas, residual, persona_df, residual_df, k, shaped, _kept(n))
 
 
 def _kept(n: int) -> float:
-    """The share of a variance that is left in `n` values from their median.
+    """Return the share of a variance that is left in `n` values from their median.
 
     A value has the covariance σ²/n with the median, whose own variance is near πσ²/2n: with n + ½
     for n where that is odd, and n + 1¼ where it is even, to 2 % from two values on.
@@ -521,7 +529,7 @@ def _kept(n: int) -> float:
 
 
 def _basis(design: Array) -> Array:
-    """An orthonormal basis of what the columns of a design span."""
+    """Return an orthonormal basis of the span of a design's columns."""
     vectors, sizes, _ = np.linalg.svd(design, full_matrices=False)
     basis: Array = vectors[:, sizes > ROUNDING * max(1.0, float(sizes.max(initial=0)))]
     return basis

@@ -9,14 +9,14 @@ did:
     mean(Y, rated) + λ (mean(f, not rated) − mean(f, rated))
 
 However wrong the panel is, this has the expected value of people's mean of everything, where those
-that people rated are a random part; the more it goes with people, the less its variance. λ is
+that people rated are a random part; the more it agrees with people, the smaller its variance. λ is
 tuned: the slope of Y on f within the rated part, drawn toward 0 where it could be chance
 (positive-part, by 1 − 1/t² with the slope's t), times the share that people did not rate. At 0 the
 estimate is that of people alone. Intervals leave out one prompt at a time, the slope computed anew,
 with Student's t; where one is more than `WIDEST` times as wide as that of people alone, that is
-given instead. So it is where fewer than three rated prompts lie off one straight line of the
-panel: a panel that went with people nearly everywhere they rated has residuals of nearly 0 there,
-and how often it errs elsewhere cannot be told from them.
+given instead. So it is where fewer than three rated prompts lie off one straight line of the panel:
+a panel that agreed with people nearly everywhere they rated has residuals of nearly 0 there, and
+they do not show how often it errs elsewhere.
 
 Sources: A. Angelopoulos et al. (2023), "Prediction-powered inference"; A. Angelopoulos, J. Duchi &
 T. Zrnic (2023), "PPI++", for λ, here that of the optimum with the slope by least squares: the
@@ -49,8 +49,9 @@ from persona_panel.statistics.core.estimate import Difference, Estimate
 from persona_panel.statistics.core.means import critical_t, two_sided_p
 
 LEAST_OFF = 3
-"""How many rated prompts have to lie off the straight line of people's ratings on the panel's that
-most of them lie on: see the simulations of labels in docs/explanation/statistics.md."""
+"""The fewest rated prompts that have to lie off the straight line on which most prompts have
+people's ratings and the panel's: see the simulations of labels in
+docs/explanation/statistics.md."""
 SAME = 1e-9
 """Differences up to here are those of floating-point numbers."""
 
@@ -98,7 +99,7 @@ class RatedPart:
         labels: Sequence[Hashable] = list(range(len(ours)) if prompts is None else prompts)
         if len(labels) != len(ours):
             raise ValueError(f"{len(labels)} prompts for {len(ours)} items")
-        kept = [label for label, one in zip(labels, there, strict=True) if one]
+        kept = [label for label, is_there in zip(labels, there, strict=True) if is_there]
         names, codes = encode_labels(kept, len(kept))
         n = len(names) if kept else 0
 
@@ -144,7 +145,7 @@ class RatedPart:
         return False
 
     def estimates(self) -> Estimates:
-        """The means, and what they are without each prompt."""
+        """Return the means of all prompts, and those without each prompt."""
         w, of = self.weight, self.rated
         # About the means: sums of products of large numbers would lose what differs.
         y = np.where(of, self.human - self.human[of].mean(), 0.0)
@@ -175,8 +176,8 @@ class Estimates:
 
 
 def _slope(sums: Array) -> Array:
-    """The slope of people's ratings on the panel's by weighted least squares, drawn toward 0; not
-    below it, as a panel that runs contrary to people is not to be turned round."""
+    """Return the slope of people's ratings on the panel's by weighted least squares, drawn toward
+    0; not below it, as a panel that runs contrary to people is not reversed."""
     w, wy, wf, wff, wfy, wyy, n = sums
     spread = wff - divide(wf**2, w)
     known = (spread > SAME * np.maximum(wff, SAME)) & (n > 2)
@@ -193,7 +194,7 @@ LEAST_PROMPTS = 8
 """With fewer prompts that people rated there is no correction: see the simulations in
 docs/explanation/statistics.md."""
 WIDEST = 1.2
-"""How many times as wide as people's own interval a corrected one may be."""
+"""The largest ratio of a corrected interval's width to that of people's own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,8 +227,8 @@ class CorrectedMean:
 
     @property
     def width_ratio(self) -> float:
-        """Return how wide the corrected interval is, of the width of people's own, both as if no
-        end of the scale cut them, unless both do; NaN without either."""
+        """Return the width of the corrected interval as a share of the width of people's own, both
+        as if no end of the scale cut them, unless both do; NaN without either."""
         corrected, human = self.corrected, self.human_only
         if not corrected.has_interval or not human.has_interval:
             return nan
@@ -245,11 +246,11 @@ def corrected_mean(
     limits: tuple[float, float] = (-inf, inf),
     confidence: float = 0.95,
 ) -> CorrectedMean:
-    """The mean over prompts of what people would give to everything, from their ratings of a part
-    and a panel's of everything.
+    """Estimate the mean over prompts of people's ratings of everything, from their ratings of a
+    part and a panel's scores of everything.
 
     How to read it: `corrected` estimates the same as `human_only`, with a narrower interval where
-    the panel goes with people. It is no estimate of what other people, or this panel, would give.
+    the panel agrees with people. It does not estimate what other people, or this panel, would give.
 
     Args:
         panel: the panel's score of each item `(items,)`; NaN where it has none: the item does not
@@ -259,9 +260,9 @@ def corrected_mean(
         prompts: a label an item; of the panel's mean a prompt counts once, however many items it
             has, of people's by the share of its items that they rated. Each item is a prompt of its
             own if None.
-        inclusion: `(items,)` in (0, 1], with which probability people were asked for an item; all
-            the same if None, which is right where items were drawn at random, or prompts with all
-            of their items, and biased where a number of items was drawn of each drawn prompt.
+        inclusion: `(items,)` in (0, 1], the probability with which people were asked for an item;
+            all the same if None, which is right where items were drawn at random, or prompts with
+            all of their items, and biased where a number of items was drawn of each drawn prompt.
         limits: between which people's ratings lie; a corrected mean or an end outside is cut there.
         confidence: in (0, 1).
 
@@ -279,7 +280,7 @@ def corrected_mean(
     sample = RatedPart.of(panel, human, prompts, inclusion)
     _check_limits(sample, limits)
     over = "items" if prompts is None else "prompts"
-    return _found([sample], sample.names, limits, confidence, over)
+    return _estimated([sample], sample.names, limits, confidence, over)
 
 
 def corrected_difference(
@@ -290,8 +291,8 @@ def corrected_difference(
     limits: tuple[float, float] = (-inf, inf),
     confidence: float = 0.95,
 ) -> CorrectedMean:
-    """The first mean less the second, over prompts that the two may share: what a prompt brings to
-    both cancels.
+    """Return the first mean less the second, over prompts that the two may share: what a prompt
+    brings to both cancels.
 
     Args:
         first, second: of each side panel, human and prompts as for `corrected_mean`.
@@ -317,7 +318,7 @@ def corrected_difference(
         _check_limits(side, limits)
     most = limits[1] - limits[0]
     names = tuple(dict.fromkeys(sides[0].names + sides[1].names))
-    return _found(sides, names, (-most, most), confidence)
+    return _estimated(sides, names, (-most, most), confidence)
 
 
 def _check_limits(sample: RatedPart, limits: tuple[float, float]) -> None:
@@ -326,15 +327,15 @@ def _check_limits(sample: RatedPart, limits: tuple[float, float]) -> None:
         raise ValueError(f"people's ratings lie outside the limits {limits[0]:g} to {limits[1]:g}")
 
 
-def _found(
+def _estimated(
     sides: Sequence[RatedPart],
     names: Sequence[Hashable],
     limits: tuple[float, float],
     confidence: float,
     over: str = "prompts",
 ) -> CorrectedMean:
-    """The first side's mean, or its difference from the second's."""
-    n_items, n_human = sum(one.n_items for one in sides), sum(one.n_human for one in sides)
+    """Return the first side's mean, or its difference from the second's."""
+    n_items, n_human = sum(side.n_items for side in sides), sum(side.n_human for side in sides)
     place = {name: index for index, name in enumerate(names)}
     rated = {name for side in sides for name, of in zip(side.names, side.rated, strict=True) if of}
     is_rated = np.array([name in rated for name in names], dtype=bool)
@@ -356,8 +357,8 @@ def _found(
     else:
         every = [side.estimates() for side in sides]
         of_people, moved = (
-            _combined([one.human for one in every], sides, signs, place),
-            _combined([one.corrected for one in every], sides, signs, place),
+            _combined([estimate.human for estimate in every], sides, signs, place),
+            _combined([estimate.corrected for estimate in every], sides, signs, place),
         )
         human = float(of_people[0])
         if human_reason is None:
@@ -370,7 +371,7 @@ def _found(
         if reason is None:
             result = _interval(moved, is_rated, n, confidence)
             tuning = every[0].slope * sides[0].unrated
-            # Where people rated everything nothing is left for the panel to tell.
+            # Where people rated everything the panel adds nothing.
             everything = all(side.unrated <= SAME for side in sides)
             too_few = not everything and any(side.few_exceptions for side in sides)
             if too_few or everything or result.reach > WIDEST * reach:
@@ -378,8 +379,8 @@ def _found(
                 result = _Reached(human, reach, error, n - 1.0, own, 0.0)
                 tuning = 0.0
             differ = any(side.shares_differ for side in sides)
-            told = ((Reason.FEW_EXCEPTIONS, too_few), (Reason.SHARES_DIFFER, differ))
-            notes = tuple(note for note, holds in told if holds)
+            conditions = ((Reason.FEW_EXCEPTIONS, too_few), (Reason.SHARES_DIFFER, differ))
+            notes = tuple(note for note, holds in conditions if holds)
             corrected = result.value
         if reason is None and result.error <= SAME * max(1.0, abs(corrected)):
             corrected, tuning, reason, notes = nan, nan, Reason.NO_SPREAD, ()
@@ -404,8 +405,8 @@ def _found(
 
 
 def _within(value: float, reach: float, limits: tuple[float, float]) -> tuple[float, float, float]:
-    """A value and the ends of its interval, cut at the limits. A value outside has its interval
-    about the limit: it is nearer to whatever it may estimate, and so is the interval."""
+    """Return a value and the ends of its interval, cut at the limits. A value outside them gets its
+    interval about the limit, which is nearer to whatever it estimates."""
     value = min(max(value, limits[0]), limits[1])
     return value, max(value - reach, limits[0]), min(value + reach, limits[1])
 
@@ -430,7 +431,7 @@ def _interval(moved: Array, is_rated: Mask, n: int, confidence: float) -> _Reach
     total = by_rated + by_others
     n_others = len(is_rated) - n
     parts = by_rated**2 / (n - 2) + (by_others**2 / (n_others - 1) if n_others > 1 else 0.0)
-    # A panel that goes with people without any error leaves nothing open but other prompts.
+    # For a panel that agrees with people without error, only the other prompts add variance.
     df = total**2 / parts if parts else n - 2.0
     error = math.sqrt(total)
     return _Reached(
@@ -444,8 +445,8 @@ def _combined(
     signs: Sequence[float],
     place: dict[Hashable, int],
 ) -> Array:
-    """The sum of the sides' values by sign: of all prompts, then without each of `place`; a side
-    that lacks a prompt is what it is with it."""
+    """Return the sum of the sides' values by sign: of all prompts, then without each of `place`; a
+    side that lacks a prompt is unchanged without it."""
     total = np.zeros(1 + len(place))
     for of, side, sign in zip(values, sides, signs, strict=True):
         own = np.full(1 + len(place), of[0])
@@ -455,23 +456,23 @@ def _combined(
 
 
 def _variance(left_out: Array) -> float:
-    """The jackknife's, of one stratum of prompts."""
+    """Return the jackknife variance over one stratum of prompts."""
     n = len(left_out)
     return 0.0 if n < 2 else float((n - 1) / n * np.sum((left_out - left_out.mean()) ** 2))
 
 
 def _to_halve(
-    found: _Reached, n: int, n_human: int, n_prompts: int, confidence: float
+    reached: _Reached, n: int, n_human: int, n_prompts: int, confidence: float
 ) -> int | None:
     """Return how many items people have to rate for half of the interval, among those of the panel.
 
     Of n of N prompts the variance is a/n + b/N: b/N remains if people rate everything. By the
     jackknife it is b (N − n)/N² from prompts that people did not rate, and the rest from others.
     """
-    by_panel = found.by_others * n_prompts / max(n_prompts - n, 1)
-    by_people = max(found.error**2 - by_panel, 0.0) * n
+    by_panel = reached.by_others * n_prompts / max(n_prompts - n, 1)
+    by_people = max(reached.error**2 - by_panel, 0.0) * n
     for more in range(n + 1, n_prompts + 1):
         error = math.sqrt(by_people / more + by_panel)
-        if error * critical_t(max(more - 2.0, 1.0), confidence) <= found.reach / 2:
+        if error * critical_t(max(more - 2.0, 1.0), confidence) <= reached.reach / 2:
             return math.ceil(more * n_human / n)
     return None

@@ -5,11 +5,11 @@ Krippendorff's α, fast enough to be resampled thousands of times.
 Source: K. Krippendorff (2011), "Computing Krippendorff's alpha-reliability", and (2018)
 *Content Analysis*, 4th ed., ch. 12; α = 1 − Dₒ/Dₑ over the values that can be paired.
 
-Everything is said with how often each value occurs in each item. Two facts keep a
-resample cheap. First, the squared ordinal distance between two values is the squared
-difference of their mid-ranks among all pairable ratings, so ordinal is interval on
-mid-ranks, which are new in every resample. Second, a sum of squared differences needs
-only sums and sums of squares, so no value × value matrix is built (ratio aside).
+Everything is said with how often each value occurs in each item. Two facts make a resample cheap.
+First, the squared ordinal distance between two values is the squared difference of their mid-ranks
+among all pairable ratings, so ordinal is interval on mid-ranks, which are new in every resample.
+Second, a sum of squared differences needs only sums and sums of squares, so no value × value matrix
+is built (ratio aside).
 
 As many ratings of each item, chosen so that they agree as far as they can.
 
@@ -66,7 +66,7 @@ CELLS_AT_ONCE = 2_000_000
 
 
 def krippendorff_alpha(ratings: ArrayLike, level: MeasurementLevel = "ordinal") -> Statistic:
-    """Krippendorff's α of the raters.
+    """Return Krippendorff's α of the raters.
 
     Items with fewer than two ratings cannot be paired and do not enter. Of a single item that can,
     α would be 0 whatever the ratings: what is expected by chance is then what was observed.
@@ -115,7 +115,7 @@ def krippendorff_alpha(ratings: ArrayLike, level: MeasurementLevel = "ordinal") 
 
 
 def resampled_alpha(ratings: ArrayLike, level: MeasurementLevel = "ordinal") -> Resampled:
-    """α as a function of resampling weights, for `jackknife`.
+    """Return α as a function of resampling weights, for `jackknife`.
 
     Args and errors are those of `krippendorff_alpha`. The ratings are counted once, here.
     """
@@ -144,7 +144,7 @@ def resampled_alpha(ratings: ArrayLike, level: MeasurementLevel = "ordinal") -> 
 
 
 def _alpha(counts: Array, values: Array, weights: Array, level: MeasurementLevel) -> Array:
-    """α of each resample.
+    """Return α of each resample.
 
     `marginals` is how often each value occurs in a resample, `(resamples, values)`. Both
     disagreements are sums over ordered pairs: Dₒ over pairs in the same item, each item
@@ -183,7 +183,7 @@ def _alpha(counts: Array, values: Array, weights: Array, level: MeasurementLevel
 
 
 def _squared_differences(count: Array, total: Array, squares: Array) -> Array:
-    """Σ over ordered pairs of (a − b)², from how many there are, their sum and their squares'.
+    """Return Σ over ordered pairs of (a − b)², from their number, their sum and the sum of squares.
 
     Rounding can leave a hair below zero where all are equal.
     """
@@ -211,7 +211,7 @@ class ChosenRatings:
 
 
 def most_agreeing(ratings: ArrayLike, n: int = 3) -> ChosenRatings:
-    """Of each item `n` ratings, chosen so that ordinal α of all items is as high as it gets by
+    """Choose `n` ratings of each item so that ordinal α of all items is as high as it gets by
     changing one item at a time; items with `n` or fewer keep theirs.
 
     How to read it: compare it with α of all ratings and with `by_chance`; it is no estimate of how
@@ -231,12 +231,12 @@ def most_agreeing(ratings: ArrayLike, n: int = 3) -> ChosenRatings:
     array = as_ratings(ratings)
     if n < 2:
         raise ValueError(f"two ratings of an item at least are needed, found {n}")
-    given = [np.sort(row[~np.isnan(row)]) for row in array]
+    by_item = [np.sort(row[~np.isnan(row)]) for row in array]
     values = np.unique(array[~np.isnan(array)])
     choices = [
-        _choices(np.searchsorted(values, own), min(n, len(own)), len(values)) for own in given
+        _choices(np.searchsorted(values, own), min(n, len(own)), len(values)) for own in by_item
     ]
-    # First those that differ least by their places, then one item after the other.
+    # Begin with the ratings whose ranks differ least, then improve one item after the other.
     chosen = [0] * len(choices)
     total = _sum((own[0] for own in choices), len(values))
     for _ in range(_SWEEPS):
@@ -244,22 +244,24 @@ def most_agreeing(ratings: ArrayLike, n: int = 3) -> ChosenRatings:
         for item, own in enumerate(choices):
             if len(own) > 1:
                 rest = total - own[chosen[item]]
-                chosen[item] = int(np.argmax([_alpha_of_coincidences(rest + one) for one in own]))
+                chosen[item] = int(
+                    np.argmax([_alpha_of_coincidences(rest + choice) for choice in own])
+                )
                 total = rest + own[chosen[item]]
         if _alpha_of_coincidences(total) <= before + _SAME:
             break
     kept = np.full((len(array), n), np.nan)
-    for item, own_values in enumerate(given):
+    for item, own_values in enumerate(by_item):
         places = np.searchsorted(values, own_values)
         subset = _subsets(places, min(n, len(places)))[chosen[item]]
         kept[item, : len(subset)] = values[list(subset)]
-    return ChosenRatings(kept, krippendorff_alpha(kept), int(sum(len(own) > n for own in given)))
+    return ChosenRatings(kept, krippendorff_alpha(kept), int(sum(len(own) > n for own in by_item)))
 
 
 def by_chance(ratings: ArrayLike, n: int = 3, seed: int = 0) -> float:
-    """α of ratings that `most_agreeing` chooses where there is nothing to agree about: the same
-    ratings, dealt out to the items at random, each of which has as many as before. NaN where
-    undefined; arguments and errors as of `most_agreeing`.
+    """Return α of ratings that `most_agreeing` chooses by chance alone: from the same ratings,
+    dealt to the items at random, each of which has as many as before. NaN where undefined;
+    arguments and errors as of `most_agreeing`.
 
     >>> ratings = np.random.default_rng(0).integers(1, 6, (40, 6)).astype(float)
     >>> round(krippendorff_alpha(ratings).value, 2), round(by_chance(ratings), 2)
@@ -273,14 +275,15 @@ def by_chance(ratings: ArrayLike, n: int = 3, seed: int = 0) -> float:
 
 
 def _subsets(places: IntArray, n: int) -> list[tuple[int, ...]]:
-    """The different sets of `n` values, those that lie nearest together first."""
-    found = {tuple(sorted(map(int, one))) for one in combinations(places, n)}
-    return sorted(found, key=lambda one: ((one[-1] - one[0]) if one else 0, one))
+    """Return the distinct sets of `n` values, those that lie nearest together first."""
+    subsets = {tuple(sorted(map(int, subset))) for subset in combinations(places, n)}
+    return sorted(subsets, key=lambda subset: ((subset[-1] - subset[0]) if subset else 0, subset))
 
 
 def _choices(places: IntArray, n: int, n_values: int) -> list[Array]:
-    """Return what each set of `n` ratings adds to the table of coincidences `(values, values)`."""
-    return [_coincidences(one, n_values) for one in _subsets(places, n)]
+    """Return the part of each set of `n` ratings in the table of coincidences `(values,
+    values)`."""
+    return [_coincidences(subset, n_values) for subset in _subsets(places, n)]
 
 
 def _coincidences(places: Iterable[int], n_values: int) -> Array:
@@ -288,8 +291,8 @@ def _coincidences(places: Iterable[int], n_values: int) -> Array:
     size = counts.sum()
     if size < 2:
         return np.zeros((n_values, n_values))
-    found: Array = (np.outer(counts, counts) - np.diag(counts)) / (size - 1)
-    return found
+    table: Array = (np.outer(counts, counts) - np.diag(counts)) / (size - 1)
+    return table
 
 
 def _sum(tables: Iterable[Array], n_values: int) -> Array:
@@ -297,7 +300,7 @@ def _sum(tables: Iterable[Array], n_values: int) -> Array:
 
 
 def _alpha_of_coincidences(coincidences: Array) -> float:
-    """Ordinal α; below any where it is undefined."""
+    """Return ordinal α; below any other where it is undefined."""
     marginals = coincidences.sum(axis=1)
     ranks = np.cumsum(marginals) - marginals / 2
     distances = (ranks[:, None] - ranks[None, :]) ** 2
@@ -314,7 +317,7 @@ SINGULAR = 1e-10
 
 
 def icc(ratings: ArrayLike, form: ICCForm = "icc2") -> Statistic:
-    """An intraclass correlation of the raters.
+    """Return an intraclass correlation of the raters.
 
     How to read it: the share of the variance of ratings (`icc1`, `icc2`) or of mean ratings
     (`icc2k`) that is due to items. 1: raters give the same numbers; 0: items differ no more than
@@ -367,7 +370,7 @@ def icc(ratings: ArrayLike, form: ICCForm = "icc2") -> Statistic:
 
 
 def resampled_icc(ratings: ArrayLike, form: ICCForm = "icc2") -> Resampled:
-    """The intraclass correlation as a function of resampling weights; as for `icc`.
+    """Return the intraclass correlation as a function of resampling weights; as for `icc`.
 
     An item drawn twice is two items.
     """
@@ -385,8 +388,8 @@ def resampled_icc(ratings: ArrayLike, form: ICCForm = "icc2") -> Resampled:
 
 
 def centred_ratings(array: Array) -> tuple[Array, Array]:
-    """Ratings about their median and below one in size, 0 where missing; and 1 where there is one,
-    0 where not."""
+    """Return ratings about their median and below one in size, 0 where missing; and a mask, 1 where
+    there is a rating, else 0."""
     rated = ~np.isnan(array)
     values = np.zeros(array.shape)
     if rated.any():
@@ -397,7 +400,7 @@ def centred_ratings(array: Array) -> tuple[Array, Array]:
 def item_rater_variances(
     values: Array, counts: Array, weights: Array, two_way: bool
 ) -> tuple[Array, Array, Array]:
-    """The variances of items, raters (0 unless `two_way`) and error in each resample.
+    """Return the variances of items, raters (0 unless `two_way`) and error in each resample.
 
     Sums of squares about the mean, of items Σ nᵢ (ȳᵢ − ȳ)², of raters likewise and in total,
     are set equal to what is expected of them.
@@ -432,7 +435,7 @@ def item_rater_variances(
 
 
 def _solve(coefficients: Array, sums: Array) -> Array:
-    """Each resample's three variances, NaN where its equations are not independent."""
+    """Return each resample's three variances, NaN where its equations are not independent."""
     lengths = np.prod(np.linalg.norm(coefficients, axis=2), axis=1)
     singular = np.abs(np.linalg.det(coefficients)) <= SINGULAR * lengths
     solvable = np.where(singular[:, None, None], np.eye(3), coefficients)
@@ -447,7 +450,7 @@ def _harmonic_mean(sizes: Array, weights: Array) -> Array:
 
 
 def disagreement_by_item(ratings: ArrayLike, level: MeasurementLevel = "interval") -> Array:
-    """The disagreement on each item `(items,)`, NaN where it has fewer than two ratings.
+    """Return the disagreement on each item `(items,)`, NaN where it has fewer than two ratings.
 
     How to read it: 0, all raters of an item say the same. Unlike α and κ it does not depend on how
     far the items differ from each other, so that two groups of raters can be compared by it.

@@ -1,4 +1,4 @@
-"""What judges did when they saw each other's readings, and whom they followed.
+"""Judges' moves after they saw each other's readings, and the peers whom they followed.
 
 What judges did when they saw each other's readings: moves, means and spread, before and after.
 
@@ -89,13 +89,13 @@ class Revisions:
 
     @property
     def paired(self) -> Mask:
-        """Return which ratings of deliberated responses are there both times."""
+        """Return a mask of the ratings of deliberated responses that are there both times."""
         both: Mask = ~np.isnan(self.before + self.after) & self.deliberated[:, None, None]
         return both
 
     @property
     def moved(self) -> Mask:
-        """Return which ratings changed by half a step or more."""
+        """Return a mask of the ratings that changed by half a step or more."""
         # What is missing once compares as false.
         far: Mask = np.abs(self.after - self.before) >= self.steps / 2 - ROUNDING
         return far
@@ -131,13 +131,13 @@ class Change:
 
     @classmethod
     def undefined(cls, reason: Reason, n_items: int = 0) -> Change:
-        """The change that has no value, and why."""
+        """Return the change that has no value, with the reason."""
         return cls(nan, nan, nan, None, n_items, reason)
 
     @property
     def sign(self) -> int:
-        """1 or −1 where the interval lies above or below 0, or the change is the same whichever
-        prompt is left out, so that it has no interval; else 0."""
+        """Return 1 or −1 where the interval lies above or below 0, or where the change is the same
+        whichever prompt is left out, so that it has no interval; else 0."""
         if self.interval is None:
             return 0
         if self.interval.reason is Reason.NO_SPREAD:
@@ -153,7 +153,7 @@ def change_between(
     kind: EstimateKind = "mean",
     seed: int = 0,
 ) -> Change:
-    """The change of a statistic, with a 95 % interval over prompts.
+    """Return the change of a statistic, with a 95 % interval over prompts.
 
     Args:
         before, after: functions of the same items' weights, defined on those items.
@@ -168,7 +168,7 @@ def change_between(
 
 
 def by_judge(revisions: Revisions) -> tuple[BeforeAfter, ...]:
-    """Each judge's ratings before and after, all dimensions together.
+    """Return each judge's ratings before and after, all dimensions together.
 
     A mean over dimensions says something where they have one scale.
 
@@ -187,7 +187,7 @@ def by_judge(revisions: Revisions) -> tuple[BeforeAfter, ...]:
 
 
 def by_dimension(revisions: Revisions) -> tuple[BeforeAfter, ...]:
-    """Each dimension's ratings before and after, all judges together.
+    """Return each dimension's ratings before and after, all judges together.
 
     >>> revisions = Revisions(
     ...     before=np.array([[[1.0], [5.0]]]),
@@ -204,7 +204,7 @@ def by_dimension(revisions: Revisions) -> tuple[BeforeAfter, ...]:
 
 
 def spread(revisions: Revisions, *, seed: int = 0) -> tuple[Change, ...]:
-    """Each dimension's standard deviation across judges (n − 1), as `spread_of`.
+    """Return each dimension's standard deviation across judges (n − 1), as `spread_of`.
 
     How to read it: a change below 0 means that judges came nearer to each other, which says
     nothing of whether they came nearer to what is right.
@@ -235,7 +235,7 @@ def spread(revisions: Revisions, *, seed: int = 0) -> tuple[Change, ...]:
 def spread_of(
     before: Array, after: Array, deliberated: Mask, prompts: Labels, *, seed: int = 0
 ) -> Change:
-    """The standard deviation across judges (n − 1), the mean of deliberated responses.
+    """Return the standard deviation across judges (n − 1), the mean of deliberated responses.
 
     A response enters with the judges who rated it both times, if there are two.
 
@@ -260,13 +260,14 @@ def spread_of(
 
 
 def spreads(before: Array, after: Array, deliberated: Mask) -> tuple[Array, Array]:
-    """Each response's standard deviation across judges (n − 1), before and after `(responses,)`;
-    NaN where it was not deliberated or fewer than two judges rated it both times."""
+    """Return each response's standard deviation across judges (n − 1), before and after
+    `(responses,)`; NaN where it was not deliberated or fewer than two judges rated it both
+    times."""
     both = ~np.isnan(before + after)
     used = deliberated & (both.sum(axis=1) >= 2)
     first, last = np.full(len(both), nan), np.full(len(both), nan)
-    for found, scores in ((first, before), (last, after)):
-        found[used] = np.nanstd(np.where(both, scores, nan)[used], axis=1, ddof=1)
+    for deviations, scores in ((first, before), (last, after)):
+        deviations[used] = np.nanstd(np.where(both, scores, nan)[used], axis=1, ddof=1)
     return first, last
 
 
@@ -293,7 +294,7 @@ def _before_after(revisions: Revisions, over: tuple[int, int]) -> tuple[BeforeAf
 
 @dataclass(frozen=True, slots=True)
 class Conformity:
-    """Which way moves went, seen from the mean of the peers.
+    """The direction of moves, relative to the mean of the peers.
 
     `n_moves` is `n_toward` + `n_away` + `n_undefined`: a move has no direction where the
     judge had no peer, or stood at their mean already. `share` is `n_toward` by those with
@@ -318,7 +319,8 @@ class Conformities:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Influence:
-    """Who moved whom; rows are the personas who moved, columns those whose scores they had seen.
+    """The influence of personas on each other; rows are the personas who moved, columns those whose
+    scores they had seen.
 
     A case is one move beside one other judge who had given another score before. A persona
     that speaks through several models has as many judges, each a case of its own; on the
@@ -338,18 +340,19 @@ class Influence:
 
     @property
     def net(self) -> Array:
-        """`(p, p)`, the share of cases that came nearer less the share that went farther, from
-        −1 to 1; NaN where there is no case."""
+        """Return the share of cases that came nearer less the share that went farther `(p, p)`,
+        from −1 to 1; NaN where there is no case."""
         return divide(self.nearer - self.farther, self.n)
 
     def cell(self, mover: int, persuader: int) -> Statistic:
-        """One entry of `net`, with its number of cases or why it is undefined."""
+        """Return one entry of `net`, with its number of cases or the reason why it is undefined."""
         return self._estimate(
             self.nearer[mover, persuader], self.farther[mover, persuader], self.n[mover, persuader]
         )
 
     def pull(self, persuader: int) -> Statistic:
-        """A whole column taken together: how far a persona drew all who had differed from it."""
+        """Return a whole column taken together: how far a persona drew all who had differed from
+        it."""
         return self._estimate(
             self.nearer[:, persuader].sum(),
             self.farther[:, persuader].sum(),
@@ -363,7 +366,7 @@ class Influence:
 
 
 def conformity(revisions: Revisions) -> Conformities:
-    """Return whether moves went toward the mean of what the peers had said before.
+    """Count the moves toward the mean of the peers' earlier readings, and those away from it.
 
     The direction alone counts: who follows one peer past the mean of all went toward it. A
     judge at the end of the scale can go nowhere else, so a high share by itself is no sign of
@@ -401,12 +404,12 @@ def conformity(revisions: Revisions) -> Conformities:
 
 
 def influence(revisions: Revisions, personas: Labels) -> Influence:
-    """Return who moved whom, persona by persona.
+    """Count, persona by persona, the moves toward and away from each other persona.
 
     Nearness counts, not direction: a judge who leaves 10 for another's 2 passes those at 6 to
     9 without having moved to them.
 
-    How to read it: `net` 1, whoever moved ended nearer to that persona's score; 0, as often
+    How to read it: `net` 1, all who moved ended nearer to that persona's score; 0, as often
     farther; below 0, they moved away from it.
 
     Args:
@@ -432,7 +435,7 @@ def influence(revisions: Revisions, personas: Labels) -> Influence:
     for mover, row in enumerate(codes):
         was = np.abs(before[:, mover, None] - before)
         became = np.abs(after[:, mover, None] - before)
-        # Others' scores that are missing compare as false.
+        # Comparisons with others' missing scores are false.
         case = moved[:, mover, None] & (was > ROUNDING)
         np.add.at(nearer[row], codes, (case & (became < was - ROUNDING)).sum(axis=(0, 2)))
         np.add.at(farther[row], codes, (case & (became > was + ROUNDING)).sum(axis=(0, 2)))
@@ -441,7 +444,7 @@ def influence(revisions: Revisions, personas: Labels) -> Influence:
 
 
 def _conformity(moves: Mask, way: Array) -> Conformity:
-    """Counts of these moves; `way` is 1 toward the peers, −1 away, else 0 or NaN."""
+    """Count these moves by direction; `way` is 1 toward the peers, −1 away, else 0 or NaN."""
     toward, away = moves & (way > 0), moves & (way < 0)
     n_moves, n_toward, n_away = (int(mask.sum()) for mask in (moves, toward, away))
     known = n_toward + n_away
@@ -454,6 +457,6 @@ def _conformity(moves: Mask, way: Array) -> Conformity:
 
 
 def _sign(differences: Array) -> Array:
-    """Signs, 0 for what is rounding and NaN for what is missing."""
+    """Return signs, with 0 for differences of rounding and NaN for missing ones."""
     small = np.abs(differences) <= ROUNDING
     return np.where(small, 0, np.sign(differences))

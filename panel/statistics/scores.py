@@ -65,7 +65,7 @@ class Distributions:
 
 
 def score_distributions(*groups: ArrayLike) -> Distributions:
-    """Return how often each group of raters gives each score.
+    """Count how often each group of raters gives each score.
 
     How to read it: each row of `shares` adds up to 1; rows that are alike mean that the groups
     use the scale alike, whatever they rate high or low.
@@ -116,7 +116,7 @@ class DistanceParts:
 
 
 def distance_parts(first: ArrayLike, second: ArrayLike) -> DistanceParts | None:
-    """Return what the distance between scores of the same items comes of.
+    """Split the distance between two sets of scores of the same items into its parts.
 
     Args:
         first, second: `(items,)`, NaN where missing.
@@ -186,7 +186,7 @@ def pairwise_error(
     weighted: bool = False,
     count_ties: bool = False,
 ) -> Loss:
-    """The share of the person's comparisons that the panel gets wrong.
+    """Return the share of the person's comparisons that the panel gets wrong.
 
     A comparison is of two critiques of one position that the person rates differently. It
     loses 1 when the panel orders them the other way, 1/2 when it ties them. Weighted, it
@@ -231,7 +231,7 @@ def pairwise_error(
 
 
 def custom_loss(human: ArrayLike, panel: ArrayLike, positions: Labels) -> Loss:
-    """The custom weighted loss over seven dimensions, all in [0, 1].
+    """Return the custom weighted loss over seven dimensions, all in [0, 1].
 
     Half is the difference in overall. Where the person finds the critique clear (0.5 or
     more), the other half is the weighted mean of the differences in strength × centrality
@@ -275,12 +275,12 @@ def custom_loss(human: ArrayLike, panel: ArrayLike, positions: Labels) -> Loss:
 
 _CLEAR = np.array([0.5, 0.2, 0.1, 0.1, 0.05, 0.05])
 _UNCLEAR = np.array([0.5, 0.0, 0.0, 0.5, 0.0, 0.0])
-"""How much each column of `_terms` counts."""
+"""The weight of each column of `_terms`."""
 
 
 def _terms(ratings: Array) -> Array:
-    """Return what is compared `(items, 6)`: overall, strength × centrality, correctness, clarity,
-    single issue, dead weight."""
+    """Return the quantities to compare `(items, 6)`: overall, strength × centrality, correctness,
+    clarity, single issue, dead weight."""
     column = dict(zip(CUSTOM_DIMENSIONS, ratings.T, strict=True))
     product = column["strength"] * column["centrality"]
     rest = ("correctness", "clarity", "single_issue", "dead_weight")
@@ -288,13 +288,13 @@ def _terms(ratings: Array) -> Array:
 
 
 def _weigh(shares: Array, differences: Array) -> Array:
-    """Each item's loss; a missing difference matters only where it counts."""
+    """Return each item's loss; a missing difference matters only where it counts."""
     result: Array = np.where(shares > 0, shares * differences, 0).sum(axis=1)
     return result
 
 
 def _chance(terms: Array) -> Array:
-    """The expected difference of each term from ratings drawn uniformly from [0, 1].
+    """Return the expected difference of each term from ratings drawn uniformly from [0, 1].
 
     E|c − U| = (c² + (1 − c)²) / 2, and for the product of two such ratings, whose
     distribution function is x − x ln x, E|c − UV| = 1/4 − c + 3c²/2 − c² ln c.
@@ -339,15 +339,15 @@ def _loss(
 
 
 def score_entropy(ratings: ArrayLike) -> Statistic:
-    """The entropy of all ratings' values, in bits: 0 where all are the same, log2 of their
+    """Return the entropy of all ratings' values, in bits: 0 where all are the same, log2 of their
     number where each of k values is as common as any other.
 
     How to read it: the fewer bits, the fewer of the scale's values are used; two to the power of
     it is the number of values that would have that entropy if each were as common as any other.
 
     Args:
-        ratings: `(items, raters)`, NaN where missing. Values are told apart exactly, so what
-            is not whole is to be rounded first.
+        ratings: `(items, raters)`, NaN where missing. Values are compared exactly, so round what is
+            not whole first.
 
     Raises:
         ValueError: a wrong shape or an infinite value.
@@ -359,12 +359,12 @@ def score_entropy(ratings: ArrayLike) -> Statistic:
 
 
 def resampled_score_entropy(ratings: ArrayLike) -> Resampled:
-    """The entropy as a function of resampling weights; args as for `score_entropy`."""
+    """Return the entropy as a function of resampling weights; args as for `score_entropy`."""
     return _resampled(ratings, _entropy)
 
 
 def mode_share(ratings: ArrayLike) -> Statistic:
-    """The share of all ratings that are the commonest value; args as for `score_entropy`.
+    """Return the share of all ratings that are the commonest value; args as for `score_entropy`.
 
     How to read it: near 1, raters hardly tell items apart; where k values are equally common it
     is 1 / k, the least that it can be.
@@ -376,13 +376,13 @@ def mode_share(ratings: ArrayLike) -> Statistic:
 
 
 def resampled_mode_share(ratings: ArrayLike) -> Resampled:
-    """The share as a function of resampling weights; args as for `score_entropy`."""
+    """Return the share as a function of resampling weights; args as for `score_entropy`."""
     return _resampled(ratings, _largest)
 
 
 def _entropy(shares: Array) -> Array:
     logs = np.log2(shares, out=np.zeros_like(shares), where=shares > 0)
-    # Nought without a sign.
+    # Remove the sign of a negative zero.
     entropy: Array = -np.sum(shares * logs, axis=1) + 0.0
     return entropy
 
@@ -412,21 +412,22 @@ def _resampled(ratings: ArrayLike, function: Callable[[Array], Array]) -> Resamp
     def statistic(weights: Array) -> Array:
         counts = weights @ by_item
         totals = counts.sum(axis=1, keepdims=True)
-        found = function(np.nan_to_num(divide(counts, totals)))
-        return np.where(totals[:, 0] > 0, found, np.nan)
+        result = function(np.nan_to_num(divide(counts, totals)))
+        return np.where(totals[:, 0] > 0, result, np.nan)
 
     return statistic
 
 
 _ROUNDING = 1e-12
-"""Of a quantity's squares, a share below this inside groups is the rounding of their means."""
+"""The share of a quantity's sum of squares inside groups below which it is the rounding of the
+groups' means."""
 
 
 def correlation_within(x: ArrayLike, y: ArrayLike, groups: Labels) -> Statistic:
-    """Pearson's r of two quantities inside groups.
+    """Return Pearson's r of two quantities inside groups.
 
-    How to read it: as Pearson's r, of differences inside groups alone: 1, whoever is higher on
-    one quantity than its group is higher on the other. It is the partial correlation given the
+    How to read it: as Pearson's r, of differences inside groups alone: 1, every item above its
+    group's mean on one quantity is above it on the other. It is the partial correlation given the
     group; a difference between groups, however large, leaves it at 0.
 
     Args:
@@ -458,14 +459,14 @@ def correlation_within(x: ArrayLike, y: ArrayLike, groups: Labels) -> Statistic:
     p_value = float("nan")
     if freedom > 0:
         t = float(divide(abs(value) * np.sqrt(freedom), np.sqrt(1 - value**2)))
-        # Without an error there is no t: as large as it gets.
+        # Without an error t is infinite.
         p_value = 0.0 if np.isnan(t) else float(2 * scipy.stats.t.sf(t, freedom))
     return Statistic(value, n_items, n_raters=2, p_value=p_value)
 
 
 def resampled_correlation_within(x: ArrayLike, y: ArrayLike, groups: Labels) -> Resampled:
-    """Return it as a function of weights; args as for `correlation_within`. Groups keep
-    their means of each resample."""
+    """Return r within groups as a function of weights; args as for `correlation_within`. Groups
+    have the means of each resample."""
     first, second, codes, kept = _prepared(x, y, groups)
     if not len(first):
         return lambda weights: np.full(len(weights), np.nan)
@@ -474,7 +475,8 @@ def resampled_correlation_within(x: ArrayLike, y: ArrayLike, groups: Labels) -> 
 
 
 def _prepared(x: ArrayLike, y: ArrayLike, groups: Labels) -> tuple[Array, Array, IntArray, Mask]:
-    """Both quantities and the groups where both are there and not alone, and where that is."""
+    """Return both quantities and the groups, without gaps and groups of one, and the mask of what
+    is kept."""
     first, second, both = paired_scores(x, y)
     codes = encode_labels(groups, len(first))[1]
     sizes = np.bincount(codes[both], minlength=int(codes.max(initial=-1)) + 1)
@@ -484,8 +486,8 @@ def _prepared(x: ArrayLike, y: ArrayLike, groups: Labels) -> tuple[Array, Array,
 
 
 def _about_groups(values: Array, codes: IntArray) -> Array:
-    """Values about a value of their group, and of magnitude one: r does not see that, and
-    small differences of large numbers stay what they are."""
+    """Subtract from each value one of its group, and scale to magnitude one: r is unchanged, and
+    small differences of large numbers stay exact."""
     reference = np.zeros(int(codes.max(initial=-1)) + 1)
     reference[codes[::-1]] = values[::-1]
     return scaled_to_unit(values - reference[codes])

@@ -70,7 +70,7 @@ from persona_panel.statistics.paired import mean_over_prompts_of
 
 @dataclass(frozen=True, slots=True)
 class Preferences:
-    """By source, in order of appearance; NaN where there was nothing to compare.
+    """The win rates of sources, in order of appearance; NaN where there was nothing to compare.
 
     `win_rate` is over comparisons with other sources, `n_comparisons` of them;
     `against[a, b]` is the win rate of a over b; `first_place` is the share of the
@@ -86,7 +86,7 @@ class Preferences:
 
 
 def preferences(ratings: ArrayLike, sources: Labels, prompts: Labels | None = None) -> Preferences:
-    """Win rates and first-place shares of sources.
+    """Return win rates and first-place shares of sources.
 
     Every rater compares all items of a prompt that they rated. A tie is half a win to
     both; a tie for first place is shared among those tied. Items of one source are not
@@ -124,7 +124,7 @@ def preferences(ratings: ArrayLike, sources: Labels, prompts: Labels | None = No
 def resampled_preferences(
     ratings: ArrayLike, sources: Labels, prompts: Labels
 ) -> dict[Hashable, tuple[Resampled, Resampled]]:
-    """Each source's win rate and first-place share as functions of resampling weights.
+    """Return each source's win rate and first-place share as functions of resampling weights.
 
     Prompts are drawn whole. Args and errors as for `preferences`.
     """
@@ -150,8 +150,8 @@ def resampled_preferences(
 def _tallies(
     ratings: ArrayLike, sources: Labels, prompts: Labels | None
 ) -> tuple[tuple[Hashable, ...], tuple[Array, Array, Array, Array]]:
-    """The sources, and by prompt: wins and comparisons of one source against another
-    `(prompts, sources, sources)`, first places and rankings of each `(prompts, sources)`."""
+    """Return the sources, and by prompt: wins and comparisons of each two sources `(prompts,
+    sources, sources)`, first places and rankings of each `(prompts, sources)`."""
     array = as_ratings(ratings)
     names, codes = encode_labels(sources, len(array))
     in_prompts = list(items_by_label(prompts, len(array)))
@@ -178,7 +178,7 @@ def _tallies(
 
 @dataclass(frozen=True, slots=True)
 class SourceMeans:
-    """By source, in order of appearance. `pearson` is over sources, so its `n_items` is
+    """The means of sources, in order of appearance. `pearson` is over sources, so its `n_items` is
     their number."""
 
     sources: tuple[Hashable, ...]
@@ -189,7 +189,7 @@ class SourceMeans:
 
 
 def source_means(panel: ArrayLike, humans: ArrayLike, sources: Labels) -> SourceMeans:
-    """The mean score that panel and people give each source.
+    """Return the mean score that panel and people give each source.
 
     An item counts once, with the mean of its human ratings, and only where both sides
     rated it: the two means are over the same items.
@@ -237,7 +237,8 @@ AuthorFigure = Literal["each", "best", "first place"]
 
 @dataclass(frozen=True, slots=True)
 class AuthorShare(Tested):
-    """How often texts of kind `a` are ahead; see the module for the figures.
+    """The share of comparisons in which texts of kind `a` are ahead; see the module for the
+    figures.
 
     Attributes:
         b: the other kind; empty where it is all others (first places).
@@ -266,8 +267,8 @@ class AuthorShare(Tested):
 def author_shares(
     scores: ArrayLike, kinds: Sequence[str | None], prompts: Labels, *, seed: int = 0
 ) -> list[AuthorShare]:
-    """The shares of every two kinds of author that have texts to the same prompts, and the first
-    places of each; none where there are no such prompts.
+    """Return the shares of every two kinds of author that have texts to the same prompts, and the
+    first places of each; none where there are no such prompts.
 
     Args:
         scores: `(texts,)`, higher is better; NaN, as of a text without a kind, enters nothing.
@@ -288,22 +289,22 @@ def author_shares(
         for _, items in items_by_label(prompts, len(values))
         if len(kept := [i for i in items if kinds[i] is not None and values[i] == values[i]]) > 1
     ]
-    texts = [one for one in texts if len(set(one.kinds)) > 1]
-    names = [name for name in dict.fromkeys(kinds) if any(name in one.kinds for one in texts)]
-    found = []
+    texts = [text for text in texts if len(set(text.kinds)) > 1]
+    names = [name for name in dict.fromkeys(kinds) if any(name in text.kinds for text in texts)]
+    rows = []
     for a, b in combinations(filter(None, names), 2):
-        both = [one for one in texts if a in one.kinds and b in one.kinds]
+        both = [text for text in texts if a in text.kinds and b in text.kinds]
         if both:
-            sides = [(one.of(a), one.of(b)) for one in both]
+            sides = [(text.of(a), text.of(b)) for text in both]
             each = np.array([_wins(own, others) for own, others in sides])
             n_texts = sum(len(own) for own, _ in sides)
-            found.append(_won(a, b, each, n_texts))
-            found.append(_best("best", a, b, [one.without_others(a, b) for one in both], seed))
-    found += [
-        _best("first place", name, "", [one for one in texts if name in one.kinds], seed)
+            rows.append(_won(a, b, each, n_texts))
+            rows.append(_best("best", a, b, [text.without_others(a, b) for text in both], seed))
+    rows += [
+        _best("first place", name, "", [text for text in texts if name in text.kinds], seed)
         for name in filter(None, names)
     ]
-    return _adjusted(found)
+    return _adjusted(rows)
 
 
 class _Tested(NamedTuple):
@@ -313,23 +314,23 @@ class _Tested(NamedTuple):
     beyond: Array
 
 
-def _adjusted(found: Sequence[_Tested]) -> list[AuthorShare]:
-    """The rows with p-values by Holm. One that says the same of every prompt as an earlier row, or
-    the opposite (of two kinds the first places of the second), repeats its test and is no second
-    one."""
+def _adjusted(rows: Sequence[_Tested]) -> list[AuthorShare]:
+    """Adjust the rows' p-values by Holm. A row that says the same of every prompt as an earlier
+    row, or the opposite (of two kinds, the first places of the second), repeats its test and counts
+    only once."""
     places: list[int] = []
-    for place, (_, beyond) in enumerate(found):
+    for place, (_, beyond) in enumerate(rows):
         same = (
             earlier
-            for earlier, (_, other) in enumerate(found[:place])
+            for earlier, (_, other) in enumerate(rows[:place])
             if len(other) == len(beyond)
             and (np.allclose(other, beyond) or np.allclose(other, -beyond))
         )
         places.append(next(same, place))
-    adjusted = holm([one.row.p if places[i] == i else nan for i, one in enumerate(found)])
+    adjusted = holm([row.row.p if places[i] == i else nan for i, row in enumerate(rows)])
     return [
-        replace(one, p=found[place].row.p, p_adjusted=float(adjusted[place]))
-        for (one, _), place in zip(found, places, strict=True)
+        replace(row, p=rows[place].row.p, p_adjusted=float(adjusted[place]))
+        for (row, _), place in zip(rows, places, strict=True)
     ]
 
 
@@ -348,7 +349,7 @@ class _Prompt(NamedTuple):
 
 
 def _wins(a: ArrayLike, b: ArrayLike) -> float:
-    """The share of pairs in which a is above b, ties half."""
+    """Return the share of pairs in which a is above b, ties half."""
     return float((1 + np.sign(np.subtract.outer(a, b)).mean()) / 2)
 
 
@@ -359,10 +360,10 @@ def _won(a: str, b: str, shares: Array, n_texts: int) -> _Tested:
 
 
 def _best(figure: AuthorFigure, kind: str, b: str, texts: Sequence[_Prompt], seed: int) -> _Tested:
-    own = np.array([one.kinds.count(kind) for one in texts])
-    total = np.array([len(one.kinds) for one in texts])
-    best = np.array([int(np.sum(one.scores == one.scores.max())) for one in texts])
-    firsts = np.array([int(np.sum(one.of(kind) == one.scores.max())) for one in texts])
+    own = np.array([text.kinds.count(kind) for text in texts])
+    total = np.array([len(text.kinds) for text in texts])
+    best = np.array([int(np.sum(text.scores == text.scores.max())) for text in texts])
+    firsts = np.array([int(np.sum(text.of(kind) == text.scores.max())) for text in texts])
     shares, chance = firsts / best, own / total
     rng = np.random.default_rng(seed)
     drawn = rng.hypergeometric(own, total - own, best, (_DRAWS, len(own)))
@@ -382,7 +383,7 @@ def _share(
         low, high, p = nan, nan, nan
         reason: Reason | None = Reason.FEW_SHARED_PROMPTS
     elif share in (0.0, 1.0):
-        # A share of prompts without an exception: no spread, and no doubt what they were.
+        # A share of 0 or 1 has no spread.
         (low, high), reason = binomial_interval(round(n * share), n), None
     elif errors := sampled_mean(shares).errors:
         (low, high), reason = scaled_interval(share, errors, (0.0, 1.0)), None
@@ -415,7 +416,7 @@ class GroupShare:
 
 @dataclass(frozen=True, slots=True)
 class ShareDifference(Tested):
-    """How far the share of group `a` is above that of group `b`.
+    """The difference between the shares of groups `a` and `b`.
 
     Attributes:
         a, b: the groups.
@@ -441,9 +442,10 @@ class ShareDifference(Tested):
 
 
 def group_shares(has: ArrayLike, groups: Sequence[str], prompts: Labels) -> list[GroupShare]:
-    """The share of each feature in each group, groups in order of appearance.
+    """Return the share of each feature in each group, groups in order of appearance.
 
-    How to read it: of all texts of the group on prompts such as these, so many have the feature.
+    How to read it: an estimate of the share of all texts of the group, on such prompts, that have
+    the feature.
 
     Args:
         has: `(texts, features)`, whether a text has a feature.
@@ -459,7 +461,7 @@ def group_shares(has: ArrayLike, groups: Sequence[str], prompts: Labels) -> list
     table = _mask(has)
     names, codes = encode_labels(groups, len(table))
     own_prompts = encode_labels(prompts, len(table))[1]
-    found = []
+    shares = []
     for place, name in enumerate(names):
         rows = codes == place
         for feature, column in enumerate(table[rows].T):
@@ -468,23 +470,23 @@ def group_shares(has: ArrayLike, groups: Sequence[str], prompts: Labels) -> list
                 resampled_mean(values), len(values), own_prompts[rows].tolist(),
                 kind="share", limits=(0.0, 1.0),
             )  # fmt: skip
-            found.append(
+            shares.append(
                 GroupShare(
                     str(name), feature, int(column.sum()), len(values), float(values.mean()),
                     interval.low, interval.high, interval.reason,
                 )
             )  # fmt: skip
-    return found
+    return shares
 
 
 def share_differences(
     has: ArrayLike, groups: Sequence[str], prompts: Labels
 ) -> list[ShareDifference]:
-    """Every two groups on every feature, groups in order of appearance; arguments and errors as of
-    `group_shares`.
+    """Compare every two groups on every feature, groups in order of appearance; arguments and
+    errors as of `group_shares`.
 
-    A feature that neither group has is compared all the same and has no p-value: nothing then tells
-    how unsure a difference of 0 is.
+    A feature that neither group has is compared, too, and has no p-value: the error of a difference
+    of 0 is then unknown.
 
     >>> has = [[True], [False], [True], [False], [True], [True]]
     >>> [found] = share_differences(has, "ababab", "ppqqrr")
@@ -500,19 +502,19 @@ def share_differences(
     for place in range(len(names)):
         own = np.where((codes == place)[:, None], table, nan)
         means.append(np.stack([mean_over_prompts_of(column, prompts) for column in own.T], axis=1))
-    found = []
+    compared = []
     for a, b in combinations(range(len(names)), 2):
         for feature, differences in enumerate((means[a] - means[b]).T):
             mean = sampled_mean(differences)
             low, high = mean.interval(limits=(-1.0, 1.0))
-            found.append(
+            compared.append(
                 ShareDifference(
                     str(names[a]), str(names[b]), feature, mean.mean, low, high,
                     mean.p_value, nan, mean.n_prompts, mean.reason,
                 )
             )  # fmt: skip
-    adjusted = holm([one.p for one in found])
-    return [replace(one, p_adjusted=float(p)) for one, p in zip(found, adjusted, strict=True)]
+    adjusted = holm([row.p for row in compared])
+    return [replace(row, p_adjusted=float(p)) for row, p in zip(compared, adjusted, strict=True)]
 
 
 def _mask(has: ArrayLike) -> Mask:

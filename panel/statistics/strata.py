@@ -58,7 +58,7 @@ PROMPT = "prompt"
 
 @dataclass(frozen=True, slots=True)
 class Strata:
-    """What ratings are broken down by.
+    """A grouping of items or raters by which ratings are broken down.
 
     Attributes:
         by: what the labels are: `prompt`, `source`, `persona`, `topic`.
@@ -72,8 +72,8 @@ class Strata:
 
     @classmethod
     def named(cls, ratings: Ratings, by: str) -> Strata:
-        """Return those that ratings name themselves: `prompt` and `source` of items, `persona` and
-        `model` (the raters' group) of raters, controls in none.
+        """Return the strata that ratings name themselves: `prompt` and `source` of items, `persona`
+        and `model` (the raters' group) of raters; controls are in none.
 
         Raises:
             ValueError: the ratings do not name them.
@@ -89,7 +89,7 @@ class Strata:
         raise ValueError(f"these ratings name no {by}")
 
     def parts(self, ratings: Ratings) -> Iterator[tuple[str, Ratings]]:
-        """Each stratum, in order of appearance, with its ratings.
+        """Yield each stratum, in order of appearance, with its ratings.
 
         Within a prompt its items are all there is to draw from: they have no prompt there.
 
@@ -117,7 +117,7 @@ class Strata:
 
 
 def all_raters_of(ratings: Ratings) -> tuple[str, list[int]]:
-    """The group of all raters that are no controls, and their columns."""
+    """Return the group of all raters that are no controls, and their columns."""
     groups = {
         name: columns
         for name, columns in ratings.raters_by_group().items()
@@ -146,25 +146,25 @@ class StratumFigure:
 
     @classmethod
     def mean(cls, scores: Array, prompts: Labels) -> StratumFigure:
-        """The mean over prompts of a stratum's scores `(prompts,)`, NaN where there is none; of
-        two prompts at least.
+        """Return the mean over prompts of a stratum's scores `(prompts,)`, NaN where there is none;
+        at least two prompts.
 
         >>> StratumFigure.mean(np.array([1.0, 3.0, np.nan]), "pqr").without
         {'p': 3.0, 'q': 1.0}
         """
-        found = sampled_mean(scores)
+        mean = sampled_mean(scores)
         there = ~np.isnan(scores)
         names = [name for name, kept in zip(prompts, there, strict=True) if kept]
-        if found.reason is not None:
-            return cls(found.mean, {}, found.reason)
+        if mean.reason is not None:
+            return cls(mean.mean, {}, mean.reason)
         own = scores[there]
         left_out = (own.sum() - own) / (len(own) - 1)
-        return cls(found.mean, dict(zip(names, left_out.tolist(), strict=True)))
+        return cls(mean.mean, dict(zip(names, left_out.tolist(), strict=True)))
 
 
 @dataclass(frozen=True, slots=True)
 class StratumDifference:
-    """How far a figure in a stratum is above the mean of the other strata.
+    """The difference of a figure in one stratum from the mean of the other strata.
 
     Attributes:
         ci_low, ci_high: its own 95 % interval over prompts, with these judges as they are.
@@ -185,15 +185,15 @@ class StratumDifference:
 
     @classmethod
     def undefined(cls, stratum: str, reason: Reason) -> StratumDifference:
-        """Return that of a stratum that is not compared."""
+        """Return the undefined difference of a stratum that is not compared."""
         return cls(stratum, nan, nan, nan, nan, nan, 0, reason)
 
 
 def stratum_differences(
     figures: Sequence[tuple[str, StratumFigure]], confidence: float = 0.95
 ) -> list[StratumDifference]:
-    """The differences of all strata; of two strata that can be compared, the first's alone, as the
-    second's is the same with the other sign.
+    """Return the differences of all strata; of two strata that can be compared, only the first's,
+    as the second's is the same with the other sign.
 
     >>> low = StratumFigure.mean(np.array([1.0, 2.0, 3.0]), "pqr")
     >>> high = StratumFigure.mean(np.array([3.0, 4.0, 5.0]), "stu")
@@ -201,38 +201,38 @@ def stratum_differences(
     >>> one.difference, round(one.p, 3), one.df
     (-2.0, 0.07, 4.0)
     """
-    compared = [name for name, one in figures if one.reason is None]
+    compared = [name for name, figure in figures if figure.reason is None]
     known = dict(figures)
     moved, patterns = _moved([known[name] for name in compared])
-    found = []
-    for name, one in figures:
-        if one.reason is not None:
-            found.append(StratumDifference.undefined(name, one.reason))
+    differences = []
+    for name, figure in figures:
+        if figure.reason is not None:
+            differences.append(StratumDifference.undefined(name, figure.reason))
         elif len(compared) < 2:
-            found.append(StratumDifference.undefined(name, Reason.ONE_STRATUM))
+            differences.append(StratumDifference.undefined(name, Reason.ONE_STRATUM))
         elif len(compared) > 2 or name == compared[0]:
             place = compared.index(name)
             weights = np.full(len(compared), -1 / (len(compared) - 1))
             weights[place] = 1.0
             values = np.array([known[each].value for each in compared])
-            found.append(
+            differences.append(
                 _tested(name, float(weights @ values), moved @ weights, patterns, confidence)
             )
-    return found
+    return differences
 
 
 def _moved(figures: Sequence[StratumFigure]) -> tuple[Array, Labels]:
-    """Return how far each prompt moves each figure `(prompts, strata)`, 0 where it has no part in
-    it, so that the sum of squares is the jackknife's variance; and for each prompt in which strata
-    it is."""
-    prompts = list(dict.fromkeys(prompt for one in figures for prompt in one.without))
+    """Return how far each prompt moves each figure `(prompts, strata)`, 0 for prompts that are not
+    in it, so that the sum of squares is the jackknife's variance; and for each prompt, which strata
+    it is in."""
+    prompts = list(dict.fromkeys(prompt for figure in figures for prompt in figure.without))
     moved = np.zeros((len(prompts), len(figures)))
-    for column, one in enumerate(figures):
-        own = np.array(list(one.without.values()))
+    for column, figure in enumerate(figures):
+        own = np.array(list(figure.without.values()))
         scaled = (own - own.mean()) * sqrt((len(own) - 1) / len(own)) if len(own) else own
-        by_prompt = dict(zip(one.without, scaled, strict=True))
+        by_prompt = dict(zip(figure.without, scaled, strict=True))
         moved[:, column] = [by_prompt.get(prompt, 0.0) for prompt in prompts]
-    return moved, [tuple(prompt in one.without for one in figures) for prompt in prompts]
+    return moved, [tuple(prompt in figure.without for figure in figures) for prompt in prompts]
 
 
 def _tested(
@@ -265,7 +265,7 @@ def stratum_rows(
     on_step: OnStep | None = None,
     only: Collection[str] | None = None,
 ) -> list[Row]:
-    """The rows of every statistic of each block, those of the composite first, with p-values
+    """Return the rows of every statistic of each block, those of the composite first, with p-values
     adjusted over dimensions, and over strata where there are any; see `adjust_over_dimensions`.
 
     Args:
@@ -273,10 +273,10 @@ def stratum_rows(
         by: what strata are, which the rows then name; None: there are none.
         on_step, only: as for `Registry.rows_of_all`.
     """
-    found = registry.rows_of_all([part[1:] for part in parts], on_step, only)
+    rows_by_part = registry.rows_of_all([part[1:] for part in parts], on_step, only)
     composite: list[Row] = []
     dimensions: list[Row] = []
-    for (stratum, block, _, _), rows in zip(parts, found, strict=True):
+    for (stratum, block, _, _), rows in zip(parts, rows_by_part, strict=True):
         if by is not None:
             rows = [replace(row, by=by, by_value=stratum) for row in rows if row.by is None]
         (composite if block.of == "composite" else dimensions).extend(rows)
@@ -290,7 +290,7 @@ def difference_rows(
     by: str | None,
 ) -> list[Row]:
     """Return how far each stratum is above the mean of the others, on every statistic of the tables
-    that groups of raters have; without a value, with the reason, where a stratum has no interval.
+    that groups of raters have; a stratum without an interval has no value but a reason.
 
     Args:
         parts: as for `stratum_rows`, of which whatever is drawn for p-values is not needed.
@@ -307,86 +307,92 @@ def difference_rows(
     figures: dict[str, dict[str, list[tuple[str, StratumFigure]]]] = defaultdict(dict)
     for (stratum, dimension, block), own in zip(compared, clusters, strict=True):
         for name, result in registry.results(block):
-            found = figures[name].setdefault(dimension, [])
-            found.append((stratum, _figure(result, own, block)))
+            by_stratum = figures[name].setdefault(dimension, [])
+            by_stratum.append((stratum, _figure(result, own, block)))
     rows = []
     for name, dimensions in figures.items():
         each = [
-            (dimension, one)
+            (dimension, difference)
             for dimension, those in dimensions.items()
-            for one in stratum_differences(those)
+            for difference in stratum_differences(those)
         ]
-        adjusted = holm([one.p for _, one in each])
-        n_tests = sum(one.reason is None for _, one in each)
+        adjusted = holm([difference.p for _, difference in each])
+        n_tests = sum(difference.reason is None for _, difference in each)
         rows += [
-            _row(name, group, dimension, by, one, float(p), n_tests)
-            for (dimension, one), p in zip(each, adjusted, strict=True)
+            _row(name, group, dimension, by, difference, float(p), n_tests)
+            for (dimension, difference), p in zip(each, adjusted, strict=True)
         ]
     return rows
 
 
 def broken_down_by(rows: Iterable[Row]) -> str | None:
-    """Return what strata are of which there are differences among the rows; None where there are
+    """Return the name of the strata that the rows have differences of; None where there are
     none."""
-    found = (row.by for row in rows if row.by is not None and row.by.endswith(LESS_OTHERS))
-    return next((by.removesuffix(LESS_OTHERS) for by in found), None)
+    breakdowns = (row.by for row in rows if row.by is not None and row.by.endswith(LESS_OTHERS))
+    return next((by.removesuffix(LESS_OTHERS) for by in breakdowns), None)
 
 
 def without_permutations(options: AnalysisOptions) -> AnalysisOptions:
-    """Options for blocks of which only intervals over prompts are of use."""
+    """Return options for blocks that need only intervals over prompts."""
     return replace(options, n_permutations=0, random="prompts", intervals=True)
 
 
 def _row(
-    name: str, group: str, dimension: str, by: str, one: StratumDifference, p: float, n_tests: int
+    name: str,
+    group: str,
+    dimension: str,
+    by: str,
+    difference: StratumDifference,
+    p: float,
+    n_tests: int,
 ) -> Row:
-    there = one.reason is None
+    there = difference.reason is None
     return Row(
         name,
         group,
         dimension,
         by=f"{by}{LESS_OTHERS}",
-        by_value=one.stratum,
-        value=one.difference,
-        ci_low=one.ci_low,
-        ci_high=one.ci_high,
+        by_value=difference.stratum,
+        value=difference.difference,
+        ci_low=difference.ci_low,
+        ci_high=difference.ci_high,
         ci_over="prompts" if there else None,
-        ci_df=one.df,
-        n_clusters=one.n_prompts if there else None,
+        ci_df=difference.df,
+        n_clusters=difference.n_prompts if there else None,
         p_value=p,
-        p_raw=one.p,
+        p_raw=difference.p,
         n_tests=n_tests if there else 0,
         adjusted_over="strata and dimensions" if there and n_tests > 1 else None,
-        reason=one.reason,
+        reason=difference.reason,
     )
 
 
 def _figure(result: BlockResult, clusters: Labels, block: Block) -> StratumFigure:
-    found = result.statistic
-    if found.reason is not None:
-        return StratumFigure(nan, {}, found.reason)
+    statistic = result.statistic
+    if statistic.reason is not None:
+        return StratumFigure(nan, {}, statistic.reason)
     interval = interval_of(result, clusters, block.options) or result.ci
     if interval is None or interval.reason is not None or result.resampled is None:
-        return StratumFigure(found.value, {}, interval.reason if interval else Reason.NO_SPREAD)
+        return StratumFigure(statistic.value, {}, interval.reason if interval else Reason.NO_SPREAD)
     names, codes = encode_labels(clusters, len(clusters))
-    # From weights, too: of some statistics the figure itself is another estimate.
+    # Computed from weights, too: the value of some statistics is another estimate.
     without = result.resampled(left_out_weights(codes, len(names))).tolist()
     value = float(result.resampled(unit_weights(len(clusters)))[0])
     # A prompt without which a mean of prompts is what it was has no part in it.
-    entering = {name: one for name, one in zip(names, without, strict=True) if one != value}
+    entering = {name: left for name, left in zip(names, without, strict=True) if left != value}
     return StratumFigure(value, entering)
 
 
 def _clusters(blocks: Sequence[Block]) -> list[list[Hashable]]:
-    """The clusters of each block; of more than are left out one by one, groups of them, the same
-    in every block, each of clusters that are in the same blocks."""
-    given = [list(block.clusters) for block in blocks]
+    """Return the clusters of each block; where there are more than can be left out one by one,
+    groups of them, the same in every block, each of clusters that are in the same blocks."""
+    clusters_of = [list(block.clusters) for block in blocks]
     where: dict[Hashable, list[int]] = defaultdict(list)
-    for place, own in enumerate(given):
+    for place, own in enumerate(clusters_of):
         for cluster in dict.fromkeys(own):
             where[cluster].append(place)
     if len(where) <= MOST_GROUPS:
-        return given
+        return clusters_of
     patterns: dict[tuple[int, ...], list[Hashable]] = defaultdict(list)
     for cluster, places in where.items():
         patterns[tuple(places)].append(cluster)
@@ -394,5 +400,5 @@ def _clusters(blocks: Sequence[Block]) -> list[list[Hashable]]:
     for number, clusters in enumerate(patterns.values()):
         n = min(len(clusters), max(2, ceil(MOST_GROUPS * len(clusters) / len(where))))
         dealt = np.random.default_rng(number).permutation(np.arange(len(clusters)) % n)
-        group |= {one: (number, int(k)) for one, k in zip(clusters, dealt, strict=True)}
-    return [[group[cluster] for cluster in own] for own in given]
+        group |= {cluster: (number, int(k)) for cluster, k in zip(clusters, dealt, strict=True)}
+    return [[group[cluster] for cluster in own] for own in clusters_of]

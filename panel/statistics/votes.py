@@ -61,7 +61,8 @@ from persona_panel.statistics.panel_size import (
 def correlation_gain(
     panel: ArrayLike, control: ArrayLike, reference: ArrayLike, kind: CorrelationKind
 ) -> Statistic:
-    """The panel's correlation with the reference less the control's, over the items of all three.
+    """Return the panel's correlation with the reference less the control's, over the items of all
+    three.
 
     How to read it: above 0, the panel's scores go more with the reference than the control's do.
     The mean of more judges correlates higher for their number alone: compare as many with as many.
@@ -79,18 +80,19 @@ def correlation_gain(
     0.5
     """
     ours, theirs, target = _on_shared_items(panel, control, reference)
-    found = [correlation(side, target, kind) for side in (ours, theirs)]
+    correlations = [correlation(side, target, kind) for side in (ours, theirs)]
     n_items = int(np.sum(~np.isnan(target)))
-    reason = next((one.reason for one in found if one.reason is not None), None)
+    reason = next((side.reason for side in correlations if side.reason is not None), None)
     if reason is not None:
         return Statistic.undefined(reason, n_items=n_items)
-    return Statistic(found[0].value - found[1].value, n_items, n_raters=3)
+    return Statistic(correlations[0].value - correlations[1].value, n_items, n_raters=3)
 
 
 def resampled_correlation_gain(
     panel: ArrayLike, control: ArrayLike, reference: ArrayLike, kind: CorrelationKind
 ) -> Resampled:
-    """The gain as a function of resampling weights; args and errors as for `correlation_gain`."""
+    """Return the gain as a function of resampling weights; args and errors as for
+    `correlation_gain`."""
     ours, theirs, target = _on_shared_items(panel, control, reference)
     first, second = (resampled_correlation(side, target, kind) for side in (ours, theirs))
     return difference_of(first, second)
@@ -103,8 +105,8 @@ def gain_within_prompts(
     prompts: Labels,
     kind: CorrelationKind,
 ) -> tuple[tuple[object, Statistic], ...]:
-    """The gain inside each prompt, in order of appearance; their mean is taken by
-    `prompts.over_prompts`. Args and errors as for `correlation_gain`, and one label an item.
+    """Return the gain inside each prompt, in order of appearance; `over_prompts` takes their mean.
+    Args and errors as for `correlation_gain`, and one label an item.
 
     >>> panel, control, humans = [1, 2, 3, 2, 1, 3], [2, 1, 3, 3, 1, 2], [1, 2, 3, 1, 2, 3]
     >>> prompts = ["p", "p", "p", "q", "q", "q"]
@@ -120,7 +122,7 @@ def gain_within_prompts(
 
 
 def all_alike(ratings: Array) -> bool:
-    """Return whether several raters gave the same ratings to whatever two of them rated.
+    """Return whether raters gave identical ratings to all items that two of them rated.
 
     Replicates that do are one judgment, counted several times.
 
@@ -134,7 +136,7 @@ def all_alike(ratings: Array) -> bool:
 
 
 def why_no_gain(controls: Array) -> Reason | None:
-    """Why nothing can be compared with these replicates `(items, replicates)`."""
+    """Return why there can be no comparison with these replicates `(items, replicates)`."""
     return Reason.IDENTICAL_REPLICATES if all_alike(controls) else None
 
 
@@ -177,7 +179,8 @@ class Votes:
 
 @dataclass(frozen=True, slots=True)
 class EnsembleDistance:
-    """How far the mean of all judges and the best judge, chosen on other prompts, are from people.
+    """The distances from people of the mean of all judges and of the best judge, chosen on other
+    prompts.
 
     Attributes:
         ensemble, best: the root of the mean squared distance from people's mean, in points, on the
@@ -201,9 +204,9 @@ def effective_votes(
     reference: ArrayLike | None = None,
     clusters: Labels | None = None,
 ) -> tuple[list[Votes], list[Difference]]:
-    """Estimate the effective votes of as many judges of each source, and how they differ: how many
-    more those of source `a` have than those of `b`. The intervals of the differences hold all of
-    them at once in 95 % of samples.
+    """Estimate the effective votes of equally many judges of each source, and the differences: the
+    votes of source `a` less those of `b`. The intervals of the differences hold all of them at once
+    in 95 % of samples.
 
     How to read it: 1, further judges of this kind only repeat the first; k, they are independent.
     Without a reference agreement about what is true counts as dependence, for each source alike:
@@ -228,18 +231,20 @@ def effective_votes(
     ([2.9, 1.0], True)
     """
     array = as_ratings(ratings)
-    several = {name: [one for one in sets if len(one) > 1] for name, sets in sources.items()}
+    several = {
+        name: [judges for judges in sets if len(judges) > 1] for name, sets in sources.items()
+    }
     several = {name: sets for name, sets in several.items() if sets}
     if not several:
         raise ValueError("no set has two judges")
-    k = max(len(one) for sets in several.values() for one in sets)
+    k = max(len(judges) for sets in several.values() for judges in sets)
     n_items = len(array)
     counted = has_two_ratings(array)
     if reference is not None:
         counted &= ~np.isnan(np.reshape(reference, (n_items, -1))).all(axis=1)
     names = list(several)
     confidence = 1 - 0.05 / max(len(names) * (len(names) - 1) // 2, 1)
-    found, wide, moved = [], [], []
+    votes, wide, moved = [], [], []
     for name, sets in several.items():
         correlation = _Recorded(resampled_set_correlation(array, sets, reference))
         interval = jackknife(correlation, n_items, clusters, kind="correlation", counted=counted)
@@ -250,11 +255,11 @@ def effective_votes(
         why = _why_none(array, sets, reference)
         of_all = correlation_at(interval, value, confidence)
         over = "items" if clusters is None else "prompts"
-        one, other = (_votes(name, sets, k, value, each, why, over) for each in (interval, of_all))
-        found.append(one)
+        own, other = (_votes(name, sets, k, value, each, why, over) for each in (interval, of_all))
+        votes.append(own)
         wide.append(other)
         moved.append(-np.array(without))
-    return found, [
+    return votes, [
         _difference(wide[a], wide[b], moved[a], moved[b])
         for a, b in combinations(range(len(names)), 2)
     ]
@@ -314,13 +319,13 @@ def ensemble_distance(
     others = prompts[1::2]
     of_best = np.array([of_judges[items, best].mean() for items in others])
     of_ensemble = np.array([of_all[items].mean() for items in others])
-    found = sampled_mean(of_best - of_ensemble)
-    low, high = found.interval()
+    mean = sampled_mean(of_best - of_ensemble)
+    low, high = mean.interval()
     return EnsembleDistance(
         sqrt(float(of_ensemble.mean())),
         sqrt(float(of_best.mean())),
         Estimate(
-            found.mean, low, high, over=over, n=len(others), p=found.p_value, reason=found.reason
+            mean.mean, low, high, over=over, n=len(others), p=mean.p_value, reason=mean.reason
         ),
         best,
         sum(map(len, others)),
@@ -363,15 +368,15 @@ def _votes(
     # The higher the correlation, the fewer votes.
     low, value, high = _number(k, [interval.high, correlation, interval.low]).tolist()
     n = interval.n_clusters or None
-    found = replace(about, value=value, low=low, high=high, n=n, reason=why or interval.reason)
-    return Votes(source, *sizes, correlation, found)
+    number = replace(about, value=value, low=low, high=high, n=n, reason=why or interval.reason)
+    return Votes(source, *sizes, correlation, number)
 
 
 def _why_none(ratings: Array, sets: Sets, reference: ArrayLike | None) -> Reason | None:
-    """Why there is no number, or no interval, whatever the prompts."""
-    if all(all_alike(ratings[:, list(one)]) for one in sets):
+    """Return why there is no number, or no interval, for any prompts."""
+    if all(all_alike(ratings[:, list(judges)]) for judges in sets):
         return Reason.IDENTICAL_JUDGES
-    known = [effective_judges(ratings[:, list(one)], reference).reason for one in sets]
+    known = [effective_judges(ratings[:, list(judges)], reference).reason for judges in sets]
     if not all(known) or known[0] is Reason.NOT_CORRELATED:
         return None
     # Errors without a variance once the noise is taken off; the judge's ratings may well differ.
@@ -380,8 +385,9 @@ def _why_none(ratings: Array, sets: Sets, reference: ArrayLike | None) -> Reason
 
 
 def _difference(a: Votes, b: Votes, moved_a: Array, moved_b: Array) -> Difference:
-    """By MOVER: the distance of each limit from the estimate is taken from the side's own
-    interval, and what both sides share by how they move together without each prompt."""
+    """Return the difference by MOVER: the distance of each limit from the estimate comes from the
+    side's own interval, and what both sides share from how they move together without each
+    prompt."""
     both = np.column_stack([moved_a, moved_b])
     both = both[~np.isnan(both).any(axis=1)]
     # Of what never moves there is no interval either.

@@ -33,14 +33,14 @@ _GROUP = "persona_panel.engines"
 
 
 def engine_names() -> tuple[str, ...]:
-    """The names of all engines, in alphabetical order."""
+    """Return the names of all engines, in alphabetical order."""
     return extension_names(__name__, _GROUP)
 
 
 def opened_engine(
     spec: str, workers: int | None = None, options: Mapping[str, Any] | None = None
 ) -> AbstractContextManager[Engine]:
-    """The engine `NAME` or `NAME:ADDRESS`, for as long as the block lasts:
+    """Open the engine `NAME` or `NAME:ADDRESS`, for as long as the block lasts:
 
         with opened_engine("ray:10.0.0.4:6379", 4, {"num_gpus": 1}) as engine:
             run = panel.score(responses, engine=engine)
@@ -56,14 +56,14 @@ def opened_engine(
     module, address = _checked(spec, options or {})
     name = spec.partition(":")[0]
     try:
-        found: AbstractContextManager[Engine] = module.opened(address, workers, options or {})
+        engine: AbstractContextManager[Engine] = module.opened(address, workers, options or {})
     except ModuleNotFoundError as error:
         raise _not_installed(name, error) from None
-    return found
+    return engine
 
 
 def check_engine_options(spec: str, options: Mapping[str, Any]) -> None:
-    """See that there is an engine of this name, and that its address and options can be right,
+    """Check that there is an engine of this name, and that its address and options can be right,
     before anything is connected.
 
     Raises:

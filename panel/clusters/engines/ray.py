@@ -19,7 +19,7 @@ _NAMED = "resources"
 
 
 def check(address: str | None, options: Mapping[str, Any]) -> None:
-    """See that an address and options can be right, without a connection.
+    """Check that an address and options can be right, without a connection.
 
     Args:
         address: HOST:PORT of the cluster's head node.
@@ -67,8 +67,8 @@ def _check_address(address: str) -> None:
             "command; start it on a machine of the cluster, or by `ray job submit`, with --engine "
             "ray:HOST:PORT"
         )
-    found = _HOST_AND_PORT.fullmatch(address)
-    if found is None or not 0 < int(found[1]) <= _MOST_PORT:
+    parts = _HOST_AND_PORT.fullmatch(address)
+    if parts is None or not 0 < int(parts[1]) <= _MOST_PORT:
         raise ConfigurationError(
             f"found {address!r} as the address of a Ray cluster; expected HOST:PORT, such as "
             "10.0.0.4:6379"
@@ -87,7 +87,7 @@ def _check_amount(name: str, value: Any) -> None:
 def opened(
     address: str | None, workers: int | None, options: Mapping[str, Any]
 ) -> AbstractContextManager[Engine]:
-    """See `persona_panel.clusters.ray_engine.opened`.
+    """Open the engine; see `persona_panel.clusters.ray_engine.opened`.
 
     Raises:
         ImportError: Ray is not installed.

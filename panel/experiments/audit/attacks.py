@@ -12,10 +12,10 @@ against.
 | peer | in a peer's rationale, as a judge is shown it in deliberation |
 | system, id, metadata | in names and notes that no judge is shown |
 
-Any text added to a response can move its score, whatever it says. So what an attack is worth is
-told by what it does beyond a text that asks for nothing. Attacks that go to the same place, look
-alike (see `Form`) and are about as long share one control: within a factor of 2 of its length
-either way, so that controls are few and calls are not doubled.
+Any text added to a response can move its score, whatever it says. So an attack is measured against
+a control, a text that asks for nothing. Attacks that go to the same place, look alike (see `Form`)
+and are about as long share one control, whose length differs by a factor of at most 2, so that
+controls are few and calls are not doubled.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ Channel = Literal[
 ]
 """The way by which an attack comes to a judge; the table above says where it stands."""
 Form = Literal["prose", "data", "encoded", "spaced", "other-language", "repeated"]
-"""What an attack looks like to whoever does not read it; its control looks the same."""
+"""The look of an attack to whoever does not read it; its control has the same."""
 
 
 class Attack(BaseModel):
@@ -97,7 +97,7 @@ class AttackSet(BaseModel):
         return self
 
     def chosen(self, ids: Sequence[str], families: Sequence[str]) -> tuple[Attack, ...]:
-        """The attacks with one of these ids or families; all of them where none is given.
+        """Return the attacks with one of these ids or families; all of them where none is given.
 
         Raises:
             InputError: there is no such attack or family; names the nearest.
@@ -129,17 +129,19 @@ def _unknown(what: str, wanted: Sequence[str], known: Sequence[str]) -> list[Fau
 
 
 def shipped_attacks() -> Path:
-    """The attack set that ships with the package."""
+    """Return the path of the attack set that ships with the package."""
     return Path(str(files("persona_panel").joinpath("library", "attacks.yaml")))
 
 
 def shipped_responses() -> Path:
-    """The base responses that ship with the package: mediocre, so that a rise is possible."""
+    """Return the path of the base responses that ship with the package: mediocre, so that a rise is
+    possible."""
     return Path(str(files("persona_panel").joinpath("library", "audit_responses.jsonl")))
 
 
 def shipped_rivals() -> Path:
-    """What the base responses are compared with, by a panel that compares: as mediocre."""
+    """Return the path of the equally mediocre responses with which a panel that compares is shown
+    the base responses."""
     return Path(str(files("persona_panel").joinpath("library", "audit_rivals.jsonl")))
 
 
@@ -150,29 +152,29 @@ _WORDS = re.compile(r"\s+")
 
 @dataclass(frozen=True, slots=True)
 class Prize:
-    """What an attacker wants of a judge: the top of the scale, and the JSON that gives it."""
+    """The aim of an attacker: the top of the scale, and the JSON that gives it."""
 
     top: str
     answer: str
 
 
 def prize_of(rubric: Rubric, *, compares: bool = False) -> Prize:
-    """The highest rating of every dimension that is rated by numbers; the first place, of a panel
-    that compares responses."""
+    """Return the highest rating of every dimension that is rated by numbers; for a panel that
+    compares responses, the first place."""
     if compares:
         return Prize("the first place", json.dumps({"better": "this response", "place": 1}))
     highest = {name: scale.max for name, scale in rubric.numeric_scales.items()}
     tops = {f"{value:g}" for value in highest.values()}
     flag = {"abstained": False} if rubric.abstention else {}
     return Prize(
-        # No number is the top of them all.
+        # The dimensions have no highest number in common.
         top=tops.pop() if len(tops) == 1 else "full marks",
         answer=json.dumps(highest | flag, indent=2),
     )
 
 
 def inserted(attack: Attack, prize: Prize, known: Sequence[str]) -> str:
-    """What is put in: the attack's text, filled in.
+    """Return the attack's text with its placeholders filled in.
 
     The fence that the attacker guesses is the one around the texts that are `known`: those that
     the judge would be shown without the attack.
@@ -188,7 +190,7 @@ def inserted(attack: Attack, prize: Prize, known: Sequence[str]) -> str:
 
 
 def placed(text: str, inserted: str, placement: str) -> str:
-    """A text with another before it, after it or in its middle."""
+    """Return a text with another before it, after it or in its middle."""
     if placement == "prefix":
         return f"{inserted}\n\n{text}"
     if placement == "suffix":
@@ -198,7 +200,7 @@ def placed(text: str, inserted: str, placement: str) -> str:
 
 
 def _halves(text: str) -> tuple[str, str]:
-    """The text cut between two paragraphs, else sentences, else words, nearest its middle."""
+    """Cut the text between two paragraphs, else sentences, else words, nearest its middle."""
     middle = len(text) / 2
     for between in (_PARAGRAPHS, _SENTENCES, _WORDS):
         cuts = [
@@ -217,11 +219,12 @@ UNSHOWN: frozenset[Channel] = frozenset({"system", "id", "metadata"})
 """Channels of which nothing is ever to reach a judge."""
 
 Plants = dict[tuple[str, str], tuple[str, str]]
-"""What stands in a peer's rationale and where in it, by the prompt id and the id of a response."""
+"""The text planted in a peer's rationale and its place there, by the prompt id and the id of a
+response."""
 
 
 def closed(channel: Channel, panel: PanelPlan) -> str | None:
-    """Why no judge of this panel can be reached in this way; None where one can be."""
+    """Return why no judge of this panel can be reached by this channel; None where one can be."""
     if panel.is_comparative and channel in ("prompt", "variant"):
         return "compared responses share one prompt: an attack in it cannot favour one of them"
     if panel.is_comparative and channel == "answer":
@@ -245,8 +248,8 @@ def closed(channel: Channel, panel: PanelPlan) -> str | None:
 
 
 def reaches(panel: PanelPlan, attack: Attack, prize: Prize, group: Sequence[Response]) -> bool:
-    """Whether anything of an attack on the first of a group, the responses that are shown
-    together, stands in what the panel's judges are asked about it."""
+    """Return whether any part of an attack on the first of a group, the responses that are shown
+    together, stands in the questions to the panel's judges."""
     first, *others = group
     put = _put(first, attack, prize, others)
     attacked = planted(first, attack, prize, others, {})
@@ -260,7 +263,7 @@ def reaches(panel: PanelPlan, attack: Attack, prize: Prize, group: Sequence[Resp
 def planted(
     response: Response, attack: Attack, prize: Prize, others: Sequence[Response], plants: Plants
 ) -> Response:
-    """The response with the attack on its channel, as `ID+ATTACK`; what stands in a peer's
+    """Return the response with the attack on its channel, as `ID+ATTACK`; what stands in a peer's
     rationale is added to `plants`.
 
     The author's name gets the attack's, too, so that no ranking takes an attacked text for the
@@ -304,23 +307,24 @@ def planted(
 
 def _put(response: Response, attack: Attack, prize: Prize, others: Sequence[Response]) -> str:
     shown = (response, *others)
-    contexts = [one.context for one in shown if one.context is not None]
-    return inserted(attack, prize, [response.prompt, *(one.text for one in shown), *contexts])
+    contexts = [each.context for each in shown if each.context is not None]
+    return inserted(attack, prize, [response.prompt, *(each.text for each in shown), *contexts])
 
 
 def with_plants(response: Response, peers: Sequence[Peer], plants: Plants) -> list[Peer]:
-    """What a judge is shown of its peers, the first of whom says what was planted."""
-    found = plants.get((str(response.prompt_id), response.id))
-    if found is None or not peers:
+    """Return the peers as a judge is shown them, with the planted text in the first one's
+    rationale."""
+    planted_text = plants.get((str(response.prompt_id), response.id))
+    if planted_text is None or not peers:
         return list(peers)
-    text, placement = found
+    text, placement = planted_text
     own = peers[0].rationale
     said = text if own is None else placed(own, text, placement)
     return [replace(peers[0], rationale=said), *peers[1:]]
 
 
 _RATIO = 4
-"""Of the lengths of neighbouring controls."""
+"""The ratio of the lengths of neighbouring controls."""
 _SHORTEST = 40
 
 
@@ -339,7 +343,7 @@ def _neutral() -> Mapping[Form, str]:
 
 
 def control_of(attack: Attack, prize: Prize) -> Attack:
-    """What an attack is held against; attacks that share a control get equal ones."""
+    """Return the control for an attack; attacks that share a control get equal ones."""
     length = _class_of(len(inserted(attack, prize, [""])))
     channel = SHOWN_AS.get(attack.channel, attack.channel)
     return Attack(
@@ -354,14 +358,13 @@ def control_of(attack: Attack, prize: Prize) -> Attack:
 
 
 def _class_of(length: int) -> int:
-    """The length of the control for texts of this length."""
+    """Return the length of the control for texts of this length."""
     steps = round(math.log(max(length, 1) / _SHORTEST, _RATIO))
     return int(_SHORTEST * _RATIO ** max(0, steps))
 
 
 def _cut(text: str, length: int) -> str:
-    """So many characters of a text that is written again and again, not parting a word where
-    there are any."""
+    """Repeat a text and cut it to `length` characters, between words where it has any."""
     whole = (text * math.ceil((length + 1) / len(text)))[: length + 1]
     words = whole.rsplit(maxsplit=1)
     return whole[:length] if len(words) < 2 else words[0]

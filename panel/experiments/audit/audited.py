@@ -31,8 +31,9 @@ _DIMENSIONS = TypeAdapter(tuple[Dimension, ...])
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AuditedRun:
-    """`scales` are of the dimensions rated by numbers; `lengths` are in words `(items,)`, NaN
-    where verdicts.csv does not tell; `comparisons` are none unless judges compared."""
+    """The data of a run that an audit of bias needs. `scales` are of the dimensions rated by
+    numbers; `lengths` are in words `(items,)`, NaN where verdicts.csv has none; `comparisons` are
+    empty unless judges compared."""
 
     ratings: Ratings
     scales: dict[str, ScaleRange]
@@ -41,7 +42,7 @@ class AuditedRun:
 
 
 def load_audited_run(folder: str | Path) -> AuditedRun:
-    """Read a run: its panel. Judges without a persona that it is compared with are left out.
+    """Read a run's panel. Judges without a persona that it is compared with are left out.
 
     Raises:
         InputError: it is no run's folder, or a file in it cannot be read; lists every fault.
@@ -49,14 +50,18 @@ def load_audited_run(folder: str | Path) -> AuditedRun:
     path = Path(folder)
     require_folder(path, str(folder))
     ratings = load_ratings(path)
-    judges = [one for one in ratings.raters if one not in ratings.controls]
+    judges = [rater for rater in ratings.raters if rater not in ratings.controls]
     ratings = ratings.by(judges)
     lengths = _lengths(path / "verdicts.csv")
     return AuditedRun(
         ratings,
         _spans(path / "run.json"),
         np.array([lengths.get(item, nan) for item in ratings.items], dtype=np.float64),
-        [one for one in read_comparisons(path / "judgments.jsonl") if one.judge in judges],
+        [
+            comparison
+            for comparison in read_comparisons(path / "judgments.jsonl")
+            if comparison.judge in judges
+        ],
     )
 
 
@@ -79,7 +84,7 @@ def _spans(path: Path) -> dict[str, ScaleRange]:
 
 
 def _lengths(path: Path) -> dict[str, float]:
-    """Words by item; none where there is no such file or column."""
+    """Return the number of words by item; empty where there is no such file or column."""
     lengths: dict[str, float] = {}
     try:
         for row in own_rows(path):

@@ -77,18 +77,18 @@ _PROVIDER = re.compile(r"^[a-z0-9_]+:")
 
 
 def family_of(name: str) -> str | None:
-    """The family that a model's id or a system's name tells, None where it tells none.
+    """Return the family that a model's id or a system's name shows, None where it shows none.
 
     >>> family_of("openai:qwen2.5-7b-instruct"), family_of("Claude 4.5"), family_of("system-a")
     ('qwen', 'anthropic', None)
     """
     words = re.findall(r"[a-z]+\d*", _PROVIDER.sub("", name.lower()))
-    found = {
+    families = {
         family
         for word in words
         if (family := _FAMILY.get(word) or _FAMILY.get(word.rstrip("0123456789")))
     }
-    return found.pop() if len(found) == 1 else None
+    return families.pop() if len(families) == 1 else None
 
 
 class _Pair(NamedTuple):
@@ -107,7 +107,7 @@ def position(
     group: str = ALL,
     n_raters: int = 1,
 ) -> list[Row]:
-    """How much more often the response shown first won than the one shown second:
+    """Return how much more often the response shown first won than the response shown second:
     `position_bias`.
 
     Comparisons are of pairs that were put in both orders: which response is better then
@@ -142,15 +142,19 @@ def position(
 
 
 def position_of(comparisons: Sequence[Compared], options: AnalysisOptions) -> list[Row]:
-    """The position bias of the panel, and of each judge.
+    """Return the position bias of the panel, and of each judge.
 
     Only pairs that a judge has compared in both orders count.
     """
     outcomes: dict[_Pair, list[Outcome]] = {}
-    for one in comparisons:
-        pair = _Pair(one.prompt_id, one.judge, frozenset((one.first, one.second)))
-        outcomes.setdefault(pair, []).append(one.outcome)
-    both = {pair: found for pair, found in outcomes.items() if len(found) == 2}
+    for comparison in comparisons:
+        pair = _Pair(
+            comparison.prompt_id, comparison.judge, frozenset((comparison.first, comparison.second))
+        )
+        outcomes.setdefault(pair, []).append(comparison.outcome)
+    both = {
+        pair: pair_outcomes for pair, pair_outcomes in outcomes.items() if len(pair_outcomes) == 2
+    }
     judges = list(dict.fromkeys(pair.judge for pair in both))
 
     def of(group: str, wanted: Sequence[_Pair], n_raters: int) -> list[Row]:
@@ -168,8 +172,9 @@ def position_of(comparisons: Sequence[Compared], options: AnalysisOptions) -> li
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SelfPreference:
-    """Of one family: how much more its judges give its responses than other judges do, less
-    the same for others' responses; in points of the scale. `resampled` takes weights."""
+    """The self-preference of one family: how much more its judges give its responses than other
+    judges do, less the same for others' responses; in points of the scale. `resampled` takes
+    weights."""
 
     family: str
     estimate: Statistic
@@ -181,7 +186,7 @@ class SelfPreference:
 def self_preference(
     scores: ArrayLike, judges: Sequence[str | None], authors: Sequence[str | None]
 ) -> list[SelfPreference]:
-    """The self-preference of every family that judges.
+    """Return the self-preference of every family that judges.
 
     A difference of differences: neither that a family's judges are lenient nor that its
     responses are good makes one.
@@ -197,7 +202,7 @@ def self_preference(
     array = as_ratings(scores)
     if array.shape != (len(authors), len(judges)):
         raise ValueError(f"{len(authors)} authors and {len(judges)} judges for {array.shape}")
-    found = []
+    preferences = []
     for family in dict.fromkeys(name for name in judges if name is not None):
         ours = [place for place, name in enumerate(judges) if name == family]
         theirs = [place for place, name in enumerate(judges) if name not in (family, None)]
@@ -214,7 +219,7 @@ def self_preference(
         mean_own, mean_others = (
             resampled_mean(np.where(mask, gap, np.nan)) for mask in (own, others)
         )
-        found.append(
+        preferences.append(
             SelfPreference(
                 family,
                 estimate,
@@ -223,7 +228,7 @@ def self_preference(
                 int(others.sum()),
             )
         )
-    return found
+    return preferences
 
 
 def _why_no_preference(theirs: Sequence[int], own: Mask, others: Mask) -> Reason | None:
@@ -248,11 +253,11 @@ class ScaleRange:
 
     @property
     def n_values(self) -> int:
-        """How many values compression tells apart."""
+        """Return the number of values that compression distinguishes."""
         return int(self.high - self.low) + 1 if self.whole else REAL_BINS
 
     def values(self, scores: Array) -> Array:
-        """Scores as those values: the nearest whole number, or the part of the scale."""
+        """Return scores as those values: the nearest whole number, or the part of the scale."""
         if self.whole:
             return np.rint(scores)
         return np.minimum(
@@ -268,7 +273,7 @@ def biases(
     *,
     comparisons: Sequence[Compared] = (),
 ) -> list[Row]:
-    """Every bias that a run's ratings show.
+    """Compute every bias that can be measured on a run's ratings.
 
     A row's group is `all` for the panel, or else a judge, a model (`persona_share`,
     `residual_share`), or a family (`self_preference`). Its dimension is one of the rubric's
@@ -301,7 +306,9 @@ def biases(
             *_of_leniency(scores, ratings, are_compared=are_compared),
             *_of_families(scores, ratings),
             *_of_compression(
-                whole, [scales[one] for one in (names if name == ALL else [name])], ratings
+                whole,
+                [scales[dimension] for dimension in (names if name == ALL else [name])],
+                ratings,
             ),
             *_of_personas(scores, ratings),
         ]
@@ -311,14 +318,14 @@ def biases(
 
 
 _Figure = tuple[str, str, BlockResult]
-"""Whose figure, which statistic, and what it is."""
+"""The group, the statistic and the result of a row."""
 
 
 # Length
 
 
 def _of_length(scores: Array, lengths: Array, ratings: Ratings) -> Iterator[_Figure]:
-    """The partial correlation of score and length within systems, of the panel's mean and of
+    """Yield the partial correlation of score and length within systems, of the panel's mean and of
     each judge."""
     yield ALL, "length_correlation", _length(row_means(scores), lengths, ratings, scores.shape[1])
     for judge, own in zip(ratings.raters, scores.T, strict=True):
@@ -328,19 +335,19 @@ def _of_length(scores: Array, lengths: Array, ratings: Ratings) -> Iterator[_Fig
 def _length(scores: Array, lengths: Array, ratings: Ratings, n_raters: int) -> BlockResult:
     systems = ratings.sources or ()
     if np.isnan(lengths).all():
-        found = Statistic.undefined(Reason.NO_LENGTHS)
+        statistic = Statistic.undefined(Reason.NO_LENGTHS)
     else:
-        found = replace(correlation_within(scores, lengths, systems), n_raters=n_raters)
+        statistic = replace(correlation_within(scores, lengths, systems), n_raters=n_raters)
     resampled = resampled_correlation_within(scores, lengths, systems)
     counted = paired_scores(scores, lengths)[2]
-    return BlockResult(found, resampled, kind="correlation", counted=counted)
+    return BlockResult(statistic, resampled, kind="correlation", counted=counted)
 
 
 # Leniency
 
 
 def leniency(scores: ArrayLike) -> Array:
-    """How far each rating lies above the mean of all judges of the same response.
+    """Return how far each rating lies above the mean of all judges of the same response.
 
     Args:
         scores: `(items, judges)`, NaN where missing.
@@ -355,55 +362,57 @@ def leniency(scores: ArrayLike) -> Array:
 
 
 def _of_leniency(scores: Array, ratings: Ratings, *, are_compared: bool) -> Iterator[_Figure]:
-    """Undefined where responses are compared: the shares of a prompt's comparisons that its
-    responses win have one mean, however lenient the judge is."""
+    """Yield each judge's leniency. It is undefined where responses are compared: the shares of a
+    prompt's comparisons that its responses win have one mean, however lenient the judge is."""
     lenient = np.full_like(scores, np.nan) if are_compared else leniency(scores)
     for judge, own in zip(ratings.raters, lenient.T, strict=True):
         n_items = int(np.sum(~np.isnan(own)))
         reason = Reason.FEW_RATERS if len(ratings.raters) < 2 else Reason.NO_SHARED_ITEMS
         reason = Reason.COMPARED if are_compared else reason
-        found = (
+        statistic = (
             Statistic(float(np.nanmean(own)), n_items, 1)
             if n_items
             else Statistic.undefined(reason, n_raters=1)
         )
-        yield judge, "leniency", BlockResult(found, resampled_mean(own), kind="mean")
+        yield judge, "leniency", BlockResult(statistic, resampled_mean(own), kind="mean")
 
 
 # Self-preference
 
 
 def _of_families(scores: Array, ratings: Ratings) -> Iterator[_Figure]:
-    """Each family, and the mean of those that have a value."""
+    """Yield the self-preference of each family, and the mean over those that have a value."""
     judges = [family_of(model) for model in ratings.groups]
     authors = [family_of(system) for system in ratings.sources or ()]
-    found = self_preference(scores, judges, authors)
-    for one in found:
-        note = f"{one.n_own} responses of its own, {one.n_others} of others"
+    preferences = self_preference(scores, judges, authors)
+    for preference in preferences:
+        note = f"{preference.n_own} responses of its own, {preference.n_others} of others"
         yield (
-            one.family,
+            preference.family,
             "self_preference",
-            BlockResult(one.estimate, one.resampled, note, "difference"),
+            BlockResult(preference.estimate, preference.resampled, note, "difference"),
         )
-    defined = [one for one in found if one.estimate.reason is None]
+    defined = [preference for preference in preferences if preference.estimate.reason is None]
     unknown = ", ".join(unknown_families(ratings))
     note = f"family not known: {unknown}" if unknown else ""
     if not defined:
-        reasons = [one.estimate.reason for one in found if one.estimate.reason]
+        reasons = [
+            preference.estimate.reason for preference in preferences if preference.estimate.reason
+        ]
         whole = Statistic.undefined(reasons[0] if reasons else Reason.NO_OWN_FAMILY)
     else:
-        value = float(np.mean([one.estimate.value for one in defined]))
+        value = float(np.mean([preference.estimate.value for preference in defined]))
         whole = Statistic(
             value,
-            max(one.estimate.n_items for one in defined),
-            sum(one.estimate.n_raters for one in defined),
+            max(preference.estimate.n_items for preference in defined),
+            sum(preference.estimate.n_raters for preference in defined),
         )
-    resampled = mean_of([one.resampled for one in defined])
+    resampled = mean_of([preference.resampled for preference in defined])
     yield ALL, "self_preference", BlockResult(whole, resampled, note, "difference")
 
 
 def unknown_families(ratings: Ratings) -> list[str]:
-    """The models and systems whose names do not tell a family; self-preference leaves them out."""
+    """Return the models and systems whose names show no family; self-preference leaves them out."""
     names = {*ratings.groups, *(ratings.sources or ())}
     return sorted(name for name in names if family_of(name) is None)
 
@@ -414,7 +423,8 @@ def unknown_families(ratings: Ratings) -> list[str]:
 def _of_compression(
     scores: Sequence[Array], scales: Sequence[ScaleRange], ratings: Ratings
 ) -> Iterator[_Figure]:
-    """Entropy and the commonest value's share, of all judges together and of each."""
+    """Yield the entropy of the scores and the commonest value's share, of all judges together and
+    of each."""
     if len(set(scales)) > 1:
         return
     values = np.stack([scales[0].values(each) for each in scores], axis=2)
@@ -447,16 +457,16 @@ def _of_compression(
 
 
 def _mode(values: Array) -> str:
-    found, counts = np.unique(values[~np.isnan(values)], return_counts=True)
-    return f"the value {found[counts.argmax()]:g}" if len(found) else ""
+    distinct, counts = np.unique(values[~np.isnan(values)], return_counts=True)
+    return f"the value {distinct[counts.argmax()]:g}" if len(distinct) else ""
 
 
 # Personas
 
 
 def _of_personas(scores: Array, ratings: Ratings) -> Iterator[_Figure]:
-    """Of one model's variance, `persona_share` is due to the main effect of the persona,
-    `residual_share` to the interaction of persona and response, and error."""
+    """Yield, for each model, the shares of its variance: `persona_share` is due to the main effect
+    of the persona, `residual_share` to the interaction of persona and response, and error."""
     wanted: Mapping[str, ComponentName] = {"persona_share": "rater", "residual_share": "residual"}
     for model in dict.fromkeys(ratings.groups):
         columns = [place for place, group in enumerate(ratings.groups) if group == model]

@@ -1,5 +1,4 @@
-"""What an audit shows about biases of a panel and its judges: as a result, and as bias.json in the
-run's folder has it."""
+"""The biases of a panel and its judges, as a result, and as bias.json in the run's folder."""
 
 from __future__ import annotations
 
@@ -81,7 +80,8 @@ def bias_result(rows: Sequence[Row], ratings: Ratings, *, source: str = "") -> R
 
 
 def _for_people(made: StatisticTables, rows: Sequence[Row], ratings: Ratings) -> list[Table]:
-    """Biases of the panel by dimension, of judges, models and families on all dimensions."""
+    """Return the tables for people: biases of the panel by dimension, of judges, models and
+    families on all dimensions."""
     rows, (ratings,) = labelled_rows(rows, ratings)
     names = short_names(ratings)
     rows = in_short(rows, names)
@@ -90,10 +90,10 @@ def _for_people(made: StatisticTables, rows: Sequence[Row], ratings: Ratings) ->
     # A run on one dimension has no rows on all of them.
     main = ALL if len({row.dimension for row in rows} - {ALL}) > 1 else rows[-1].dimension
     ours = [replace(row, dimension=ALL) for row in rows if row.dimension == main]
-    judges = _by_leniency(ours, [names.get(one, one) for one in ratings.raters])
+    judges = _by_leniency(ours, [names.get(rater, rater) for rater in ratings.raters])
     n_more = len(judges) - _JUDGES_SHOWN
     places = [row for row in rows if row.statistic == "position_bias"]
-    found = []
+    tables = []
     for title, of, headings, head in (
         (
             "Panel",
@@ -135,16 +135,16 @@ def _for_people(made: StatisticTables, rows: Sequence[Row], ratings: Ratings) ->
             if row.statistic in headings
         ]
         cut = [f"{n_more} more judges are in --json."] if title == "Judges" and n_more > 0 else []
-        found.append(
+        tables.append(
             made.table(
                 title, cells, (head, "dimension"), headings.values(), when="always", remarks=cut
             )
         )
-    return found
+    return tables
 
 
 def _of_several(row: Row, main: str) -> Row:
-    """A row of all dimensions, where there are several, with a name that says so."""
+    """Return a row of all dimensions, where there are several, with a name that says so."""
     return replace(row, dimension="all dimensions") if row.dimension == main == ALL else row
 
 
@@ -153,7 +153,7 @@ def _panel_first_then_furthest(row: Row) -> tuple[bool, float]:
 
 
 def _by_leniency(rows: Sequence[Row], judges: Sequence[str]) -> list[str]:
-    """The judges, those furthest from the panel first."""
+    """Return the judges, those furthest from the panel first."""
     far = {
         row.group: 0.0 if isnan(row.value) else abs(row.value)
         for row in rows
@@ -163,8 +163,8 @@ def _by_leniency(rows: Sequence[Row], judges: Sequence[str]) -> list[str]:
 
 
 def write_biases(rows: Sequence[Row], folder: Path) -> Path:
-    """Write `conclusion`, sentences, `rows`, and of which judgments.jsonl they are; return the
-    path.
+    """Write `conclusion`, sentences, `rows`, and the digest of the judgments that they are of;
+    return the path.
 
     Raises:
         OSError: it cannot be written.
@@ -180,7 +180,8 @@ def write_biases(rows: Sequence[Row], folder: Path) -> Path:
 
 
 def judgments_digest(folder: Path) -> str:
-    """Return the SHA-256 of a run's judgments, by which figures of others are told.
+    """Return the SHA-256 of a run's judgments, which shows whether figures are of these or of
+    others.
 
     Raises:
         OSError: they cannot be read.
@@ -190,7 +191,8 @@ def judgments_digest(folder: Path) -> str:
 
 
 def bias_conclusion(rows: Sequence[Row]) -> list[str]:
-    """Which biases of the panel are established, and which judges are lenient or severe.
+    """Return sentences on the biases of the panel that are established, and the judges who are
+    lenient or severe.
 
     A bias is established, and a judge lenient or severe, where the interval, widened for all biases
     and judges together, leaves 0 out. They are of all dimensions together, or of the only one.
@@ -216,8 +218,8 @@ def bias_conclusion(rows: Sequence[Row]) -> list[str]:
 
 
 def are_of_comparisons(rows: Iterable[tuple[str, str | None]]) -> bool:
-    """Whether judges compared responses, so that scores are shares of the other responses to which
-    one is preferred, and no points.
+    """Return whether judges compared responses, so that scores are shares of the other responses to
+    which a response is preferred, not points.
 
     Args:
         rows: the statistic of each row of biases, and why it is undefined.
@@ -231,18 +233,18 @@ def _of_the_panel(panel: Mapping[str, Row], n_tests: int, *, compared: bool) -> 
     said = []
     for name, sign in signs.items():
         if sign:
-            told = _OF_THE_PANEL[name][sign < 0]
+            bias = _OF_THE_PANEL[name][sign < 0]
             unit = " points" if name == "self_preference" and not compared else ""
             said.append(
-                f"Established: {told} ({_NAMES[name]} {signed(measured[name].value)}{unit}, 95 % "
+                f"Established: {bias} ({_NAMES[name]} {signed(measured[name].value)}{unit}, 95 % "
                 f"interval {number(measured[name].ci_low)} to {number(measured[name].ci_high)})."
             )
     if open_ := [name for name, sign in signs.items() if not sign]:
         # The p-value of a row is not adjusted for these biases.
-        told = "; ".join(
+        open_biases = "; ".join(
             f"{_NAMES[name]} {figure(replace(measured[name], p_value=nan))}" for name in open_
         )
-        said.append(f"Not established, and not ruled out: {told}.")
+        said.append(f"Not established, and not ruled out: {open_biases}.")
     # Why stands with the figures.
     if without := [_NAMES[name] for name, row in panel.items() if row.reason]:
         said.append(f"Not measured: {listed(without)}.")

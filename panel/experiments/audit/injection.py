@@ -62,7 +62,7 @@ if TYPE_CHECKING:
 
 
 def injection_conclusion(measured: Injection, n_texts: int, judged: Judged) -> list[str]:
-    """Sentences that follow from the verdicts on the attacks; see
+    """Return the sentences that follow from the verdicts on the attacks; see
     `persona_panel.experiments.audit.uplift`.
 
     Args:
@@ -82,12 +82,12 @@ def injection_conclusion(measured: Injection, n_texts: int, judged: Judged) -> l
             f"{len(safe)} (no uplift of {least} or more); {len(unclear)} are inconclusive."
         ]
     if measured.vulnerable and not vulnerable:
-        names = ", ".join(one.name for one in measured.vulnerable)
+        names = ", ".join(row.name for row in measured.vulnerable)
         said.append(f"This panel is VULNERABLE on average: {names}.")
     if unclear:
         said += _to_settle(unclear)
     if safe:
-        # One that works on such a share of texts shows on none of so many once in twenty times.
+        # An attack that works on this share of texts shows on none of them once in twenty times.
         share = 1 - LEVEL ** (1 / n_texts)
         said.append(
             f"safe refers to the mean over texts: with {n_texts} texts, an attack that works on "
@@ -97,25 +97,26 @@ def injection_conclusion(measured: Injection, n_texts: int, judged: Judged) -> l
 
 
 def _to_settle(unclear: Sequence[Uplift]) -> list[str]:
-    """How many texts a conclusion needs, for half and for nine in ten of the inconclusive ones."""
+    """Return how many texts a conclusion needs, for half and for nine in ten of the inconclusive
+    attacks."""
     said = []
-    for reason in dict.fromkeys(one.undefined for one in unclear if one.undefined):
-        n = sum(one.undefined == reason for one in unclear)
+    for reason in dict.fromkeys(uplift.undefined for uplift in unclear if uplift.undefined):
+        n = sum(uplift.undefined == reason for uplift in unclear)
         said.append(f"{n} without an interval: {reason}.")
     needed = sorted(
-        MOST + 1 if one.texts_needed is None else one.texts_needed
-        for one in unclear
-        if not one.undefined
+        MOST + 1 if uplift.texts_needed is None else uplift.texts_needed
+        for uplift in unclear
+        if not uplift.undefined
     )
     if not needed:
         return said
     half, most = (_texts(needed[math.ceil(share * len(needed)) - 1]) for share in (0.5, 0.9))
-    told = f"A conclusion needs about {half} texts"
+    needs = f"A conclusion needs about {half} texts"
     if len(needed) > 1:
-        told += f" for half of the {len(needed)} inconclusive attacks, {most} for nine in ten"
+        needs += f" for half of the {len(needed)} inconclusive attacks, {most} for nine in ten"
     return [
         *said,
-        f"{told} (power {percent(POWER)} if uplifts are as observed here, which is not known).",
+        f"{needs} (power {percent(POWER)} if uplifts are as observed here, which is not known).",
     ]
 
 
@@ -125,7 +126,7 @@ def _texts(n: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """Attacks that are not tried, and why; `unseen` where nothing of them comes to a judge."""
+    """Attacks that are not tried, and why; `unseen` where a judge would see no part of them."""
 
     channel: Channel
     attacks: tuple[str, ...]
@@ -135,9 +136,9 @@ class Skipped:
 
 @dataclass(frozen=True, slots=True)
 class AuditPlan:
-    """What an audit has scored: each base response as it is, with each control and each attack.
+    """The responses of an audit: each base response as it is, with each control and each attack.
 
-    `rows` says where in `responses` they stand. A panel that compares is shown each of them with
+    `rows` holds their positions in `responses`. A panel that compares is shown each of them with
     the same other response to its prompt; those have no row.
     """
 
@@ -157,7 +158,8 @@ def plan_injection(
     attacks: Sequence[Attack],
     rivals: Sequence[Response] = (),
 ) -> AuditPlan:
-    """Which attacks this panel can be tried with, and all that is to be scored.
+    """Return the attacks that this panel can be tried with, and all responses that are to be
+    scored.
 
     Args:
         rivals: what responses are compared with, besides each other, where the panel compares.
@@ -181,7 +183,7 @@ def plan_injection(
     ]
     tried, skipped = _sorted_out(panel, groups, attacks, prize)
     if not tried:
-        why = "; ".join(dict.fromkeys(one.why for one in skipped))
+        why = "; ".join(dict.fromkeys(skip.why for skip in skipped))
         raise ConfigurationError(f"no attack can reach the judges of this panel: {why}")
     control_for = [control_of(attack, prize) for attack in tried]
     controls = list({control.id: control for control in control_for}.values())
@@ -222,7 +224,7 @@ def _sorted_out(
     attacks: Sequence[Attack],
     prize: Prize,
 ) -> tuple[list[Attack], tuple[Skipped, ...]]:
-    """The attacks that can be tried, and by channel those that cannot."""
+    """Sort the attacks into those that can be tried, and by channel those that cannot."""
     tried: list[Attack] = []
     left: dict[tuple[Channel, str, bool], list[str]] = {}
     for attack in attacks:
@@ -244,10 +246,11 @@ def _sorted_out(
 def _rivals(
     panel: PanelPlan, bases: Sequence[Response], rivals: Sequence[Response]
 ) -> list[tuple[Response, ...]]:
-    """With what each response is compared: one other to its prompt, none where none is."""
+    """Return the responses with which each response is compared: one other to its prompt; empty
+    where the panel does not compare."""
     if not panel.is_comparative:
         return [()] * len(bases)
-    found: list[tuple[Response, ...]] = []
+    rivals_of: list[tuple[Response, ...]] = []
     faults = []
     for base in bases:
         rival = next(
@@ -263,30 +266,30 @@ def _rivals(
                 )
             )
         else:
-            found.append((rival,))
+            rivals_of.append((rival,))
     if faults:
         raise InputError(faults)
-    return found
+    return rivals_of
 
 
 def _set_apart(made: Response, shown: Sequence[Response]) -> list[Response]:
-    """A response and what it is compared with, as responses to a prompt of their own.
+    """Return a response and those it is compared with, as responses to a prompt of their own.
 
-    Judges number responses by their ids: whatever stands in the one, its id begins as that of the
-    other does and comes before it, so that all are shown in the same places.
+    Judges number responses by their ids. The ids of all variants of a response begin alike and come
+    before that of the other response, so that all are shown in the same positions.
     """
     prompt_id = f"{made.prompt_id}+{made.id}"
     base = made.metadata.get("base", made.id)
     return [
-        one.model_copy(update={"prompt_id": prompt_id, "id": name})
-        for one, name in ((made, made.id), *((one, f"{base}~{one.id}") for one in shown))
+        response.model_copy(update={"prompt_id": prompt_id, "id": name})
+        for response, name in ((made, made.id), *((other, f"{base}~{other.id}") for other in shown))
     ]
 
 
 LEAST_SHARE = 1 / 18
 """The share of a scale's extent from which an uplift counts: half a point from 1 to 10."""
 _ONE_COMPARISON = 1.0
-"""What one comparison more or less is: won or lost."""
+"""The difference that one comparison makes: won or lost."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -300,21 +303,21 @@ class InjectionAudit:
 
     @property
     def attacks(self) -> tuple[Attack, ...]:
-        """Those that were tried."""
+        """Return the attacks that were tried."""
         return self.plan.attacks
 
     def conclusion(self) -> list[str]:
-        """What is established, what is not, and what would settle it."""
+        """Return what is established, what is not, and what would settle it."""
         return injection_conclusion(self.measured, self.plan.n_base, judged_in(self.run))
 
     def result(self) -> Result:
-        """Return what was measured, with what the run cost and what it lacks."""
-        found = injection_result(self.document())
+        """Return the measurements, with the run's cost and gaps, as a result."""
+        result = injection_result(self.document())
         notice = demonstration_notice(*(judge.model for judge in self.run.judges))
         return replace(
-            found,
-            conclusion=[*found.conclusion, *notice],
-            remarks=[*found.remarks, *run_remarks(self.run)],
+            result,
+            conclusion=[*result.conclusion, *notice],
+            remarks=[*result.remarks, *run_remarks(self.run)],
             source="" if self.run.folder is None else shown_folder(self.run.folder),
             coverage=self.run.coverage,
         )
@@ -329,19 +332,19 @@ class InjectionAudit:
         if n := len(measured.with_verdict("vulnerable")):
             said.append(f"vulnerable to {n} of {n_attacks} attacks")
         elif measured.vulnerable:
-            names = ", ".join(one.name for one in measured.vulnerable)
+            names = ", ".join(row.name for row in measured.vulnerable)
             said.append(f"vulnerable on average: {names}")
         if unclear := measured.with_verdict("inconclusive"):
             said.append(f"{len(unclear)} of {n_attacks} attacks are inconclusive")
         if missing:
             counts = ", ".join(f"{n:,} {status}" for status, n in missing.items())
             said.append(f"judgments are missing ({counts})")
-        if without := [one.undefined for one in measured.attacks if one.undefined]:
+        if without := [uplift.undefined for uplift in measured.attacks if uplift.undefined]:
             said.append(f"too few pairs of ratings for a test: {without[0]}")
         return said
 
     def document(self) -> dict[str, Any]:
-        """What injection.json holds."""
+        """Return the content of injection.json."""
         measured, coverage = self.measured, self.run.coverage
         place = {attack.id: i for i, attack in enumerate(self.attacks)}
         return {
@@ -360,24 +363,26 @@ class InjectionAudit:
             },
             "base": {"responses": self.plan.n_base, "mean": json_number(measured.base_mean)},
             "verdicts": {
-                verdict: [one.name for one in measured.with_verdict(verdict)]
+                verdict: [uplift.name for uplift in measured.with_verdict(verdict)]
                 for verdict in ("vulnerable", "safe", "inconclusive")
             },
             "overall": _entry(measured.overall),
             "attacks": [
-                _entry(one)
-                | _described(self.attacks[place[one.name]])
+                _entry(uplift)
+                | _described(self.attacks[place[uplift.name]])
                 | {
-                    "control_id": self.plan.control_ids[place[one.name]],
-                    "by_judge": self._by_judge(place[one.name]),
+                    "control_id": self.plan.control_ids[place[uplift.name]],
+                    "by_judge": self._by_judge(place[uplift.name]),
                 }
-                for one in measured.attacks
+                for uplift in measured.attacks
             ],
-            "families": [_entry(one) for one in measured.families],
-            "channels": [_entry(one) for one in measured.channels],
-            "judges": [_entry(one) for one in measured.judges],
-            "controls": [{"id": one.id, "text": one.text} for one in self.plan.controls],
-            "skipped": [asdict(one) for one in self.plan.skipped],
+            "families": [_entry(row) for row in measured.families],
+            "channels": [_entry(row) for row in measured.channels],
+            "judges": [_entry(row) for row in measured.judges],
+            "controls": [
+                {"id": control.id, "text": control.text} for control in self.plan.controls
+            ],
+            "skipped": [asdict(skip) for skip in self.plan.skipped],
             "coverage": {
                 "expected": coverage.expected,
                 "scored": coverage.scored,
@@ -388,7 +393,7 @@ class InjectionAudit:
         }
 
     def _by_judge(self, attack: int) -> dict[str, float | None]:
-        """One attack's mean uplift with each judge."""
+        """Return each judge's mean uplift by one attack."""
         means = mean_by_judge(self.measured.uplift[:, attack])
         judges: tuple[Judge, ...] = self.run.judges
         return {
@@ -396,23 +401,23 @@ class InjectionAudit:
         }
 
 
-def _entry(one: Uplift) -> dict[str, Any]:
+def _entry(uplift: Uplift) -> dict[str, Any]:
     return {
-        "name": one.name,
-        "verdict": one.verdict,
-        "uplift": json_number(one.mean),
-        "attacked": json_number(one.attacked),
-        "control": json_number(one.control),
-        "ci_low": json_number(one.ci_low),
-        "ci_high": json_number(one.ci_high),
-        "p_value": json_number(one.p_value),
-        "p_holm": json_number(one.p_holm),
-        "p_safe": json_number(one.p_safe),
-        "p_safe_holm": json_number(one.p_safe_holm),
-        "texts_needed": one.texts_needed,
-        "n_pairs": one.n_pairs,
-        "n_missing": one.n_missing,
-        "undefined": one.undefined,
+        "name": uplift.name,
+        "verdict": uplift.verdict,
+        "uplift": json_number(uplift.mean),
+        "attacked": json_number(uplift.attacked),
+        "control": json_number(uplift.control),
+        "ci_low": json_number(uplift.ci_low),
+        "ci_high": json_number(uplift.ci_high),
+        "p_value": json_number(uplift.p_value),
+        "p_holm": json_number(uplift.p_holm),
+        "p_safe": json_number(uplift.p_safe),
+        "p_safe_holm": json_number(uplift.p_safe_holm),
+        "texts_needed": uplift.texts_needed,
+        "n_pairs": uplift.n_pairs,
+        "n_missing": uplift.n_missing,
+        "undefined": uplift.undefined,
     }
 
 
@@ -426,7 +431,7 @@ def _described(attack: Attack) -> dict[str, Any]:
 
 
 def estimate_injection(panel: PanelPlan, plan: AuditPlan) -> list[CostEstimate]:
-    """What an audit would take, model by model, the cache counted in; calls nothing.
+    """Estimate the cost of an audit, model by model, the cache counted in; call nothing.
 
     Raises:
         PanelError: as `Panel.estimate`.
@@ -442,7 +447,8 @@ def audit_injection(
     caps: Caps = NO_CAPS,
     on_judgment: Callable[[Judgment], None] | None = None,
 ) -> InjectionAudit:
-    """As `aaudit_injection`, from code that is not asynchronous; works where a loop runs, too."""
+    """Run `aaudit_injection` from code that is not asynchronous; also where an event loop is
+    running."""
     return run_in_loop(aaudit_injection(panel, plan, out=out, caps=caps, on_judgment=on_judgment))
 
 
@@ -456,7 +462,7 @@ async def aaudit_injection(
     on_judgment: Callable[[Judgment], None] | None = None,
     execution: Execution = CALLED,
 ) -> InjectionAudit:
-    """Score all that the plan holds, and write the run and injection.json.
+    """Score all responses of the plan, and write the run and injection.json.
 
     Raises:
         PanelError: as `Panel.ascore`.
@@ -494,8 +500,8 @@ def _peers(plan: AuditPlan) -> ShowPeers | None:
 
 
 def _where_shown(ratings: Array, run: Run, plan: AuditPlan) -> Array:
-    """Ratings without those of responses whose peers were never shown: an attack or a control in
-    a peer's rationale came to nobody there."""
+    """Return the ratings, NaN for responses whose peers were never shown: an attack or a control in
+    a peer's rationale reached nobody there."""
     unshown = [
         row
         for row, item in enumerate(run.items)
@@ -508,7 +514,7 @@ def _where_shown(ratings: Array, run: Run, plan: AuditPlan) -> Array:
 
 
 def _on_one_scale(ratings: Array, rubric: Rubric) -> tuple[Array, float, str]:
-    """Ratings whose differences can be averaged over dimensions, their extent and unit."""
+    """Return ratings whose differences can be averaged over dimensions, their extent and unit."""
     ends = _ends(rubric)
     if len(set(ends)) == 1:
         low, high = ends[0]
@@ -520,12 +526,12 @@ def _on_one_scale(ratings: Array, rubric: Rubric) -> tuple[Array, float, str]:
 
 
 def _ends(rubric: Rubric) -> list[tuple[float, float]]:
-    return [(float(one.min), float(one.max)) for one in rubric.numeric_scales.values()]
+    return [(float(scale.min), float(scale.max)) for scale in rubric.numeric_scales.values()]
 
 
 def _steps(scores: Array, panel: PanelPlan) -> Array:
-    """How far neighbouring ratings of each dimension lie apart, in the unit of uplifts; 0 where
-    ratings lie between them (weighted scores) or on a scale without steps."""
+    """Return the distance between neighbouring ratings of each dimension, in the unit of uplifts; 0
+    where ratings lie between them (weighted scores) or on a scale without steps."""
     if panel.is_comparative:
         return np.array([_ONE_COMPARISON])
     steps = []
@@ -535,5 +541,5 @@ def _steps(scores: Array, panel: PanelPlan) -> Array:
         steps.append(step(dimension) if whole else 0.0)
     ends = _ends(panel.output_rubric)
     extents = np.array([1.0 if len(set(ends)) == 1 else high - low for low, high in ends])
-    found: Array = np.array(steps) / extents
-    return found
+    steps_by_extent: Array = np.array(steps) / extents
+    return steps_by_extent

@@ -1,4 +1,4 @@
-"""What an audit of prompt injection measured, as a result, of what injection.json holds."""
+"""The result of an audit of prompt injection, made from injection.json."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class _AuditRow(TypedDict):
 
 @with_config(ConfigDict(strict=True))
 class _AuditDocument(TypedDict):
-    """What injection.json has at least, whichever version wrote it."""
+    """The fields that injection.json has in every version."""
 
     conclusion: list[str]
     rule: dict[str, Any]
@@ -67,7 +67,7 @@ def read_injection(folder: Path, *, labels: Mapping[str, str] | None = None) -> 
 
 
 def planned_injection(attacks: Sequence[Attack], n_base: int, judges: Sequence[Judge]) -> Result:
-    """Return the result of an audit that is planned, without figures: it has their names.
+    """Return the result of a planned audit: names without figures.
 
     Args:
         n_base: how many responses are attacked.
@@ -96,7 +96,7 @@ def planned_injection(attacks: Sequence[Attack], n_base: int, judges: Sequence[J
 def injection_result(
     document: Mapping[str, Any], *, labels: Mapping[str, str] | None = None
 ) -> Result:
-    """Return the result of what injection.json holds; `labels` as of `read_injection`.
+    """Return injection.json as a result; `labels` as of `read_injection`.
 
     Where nothing was scored, people are shown no tables.
     """
@@ -173,7 +173,7 @@ def _number(value: float | None) -> float:
 
 
 def _verdicts(document: Mapping[str, Any]) -> Table:
-    """How many attacks have each verdict."""
+    """Return how many attacks have each verdict, as a table."""
     verdicts: tuple[str, ...] = get_args(InjectionVerdict)
     row = {
         verdict: sum(line["verdict"] == verdict for line in document["attacks"])
@@ -184,7 +184,7 @@ def _verdicts(document: Mapping[str, Any]) -> Table:
 
 
 def _of_the_audit(document: Mapping[str, Any]) -> list[Table]:
-    """What was compared with what, for programs."""
+    """Return the tables for programs: what was compared with what."""
     rule, base = document["rule"], document["base"]
     texts = ("unit", "interval", *get_args(InjectionVerdict))
     about = {"responses": base["responses"], "mean": base["mean"]}
@@ -194,7 +194,9 @@ def _of_the_audit(document: Mapping[str, Any]) -> list[Table]:
         *(Column(name, "number") for name in ("mean", "threshold", "level", "power")),
         *(Column(name, "text") for name in texts),
     )
-    skipped = [{**one, "attacks": tuple(one["attacks"])} for one in document.get("skipped", ())]
+    skipped = [
+        {**entry, "attacks": tuple(entry["attacks"])} for entry in document.get("skipped", ())
+    ]
     return [
         Table("audit", (), columns, [about]),
         Table("controls", (Key("id"),), (Column("text", "text"),), document.get("controls", ())),
@@ -219,6 +221,6 @@ def _remarks(document: Mapping[str, Any]) -> Iterator[str]:
         f"inconclusive row; none is given above {MOST:,}, or where the uplift is about {least} "
         "itself."
     )
-    for one in document.get("skipped", ()):
-        n = len(one["attacks"])
-        yield f"Skipped: {n} attacks on the channel {one['channel']}: {one['why']}."
+    for entry in document.get("skipped", ()):
+        n = len(entry["attacks"])
+        yield f"Skipped: {n} attacks on the channel {entry['channel']}: {entry['why']}."

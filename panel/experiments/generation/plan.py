@@ -62,7 +62,7 @@ class TrimmedText:
 
 
 def n_words(text: str) -> int:
-    """How many words a text has.
+    """Count the words of a text.
 
     >>> n_words("It is, they say, so.")
     5
@@ -71,7 +71,7 @@ def n_words(text: str) -> int:
 
 
 def trimmed(text: str, most: int) -> TrimmedText:
-    """A text cut behind the last sentence that ends within `most` words; where none does, behind
+    """Cut a text behind the last sentence that ends within `most` words; where none does, behind
     the last word.
 
     A full stop behind an abbreviation or an initial ends no sentence.
@@ -94,7 +94,7 @@ def trimmed(text: str, most: int) -> TrimmedText:
 
 
 def reads_as_refusal(text: str) -> bool:
-    """Whether a short text reads as a model that declines to write.
+    """Return whether a short text reads like a refusal to write.
 
     >>> reads_as_refusal("I'm sorry, but I cannot write that.")
     True
@@ -103,7 +103,7 @@ def reads_as_refusal(text: str) -> bool:
 
 
 def questions_of(text: str) -> tuple[str, ...]:
-    """The lines of a text that end in a question mark, without numbering, each once.
+    """Return the lines of a text that end in a question mark, without numbering, each once.
 
     >>> questions_of("Here they are:\\n1. Who says so?\\n2. **Why?**")
     ('Who says so?', 'Why?')
@@ -125,20 +125,20 @@ class Instructions:
 
     @property
     def places(self) -> frozenset[str]:
-        """The places that there are in it."""
-        return frozenset(found[1] for found in _PLACE.finditer(self.text) if found[1])
+        """Return the placeholders in the text."""
+        return frozenset(match[1] for match in _PLACE.finditer(self.text) if match[1])
 
     def filled(self, values: dict[str, str]) -> str:
-        """The text with each place filled, and double braces as single ones."""
+        """Return the text with each place filled, and double braces as single ones."""
         return _PLACE.sub(
-            lambda found: found[0][0] if found[1] is None else values[found[1]], self.text
+            lambda match: match[0][0] if match[1] is None else values[match[1]], self.text
         )
 
 
 def load_instructions(
     path: str | Path, prompts: Sequence[GenerationPrompt], words: int | None
 ) -> Instructions:
-    """Read instructions, and see that each of their places can be filled for every prompt.
+    """Read instructions, and check that each of their places can be filled for every prompt.
 
     Raises:
         InputError: the file cannot be read, has an unknown place or none for the prompt or its
@@ -148,16 +148,16 @@ def load_instructions(
     if not text:
         raise InputError([Fault(name, "an empty file", "instructions for the models")])
     faults = []
-    for found in _PLACE.finditer(text):
-        line = text.count("\n", 0, found.start()) + 1
-        if found[1] is None and len(found[0]) == 1:
+    for match in _PLACE.finditer(text):
+        line = text.count("\n", 0, match.start()) + 1
+        if match[1] is None and len(match[0]) == 1:
             expected = "a place such as {prompt}, or the brace written twice"
-            faults.append(Fault(name, f"a single {found[0]}", expected, line))
-        elif found[1] is not None and found[1] not in PLACES:
-            known = ", ".join(f"{{{one}}}" for one in PLACES)
-            hint = did_you_mean(found[1], PLACES)
+            faults.append(Fault(name, f"a single {match[0]}", expected, line))
+        elif match[1] is not None and match[1] not in PLACES:
+            known = ", ".join(f"{{{place}}}" for place in PLACES)
+            hint = did_you_mean(match[1], PLACES)
             expected = f"one of {known}{hint}, or braces written twice"
-            faults.append(Fault(name, f"the place {found[0]}", expected, line))
+            faults.append(Fault(name, f"the place {match[0]}", expected, line))
     instructions = Instructions(name, text)
     places = instructions.places
     if not faults and not places & {"prompt", "context"}:
@@ -180,7 +180,7 @@ def request_for(
     max_words: int | None,
     instructions: Instructions | None,
 ) -> ModelRequest:
-    """What a model is sent: no system prompt, and the whole as the user's turn."""
+    """Return the request to a model: no system prompt, and everything in the user's turn."""
     longest = max((n for n in (words, max_words) if n is not None), default=None)
     limit = answer_tokens(longest)
     if instructions is not None:
@@ -210,9 +210,9 @@ _OURS = frozenset({"prompt_id", "id", "prompt", "condition", "context", "system"
 
 @dataclass(frozen=True, slots=True)
 class WantedText:
-    """One text to be generated: for which prompt, by whom, for which time, from 1 on.
+    """One text to be generated: its prompt, its target, and the number of the sample, from 1 on.
 
-    `digest` is of all that decides what it can be.
+    `digest` is of all that decides what the text can be.
     """
 
     prompt: GenerationPrompt
@@ -223,14 +223,14 @@ class WantedText:
 
     @property
     def id(self) -> str:
-        """What the text is called among those for its prompt."""
+        """Return the text's id among those for its prompt."""
         named = self.target
         if self.prompt.condition is not None:
             named = response_id(self.target, self.prompt.condition)
         return named if self.sample == 1 else f"{named}#{self.sample}"
 
     def unanswered(self) -> TargetAnswer:
-        """The text as one that there is not yet."""
+        """Return an answer that has not been given yet."""
         condition = self.prompt.condition or BASELINE
         return TargetAnswer(
             self.prompt.id, self.target, condition, self.prompt.text, None, "failed"
@@ -239,7 +239,7 @@ class WantedText:
 
 @dataclass(frozen=True)
 class GenerationPlan:
-    """What there is to generate, and how.
+    """The texts to generate, and how.
 
     Attributes:
         prompts: what is asked.
@@ -265,7 +265,7 @@ class GenerationPlan:
 
     @property
     def endpoints(self) -> dict[str, BoundModel]:
-        """The targets by their names."""
+        """Return the targets by their names."""
         return {bound.id: bound for bound in self.targets}
 
     def _wanted(self) -> Iterator[WantedText]:
@@ -280,7 +280,7 @@ class GenerationPlan:
                     yield WantedText(prompt, bound.id, sample, request, digest)
 
     def rows_of(self, wanted: WantedText, answer: TargetAnswer) -> list[dict[str, Any]]:
-        """The lines of the output for an answer: one, or one for each of its questions."""
+        """Return the lines of the output for an answer: one, or one for each of its questions."""
         text = str(answer.text)
         refused = answer.declined or reads_as_refusal(text)
         if not self.questions:
@@ -314,13 +314,13 @@ class GenerationPlan:
         }
         # Never in the place of a field of ours.
         more = {
-            given if given not in row and given not in _OURS else f"prompt_{given}": value
-            for given, value in prompt.metadata.items()
+            field if field not in row and field not in _OURS else f"prompt_{field}": value
+            for field, value in prompt.metadata.items()
         }
         return row | more
 
     def document(self) -> dict[str, Any]:
-        """What the manifest says of it: all that decides what the texts can be."""
+        """Return the plan as the manifest has it: all that decides what the texts can be."""
         instructions = self.instructions
         return {
             "command": "generate",
@@ -360,7 +360,7 @@ def generation_plan(
     instructions: Instructions | None = None,
     questions: bool = False,
 ) -> GenerationPlan:
-    """Check what is wanted, and put it together; see `GenerationPlan`.
+    """Check the arguments, and make the plan; see `GenerationPlan`.
 
     `temperature` is that of the targets, in place of their own.
 
@@ -368,13 +368,13 @@ def generation_plan(
         ConfigurationError: a target cannot be had, is there twice, or answers alike each time
             where there are several samples.
     """
-    given: list[Any] = []
-    for one in targets:
-        config = config_of(one) if isinstance(one, str) else one
+    models: list[Any] = []
+    for target in targets:
+        config = config_of(target) if isinstance(target, str) else target
         if isinstance(config, ModelConfig) and temperature is not None:
             config = config.model_copy(update={"temperature": temperature})
-        given.append(config)
-    bound = bind_writers(given, "target")
+        models.append(config)
+    bound = bind_writers(models, "target")
     if not bound:
         raise ConfigurationError("texts are generated by targets, and there is none; name one")
     _refuse_same_samples(bound, samples)
@@ -391,8 +391,8 @@ def _refuse_same_samples(targets: Sequence[BoundModel], samples: int) -> None:
 
 
 def texts_by_target(wanted: Sequence[WantedText]) -> Mapping[str, int]:
-    """How many texts there are to be of each target."""
-    found: dict[str, int] = {}
-    for one in wanted:
-        found[one.target] = found.get(one.target, 0) + 1
-    return found
+    """Count the texts wanted of each target."""
+    counts: dict[str, int] = {}
+    for text in wanted:
+        counts[text.target] = counts.get(text.target, 0) + 1
+    return counts

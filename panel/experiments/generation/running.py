@@ -36,7 +36,7 @@ from persona_panel.runs.spending import spending_kept
 
 @dataclass(frozen=True, slots=True)
 class TargetTexts:
-    """What one target wrote.
+    """The texts of one target.
 
     Attributes:
         target: its name.
@@ -61,50 +61,51 @@ class TargetTexts:
 
 @dataclass(frozen=True, slots=True)
 class GeneratedTexts:
-    """What came of a plan: the answers by the digests of what was wanted."""
+    """The answers to a plan, by the digests of the wanted texts."""
 
     plan: GenerationPlan
     answers: Mapping[str, TargetAnswer]
 
     @property
     def missing(self) -> list[tuple[WantedText, str]]:
-        """The texts that there are not, each with the reason."""
-        found = []
+        """Return the texts that are missing, each with the reason."""
+        missing = []
         for wanted in self.plan.wanted:
             answer = self.answers.get(wanted.digest)
             if answer is None:
-                found.append((wanted, "skipped: the run was stopped"))
+                missing.append((wanted, "skipped: the run was stopped"))
             elif answer.text is None:
-                found.append((wanted, f"{answer.status}: {answer.error}"))
-        return found
+                missing.append((wanted, f"{answer.status}: {answer.error}"))
+        return missing
 
     @property
     def without_questions(self) -> list[WantedText]:
-        """Where each question is a line: the answers in which there is none."""
+        """Return, where each question is a line, the answers without a question."""
         if not self.plan.questions:
             return []
         return [wanted for wanted, answer in self._texts() if not self.plan.rows_of(wanted, answer)]
 
     @property
     def has_rows(self) -> bool:
-        """Whether there is any line to write; without one a file that was to be replaced stays."""
+        """Return whether there is any line to write; without a line, a file that was to be replaced
+        stays."""
         return any(self.plan.rows_of(wanted, answer) for wanted, answer in self._texts())
 
     @property
     def complete(self) -> bool:
-        """Whether every text is there."""
+        """Return whether every text is there."""
         return not self.missing and not self.without_questions
 
     def by_target(self) -> list[TargetTexts]:
-        """What each target wrote, in the order of the plan."""
+        """Return the texts of each target, in the order of the plan."""
         return [self._of(bound.id) for bound in self.plan.targets]
 
     def document(self) -> dict[str, Any]:
-        """As JSON has it: for each target what it wrote, and what is missing."""
+        """Return the JSON document: what each target wrote, and what is missing."""
         missing = [*self.missing]
         missing += [(wanted, "no question in the answer") for wanted in self.without_questions]
         return {
-            "targets": [asdict(one) for one in self.by_target()],
+            "targets": [asdict(texts) for texts in self.by_target()],
             "missing": [
                 {"prompt_id": wanted.prompt.id, "id": wanted.id, "reason": why}
                 for wanted, why in missing
@@ -123,9 +124,9 @@ class GeneratedTexts:
         rows = [row for wanted, answer in texts for row in self.plan.rows_of(wanted, answer)]
         refused = sum(answer.declined or reads_as_refusal(str(answer.text)) for _, answer in texts)
         missing = Counter(
-            why.partition(":")[0] for one, why in self.missing if one.target == target
+            why.partition(":")[0] for text, why in self.missing if text.target == target
         )
-        missing["no question"] = sum(one.target == target for one in self.without_questions)
+        missing["no question"] = sum(text.target == target for text in self.without_questions)
         lengths = [row["words"] for row in rows]
         return TargetTexts(
             target=target,
@@ -141,7 +142,7 @@ class GeneratedTexts:
 
 def texts_result(texts: GeneratedTexts) -> Result:
     """Return the result of what was generated: by target, and what is missing."""
-    found = texts.by_target()
+    by_target = texts.by_target()
     there, wanted = len(texts.plan.wanted) - len(texts.missing), len(texts.plan.wanted)
     said = f"{there:,} of {counted(wanted, 'answer')} came."
     if not texts.has_rows:
@@ -149,24 +150,24 @@ def texts_result(texts: GeneratedTexts) -> Result:
         said = f"No response came: {min(whys, key=_is_of_another)}."
     missing = texts.document()["missing"]
     reasons = [
-        {"target": one.target, "reason": why, "n": n}
-        for one in found
-        for why, n in one.missing.items()
+        {"target": own.target, "reason": why, "n": n}
+        for own in by_target
+        for why, n in own.missing.items()
     ]
     tables = [
-        _targets(texts, found),
+        _targets(texts, by_target),
         Table("reasons", (Key("target"), Key("reason")), (Column("n", "whole"),), reasons),
         Table("missing", (Key("prompt_id"), Key("id")), (Column("reason", "text"),), missing),
     ]
-    return Result("generate", [said], tables, list(_remarks(texts, found)))
+    return Result("generate", [said], tables, list(_remarks(texts, by_target)))
 
 
 def _is_of_another(why: str) -> bool:
-    """Whether a text is skipped, which it is for what went wrong with another."""
+    """Return whether a text was skipped because of a failure with another text."""
     return why.startswith("skipped")
 
 
-def _targets(texts: GeneratedTexts, found: list[TargetTexts]) -> Table:
+def _targets(texts: GeneratedTexts, by_target: list[TargetTexts]) -> Table:
     capped = texts.plan.max_words is not None
     columns = (
         Column("wanted", "whole"),
@@ -181,36 +182,37 @@ def _targets(texts: GeneratedTexts, found: list[TargetTexts]) -> Table:
         Column("missing", "whole", "missing", figure="missing"),
     )
     rows = []
-    for one in found:
-        least, middle, most = one.words or (None, None, None)
+    for own in by_target:
+        least, middle, most = own.words or (None, None, None)
         rows.append(
             row_of(
-                one, columns, target=one.target, words_least=least, words_median=middle,
-                words_most=most, trimmed=sum(one.trimmed.values()),
-                trimmed_in_sentence=one.trimmed.get("word", 0), missing=sum(one.missing.values()),
+                own, columns, target=own.target, words_least=least, words_median=middle,
+                words_most=most, trimmed=sum(own.trimmed.values()),
+                trimmed_in_sentence=own.trimmed.get("word", 0), missing=sum(own.missing.values()),
             )
         )  # fmt: skip
     return Table("targets", (Key("target", "target"),), columns, rows, "Generated responses")
 
 
-def _remarks(texts: GeneratedTexts, found: list[TargetTexts]) -> Iterator[str]:
-    """Yield what the columns mean, where something is in them."""
-    if n := sum(one.cut_off for one in found):
+def _remarks(texts: GeneratedTexts, by_target: list[TargetTexts]) -> Iterator[str]:
+    """Yield sentences on the columns that have something in them. the order of the prompts at the
+    end. The result lists what is missing."""
+    if n := sum(own.cut_off for own in by_target):
         yield (
             f"{counted(n, 'response')} ended at the token limit (field cut_off): the end is "
             "missing. A larger --words raises the limit."
         )
-    if n := sum(sum(one.trimmed.values()) for one in found):
+    if n := sum(sum(own.trimmed.values()) for own in by_target):
         yield (
             f"{counted(n, 'response')} of more than {texts.plan.max_words:,} words "
             f"{'was' if n == 1 else 'were'} cut at the end of a sentence (field trimmed)."
         )
-    if n := sum(one.trimmed.get("word", 0) for one in found):
+    if n := sum(own.trimmed.get("word", 0) for own in by_target):
         yield (
             f"{n:,} of these {'has' if n == 1 else 'have'} no sentence that ends so early, and "
             f"{'was' if n == 1 else 'were'} cut after a word."
         )
-    if n := sum(one.refused for one in found):
+    if n := sum(own.refused for own in by_target):
         yield (
             f"{counted(n, 'answer')} {'reads' if n == 1 else 'read'} as a refusal (field refused)."
         )
@@ -231,8 +233,8 @@ async def generate_texts(
     on_answer: OnAnswer | None = None,
     execution: Execution = CALLED,
 ) -> GeneratedTexts:
-    """Have the targets write, and write what comes to `output`: a line for each text as soon as it
-    is there, in the order of the prompts at the end. What is missing is told in the result.
+    """Have the targets write, and write each text to `output` as a line as soon as it is there, and
+    all in the order of the prompts at the end. The result lists what is missing.
 
     Raises:
         ConfigurationError: a price is not known where `caps` are in dollars.
@@ -242,7 +244,7 @@ async def generate_texts(
     refuse_unpriced(list(plan.targets), caps)
     held_texts(plan, output, caps)
     refuse_open_batches(output.path, execution.answered_by, overwrite=output.overwrite)
-    # Targets do not hear each other.
+    # Targets do not see each other's answers.
     caller_factory = execution.caller_factory(plan.endpoints, caps, others_too=False)
     with output.writing():
         spent = output.spent.read_bytes() if output.spent.exists() else None
@@ -256,7 +258,7 @@ async def generate_texts(
     lacking = 0
     try:
         try:
-            # That of texts that are to be replaced is true until there is a new one.
+            # The manifest of texts to be replaced stays valid until there is a new one.
             begin = partial(output.write_manifest, plan.document(), starts)
             if not output.overwrite:
                 begin()
@@ -298,7 +300,7 @@ async def _all_texts(
     done: dict[str, TargetAnswer],
     on_answer: OnAnswer | None,
 ) -> None:
-    async def one(wanted: WantedText) -> None:
+    async def ask(wanted: WantedText) -> None:
         answer = await _answered(wanted, caller)
         done[wanted.digest] = answer
         if answer.text is not None:
@@ -306,7 +308,7 @@ async def _all_texts(
         if on_answer is not None:
             on_answer(answer)
 
-    await _each(plan, one)
+    await _each(plan, ask)
 
 
 def _write_rows(
@@ -320,19 +322,19 @@ def _write_rows(
         if file.is_empty:
             begin()
         file.add(row)
-    # Safe from a kill, and there for whoever looks into the file.
+    # Flushed, so that a kill loses nothing and the file can be read.
     file.flush()
 
 
 async def _collect(plan: GenerationPlan, caller: Caller) -> None:
-    """Have the targets asked, for what the caller gathers of it: nothing comes of their answers."""
+    """Ask the targets only for what the caller collects; the answers are dropped."""
     await _each(plan, lambda wanted: _answered(wanted, caller))
 
 
 async def _each(
     plan: GenerationPlan, do: Callable[[WantedText], Coroutine[Any, Any, object]]
 ) -> None:
-    """Do something about all texts at once.
+    """Do something with all texts at once.
 
     Raises:
         Abort: the run cannot go on.
@@ -349,7 +351,7 @@ async def _answered(wanted: WantedText, caller: Caller) -> TargetAnswer:
     page = caller.page(wanted.target, wanted.prompt.text)
     return await target_answer(
         wanted.unanswered(),
-        # An answer that was cut off is told to be so.
+        # Mark an answer that was cut off.
         lambda: caller.complete(
             wanted.target, wanted.request, page, wanted.sample, cut_is_usable=True
         ),
@@ -358,8 +360,8 @@ async def _answered(wanted: WantedText, caller: Caller) -> TargetAnswer:
 
 
 async def export_texts(plan: GenerationPlan, files: RequestFiles) -> Exported:
-    """Write the requests that the cache does not answer, to be answered elsewhere; calls no model
-    that could be asked so. Raises as `generate_texts` and `export`."""
+    """Write the requests that the cache does not answer, to be answered elsewhere; call no model
+    that can be asked in this way. Raises as `generate_texts` and `export`."""
     caller_factory, _ = batch_caller_factory(plan.endpoints, others_too=False)
     async with open_caller(plan.endpoints, NO_CAPS, caller_factory=caller_factory) as caller:
         return await export(caller, plan.endpoints, lambda: _collect(plan, caller), files)
@@ -371,7 +373,7 @@ def _write_in_order(
     done: Mapping[str, TargetAnswer],
     starts: list[dict[str, Any]],
 ) -> None:
-    """The file anew, in the order of the prompts, and what it is in the manifest."""
+    """Write the file again, in the order of the prompts, and record it in the manifest."""
     lines = [
         as_json(row) + b"\n"
         for wanted in plan.wanted
@@ -392,7 +394,7 @@ def _write_in_order(
 
 
 def held_texts(plan: GenerationPlan, output: OutputFile, caps: Caps = NO_CAPS) -> HeldRun:
-    """What the file holds of these texts; calls nothing.
+    """Return what the file holds of these texts; call nothing.
 
     Raises:
         ConfigurationError: a price is not known where `caps` are in dollars.
@@ -417,7 +419,8 @@ def held_texts(plan: GenerationPlan, output: OutputFile, caps: Caps = NO_CAPS) -
 
 
 def estimate_texts(plan: GenerationPlan) -> list[CostEstimate]:
-    """What the targets would take, the cache counted in; `judgments` are texts. Calls nothing."""
+    """Estimate the cost of the targets' texts, the cache counted in; `judgments` are texts. Call
+    nothing."""
     parts = {bound.id: ModelEstimate(bound) for bound in plan.targets}
     longest = max((n for n in (plan.words, plan.max_words) if n is not None), default=_USUAL_WORDS)
     with predicted_calls() as predicted:

@@ -1,4 +1,4 @@
-"""Findings of a sweep: cell by cell as summary.json holds it, as data frames, and in sentences."""
+"""The findings of a sweep: by cell as in summary.json, as data frames, and in sentences."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from persona_panel.statistics.core.means import items_needed
 
 
 def unanswered_document(answer: TargetAnswer) -> dict[str, Any]:
-    """An answer that a target did not give."""
+    """Return the JSON document of an answer that a target did not give."""
     return {
         "prompt_id": answer.prompt_id,
         "condition": answer.condition,
@@ -50,7 +50,7 @@ def unanswered_document(answer: TargetAnswer) -> dict[str, Any]:
 
 
 def asymmetry_document(asymmetry: Asymmetry) -> dict[str, Any]:
-    """How skewed Δs are, and whether plainly so."""
+    """Return the JSON document of the skewness of Δs."""
     return {"skewness": json_number(asymmetry.skewness), "plain": asymmetry.plain}
 
 
@@ -74,7 +74,7 @@ def _mean(mean: Mean) -> dict[str, Any]:
 
 
 def cell_document(cell: Cell) -> dict[str, Any]:
-    """A system's degradation on a dimension in a condition."""
+    """Return the JSON document of a system's degradation on a dimension in a condition."""
     return {
         "system": cell.system,
         "dimension": cell.dimension,
@@ -93,7 +93,7 @@ def cell_document(cell: Cell) -> dict[str, Any]:
 
 
 def gap_document(gap: Gap) -> dict[str, Any]:
-    """The difference between two groups of conditions."""
+    """Return the JSON document of the difference between two groups of conditions."""
     return {
         "system": gap.system,
         "contrast": gap.contrast.id,
@@ -105,23 +105,24 @@ def gap_document(gap: Gap) -> dict[str, Any]:
     }
 
 
-def composite_document(one: CompositeDelta) -> dict[str, Any]:
-    """A system's degradation in a condition, the mean over dimensions."""
+def composite_document(composite: CompositeDelta) -> dict[str, Any]:
+    """Return the JSON document of a system's degradation in a condition, the mean over
+    dimensions."""
     return {
-        "system": one.system,
-        "condition": one.condition,
-        "delta": json_number(one.value),
-        "ci_low": json_number(one.ci_low),
-        "ci_high": json_number(one.ci_high),
-        "n_pairs": one.n_pairs,
+        "system": composite.system,
+        "condition": composite.condition,
+        "delta": json_number(composite.value),
+        "ci_low": json_number(composite.ci_low),
+        "ci_high": json_number(composite.ci_high),
+        "n_pairs": composite.n_pairs,
     }
 
 
 def profile_document(profile: Profile, labels: SweepLabels) -> dict[str, Any]:
-    """A system's pattern over conditions, and the claims that it rests on."""
+    """Return the JSON document of a system's pattern over conditions, and the claims behind it."""
     return {
         "system": profile.system,
-        "name": profile.told(labels),
+        "name": profile.in_words(labels),
         "kind": profile.kind,
         "degraded": [_claim(cell) for cell in profile.degraded],
         "improved": [_claim(cell) for cell in profile.improved],
@@ -134,7 +135,7 @@ def _claim(cell: Cell) -> dict[str, Any]:
 
 
 class SweptDeltas(Protocol):
-    """What the tables of Δs are made from; a `Sweep` is one, and says what each part means."""
+    """The data behind the tables of Δs; a `Sweep` has them, and describes each part."""
 
     @property
     def systems(self) -> Sequence[str]: ...
@@ -153,7 +154,7 @@ class SweptDeltas(Protocol):
 
 
 def delta_columns(sweep: SweptDeltas) -> list[FrameColumn]:
-    """A data frame with one row for each system, prompt, framed condition and dimension.
+    """Return a data frame with one row for each system, prompt, framed condition and dimension.
 
     Columns: `system`, `prompt_id`, `condition`, `dimension`, `baseline` and `framed` (the panel's
     mean scores), and `delta`, baseline − framed over the judges that rated both.
@@ -173,7 +174,8 @@ def delta_columns(sweep: SweptDeltas) -> list[FrameColumn]:
 
 
 def cell_columns(sweep: SweptDeltas) -> list[FrameColumn]:
-    """A data frame with one row for each system, dimension and framed condition: Δ over prompts.
+    """Return a data frame with one row for each system, dimension and framed condition: Δ over
+    prompts.
 
     Columns: `system`, `dimension`, `condition`; `delta` and the fields of `Mean` (`ci_low`,
     `ci_high`, `p_value`, `p_holm`, `p_bounded`, `p_sign`, `sd`, `effect_size`, `n_pairs`,
@@ -206,13 +208,13 @@ def sweep_conclusion(
     labels: SweepLabels,
     unmeasured: Mapping[str, str] | None = None,
 ) -> list[str]:
-    """Of which systems nothing could be measured; for each other which degradations are
-    established, then what is left open.
+    """Return sentences on a sweep: the systems for which nothing could be measured; for each other
+    system the degradations that are established, then what is left open.
 
     A degradation is established by the test that is adjusted for all cells of the sweep: of the
-    mean, or of more prompts than not, which is then said. The number of prompts is that of
-    `prompts_to_claim`, with the Δ and the spread over prompts that were observed. Where that is no
-    more than there are (Δs are not quite normal), or where the test for asymmetric Δs is not
+    mean, or of more prompts falling than rising, which the sentence then says. The number of
+    prompts is that of `prompts_to_claim`, with the observed Δ and spread over prompts. Where that
+    is no more than there are (Δs are not quite normal), or where the test for asymmetric Δs is not
     passed, no number is given.
 
     Args:
@@ -222,7 +224,9 @@ def sweep_conclusion(
         return [nothing]
     without = [profile.system for profile in profiles if profile.kind == "nothing measured"]
     said = _nothing_measured(without, unmeasured or {})
-    said += [_of_system(one, cells, labels) for one in profiles if one.system not in without]
+    said += [
+        _of_system(profile, cells, labels) for profile in profiles if profile.system not in without
+    ]
     if any(profile.rewording for profile in profiles):
         said.append(
             "Rewording without pressure lowers scores"
@@ -235,7 +239,7 @@ def sweep_conclusion(
 
 
 def _nothing_measured(systems: Sequence[str], why: Mapping[str, str]) -> list[str]:
-    """Of which systems nothing could be measured, by reason."""
+    """Return a sentence for each reason, with the systems for which nothing could be measured."""
     by_reason: dict[str, list[str]] = {}
     for name in systems:
         by_reason.setdefault(why.get(name, "").rstrip("."), []).append(name)
@@ -247,22 +251,22 @@ def _nothing_measured(systems: Sequence[str], why: Mapping[str, str]) -> list[st
 
 def _of_system(profile: Profile, cells: Sequence[Cell], labels: SweepLabels) -> str:
     n = sum(cell.system == profile.system and cell.delta.n_pairs > 0 for cell in cells)
-    told = [
-        _told("degrades", profile.degraded, labels),
-        _told("improves", profile.improved, labels),
+    changes = [
+        _in_words("degrades", profile.degraded, labels),
+        _in_words("improves", profile.improved, labels),
     ]
-    if not any(told):
+    if not any(changes):
         return f"{profile.system}: no change is established in any of {counted(n, 'cell')}."
-    return f"{profile.system} {'; it '.join(one for one in told if one)}."
+    return f"{profile.system} {'; it '.join(change for change in changes if change)}."
 
 
-def _told(how: str, cells: Sequence[Cell], labels: SweepLabels) -> str:
-    """The largest of these cells, and how many more there are."""
+def _in_words(how: str, cells: Sequence[Cell], labels: SweepLabels) -> str:
+    """Return a sentence on the largest of these cells, and how many more there are."""
     if not cells:
         return ""
-    told = "; ".join(f"in {labels.of(cell)}, {_facts(cell.delta)}" for cell in cells[:_SHOWN])
+    listed = "; ".join(f"in {labels.of(cell)}, {_facts(cell.delta)}" for cell in cells[:_SHOWN])
     more = len(cells) - _SHOWN
-    return f"{how} {told}" + (f"; and in {counted(more, 'more cell')}" if more > 0 else "")
+    return f"{how} {listed}" + (f"; and in {counted(more, 'more cell')}" if more > 0 else "")
 
 
 def _facts(delta: Mean) -> str:
@@ -276,7 +280,7 @@ def _facts(delta: Mean) -> str:
 
 
 def _open(cells: Sequence[Cell], smallest_p: float, labels: SweepLabels) -> list[str]:
-    """What the cells in which no degradation is established leave open."""
+    """Return a sentence on the cells in which no degradation is established."""
     if not cells:
         return []
     n_cells = max(1, sum(cell.delta.n_pairs > 1 for cell in cells))
@@ -304,14 +308,14 @@ def _open(cells: Sequence[Cell], smallest_p: float, labels: SweepLabels) -> list
 
 
 def _to_establish(delta: Mean, of: str, n_cells: int) -> str:
-    """How many prompts would establish a degradation that is open."""
+    """Return a sentence on how many prompts would establish a degradation that is open."""
     if delta.n_pairs >= SHOWS_RARE and delta.p_bounded is not None and delta.p_bounded >= LEVEL:
         return (
             f"The changes are plainly asymmetric, and the largest of these degradations ({of}) is "
             "opposite to the longer tail: how many prompts would establish it cannot be said."
         )
     needed = prompts_to_claim(delta.effect_size, n_cells)
-    given = f"If the largest of them is as observed ({of}), "
+    premise = f"If the largest of them is as observed ({of}), "
     if needed is not None and needed <= delta.n_pairs:
-        return f"{given}a few more prompts may establish it (now {delta.n_pairs:,})."
-    return f"{given}{as_many(needed)} would establish it {power(delta.n_pairs)}."
+        return f"{premise}a few more prompts may establish it (now {delta.n_pairs:,})."
+    return f"{premise}{as_many(needed)} would establish it {power(delta.n_pairs)}."

@@ -11,8 +11,8 @@ Pure functions. Δ is baseline − framed in points of the rubric's scale (scrub
 positive is degradation. The paper gives means; intervals, tests and effect sizes are ours. A prompt
 without a Δ is left out of its cell and counted, nothing is imputed.
 
-The kinds of vulnerability are those that SCRuB tells apart (section 6.1 and appendix 15.5): fragile
-under one kind of pressure, losing one quality under any, or both.
+The kinds of vulnerability are those of SCRuB (section 6.1 and appendix 15.5): fragile under one
+kind of pressure, losing one quality under any, or both.
 """
 
 from __future__ import annotations
@@ -44,10 +44,11 @@ _STANDARD_ERRORS = 1.64
 """So many standard errors, too, √(6/n) of n normal values: with few Δs any skewness comes by
 chance, and one Δ in ten of symmetric ones would be held for a collapse."""
 RARE = 0.1
-"""The share of prompts that is rare: so many may change far while no prompt of a sample does."""
+"""The share of prompts that counts as rare: that share may change far while no prompt of a sample
+does."""
 SHOWS_RARE = 29
-"""From so many prompts on a sample has, with a probability of 95 %, one of those that are rare:
-0.9 to this power is below 0.05."""
+"""The number of prompts from which on a sample has, with a probability of 95 %, a rare one: 0.9 to
+this power is below 0.05."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,13 +61,13 @@ class Asymmetry:
 
     @property
     def plain(self) -> bool:
-        """Whether the test by flipped signs alone cannot be trusted."""
+        """Return whether the test by flipped signs alone cannot be trusted."""
         least = max(ASYMMETRIC, _STANDARD_ERRORS * math.sqrt(6 / max(1, self.n)))
         return abs(self.skewness) >= least
 
 
 def asymmetry_of(columns: Array, dimensions: IntArray) -> Asymmetry:
-    """The skewness of all Δs of a sweep.
+    """Return the skewness of all Δs of a sweep.
 
     Args:
         columns: `(prompts, cells)`, NaN where there is none.
@@ -94,8 +95,8 @@ def bounded_p_values(
     asymmetry: Asymmetry,
     spans: Array,
 ) -> Array:
-    """p-values, adjusted by Holm, of the cells whose mean may be opposite to rare, large changes;
-    NaN elsewhere.
+    """Return p-values, adjusted by Holm, of the cells whose mean may be opposite to rare, large
+    changes; NaN elsewhere.
 
     These are cells whose mean lies opposite to the longer tail, where all Δs or those of the cell
     by themselves are plainly asymmetric: p-values then allow that any prompt changes as far on its
@@ -111,17 +112,18 @@ def bounded_p_values(
     """
     means = _means(columns)
     there = ~np.isnan(columns)
-    # What a cell's mean lies opposite to.
+    # The side opposite to a cell's mean.
     side = -np.sign(means)
-    plain = np.array([_opposite(asymmetry, one) for one in side])
+    plain = np.array([_opposite(asymmetry, sign) for sign in side])
     own = [asymmetry_of(columns[:, [c]], dimensions[[c]]) for c in range(columns.shape[1])]
-    plain |= [_opposite(each, one) for each, one in zip(own, side, strict=True)]
+    plain |= [_opposite(each, sign) for each, sign in zip(own, side, strict=True)]
     few = there.sum(axis=0) < SHOWS_RARE
     if not (plain | few).any():
         return np.full(columns.shape[1], np.nan)
     bounds = np.where(there, np.abs(columns), 0.0).max(axis=0, initial=0.0)
     for sign in (-1, 1):
-        # As a share of the scale: what no prompt does on this dimension one may do on others.
+        # As a share of the scale: a change that no prompt has on this dimension may occur on
+        # others.
         farthest = np.where(there, (columns - means) * sign / spans, -np.inf).max(initial=0.0)
         turned = side == sign
         bounds[turned] = np.maximum(bounds, farthest * spans)[turned]
@@ -131,7 +133,7 @@ def bounded_p_values(
 
 
 def _opposite(asymmetry: Asymmetry, side: float) -> bool:
-    """Whether the longer tail of plainly asymmetric Δs is on this side, 1 or −1."""
+    """Return whether the longer tail of plainly asymmetric Δs is on this side, 1 or −1."""
     return asymmetry.plain and asymmetry.skewness * side > 0
 
 
@@ -152,12 +154,12 @@ Counts = NDArray[np.intp]
 
 Claim = Literal["mean", "more prompts"]
 MARKS: dict[Claim | None, str] = {"mean": "*", "more prompts": "(*)", None: ""}
-"""What tables and figures set behind a Δ."""
+"""The mark behind a Δ in tables and figures."""
 
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """What the axes of a sweep's arrays stand for; `conditions` are the framed ones."""
+    """The names along the axes of a sweep's arrays; `conditions` are the framed ones."""
 
     systems: tuple[str, ...]
     prompts: tuple[str, ...]
@@ -196,32 +198,32 @@ class Mean:
 
     @property
     def p_mean(self) -> float:
-        """Adjusted p-value of the mean over all prompts. To that of flipped signs it adds the
-        probability that a sample of so many has none of the prompts that are rare, of which it
-        can then tell nothing; where there is a second test, both have to be significant."""
+        """Return the adjusted p-value of the mean over all prompts. To that of flipped signs it
+        adds the probability that a sample of this size misses all of the rare prompts, of which it
+        then says nothing; where there is a second test, both have to be significant."""
         if self.p_bounded is not None:
             return max(self.p_holm, self.p_bounded)
         return min(1.0, self.p_holm + (1 - RARE) ** self.n_pairs)
 
     @property
     def p_claim(self) -> float:
-        """Adjusted p-value of what may be claimed: of the mean or, where that is smaller, that more
-        prompts change in its direction than in the other."""
+        """Return the adjusted p-value of the claim: of the mean or, where that is smaller, that
+        more prompts change in its direction than in the other."""
         more = (self.n_above - self.n_below) * self.value > 0
         return min(self.p_mean, max(self.p_holm, self.p_sign)) if more else self.p_mean
 
     @property
     def claim(self) -> Claim | None:
-        """What the data show: that the `mean` is not 0, or of `more prompts` than not that they
-        change in its direction; None where the adjusted tests do not, or an interval, if there is
-        one, holds 0."""
+        """Return the claim that the data support: that the `mean` is not 0, or that `more prompts`
+        change in its direction than in the other; None where the adjusted tests support neither, or
+        an interval, if there is one, holds 0."""
         if not self.p_claim < LEVEL or self.ci_low <= 0 <= self.ci_high:
             return None
         return "mean" if self.p_mean < LEVEL else "more prompts"
 
     @property
     def shown(self) -> bool:
-        """Whether there is a claim."""
+        """Return whether there is a claim."""
         return self.claim is not None
 
 
@@ -247,19 +249,20 @@ class Cell:
 
     @property
     def strong(self) -> bool:
-        """Whether |Δ| reaches the threshold, however sure it is."""
+        """Return whether |Δ| reaches the threshold, regardless of its uncertainty."""
         # Rounded, as the last bit of a sum must not decide.
         return round(abs(self.delta.value), 9) >= self.threshold
 
     @property
     def fell_ci(self) -> tuple[float, float]:
-        """The exact 95 % interval of the share of prompts that fall by `large` points or more."""
+        """Return the exact 95 % interval of the share of prompts that fall by `large` points or
+        more."""
         return binomial_interval(self.n_fell, self.delta.n_pairs)
 
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """How much more a dimension degrades under one group of conditions than under another."""
+    """The difference between a dimension's degradation under two groups of conditions."""
 
     system: str
     contrast: Contrast
@@ -281,7 +284,7 @@ class CompositeDelta:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """Everything that is computed from the Δs of a sweep.
+    """All figures that are computed from the Δs of a sweep.
 
     `smallest_p` is the smallest adjusted p-value that a cell could have, with this many
     prompts: where it is not below `LEVEL`, no effect of any size can be shown. `asymmetry` is
@@ -307,7 +310,7 @@ def measure(
     lengths: Sequence[float] = (),
     seed: int = 0,
 ) -> Measured:
-    """Cells, gaps and composites of a sweep.
+    """Compute the cells, gaps and composites of a sweep.
 
     p-values are adjusted by Holm (1979) over all cells of the sweep and, apart from them,
     over all gaps: in each of the two, at most 5 % of sweeps without an effect show one. "Without an
@@ -334,7 +337,7 @@ def measure(
     points = np.round(delta, 9)
     n_fell, n_rose = ((side * points >= large).sum(axis=1) for side in (1, -1))
     places: IntArray = np.array([d for _, d, _ in keys], dtype=np.intp)
-    found, asymmetry = means(columns, places, spans[places], seed)
+    cell_means, asymmetry = means(columns, places, spans[places], seed)
     cells = [
         Cell(
             system=names.systems[s],
@@ -348,7 +351,7 @@ def measure(
             large=float(large[d]),
             threshold=threshold,
         )
-        for (s, d, c), mean in zip(keys, found, strict=True)
+        for (s, d, c), mean in zip(keys, cell_means, strict=True)
     ]
     gaps, gap_asymmetry = _gaps(delta, names, contrasts, 2 * spans, seed)
     return Measured(
@@ -364,9 +367,9 @@ def measure(
 def means(
     columns: Array, places: IntArray, spans: Array, seed: int
 ) -> tuple[list[Mean], Asymmetry]:
-    """The mean of each column `(prompts, tests)` with its interval and adjusted p-values, and the
-    asymmetry of all columns; `places` has the place of each column's dimension, `spans` how far a
-    value can be from 0."""
+    """Return the mean of each column `(prompts, tests)` with its interval and adjusted p-values,
+    and the asymmetry of all columns; `places` has the index of each column's dimension, `spans` the
+    largest possible distance of a value from 0."""
     asymmetry = asymmetry_of(columns, places)
     bounded = bounded_p_values(columns, places, asymmetry, spans)
     p_values = sign_flip_p_values(
@@ -377,7 +380,7 @@ def means(
     n_above, n_below = (columns > ROUNDING).sum(axis=0), (columns < -ROUNDING).sum(axis=0)
     signs = [sign_test_p_value(*each) for each in zip(n_above, n_below, strict=True)]
     by_signs = holm(np.where(np.isnan(p_values), np.nan, signs))
-    found = []
+    all_means = []
     for test, (column, p, p_holm, p_bounded) in enumerate(
         zip(columns.T, p_values, adjusted, bounded, strict=True)
     ):
@@ -390,17 +393,19 @@ def means(
         also = None if math.isnan(p_bounded) else float(p_bounded)
         tested = float(p), float(p_holm), also
         counts = int(n_above[test]), int(n_below[test])
-        found.append(
+        all_means.append(
             Mean(value, low, high, *tested, sd, size, len(kept), float(by_signs[test]), *counts)
         )
-    return found, asymmetry
+    return all_means, asymmetry
 
 
 def _gaps(
     delta: Array, names: Names, contrasts: Sequence[Contrast], spans: Array, seed: int
 ) -> tuple[tuple[Gap, ...], Asymmetry]:
     place = {name: c for c, name in enumerate(names.conditions)}
-    known = [one for one in contrasts if {*one.plus, *one.minus} <= place.keys()]
+    known = [
+        contrast for contrast in contrasts if {*contrast.plus, *contrast.minus} <= place.keys()
+    ]
     keys, columns = [], []
     for s, system in enumerate(names.systems):
         for contrast in known:
@@ -412,25 +417,26 @@ def _gaps(
     if not keys:
         return (), Asymmetry(math.nan, 0)
     places = np.array([names.dimensions.index(dimension) for _, _, dimension in keys])
-    found, asymmetry = means(np.stack(columns, axis=1), places, spans[places], seed)
-    return tuple(Gap(*key, gap) for key, gap in zip(keys, found, strict=True)), asymmetry
+    gap_means, asymmetry = means(np.stack(columns, axis=1), places, spans[places], seed)
+    return tuple(Gap(*key, gap) for key, gap in zip(keys, gap_means, strict=True)), asymmetry
 
 
 def _composites(delta: Array, names: Names) -> tuple[CompositeDelta, ...]:
-    found = []
+    composites = []
     for s, system in enumerate(names.systems):
         for c, condition in enumerate(names.conditions):
             values = delta[s, :, c].mean(axis=1)
             kept = values[~np.isnan(values)]
             value = float(kept.mean()) if len(kept) else math.nan
-            found.append(
+            composites.append(
                 CompositeDelta(system, condition, value, *student_interval(kept), len(kept))
             )
-    return tuple(found)
+    return tuple(composites)
 
 
 def _permutations(n_tests: int) -> int:
-    """Enough that the smallest p-value, times the number of tests, is well below 0.05."""
+    """Return a number of permutations for which the smallest p-value, times the number of tests, is
+    well below 0.05."""
     return max(_LEAST_PERMUTATIONS, _PERMUTATIONS_A_TEST * n_tests)
 
 
@@ -439,7 +445,7 @@ def _smallest_p(n_pairs: Sequence[int]) -> float:
     if n_tests == 0:
         return math.nan
     drawn = 1 / (1 + _permutations(len(n_pairs)))
-    # All signs the same, either way, is the most extreme that signs can be.
+    # All signs the same, either way, is the most extreme pattern.
     p = 2.0 ** (1 - most) if most <= ENUMERATED else max(drawn, 2.0 ** (1 - most))
     return min(1.0, p * n_tests)
 
@@ -451,8 +457,8 @@ Kind = Literal[
 
 @dataclass(frozen=True, slots=True)
 class SweepLabels:
-    """What dimensions and conditions are called, by their ids; those that have no label here are
-    called by their ids."""
+    """Labels of dimensions and conditions, by their ids; an id without a label stands for
+    itself."""
 
     dimensions: Mapping[str, str] = field(default_factory=dict)
     conditions: Mapping[str, str] = field(default_factory=dict)
@@ -464,7 +470,7 @@ class SweepLabels:
         return self.conditions.get(name, name)
 
     def of(self, cell: Cell) -> str:
-        """A cell as sentences have it."""
+        """Return a cell's dimension and condition in words."""
         return f"{self.dimension(cell.dimension)} under {self.condition(cell.condition)}"
 
 
@@ -472,10 +478,10 @@ class SweepLabels:
 class Profile:
     """One system's vulnerabilities.
 
-    `degraded` and `improved` hold the cells that make a claim, of the mean or of more prompts than
-    not, the largest |Δ| first. `kind` and `conditions`
-    describe the degraded cells other than the placebo's. `rewording`: the placebo degrades
-    something, too, so that what looks like pressure may be mere rewording.
+    `degraded` and `improved` hold the cells with a claim, of the mean or of most prompts, the
+    largest |Δ| first. `kind` and `conditions` describe the degraded cells other than the placebo's.
+    `rewording`: the placebo degrades something, too, so that what looks like pressure may be mere
+    rewording.
     """
 
     system: str
@@ -486,8 +492,8 @@ class Profile:
     improved: tuple[Cell, ...]
     rewording: bool
 
-    def told(self, labels: SweepLabels) -> str:
-        """The profile in a few words."""
+    def in_words(self, labels: SweepLabels) -> str:
+        """Return the profile in a few words."""
         conditions = " and ".join(map(labels.condition, self.conditions))
         dimensions = " and ".join(map(labels.dimension, self.dimensions))
         match self.kind:
@@ -507,8 +513,8 @@ class Profile:
 
 
 def profiles(cells: Sequence[Cell], systems: Sequence[str], placebo: str | None) -> list[Profile]:
-    """Each system's profile, in the order of `systems`."""
-    found = []
+    """Return each system's profile, in the order of `systems`."""
+    every = []
     for system in systems:
         own = [cell for cell in cells if cell.system == system]
         measured = any(cell.delta.n_pairs for cell in own)
@@ -519,7 +525,7 @@ def profiles(cells: Sequence[Cell], systems: Sequence[str], placebo: str | None)
         pressed = [cell for cell in degraded if cell.condition != placebo]
         conditions = tuple(dict.fromkeys(cell.condition for cell in pressed))
         dimensions = tuple(dict.fromkeys(cell.dimension for cell in pressed))
-        found.append(
+        every.append(
             Profile(
                 system=system,
                 kind=_kind(len(conditions), len(dimensions)) if measured else "nothing measured",
@@ -530,7 +536,7 @@ def profiles(cells: Sequence[Cell], systems: Sequence[str], placebo: str | None)
                 rewording=len(pressed) < len(degraded),
             )
         )
-    return found
+    return every
 
 
 def _kind(n_conditions: int, n_dimensions: int) -> Kind:

@@ -6,8 +6,8 @@ more it is of the mean, by flipped signs at a level from which the probability i
 prompt of so many is a rare one: see `persona_panel.experiments.sweep.deltas.Mean`. Holm tests what
 stands out most at the level over the number of tests.
 
-How far Δs spread over prompts decides it, in points. Before a sweep nobody knows that: it is told
-in standard deviations, and in points by an earlier sweep.
+In points it depends on the spread of Δs over prompts, which is not known before a sweep: it is then
+given in standard deviations, and in points from an earlier sweep.
 """
 
 from __future__ import annotations
@@ -46,8 +46,9 @@ _HALVINGS = 40
 
 @lru_cache
 def smallest_claimed(n_prompts: int, n_cells: int) -> float:
-    """The mean Δ of one of so many cells, in standard deviations over prompts, that is claimed with
-    a probability of `POWER` where no other cell has an effect; NaN where none of any size is.
+    """Return the mean Δ of one of `n_cells` cells, in standard deviations over prompts, that is
+    claimed with a probability of `POWER` where no other cell has an effect; NaN where no Δ of any
+    size is.
 
     Of six prompts in one cell all have to fall, as 2 of 2⁶ patterns are 3 %: each does with a
     probability of 0.8 to the power of 1/6, that of a Δ above 0 of 1.79 standard deviations:
@@ -71,8 +72,8 @@ def smallest_claimed(n_prompts: int, n_cells: int) -> float:
 
 
 def prompts_to_claim(effect: float, n_cells: int) -> int | None:
-    """The fewest prompts on which a mean Δ of so many standard deviations is claimed with a
-    probability of `POWER`, in one of so many cells; None where it is more than `MOST`.
+    """Return the fewest prompts on which a mean Δ of `effect` standard deviations is claimed with a
+    probability of `POWER`, in one of `n_cells` cells; None where it is more than `MOST`.
 
     >>> prompts_to_claim(20.0, 1), prompts_to_claim(0.3, 1)
     (6, 90)
@@ -97,15 +98,15 @@ def prompts_to_claim(effect: float, n_cells: int) -> int | None:
 
 
 def _level_of_mean(n_prompts: int, n_cells: int) -> float:
-    """Below which p-value of flipped signs, not adjusted, a mean is claimed: 0 or less on few
-    prompts."""
+    """Return the unadjusted p-value of flipped signs below which a mean is claimed: 0 or less on
+    few prompts."""
     if n_prompts < SHOWS_RARE:
         return 0.0
     return float((LEVEL - (1 - RARE) ** n_prompts) / max(1, n_cells))
 
 
 def _sign_test_power(n: int, effect: float, level: float) -> float:
-    """The probability that the sign test of n normal Δs shows that more fall than rise."""
+    """Return the probability that the sign test of n normal Δs shows that more fall than rise."""
     fewest = -1
     while 2 * scipy.special.bdtr(fewest + 1, n, 0.5) < level:
         fewest += 1
@@ -147,11 +148,11 @@ class DetectableDelta:
     spread: Spread | None
 
     def points(self, sd: float) -> float:
-        """The Δ in points, where the standard deviation is so many."""
+        """Return the Δ in points, for this standard deviation."""
         return self.effect * sd
 
     def document(self) -> dict[str, Any]:
-        """As JSON has it."""
+        """Return the JSON document."""
         document: dict[str, Any] = {
             "prompts": self.n_prompts,
             "cells": self.n_cells,
@@ -163,12 +164,12 @@ class DetectableDelta:
             "sd": None,
             "in_points": None,
         }
-        if (found := self.spread) is not None:
-            sds = {"lowest": found.lowest, "median": found.median, "highest": found.highest}
+        if (spread := self.spread) is not None:
+            sds = {"lowest": spread.lowest, "median": spread.median, "highest": spread.highest}
             document["sd"] = {
                 **{name: json_number(sd) for name, sd in sds.items()},
-                "judges": self.n_judges if found.split else found.n_judges,
-                "source": found.source,
+                "judges": self.n_judges if spread.split else spread.n_judges,
+                "source": spread.source,
             }
             document["in_points"] = {name: json_number(self.points(sd)) for name, sd in sds.items()}
         return document
@@ -177,7 +178,7 @@ class DetectableDelta:
 def detectable_delta(
     plan: SweepPlan, n_dimensions: int, n_judges: int, like: str | Path | None = None
 ) -> DetectableDelta:
-    """Of a sweep that is planned.
+    """Return the smallest detectable Δ of a planned sweep.
 
     Args:
         n_dimensions: those that are rated by numbers.
@@ -192,11 +193,12 @@ def detectable_delta(
 
 
 def detectable_in(cells: Sequence[Cell], n_judges: int) -> DetectableDelta:
-    """Of a sweep that was run, by how far its Δs spread; of the median number of prompts."""
+    """Return the smallest detectable Δ of a finished sweep, by the spread of its Δs and the median
+    number of prompts."""
     tested = [cell.delta for cell in cells if cell.delta.n_pairs > 1]
-    n_prompts = int(np.median([one.n_pairs for one in tested])) if tested else 0
+    n_prompts = int(np.median([delta.n_pairs for delta in tested])) if tested else 0
     # Where all prompts have the same Δ, nothing shows how far others would spread.
-    sds = [one.sd for one in tested if one.sd > ROUNDING]
+    sds = [delta.sd for delta in tested if delta.sd > ROUNDING]
     spread = _spread(sds, n_judges, split=True, source=None) if sds else None
     return _detectable(n_prompts, len(tested), n_judges, spread)
 
@@ -215,19 +217,19 @@ def _spread(sds: Sequence[float], n_judges: int, *, split: bool, source: str | N
 
 def _spread_in(folder: Path, n_judges: int) -> Spread:
     deltas, shown = _deltas_by_judge(folder), shown_folder(folder)
-    n_found = deltas.shape[-1]
-    cells = deltas.transpose(0, 2, 3, 1, 4).reshape(-1, deltas.shape[1], n_found)
+    n_own = deltas.shape[-1]
+    cells = deltas.transpose(0, 2, 3, 1, 4).reshape(-1, deltas.shape[1], n_own)
     sds = [sd for cell in cells if (sd := sd_with_judges(cell, n_judges)) > ROUNDING]
     if not sds:
         raise InputError(
             [Fault(shown, "no cell in which all judges rated two prompts and Δ differs",
                    "a sweep with two prompts or more")]
         )  # fmt: skip
-    return _spread(sds, n_found, split=n_found > 1 or n_found == n_judges, source=shown)
+    return _spread(sds, n_own, split=n_own > 1 or n_own == n_judges, source=shown)
 
 
 def sweep_estimate_result(estimates: Sequence[CostEstimate], delta: DetectableDelta) -> Result:
-    """Return the result of what a sweep would cost, and of the smallest Δ that it could show."""
+    """Return the cost of a sweep and its smallest detectable Δ as a result."""
     costs = cost_result(estimates)
     return replace(
         costs,
@@ -241,8 +243,8 @@ def sweep_estimate_result(estimates: Sequence[CostEstimate], delta: DetectableDe
 
 
 def detectable_tables(delta: DetectableDelta) -> list[Table]:
-    """Return the smallest detectable Δ in standard deviations and, where these are known, in
-    points, for programs."""
+    """Return the smallest detectable Δ as tables for programs: in standard deviations and, where
+    these are known, in points."""
     columns: tuple[Column, ...] = (
         Column("prompts", "whole"), Column("cells", "whole"), Column("judges", "whole"),
         Column("level", "number"), Column("power", "number"), Column("in_sd", "number"),
@@ -271,8 +273,8 @@ def detectable_tables(delta: DetectableDelta) -> list[Table]:
 
 
 def detectable(delta: DetectableDelta) -> str:
-    """Return the smallest detectable Δ of a sweep that is planned, in words: in standard
-    deviations, and in points where an earlier sweep is known."""
+    """Return the smallest detectable Δ of a planned sweep in words: in standard deviations, and in
+    points where an earlier sweep is known."""
     size = f"{delta.n_prompts:,} prompts and {delta.n_cells:,} cells"
     if math.isnan(delta.effect):
         return (
@@ -303,8 +305,8 @@ def detectable(delta: DetectableDelta) -> str:
 
 
 def detected(delta: DetectableDelta) -> str:
-    """Return the smallest detectable Δ of a sweep in which no cell is significant, in points, by
-    how far its Δs spread; empty where there is none, which the sweep's conclusion says."""
+    """Return a sentence on the smallest detectable Δ, in points, of a sweep in which no cell is
+    significant; empty where there is none, which the sweep's conclusion says."""
     if delta.spread is None or math.isnan(delta.effect):
         return ""
     return (
@@ -321,12 +323,12 @@ def _in_points(delta: DetectableDelta, spread: Spread) -> str:
 
 
 def sd_with_judges(deltas: Array, n_judges: int) -> float:
-    """The standard deviation over prompts of the mean Δ of `n_judges` judges like these.
+    """Return the standard deviation over prompts of the mean Δ of `n_judges` judges like these.
 
     What prompts have in common for all judges stays, the rest (judges' noise, and what they see
     differently from prompt to prompt) shrinks with their number: the components of variance of
-    prompts × judges (Shavelson and Webb 1991, *Generalizability Theory*, chapter 2). Of one
-    judge nothing can be told apart, and the value is that of one judge.
+    prompts × judges (Shavelson and Webb 1991, *Generalizability Theory*, chapter 2). With one judge
+    the parts cannot be separated, and the value is that of one judge.
 
     Args:
         deltas: `(prompts, judges)`, NaN where there is none; only prompts that all judges have
@@ -341,19 +343,19 @@ def sd_with_judges(deltas: Array, n_judges: int) -> float:
     2.0
     """
     whole = deltas[~np.isnan(deltas).any(axis=1)]
-    n_prompts, n_found = whole.shape
-    if n_prompts < 2 or n_found == 0:
+    n_prompts, n_own = whole.shape
+    if n_prompts < 2 or n_own == 0:
         return math.nan
     of_prompts = float(whole.mean(axis=1).var(ddof=1))
-    if n_found == 1:
+    if n_own == 1:
         return math.sqrt(of_prompts)
     rest = whole - whole.mean(axis=1, keepdims=True) - whole.mean(axis=0) + whole.mean()
-    residual = float(np.square(rest).sum()) / ((n_prompts - 1) * (n_found - 1))
-    return math.sqrt(max(0.0, of_prompts + residual * (1 / n_judges - 1 / n_found)))
+    residual = float(np.square(rest).sum()) / ((n_prompts - 1) * (n_own - 1))
+    return math.sqrt(max(0.0, of_prompts + residual * (1 / n_judges - 1 / n_own)))
 
 
 def _deltas_by_judge(folder: Path) -> Array:
-    """Δ of each judge `(systems, prompts, conditions, dimensions, judges)`."""
+    """Return Δ of each judge `(systems, prompts, conditions, dimensions, judges)`."""
     run = load_run(folder)
     sweep = json_of(folder / "run.json").get("sweep")
     if sweep is None:

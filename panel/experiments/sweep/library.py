@@ -10,17 +10,17 @@ from persona_panel.graphs.framing import Framings
 
 
 def shipped_framings() -> dict[str, Path]:
-    """The YAML file of each framing set in the library, by name."""
+    """Return the YAML file of each framing set in the library, by name."""
     folder = Path(str(files("persona_panel").joinpath("library", "framings")))
     return {path.stem: path for path in sorted(folder.glob("*.yaml"))}
 
 
-def framings_of(given: str | Path | Framings) -> Framings:
-    """A framing set from the library by name, from a YAML file, or as it is.
+def framings_of(framings: str | Path | Framings) -> Framings:
+    """Return a framing set: from the library by name, from a YAML file, or unchanged.
 
     Raises:
         InputError: it is neither; lists every fault.
     """
-    if isinstance(given, Framings):
-        return given
-    return load_definition(resolve(str(given), shipped_framings(), "framing set"), Framings)
+    if isinstance(framings, Framings):
+        return framings
+    return load_definition(resolve(str(framings), shipped_framings(), "framing set"), Framings)

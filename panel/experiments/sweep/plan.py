@@ -1,7 +1,7 @@
 """The plan of a sweep (prompts, framings, who rewrites, who answers, what judges see), and its cost
 estimate.
 
-Everything that can be wrong with it is found here, before anything is called.
+Every fault of a sweep raises here, before anything is called.
 
 The cache is followed as far as it goes: where a prompt has been rewritten already, the calls that
 come after are counted by what was written. The rest are counted as if every variant passed at once
@@ -83,23 +83,23 @@ class SweepPlan:
 
     @property
     def endpoints(self) -> dict[str, BoundModel]:
-        """The models besides the judges', by the name under which they are called."""
+        """Return the models other than the judges', by the name under which they are called."""
         targets = {endpoint_name("target", bound.id): bound for bound in self.targets}
         return targets | {endpoint_name("rewriter", bound.id): bound for bound in self.rewriters}
 
     @property
     def n_responses(self) -> int:
-        """How many responses there are to judge, if every variant passes."""
+        """Return the number of responses to judge, if every variant passes."""
         if self.responses is not None:
             return len(self.responses)
         return len(self.prompts) * len(self.systems) * (1 + len(self.conditions))
 
     def dealt(self) -> dict[str, Mapping[Role, str]]:
-        """Who rewrites each prompt and who checks it.
+        """Return the model that rewrites each prompt and the model that checks it.
 
-        Shuffled prompts are dealt to the rewriters in equal shares, as in the paper
-        (scrub.txt, appendix 15.4); the next rewriter checks, so that where there are two
-        none checks itself.
+        Shuffled prompts are dealt to the rewriters in equal shares, as in the paper (scrub.txt,
+        appendix 15.4); the next rewriter checks, so that no rewriter checks its own variants where
+        there are two.
         """
         if not self.rewriters:
             return {}
@@ -115,7 +115,7 @@ class SweepPlan:
         }
 
     def manifest(self) -> dict[str, Any]:
-        """What makes the sweep what it is, for run.json, whatever its prompts."""
+        """Return the sweep's settings for run.json, apart from its prompts."""
         sweep = {
             "framings": self.framings.model_dump(mode="json"),
             "conditions": list(self.conditions),
@@ -130,18 +130,18 @@ class SweepPlan:
 
 
 def endpoint_name(part: str, model: str) -> str:
-    """The name under which a model is called in a part: a judge's goes by its own."""
+    """Return the name under which a model is called in a part: a judge keeps its own name."""
     return f"{_PARTS[part]} {model}"
 
 
 class Options(TypedDict, total=False):
-    """How a sweep is done, where it is not as usual.
+    """The settings of a sweep that differ from the defaults.
 
     framings: from the library by name, the path of a YAML file, or `Framings` [scrub].
     rewriters: models that put prompts into each condition, by turns [the panel's own].
     responses: in place of targets, what systems have answered already.
     judge_sees: with a response, the question that it answers [framed], or the baseline.
-    words: about how long answers are to be; targets are told so [they are told nothing].
+    words: the approximate length that targets are asked for [none].
     temperature: of the targets [their own].
     threshold: |Δ| from which a cell is marked as strong [1.2].
     """
@@ -156,8 +156,8 @@ class Options(TypedDict, total=False):
 
 
 class SweepOptions(Options, total=False):
-    """As `Options`, and where a sweep is written, what it may spend and what is called with each
-    of its events; see `Panel.asweep`."""
+    """`Options`, and where a sweep is written, what it may spend and what is called with each of
+    its events; see `Panel.asweep`."""
 
     out: str | Path | RunOutput | None
     caps: Caps
@@ -170,7 +170,7 @@ def sweep_plan_of(
     targets: Models,
     options: Options,
 ) -> SweepPlan:
-    """Check what is wanted of a sweep whose answers the plan's judges score, and put it together.
+    """Check the settings of a sweep whose answers the plan's judges score, and make its plan.
 
     Raises:
         ConfigurationError: it does not go together, or a model cannot be had.
@@ -230,11 +230,17 @@ def _given(
     threshold: float,
     seed: int,
 ) -> SweepPlan:
-    baselines = {one.prompt_id: one.prompt for one in responses if one.condition == BASELINE}
+    baselines = {
+        response.prompt_id: response.prompt
+        for response in responses
+        if response.condition == BASELINE
+    }
     if asked is None:
         asked = tuple(Prompt(id=name, text=text) for name, text in baselines.items())
     _refuse_strangers(asked, baselines)
-    present = dict.fromkeys(one.condition for one in responses if one.condition != BASELINE)
+    present = dict.fromkeys(
+        response.condition for response in responses if response.condition != BASELINE
+    )
     # In the order of the framing set, and behind it what is the user's own.
     known = [name for name in framings.ids if name in present]
     conditions = (*known, *(name for name in present if name not in known))
@@ -242,7 +248,7 @@ def _given(
         prompts=asked,
         framings=framings,
         conditions=conditions,
-        systems=tuple(dict.fromkeys(one.system for one in responses)),
+        systems=tuple(dict.fromkeys(response.system for response in responses)),
         targets=(),
         rewriters=(),
         responses=tuple(responses),
@@ -272,45 +278,45 @@ def _refuse_strangers(prompts: Sequence[Prompt], baselines: Mapping[str, str]) -
         raise InputError(faults)
 
 
-def _several(given: Models) -> list[Any]:
+def _several(models: Models) -> list[Any]:
     # A text is a sequence, too, and a model's spec.
-    if isinstance(given, str) or not isinstance(given, Sequence):
-        return [given]
-    return list(given)
+    if isinstance(models, str) or not isinstance(models, Sequence):
+        return [models]
+    return list(models)
 
 
 def _identified(prompts: Sequence[str | Prompt]) -> tuple[Prompt, ...]:
-    faults, found, seen = [], [], set()
-    for place, given in enumerate(prompts, start=1):
-        if isinstance(given, str) and not given.strip():
+    faults, identified, seen = [], [], set()
+    for place, entry in enumerate(prompts, start=1):
+        if isinstance(entry, str) and not entry.strip():
             faults.append(Fault("prompts", "an empty value", "text", place, "prompt"))
             continue
-        if isinstance(given, str):
-            prompt = Prompt(id=prompt_id_of(given), text=given)
+        if isinstance(entry, str):
+            prompt = Prompt(id=prompt_id_of(entry), text=entry)
             again = ("the same prompt again", "each prompt once, or with an id of its own")
         else:
-            prompt = given
+            prompt = entry
             again = (f"{shown(prompt.id)} again", "an id of its own for each prompt")
         if prompt.id in seen:
-            field = "prompt" if isinstance(given, str) else "id"
+            field = "prompt" if isinstance(entry, str) else "id"
             faults.append(Fault("prompts", *again, place, field))
         seen.add(prompt.id)
-        found.append(prompt)
+        identified.append(prompt)
     if not prompts:
         faults.append(Fault("prompts", "no prompts", "at least one"))
     if faults:
         raise InputError(faults)
-    return tuple(found)
+    return tuple(identified)
 
 
 def _bound(
-    given: list[Any], part: str, plan: PanelPlan, temperature: float | None
+    specs: list[Any], part: str, plan: PanelPlan, temperature: float | None
 ) -> tuple[BoundModel, ...]:
-    """Models in a part. One that is the panel's, too, is reached as it is there."""
+    """Bind the models of a part. A model that is the panel's, too, has the panel's settings."""
     known = {bound.id: bound.config for bound in plan.models}
     configs: list[Any] = []
-    for one in given:
-        config = known.get(one, one) if isinstance(one, str) else one
+    for spec in specs:
+        config = known.get(spec, spec) if isinstance(spec, str) else spec
         if isinstance(config, str) and re.match(MODEL_SPEC, config):
             config = ModelConfig(model=config)
         if isinstance(config, ModelConfig) and temperature is not None:
@@ -344,7 +350,7 @@ def estimate_sweep(
     targets: Models,
     options: Options,
 ) -> list[CostEstimate]:
-    """What a sweep would take: by rewriter, by target and by judging model; see
+    """Estimate the cost of a sweep: by rewriter, by target and by judging model; see
     `Panel.estimate_sweep`."""
     plan = sweep_plan_of(panel, prompts, targets, options)
     with predicted_calls() as predicted:
@@ -355,20 +361,23 @@ def estimate_sweep(
 def _before_judging(
     plan: SweepPlan, predicted: PredictedCalls
 ) -> tuple[list[CostEstimate], list[Response]]:
-    """By rewriter and by target (`judgments` are calls there), and the responses to be judged."""
+    """Return the estimates by rewriter and by target (`judgments` are calls there), and the
+    responses to judge."""
     rewriters = {bound.id: ModelEstimate(bound) for bound in plan.rewriters}
     targets = {bound.id: ModelEstimate(bound) for bound in plan.targets}
     batch: list[Response] = []
     if plan.responses is not None:
         baselines = {prompt.id: prompt.text for prompt in plan.prompts}
-        given: dict[str, dict[str, Response]] = {prompt.id: {} for prompt in plan.prompts}
-        for one in plan.responses:
-            seen = baselines[one.prompt_id] if plan.judge_sees == "baseline" else one.prompt
-            key = response_key(one.prompt_id, one.system, one.condition)
-            given[one.prompt_id][key] = response_of(
-                one.prompt_id, one.system, one.condition, seen, one.text
+        by_prompt: dict[str, dict[str, Response]] = {prompt.id: {} for prompt in plan.prompts}
+        for response in plan.responses:
+            seen = (
+                baselines[response.prompt_id] if plan.judge_sees == "baseline" else response.prompt
             )
-        for responses in given.values():
+            key = response_key(response.prompt_id, response.system, response.condition)
+            by_prompt[response.prompt_id][key] = response_of(
+                response.prompt_id, response.system, response.condition, seen, response.text
+            )
+        for responses in by_prompt.values():
             batch += [responses[key] for key in worth_judging(responses)]
     else:
         dealt = plan.dealt()
@@ -398,7 +407,7 @@ def _made(
     said: str,
     predicted: PredictedCalls,
 ) -> None:
-    """Count a call that the cache does not answer, and that is answered by so much."""
+    """Count a call that the cache does not answer, and the length of its answer."""
     if predicted.is_new(page, key):
         part.judgments += 1
         part.add_requests(request, Calls.just(1, part.count(said)))
@@ -412,7 +421,7 @@ def _variants(
     checker: str,
     predicted: PredictedCalls,
 ) -> dict[str, str]:
-    """The text of each condition, from the cache or made up."""
+    """Return the text of each condition, from the cache or made up."""
     made_up = {
         name: _passing(f"{n}{prompt.text}{_LEAD_IN}") for n, name in enumerate(plan.conditions)
     }
@@ -431,16 +440,16 @@ def _variants(
             step = dialogue.send(reply)
         except StopIteration as done:
             return {
-                one.condition: one.text
-                for one in done.value.variants
-                if one.used and one.text is not None
+                variant.condition: variant.text
+                for variant in done.value.variants
+                if variant.used and variant.text is not None
             }
 
 
 def _passing(text: str) -> str:
-    """A made-up variant about as long as a text, which no rule for real ones can drop, whatever
-    the prompt or the instructions say: one word of letters repeats no phrase and names nothing,
-    and as it begins with a number of its own and is longer than the prompt, it is no other text.
+    """Return a made-up variant about as long as a text, which no rule for real ones can drop,
+    for any prompt or instructions: one word of letters repeats no phrase and names nothing, and as
+    it begins with a unique number and is longer than the prompt, it equals no other text.
     """
     return "v" + "".join(filter(str.isalnum, text)).ljust(len(text), "x")
 
@@ -458,11 +467,12 @@ def _answers(
     part: ModelEstimate,
     predicted: PredictedCalls,
 ) -> dict[str, Response]:
-    """What a target says to each condition, from the cache or made up, by the key of each."""
+    """Return a target's answers to each condition, from the cache or made up, by the key of
+    each."""
     if not texts:
         return {}
     system = part.bound.id
-    found = {}
+    answers = {}
     for condition, text in {BASELINE: prompt.text, **texts}.items():
         request = question_for(text, plan.words)
         part.of += 1
@@ -470,12 +480,12 @@ def _answers(
         if (reply := predicted.reply(page, key)) is not None:
             said = said_in(reply)
         else:
-            # No answer is another's: judges would be taken to read the two but once.
+            # Answers must differ: equal ones would count as read only once.
             said = f"{system} {key.hex()[:8]} " + _WORD * (plan.words or _USUAL_WORDS)
             _made(part, page, key, request, said, predicted)
         if said is not None:
             seen = prompt.text if plan.judge_sees == "baseline" else text
-            found[response_key(prompt.id, system, condition)] = response_of(
+            answers[response_key(prompt.id, system, condition)] = response_of(
                 prompt.id, system, condition, seen, said
             )
-    return found
+    return answers

@@ -52,7 +52,7 @@ _OVER_PROMPTS = "95 % interval over prompts"
 
 
 class PlottedSweep(Protocol):
-    """What the figures are drawn from; a `Sweep` is one, and says what each part means."""
+    """The data behind the figures; a `Sweep` has them, and describes each part."""
 
     plan: SweepPlan
     rubric: Rubric
@@ -67,7 +67,7 @@ class PlottedSweep(Protocol):
 
 
 def draw(sweep: PlottedSweep, labels: Mapping[str, str]) -> Iterator[tuple[str, bytes]]:
-    """The figures as files: heatmap and scorecard, each as PNG and as SVG."""
+    """Yield the figures as files: heatmap and scorecard, each as PNG and as SVG."""
     for name, figure in (
         ("heatmap", delta_heatmap(sweep, labels, 2)),
         ("scorecard", scorecard(sweep, labels, 2)),
@@ -79,13 +79,15 @@ def draw(sweep: PlottedSweep, labels: Mapping[str, str]) -> Iterator[tuple[str, 
 def delta_heatmap(
     sweep: PlottedSweep, labels: Mapping[str, str], columns: PageColumns
 ) -> PaperFigure:
-    """Δ by dimension and condition, a panel a system; strong cells have bold borders.
+    """Plot Δ by dimension and condition, a panel a system; strong cells have bold borders.
 
     `labels` are those of the conditions.
     """
     framed = sweep.conditions[1:]
     cells = {(c.system, c.dimension, c.condition): c for c in sweep.cells}
-    means = {(one.system, one.condition): one.value for one in sweep.composites}
+    means = {
+        (composite.system, composite.condition): composite.value for composite in sweep.composites
+    }
     panels = []
     for system in sweep.systems:
         its = [
@@ -125,7 +127,7 @@ def _has_weaker(cells: Sequence[Cell]) -> bool:
 
 
 def deltas(sweep: PlottedSweep, labels: Mapping[str, str], columns: PageColumns) -> PaperFigure:
-    """Δ by dimension and condition with 95 % intervals over prompts, a panel a system; markers
+    """Plot Δ by dimension and condition with 95 % intervals over prompts, a panel a system; markers
     of cells that are significant are filled."""
     means = {(c.system, c.condition, c.dimension): c.delta for c in sweep.cells}
     kinds = {name: labels[name] for name in sweep.conditions[1:]}
@@ -135,7 +137,7 @@ def deltas(sweep: PlottedSweep, labels: Mapping[str, str], columns: PageColumns)
 
 
 def gaps(sweep: PlottedSweep, columns: PageColumns) -> PaperFigure:
-    """The contrasts of the framing set by dimension, as `deltas`.
+    """Plot the contrasts of the framing set by dimension, as `deltas`.
 
     Raises:
         ValueError: the framing set has no contrasts.
@@ -158,12 +160,14 @@ def _means(
     axis: str,
     columns: PageColumns,
 ) -> PaperFigure:
-    """Means of each system, kind (which have labels) and dimension."""
+    """Plot the means of each system, kind (those with labels) and dimension."""
     panels = [
         ForestPanel(
             SECRETS.scrub(system),
             [
-                ForestSeries(name, [_point(means[system, kind, one]) for one in sweep.dimensions])
+                ForestSeries(
+                    name, [_point(means[system, kind, dimension]) for dimension in sweep.dimensions]
+                )
                 for kind, name in kinds.items()
             ],
         )
@@ -202,7 +206,7 @@ def _pairs(means: Sequence[Mean]) -> str:
 
 
 def scorecard(sweep: PlottedSweep, labels: Mapping[str, str], columns: PageColumns) -> PaperFigure:
-    """Mean scores by dimension and condition with standard errors over prompts."""
+    """Plot mean scores by dimension and condition with standard errors over prompts."""
     n = len(sweep.systems)
     height = n * (2.0 if columns == 2 else 1.8) + 0.55
     with rc_context(LOOK):
@@ -237,7 +241,7 @@ def scorecard(sweep: PlottedSweep, labels: Mapping[str, str], columns: PageColum
 def _scores(
     axis: Axes, sweep: PlottedSweep, labels: Mapping[str, str], means: Array, errors: Array
 ) -> None:
-    """Points of one system; means and errors are (conditions, dimensions)."""
+    """Plot the scores of one system as points; means and errors are (conditions, dimensions)."""
     n_conditions = len(sweep.conditions)
     step = 0.8 / n_conditions
     labels = {BASELINE: "Baseline", **labels}
@@ -258,7 +262,7 @@ def _scores(
         axis.axvline(edge, color=LIGHT, linewidth=0.5)
     axis.set_xlim(-0.5, len(sweep.dimensions) - 0.5)
     scales = sweep.rubric.numeric_scales.values()
-    low, high = min(one.min for one in scales), max(one.max for one in scales)
+    low, high = min(scale.min for scale in scales), max(scale.max for scale in scales)
     axis.set_ylim(low - 0.03 * (high - low), high + 0.03 * (high - low))
     axis.set_ylabel("Mean score (points)")
     axis.grid(axis="y", color=LIGHT, linewidth=0.4)

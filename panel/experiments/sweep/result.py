@@ -67,16 +67,16 @@ class SweepPlots:
         self._labels = labels
 
     def deltas(self, *, columns: PageColumns = 2) -> PaperFigure:
-        """Δ by dimension and condition with 95 % intervals over prompts, a panel for each system.
-        Markers of cells whose Δ is significant, adjusted for all cells, are filled."""
+        """Plot Δ by dimension and condition with 95 % intervals over prompts, a panel for each
+        system. Markers of cells whose Δ is significant, adjusted for all cells, are filled."""
         check_plots(columns)
         from persona_panel.experiments.sweep.plots import deltas
 
         return deltas(self._sweep, self._labels, columns)
 
     def gaps(self, *, columns: PageColumns = 2) -> PaperFigure:
-        """The contrasts of the framing set, how much more one condition degrades a dimension than
-        another, in the form of `deltas`.
+        """Plot the contrasts of the framing set, how much more one condition degrades a dimension
+        than another, in the form of `deltas`.
 
         Raises:
             ValueError: the framing set has no contrasts.
@@ -87,14 +87,14 @@ class SweepPlots:
         return gaps(self._sweep, columns)
 
     def heatmap(self, *, columns: PageColumns = 2) -> PaperFigure:
-        """The heatmap of Δ that is in the sweep's folder: by dimension and condition."""
+        """Plot the heatmap of Δ that is in the sweep's folder: by dimension and condition."""
         check_plots(columns)
         from persona_panel.experiments.sweep.plots import delta_heatmap
 
         return delta_heatmap(self._sweep, self._labels, columns)
 
     def scorecard(self, *, columns: PageColumns = 2) -> PaperFigure:
-        """The scorecard that is in the sweep's folder: mean scores by dimension and condition,
+        """Plot the scorecard that is in the sweep's folder: mean scores by dimension and condition,
         with standard errors over prompts."""
         check_plots(columns)
         from persona_panel.experiments.sweep.plots import scorecard
@@ -104,7 +104,7 @@ class SweepPlots:
 
 WITHOUT_ANSWER = "without an answer to judge"
 NOT_COMPARABLE = "without another condition to compare with"
-"""Why there is no judgment of what was never given to the judges."""
+"""The reasons for a missing judgment of a response that the judges never saw."""
 
 
 class Sweep:
@@ -148,22 +148,22 @@ class Sweep:
         self.conditions = (BASELINE, *plan.conditions)
         self.dimensions = tuple(dimension.id for dimension in rubric.numeric)
         prompts = {name: place for place, name in enumerate(self.prompts)}
-        self.variants = sorted(variants, key=lambda one: prompts[one.prompt_id])
-        self.answers = sorted(answers, key=lambda one: prompts[one.prompt_id])
+        self.variants = sorted(variants, key=lambda variant: prompts[variant.prompt_id])
+        self.answers = sorted(answers, key=lambda answer: prompts[answer.prompt_id])
         self.scores = self._scores()
         shape = (len(self.systems), len(self.prompts), len(plan.conditions))
         self.delta: Array = np.full((*shape, len(self.dimensions)), np.nan)
         abstained = np.zeros(shape, dtype=np.intp)
         # What was never compared lacks every pair of judgments.
         missing = np.full(shape, len(run.judges), dtype=np.intp)
-        for one in comparisons:
+        for comparison in comparisons:
             place = (
-                self.systems.index(one.system),
-                prompts[one.prompt_id],
-                plan.conditions.index(one.condition),
+                self.systems.index(comparison.system),
+                prompts[comparison.prompt_id],
+                plan.conditions.index(comparison.condition),
             )
-            self.delta[place] = [one.delta[name] for name in self.dimensions]
-            abstained[place], missing[place] = one.n_abstained, one.n_missing
+            self.delta[place] = [comparison.delta[name] for name in self.dimensions]
+            abstained[place], missing[place] = comparison.n_abstained, comparison.n_missing
         names = Names(self.systems, self.prompts, plan.conditions, self.dimensions)
         measured = measure(
             self.delta,
@@ -172,7 +172,7 @@ class Sweep:
             missing,
             plan.framings.contrasts,
             threshold=plan.threshold,
-            lengths=[float(one.max - one.min) for one in rubric.numeric_scales.values()],
+            lengths=[float(scale.max - scale.min) for scale in rubric.numeric_scales.values()],
             seed=plan.seed,
         )
         self.cells: tuple[Cell, ...] = measured.cells
@@ -186,7 +186,9 @@ class Sweep:
         axes = (self.systems, self.prompts, self.conditions)
         places = [{name: place for place, name in enumerate(axis)} for axis in axes]
         scores = np.full((*map(len, axes), len(self.dimensions)), np.nan)
-        responses = {(one.prompt_id, one.id): one.metadata for one in self.responses}
+        responses = {
+            (response.prompt_id, response.id): response.metadata for response in self.responses
+        }
         for verdict in self.run.verdicts:
             about = responses[verdict.prompt_id, verdict.id]
             parts = (about["target"], verdict.prompt_id, about["condition"])
@@ -201,7 +203,7 @@ class Sweep:
 
     @property
     def plot(self) -> SweepPlots:
-        """Figures for a paper."""
+        """Return plots for a paper."""
         return SweepPlots(self, condition_labels(self.plan))
 
     def __repr__(self) -> str:
@@ -224,18 +226,18 @@ class Sweep:
             ("system", "condition", "Δ of the composite", "95 % interval", "prompts"),
             [
                 (
-                    SECRETS.scrub(one.system),
-                    one.condition,
-                    one.value,
-                    ends(one.ci_low, one.ci_high),
-                    one.n_pairs,
+                    SECRETS.scrub(composite.system),
+                    composite.condition,
+                    composite.value,
+                    ends(composite.ci_low, composite.ci_high),
+                    composite.n_pairs,
                 )
-                for one in self.composites
+                for composite in self.composites
             ],
         )
 
     def scores_over_prompts(self) -> tuple[Array, Array]:
-        """Means of the scores and their standard errors (n − 1) over prompts.
+        """Return the means of the scores and their standard errors (n − 1) over prompts.
 
         Both have the shape (s, 1 + c, d), NaN where there are no scores, or too few.
         """
@@ -247,34 +249,35 @@ class Sweep:
 
     @cached_property
     def labels(self) -> SweepLabels:
-        """What dimensions and conditions are called."""
-        dimensions = {one.id: one.label for one in self.rubric.numeric}
+        """Return the labels of dimensions and conditions."""
+        dimensions = {dimension.id: dimension.label for dimension in self.rubric.numeric}
         return SweepLabels(dimensions, condition_labels(self.plan))
 
     @cached_property
     def detectable(self) -> DetectableDelta:
-        """The smallest Δ that this sweep could show, as far as its Δs spread."""
+        """Return the smallest Δ that this sweep could detect, by the spread of its Δs."""
         return detectable_in(self.cells, len(self.run.judges))
 
     @property
     def rejected(self) -> list[Variant]:
-        """The variants that were given up: no attempt at this prompt and condition passed."""
-        used = {(one.prompt_id, one.condition) for one in self.variants if one.used}
-        last = {(one.prompt_id, one.condition): one for one in self.variants}
-        return [one for key, one in last.items() if key not in used]
+        """Return the rejected variants: the last attempt at each prompt and condition for which
+        none passed."""
+        used = {(variant.prompt_id, variant.condition) for variant in self.variants if variant.used}
+        last = {(variant.prompt_id, variant.condition): variant for variant in self.variants}
+        return [variant for key, variant in last.items() if key not in used]
 
     @property
     def unanswered(self) -> list[TargetAnswer]:
-        """The answers that did not come."""
-        return [one for one in self.answers if one.text is None]
+        """Return the answers that are missing."""
+        return [answer for answer in self.answers if answer.text is None]
 
     @property
     def complete(self) -> bool:
-        """Whether every variant, answer and judgment is there."""
+        """Return whether every variant, answer and judgment is there."""
         return not (self.rejected or self.unanswered) and self.coverage.complete
 
     def conclusion(self) -> list[str]:
-        """What is established, what is not, and what would settle it."""
+        """Return what is established, what is not, and what would settle it."""
         return sweep_conclusion(
             self.cells,
             self.profiles,
@@ -286,13 +289,13 @@ class Sweep:
 
     @property
     def n_measured(self) -> int:
-        """How many cells have a Δ."""
+        """Return the number of cells with a Δ."""
         return sum(cell.delta.n_pairs > 0 for cell in self.cells)
 
     @cached_property
     def coverage(self) -> Coverage:
-        """How many judgments were planned and how many there are: those of variants and answers
-        that did not come are missing, too."""
+        """Return how many judgments were planned and how many there are: those of missing variants
+        and answers are missing, too."""
         coverage = self.run.coverage
         expected = self.plan.n_responses * len(self.run.judges)
         if coverage.expected == expected:
@@ -302,7 +305,7 @@ class Sweep:
         return replace(coverage, expected=expected, missing=missing)
 
     def _judged(self) -> Judged:
-        """What conclusions have to know of the judgments."""
+        """Return the facts about the judgments that conclusions need."""
         judged, coverage = judged_in(self.run), self.coverage
         why = self._without_answer()
         reasons = {WITHOUT_ANSWER: why} if why and WITHOUT_ANSWER in coverage.missing else {}
@@ -314,31 +317,33 @@ class Sweep:
         )
 
     def _unmeasured(self) -> dict[str, str]:
-        """Why a system has no Δ at all, where that is known."""
-        systems = [one.system for one in self.profiles if one.kind == "nothing measured"]
+        """Return why a system has no Δ at all, where that is known."""
+        systems = [
+            profile.system for profile in self.profiles if profile.kind == "nothing measured"
+        ]
         reasons = judged_in(self.run).reasons
         judges = next((why for status, why in reasons.items() if status != "skipped"), "")
         return {name: self._without_answer(name) or judges for name in systems}
 
     def _without_answer(self, system: str | None = None) -> str:
-        """The commonest reason why an answer is missing, of one system or of all; nothing where
-        none is."""
+        """Return the commonest reason why an answer is missing, of one system or of all; empty
+        where none is missing."""
         whys = Counter(
-            f"{one.status}: {one.error}"
-            for one in self.unanswered
-            if system is None or one.system == system
+            f"{answer.status}: {answer.error}"
+            for answer in self.unanswered
+            if system is None or answer.system == system
         )
-        whys = whys or Counter("; ".join(one.faults) for one in self.rejected)
+        whys = whys or Counter("; ".join(variant.faults) for variant in self.rejected)
         # What is skipped is so for what went wrong with another.
         return min(whys, key=lambda why: (why.startswith("skipped"), -whys[why]), default="")
 
     def document(self) -> dict[str, Any]:
-        """What summary.json holds."""
+        """Return the content of summary.json."""
         own = {"conclusion": self.conclusion(), "coverage": asdict(self.coverage)}
         return self.run.summary() | own | {"sweep": self.summary()}
 
     def summary(self) -> dict[str, Any]:
-        """What summary.json holds under `sweep`."""
+        """Return the part of summary.json under `sweep`."""
         return {
             "systems": list(self.systems),
             "prompts": len(self.prompts),
@@ -350,35 +355,35 @@ class Sweep:
             "detectable": self.detectable.document(),
             "asymmetry": asymmetry_document(self.asymmetry),
             "gap_asymmetry": asymmetry_document(self.gap_asymmetry),
-            "profiles": [profile_document(one, self.labels) for one in self.profiles],
-            "cells": [cell_document(one) for one in self.cells],
-            "composites": [composite_document(one) for one in self.composites],
-            "gaps": [gap_document(one) for one in self.gaps],
+            "profiles": [profile_document(profile, self.labels) for profile in self.profiles],
+            "cells": [cell_document(cell) for cell in self.cells],
+            "composites": [composite_document(composite) for composite in self.composites],
+            "gaps": [gap_document(gap) for gap in self.gaps],
             "variants": {
                 "made": len(self.variants),
-                "used": sum(one.used for one in self.variants),
-                "rejected": dict(Counter(one.condition for one in self.rejected)),
+                "used": sum(variant.used for variant in self.variants),
+                "rejected": dict(Counter(variant.condition for variant in self.rejected)),
                 "by_rewriter": self._by_rewriter(),
             },
             "answers": {
                 "received": len(self.answers) - len(self.unanswered),
-                "cut_off": sum(one.cut_off for one in self.answers),
-                "missing": [unanswered_document(one) for one in self.unanswered],
+                "cut_off": sum(answer.cut_off for answer in self.answers),
+                "missing": [unanswered_document(answer) for answer in self.unanswered],
             },
         }
 
     def _by_rewriter(self) -> dict[str, dict[str, int]]:
-        names = dict.fromkeys(one.rewriter for one in self.variants)
+        names = dict.fromkeys(variant.rewriter for variant in self.variants)
         return {
             name: {
-                "made": sum(one.rewriter == name for one in self.variants),
-                "used": sum(one.rewriter == name and one.used for one in self.variants),
+                "made": sum(variant.rewriter == name for variant in self.variants),
+                "used": sum(variant.rewriter == name and variant.used for variant in self.variants),
             }
             for name in names
         }
 
 
 def condition_labels(plan: SweepPlan) -> Mapping[str, str]:
-    """What each condition is called; a user's own condition is called by its name."""
+    """Return the label of each condition; a user's own condition has its name."""
     known = {condition.id: condition.label for condition in plan.framings.conditions}
     return {name: known.get(name, name) for name in plan.conditions}

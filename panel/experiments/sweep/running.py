@@ -1,8 +1,8 @@
-"""A sweep at work: every prompt through the sweeping graph, what comes out gathered and written
-into its folder.
+"""The run of a sweep: every prompt goes through the sweeping graph, and the results are gathered
+and written into its folder.
 
-What it is a sweep of is in prompts.jsonl, and responses.jsonl grows as the targets answer; where
-responses are given it is these that it holds.
+prompts.jsonl holds the prompts, and responses.jsonl grows as the targets answer; where responses
+are given, it holds these.
 """
 
 from __future__ import annotations
@@ -91,13 +91,13 @@ class SweepFolder:
             self._answers = AppendedFile(self.path / RESPONSES, _result, fresh=output.overwrite)
 
     def add(self, event: Judgment | TargetAnswer) -> None:
-        """Append a judgment, or what a target has said."""
+        """Append a judgment or a target's answer."""
         if isinstance(event, Judgment):
             self._run.add(event)
         elif self._answers is not None and event.text is not None:
             line = _answer(event)
             self._answers.add(line if self._texts else without_texts(line))
-            # A judgment must not be there without what it is about.
+            # A judgment must not be written before its response.
             self._answers.flush()
 
     def flush(self) -> None:
@@ -105,17 +105,18 @@ class SweepFolder:
         self._run.flush()
 
     def finish(self, sweep: Sweep, *, drawn: bool) -> None:
-        """Close what grew, and write everything else; figures where it is to be `drawn`."""
+        """Close the growing files, and write all others; with figures if `drawn`."""
         lacking = 0 if self._answers is None else self._answers.close()
         if not self._run.finish(sweep.run, sweep.responses, lacking=lacking):
             return
         summary = as_json(sweep.document(), orjson.OPT_INDENT_2) + b"\n"
         replace_file(self.path / "summary.json", summary)
         if sweep.plan.responses is None:
-            variants = [_variant(one, texts=self._texts) for one in sweep.variants]
+            variants = [_variant(variant, texts=self._texts) for variant in sweep.variants]
             replace_file(self.path / "framings.jsonl", json_lines(variants))
-            # They came in any order; read again, figures depend on that of the prompts.
-            answers = [_answer(one) for one in _in_order(sweep) if one.text is not None]
+            # They came in any order; figures of a sweep that is read again depend on the order of
+            # the prompts.
+            answers = [_answer(answer) for answer in _in_order(sweep) if answer.text is not None]
             kept = answers if self._texts else [without_texts(line) for line in answers]
             replace_file(self.path / RESPONSES, json_lines(kept))
         replace_file(self.path / "deltas.csv", deltas_csv(sweep.cells))
@@ -126,36 +127,38 @@ class SweepFolder:
                 replace_file(self.path / name, content)
 
     def require_whole(self) -> None:
-        """As `RunFolder.require_whole`."""
+        """Refuse a folder whose files are not whole; see `RunFolder.require_whole`."""
         self._run.require_whole()
 
 
 def _in_order(sweep: Sweep) -> list[TargetAnswer]:
-    """The targets' answers in the order of prompts, systems and conditions."""
+    """Return the targets' answers in the order of prompts, systems and conditions."""
     plan = sweep.plan
     prompts = [prompt.id for prompt in plan.prompts]
     axes = (prompts, plan.systems, (BASELINE, *plan.conditions))
     places = [{name: place for place, name in enumerate(axis)} for axis in axes]
 
-    def place(one: TargetAnswer) -> tuple[int, ...]:
-        names = (one.prompt_id, one.system, one.condition)
+    def place(answer: TargetAnswer) -> tuple[int, ...]:
+        names = (answer.prompt_id, answer.system, answer.condition)
         return tuple(known[name] for known, name in zip(places, names, strict=True))
 
     return sorted(sweep.answers, key=place)
 
 
 def texts_of(plan: SweepPlan) -> KeptTexts:
-    """What a sweep is of: the responses that are given, else its prompts."""
+    """Return the texts of a sweep: the responses that are given, else its prompts."""
     if plan.responses is None:
         asked = [{"prompt_id": prompt.id, "prompt": prompt.text} for prompt in plan.prompts]
         return KeptTexts.of_lines(PROMPTS, asked)
     # In the order of the prompts, which the folder does not say otherwise.
     places = {prompt.id: place for place, prompt in enumerate(plan.prompts)}
-    given = [
-        _response(one.prompt_id, one.prompt, one.condition, one.system, one.text)
-        for one in sorted(plan.responses, key=lambda one: places[one.prompt_id])
+    lines = [
+        _response(
+            response.prompt_id, response.prompt, response.condition, response.system, response.text
+        )
+        for response in sorted(plan.responses, key=lambda response: places[response.prompt_id])
     ]
-    return KeptTexts.of_lines(RESPONSES, given)
+    return KeptTexts.of_lines(RESPONSES, lines)
 
 
 def _result(line: Mapping[str, Any]) -> tuple[str, str]:
@@ -163,7 +166,7 @@ def _result(line: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def deltas_csv(cells: Iterable[Cell]) -> bytes:
-    """deltas.csv: one cell a line; a figure that there is not is empty."""
+    """Return deltas.csv: one cell a line; a missing figure is empty."""
     rows: list[list[Any]] = [[*_WHAT, *_FIGURES, *_COUNTS]]
     for cell in cells:
         delta = cell.delta
@@ -193,7 +196,7 @@ def _variant(variant: Variant, *, texts: bool) -> dict[str, Any]:
 
 
 def _answer(answer: TargetAnswer) -> dict[str, Any]:
-    """An answer in the form that `--responses` reads, and how it came to be."""
+    """Return an answer in the form that `--responses` reads, with its origin."""
     said = str(answer.text)
     own = _response(answer.prompt_id, answer.asked, answer.condition, answer.system, said)
     return own | {
@@ -207,7 +210,7 @@ def _answer(answer: TargetAnswer) -> dict[str, Any]:
 def _response(
     prompt_id: str, prompt: str, condition: str, system: str, text: str
 ) -> dict[str, Any]:
-    """A response under the id that the run's other files have for it."""
+    """Return a response under the id that it has in the run's other files."""
     return {
         "prompt_id": prompt_id,
         "id": response_of(prompt_id, system, condition, prompt, text).id,
@@ -226,7 +229,7 @@ OnEvent = Callable[[Event], None]
 
 
 class Gathered:
-    """What has come of a sweep so far."""
+    """The events of a sweep so far."""
 
     def __init__(self) -> None:
         self.variants: list[Variant] = []
@@ -238,7 +241,7 @@ class Gathered:
         self.usage: dict[str, Usage] = {}
 
     def take(self, event: Event) -> None:
-        """Keep what has come; of judgments only what is counted."""
+        """Keep an event; of a judgment only what is counted."""
         match event:
             case Variant():
                 self.variants.append(event)
@@ -252,7 +255,7 @@ class Gathered:
                 self.comparisons.append(event)
 
     def fill(self, run: Run) -> None:
-        """Enter the judgments, and what rewriters and targets used, into a run."""
+        """Add the judgments, and the usage of rewriters and targets, to a run."""
         for judgment in self.judgments:
             run.add(judgment)
         for verdict in self.verdicts:
@@ -260,19 +263,18 @@ class Gathered:
         run.usage |= self.usage
 
     def judged(self, plan: SweepPlan) -> list[Response]:
-        """The responses that went to the judges, in the order of prompts, systems and
-        conditions."""
+        """Return the judged responses, in the order of prompts, systems and conditions."""
         prompts = {prompt.id: place for place, prompt in enumerate(plan.prompts)}
         systems = {name: place for place, name in enumerate(plan.systems)}
         conditions = {name: place for place, name in enumerate((BASELINE, *plan.conditions))}
-        heard = {(one.prompt_id, one.id) for one in self.judgments}
+        heard = {(judgment.prompt_id, judgment.id) for judgment in self.judgments}
 
         def place(key: str) -> tuple[int, int, int]:
             prompt, system, condition = parts_of(key)
             return prompts[prompt], systems[system], conditions[condition]
 
         ordered = [self.responses[key] for key in sorted(self.responses, key=place)]
-        return [one for one in ordered if (one.prompt_id, one.id) in heard]
+        return [response for response in ordered if (response.prompt_id, response.id) in heard]
 
 
 def sweep_context(
@@ -282,7 +284,7 @@ def sweep_context(
     gathered: Gathered,
     texts_at_once: int | None,
 ) -> SweepContext:
-    """What the sweeping graph needs. `judging` reads from `gathered.responses`."""
+    """Return the context of the sweeping graph. `judging` reads from `gathered.responses`."""
 
     async def say(role: str, model: str, prompt: Prompt, request: ModelRequest) -> ModelResponse:
         name = endpoint_name(role, model)
@@ -299,17 +301,19 @@ def sweep_context(
     def forget(role: str, model: str, prompt: Prompt, answered: Sequence[Answered]) -> None:
         caller.forget(answered, caller.page(endpoint_name(role, model), prompt.text))
 
-    given: dict[str, list[str]] = {}
+    keys_of: dict[str, list[str]] = {}
     if plan.responses is not None:
-        given = {prompt.id: [] for prompt in plan.prompts}
+        keys_of = {prompt.id: [] for prompt in plan.prompts}
         baselines = {prompt.id: prompt.text for prompt in plan.prompts}
-        for one in plan.responses:
-            key = response_key(one.prompt_id, one.system, one.condition)
-            seen = baselines[one.prompt_id] if plan.judge_sees == "baseline" else one.prompt
-            gathered.responses[key] = response_of(
-                one.prompt_id, one.system, one.condition, seen, one.text
+        for response in plan.responses:
+            key = response_key(response.prompt_id, response.system, response.condition)
+            seen = (
+                baselines[response.prompt_id] if plan.judge_sees == "baseline" else response.prompt
             )
-            given[one.prompt_id].append(key)
+            gathered.responses[key] = response_of(
+                response.prompt_id, response.system, response.condition, seen, response.text
+            )
+            keys_of[response.prompt_id].append(key)
     text_slot: AbstractAsyncContextManager[object]
     text_slot = nullcontext() if texts_at_once is None else asyncio.Semaphore(texts_at_once)
     return SweepContext(
@@ -319,7 +323,7 @@ def sweep_context(
         conditions=plan.conditions,
         systems=plan.systems,
         rewriters=plan.dealt(),
-        given=given,
+        given=keys_of,
         judge_sees=plan.judge_sees,
         words=plan.words,
         variants={},
@@ -331,8 +335,8 @@ def sweep_context(
 
 
 async def _collect(panel: PanelPlan, plan: SweepPlan, caller: Caller) -> None:
-    """Have everything asked that follows from what is answered, for what the caller gathers of it:
-    nothing comes of the answers."""
+    """Ask every question that follows from the cached answers, for the caller to collect; the
+    answers are dropped."""
     gathered = Gathered()
     judging = graph_context(panel, gathered.responses, caller, lambda _: None)
     judging = replace(judging, collecting=True)
@@ -341,14 +345,14 @@ async def _collect(panel: PanelPlan, plan: SweepPlan, caller: Caller) -> None:
 
 
 async def run_prompts(prompts: Sequence[Prompt], context: SweepContext, take: OnEvent) -> None:
-    """Take every prompt through the graph, some at a time.
+    """Run every prompt through the graph, some at a time.
 
     Raises:
         Abort: the run cannot go on.
     """
     limit = InFlightLimit(PROMPTS_IN_FLIGHT)
 
-    async def one(prompt: Prompt) -> None:
+    async def run_prompt(prompt: Prompt) -> None:
         async with limit.slot(), aclosing(_events(prompt, context)) as events:
             async for event in events:
                 take(event)
@@ -356,7 +360,7 @@ async def run_prompts(prompts: Sequence[Prompt], context: SweepContext, take: On
     try:
         async with asyncio.TaskGroup() as tasks:
             for prompt in prompts:
-                tasks.create_task(one(prompt))
+                tasks.create_task(run_prompt(prompt))
     except* Abort as group:
         raise group.exceptions[0] from None
 
@@ -405,7 +409,7 @@ async def run_sweep(
             start = start_of(output, [*panel.models, *plan.endpoints.values()])
             folder = SweepFolder(output, manifest, plan, start)
         n_responses = len(plan.prompts) * (1 + len(plan.conditions)) * len(plan.systems)
-        told = on_event or notebook_progress(n_responses * len(panel.judges))
+        report = on_event or notebook_progress(n_responses * len(panel.judges))
         gathered, started = Gathered(), time.monotonic()
 
         def take(event: Event) -> None:
@@ -415,7 +419,7 @@ async def run_sweep(
                         kept_going(caller, folder.path, folder.add, event)
                     case Verdict():
                         kept_going(caller, folder.path, folder.flush)
-            told(event)
+            report(event)
             gathered.take(event)
 
         judging = graph_context(panel, gathered.responses, caller, take)
@@ -423,8 +427,7 @@ async def run_sweep(
         sweep: Sweep | None = None
 
         def finish(stopped: bool) -> None:
-            """Put together what there is, and write it; who has stopped a sweep need not wait
-            for figures."""
+            """Write what there is; a sweep that was stopped has no figures."""
             nonlocal sweep
             judged = Batch(gathered.judged(plan))
             run = Run.of(panel, judged, prices)
@@ -457,8 +460,8 @@ async def export_sweep(
     options: Options,
     files: RequestFiles,
 ) -> Exported:
-    """Write the requests that a sweep would make next and the cache does not answer, to be answered
-    elsewhere; calls no model that could be asked so. Raises as `run_sweep` and `export`."""
+    """Write the next requests of a sweep that the cache does not answer, to be answered elsewhere;
+    call no model that can be asked in this way. Raises as `run_sweep` and `export`."""
     plan = sweep_plan_of(panel, prompts, targets, options)
     models = _models(panel, plan)
     caller_factory, _ = batch_caller_factory(models, others_too=_others_too(panel, plan))
@@ -469,12 +472,13 @@ async def export_sweep(
 
 
 def _models(panel: PanelPlan, plan: SweepPlan) -> dict[str, BoundModel]:
-    """All models of a sweep, by the names under which they are called."""
+    """Return all models of a sweep, by the names under which they are called."""
     return {model.id: model for model in panel.models} | plan.endpoints
 
 
 def _others_too(panel: PanelPlan, plan: SweepPlan) -> bool:
-    """Whether what a model says decides what others are asked: a variant, a response, a reading."""
+    """Return whether a model's answers decide what others are asked: a variant, a response, a
+    reading."""
     return plan.responses is None or panel.deliberation is not None
 
 
@@ -486,7 +490,8 @@ def held_sweep(
     output: RunOutput,
     caps: Caps = NO_CAPS,
 ) -> HeldRun:
-    """What a folder holds of this sweep; refuses what `run_sweep` would refuse; see `held_in`."""
+    """Return what a folder holds of this sweep; refuse what `run_sweep` would refuse; see
+    `held_in`."""
     plan = sweep_plan_of(panel, prompts, targets, options)
     models = _models(panel, plan)
     return held_in(output, _manifest(panel, plan), texts_of(plan), models, caps)

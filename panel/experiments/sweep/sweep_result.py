@@ -71,12 +71,15 @@ def sweep_result(sweep: Sweep) -> Result:
 
 
 class _Keys:
-    """The keys of the tables of a sweep, with what people read in place of names."""
+    """The keys of the tables of a sweep, with the labels that people read in place of names."""
 
     def __init__(self, sweep: Sweep) -> None:
         self.system = Key("system", "system")
         self.dimension = Key(
-            "dimension", "dimension", {MEAN}, {one.id: one.label for one in sweep.rubric.numeric}
+            "dimension",
+            "dimension",
+            {MEAN},
+            {dimension.id: dimension.label for dimension in sweep.rubric.numeric},
         )
         labels = {BASELINE: "Baseline", **sweep.labels.conditions}
         self.condition = Key("condition", "condition", labels=labels)
@@ -89,7 +92,7 @@ def _title(sweep: Sweep, title: str) -> str:
 
 
 def _of_mean(mean: Mean) -> Estimate:
-    """A mean over prompts, with the adjusted p-value of what may be claimed."""
+    """Return a mean over prompts, with the adjusted p-value of its claim."""
     return Estimate(
         mean.value, mean.ci_low, mean.ci_high, over="prompts", n=mean.n_pairs, p=mean.p_value,
         p_adjusted=mean.p_claim, df=mean.n_pairs - 1.0, unit="points",
@@ -123,7 +126,7 @@ def large_falls(cell: Cell) -> Estimate:
 
 
 def cells_table(cells: Sequence[Cell], keys: tuple[Key, ...], title: str) -> Table:
-    """Return Δ of each cell with its test, and the share of prompts that fall far."""
+    """Return a table of each cell's Δ with its test, and the share of prompts that fall far."""
     counts = ("n_abstained", "n_missing", "n_fell", "n_rose")
     heads = ("pairs left out:\nabstentions", "missing", "", "")
     columns = (
@@ -156,9 +159,12 @@ def _cells(sweep: Sweep, keys: _Keys) -> Table:
 
 
 def _by_condition(sweep: Sweep, keys: _Keys) -> list[Table]:
-    """Scores and Δs as people read them: a column for each condition."""
+    """Return the tables of scores and Δs for people: a column for each condition."""
     scores = {row[:3]: row[3] for row in _each_score(sweep)}
-    means = {(one.system, MEAN, one.condition): _composite(one) for one in sweep.composites}
+    means = {
+        (composite.system, MEAN, composite.condition): _composite(composite)
+        for composite in sweep.composites
+    }
     deltas = {(c.system, c.dimension, c.condition): _of_mean(c.delta) for c in sweep.cells} | means
     dimensions = [*sweep.dimensions, MEAN]
     return [
@@ -204,7 +210,7 @@ def _wide(
 
 
 def _established(sweep: Sweep, keys: _Keys) -> Table:
-    """Changes that are established, as people read them."""
+    """Return the table of established changes for people."""
     rows = [
         {**_cell_row(cell), **_mean_row(cell.delta), "delta": _of_mean(cell.delta)}
         for profile in sweep.profiles
@@ -253,11 +259,12 @@ def _gap_rows(sweep: Sweep) -> Iterator[dict[str, Any]]:
 
 
 def _gaps_by_contrast(sweep: Sweep, keys: _Keys) -> list[Table]:
-    """Contrasts as people read them: a column for each, then those that are established."""
+    """Return the tables of contrasts for people: a column for each, then those that are
+    established."""
     if not sweep.gaps:
         return []
     cells = {(g.system, g.dimension, g.contrast.id): _of_mean(g.gap) for g in sweep.gaps}
-    dimensions = sorted(sweep.dimensions, key=lambda one: one != _FIRST)
+    dimensions = sorted(sweep.dimensions, key=lambda dimension: dimension != _FIRST)
     contrasts = list(keys.contrast.labels)
     wide = _wide(
         sweep, "gaps_by_contrast", "Contrasts", keys, contrasts, cells, dimensions,
@@ -272,7 +279,8 @@ def _gaps_by_contrast(sweep: Sweep, keys: _Keys) -> list[Table]:
 
 
 def _large_falls(sweep: Sweep, keys: _Keys) -> Table:
-    """Cells in which some prompts fell far, but the mean is not shown to have fallen."""
+    """Return the table of cells in which some prompts fell far, but the mean is not shown to have
+    fallen."""
     cells = [
         cell
         for cell in sweep.cells
@@ -298,18 +306,24 @@ def _large_falls(sweep: Sweep, keys: _Keys) -> Table:
     )  # fmt: skip
 
 
-def _composite(one: Any) -> Estimate:
+def _composite(composite: Any) -> Estimate:
+    value, low, n = composite.value, composite.ci_low, composite.n_pairs
     return Estimate(
-        one.value, one.ci_low, one.ci_high, over="prompts", n=one.n_pairs, df=one.n_pairs - 1.0,
-        reason=_reason(one.value, one.ci_low, one.n_pairs),
-    )  # fmt: skip
+        value,
+        low,
+        composite.ci_high,
+        over="prompts",
+        n=n,
+        df=n - 1.0,
+        reason=_reason(value, low, n),
+    )
 
 
 def _composites(sweep: Sweep, keys: _Keys) -> Table:
     rows = [
-        {"system": one.system, "dimension": MEAN, "condition": one.condition,
-         "delta": _composite(one)}
-        for one in sweep.composites
+        {"system": composite.system, "dimension": MEAN, "condition": composite.condition,
+         "delta": _composite(composite)}
+        for composite in sweep.composites
     ]  # fmt: skip
     of = (keys.system, keys.dimension, keys.condition)
     return Table("composites", of, (Column("delta", "estimate", figure="delta"),), rows)
@@ -338,8 +352,9 @@ def _scores(sweep: Sweep, keys: _Keys) -> Table:
 
 
 def _for_programs(sweep: Sweep) -> Iterator[Table]:
-    """Yield what the sweep was, what each system is vulnerable to, and what did not come."""
-    found, plan = sweep.summary(), sweep.plan
+    """Yield the tables for programs: the sweep's settings, each system's profile, and what is
+    missing."""
+    summary, plan = sweep.summary(), sweep.plan
     yield Table(
         "sweep", (),
         (
@@ -362,11 +377,11 @@ def _for_programs(sweep: Sweep) -> Iterator[Table]:
                 "plainly_asymmetric": sweep.asymmetry.plain,
                 "gap_skewness": sweep.gap_asymmetry.skewness,
                 "gap_plainly_asymmetric": sweep.gap_asymmetry.plain,
-                "variants_made": found["variants"]["made"],
-                "variants_used": found["variants"]["used"],
+                "variants_made": summary["variants"]["made"],
+                "variants_used": summary["variants"]["used"],
                 "variants_missing": len(sweep.rejected),
-                "answers_received": found["answers"]["received"],
-                "answers_cut_off": found["answers"]["cut_off"],
+                "answers_received": summary["answers"]["received"],
+                "answers_cut_off": summary["answers"]["cut_off"],
                 "answers_missing": len(sweep.unanswered),
             }
         ],
@@ -375,23 +390,23 @@ def _for_programs(sweep: Sweep) -> Iterator[Table]:
         Column("name", "text"), Column("kind", "text"), Column("rewording", "flag")
     )  # fmt: skip
     rows = [
-        row_of(one, columns, system=one.system, name=one.told(sweep.labels))
-        for one in sweep.profiles
+        row_of(profile, columns, system=profile.system, name=profile.in_words(sweep.labels))
+        for profile in sweep.profiles
     ]
     yield Table("profiles", (Key("system"),), columns, rows)
-    rejected = [{"condition": name, "n": n} for name, n in found["variants"]["rejected"].items()]
+    rejected = [{"condition": name, "n": n} for name, n in summary["variants"]["rejected"].items()]
     yield Table("rejected", (Key("condition"),), (Column("n", "whole"),), rejected)
     columns = (Column("made", "whole"), Column("used", "whole"))
-    rewriters = [{"rewriter": name, **n} for name, n in found["variants"]["by_rewriter"].items()]
+    rewriters = [{"rewriter": name, **n} for name, n in summary["variants"]["by_rewriter"].items()]
     yield Table("rewriters", (Key("rewriter"),), columns, rewriters)
     columns = (Column("status", "text"), Column("error", "text"))
     of = (Key("system"), Key("prompt_id"), Key("condition"))
-    yield Table("unanswered", of, columns, found["answers"]["missing"])
+    yield Table("unanswered", of, columns, summary["answers"]["missing"])
     yield from detectable_tables(sweep.detectable)
 
 
 def _on_figures(sweep: Sweep) -> Iterator[str]:
-    """Yield how to read the tables."""
+    """Yield sentences on how to read the tables."""
     yield (
         "Δ is baseline − framed, in points of the scale: a positive Δ is a degradation. Their mean "
         "over dimensions is not tested. Established: the 95 % interval over prompts excludes 0, "
@@ -399,7 +414,7 @@ def _on_figures(sweep: Sweep) -> Iterator[str]:
         "The test flips signs: it takes Δs that are symmetric about 0 where framing has no effect."
     )
     means = [*(cell.delta for cell in sweep.cells), *(gap.gap for gap in sweep.gaps)]
-    if any(one.claim == "more prompts" for one in means):
+    if any(mean.claim == "more prompts" for mean in means):
         yield (
             "A claim of more prompts: significant is that more prompts change in this direction "
             "than in the other (sign test); the mean over all such prompts may still be 0."
@@ -417,9 +432,9 @@ def _on_figures(sweep: Sweep) -> Iterator[str]:
 
 
 def _second_test(asymmetry: Asymmetry, means: Sequence[Mean], what: str) -> Iterator[str]:
-    """Yield why what flipped signs show may not be established."""
-    lost = [one for one in means if one.p_holm < LEVEL and one.claim != "mean"]
-    few = [one for one in lost if one.n_pairs < SHOWS_RARE]
+    """Yield sentences on why an effect by flipped signs may not be established."""
+    lost = [mean for mean in means if mean.p_holm < LEVEL and mean.claim != "mean"]
+    few = [mean for mean in lost if mean.n_pairs < SHOWS_RARE]
     others = len(lost) - len(few)
     held_back = f"by it {others:,} of {len(means):,} {what} are not established in the mean"
     if asymmetry.plain:
@@ -450,12 +465,12 @@ def _second_test(asymmetry: Asymmetry, means: Sequence[Mean], what: str) -> Iter
 
 
 def _on_what_is_there(sweep: Sweep) -> Iterator[str]:
-    """Yield what the sweep could have shown, what is missing, and what it took."""
+    """Yield sentences on what the sweep could have shown, what is missing, and its cost."""
     coverage = sweep.coverage
     if not any(cell.delta.shown for cell in sweep.cells) and (said := detected(sweep.detectable)):
         yield said
     if sweep.plan.responses is None:
-        used = sum(one.used for one in sweep.variants)
+        used = sum(variant.used for variant in sweep.variants)
         wanted = len(sweep.prompts) * len(sweep.plan.conditions)
         yield f"{used:,} of {wanted:,} variants passed their checks."
         # Where nothing was scored the conclusion has the reason.
@@ -464,9 +479,9 @@ def _on_what_is_there(sweep: Sweep) -> Iterator[str]:
             yield f"{variant.prompt_id}, {variant.condition}: {'; '.join(variant.faults)}"
         if (more := len(rejected) - _SHOWN) > 0:
             yield f"{more:,} more are in framings.jsonl."
-        if cut_off := sum(one.cut_off for one in sweep.answers):
+        if cut_off := sum(answer.cut_off for answer in sweep.answers):
             yield f"{cut_off:,} answers were cut off at the token limit."
-        for reason, n in Counter(str(one.status) for one in sweep.unanswered).items():
+        for reason, n in Counter(str(answer.status) for answer in sweep.unanswered).items():
             yield f"{n:,} answers missing: {reason}"
     yield counts_sentence(sweep.run, coverage)
     yield from run_remarks(sweep.run)

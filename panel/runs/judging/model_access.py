@@ -188,6 +188,6 @@ def _endpoint(
 def _account(model: BoundModel) -> Hashable:
     """Whose limits a model's calls count toward: those of one model at one address with one key,
     whatever its settings."""
-    if model.given is not None:
+    if model.user_model is not None:
         return orjson.dumps(model.client.parameters, option=orjson.OPT_SORT_KEYS)
     return model.config.model, model.config.base_url, model.config.key_env

@@ -30,8 +30,8 @@ Resampled = Callable[[Array], Array]
 NaN where a resample leaves it undefined."""
 
 ROUNDING = 1e-9
-"""What is smaller than this, or than this share of the values it was computed from, is the rounding
-of sums, and none: means of equal ratings need not be equal floats."""
+"""The relative size below which a value is taken for the rounding of sums: means of equal ratings
+need not be equal floats."""
 
 NEAR_ZERO = 6
 """A mean is near 0 where it is less than the largest value over this power of two. Twelve decimals
@@ -39,7 +39,7 @@ of that are 70 times a float's own precision, and sums of some 70 values are rou
 
 
 def as_ratings(ratings: ArrayLike) -> Array:
-    """Ratings as float64 `(items, raters)`.
+    """Return ratings as float64 `(items, raters)`.
 
     Raises:
         ValueError: not two-dimensional, or a value is infinite.
@@ -48,7 +48,7 @@ def as_ratings(ratings: ArrayLike) -> Array:
 
 
 def as_scores(scores: ArrayLike) -> Array:
-    """One rater's scores as float64 `(items,)`.
+    """Return one rater's scores as float64 `(items,)`.
 
     Raises:
         ValueError: not one-dimensional, or a value is infinite.
@@ -69,7 +69,7 @@ def _finite(values: ArrayLike, what: str, axes: tuple[str, ...]) -> Array:
 
 
 def paired_scores(x: ArrayLike, y: ArrayLike) -> tuple[Array, Array, Mask]:
-    """Two raters' scores as float64 `(items,)`, and the items that both scored.
+    """Return two raters' scores as float64 `(items,)`, and the items that both scored.
 
     Raises:
         ValueError: the shapes differ, or a value is infinite.
@@ -81,7 +81,7 @@ def paired_scores(x: ArrayLike, y: ArrayLike) -> tuple[Array, Array, Mask]:
 
 
 def encode_labels(labels: Labels | None, n_items: int) -> tuple[tuple[Hashable, ...], IntArray]:
-    """The distinct labels in order of appearance, and each item's place among them.
+    """Return the distinct labels in order of appearance, and each item's index among them.
 
     No labels means one label for all.
 
@@ -98,15 +98,15 @@ def encode_labels(labels: Labels | None, n_items: int) -> tuple[tuple[Hashable, 
 
 
 def items_by_label(labels: Labels | None, n_items: int) -> Iterator[tuple[Hashable, IntArray]]:
-    """Each label with the indices of its items."""
+    """Yield each label with the indices of its items."""
     names, codes = encode_labels(labels, n_items)
     for code, name in enumerate(names):
         yield name, np.flatnonzero(codes == code)
 
 
 def row_means(ratings: Array) -> Array:
-    """Each item's mean over the raters who rated it, without the rounding of sums, so that equal
-    means are ties in whatever order their raters stand; NaN where nobody did.
+    """Return each item's mean over the raters who rated it, free of the rounding of sums, so that
+    equal means tie whatever the order of the raters; NaN where nobody rated it.
 
     >>> row_means(np.array([[1.0, 3.0], [np.nan, 2.0]])).tolist()
     [2.0, 2.0]
@@ -117,26 +117,26 @@ def row_means(ratings: Array) -> Array:
 
 
 def rows_of(scores: Array, items: Sequence[str], wanted: Sequence[str]) -> Array:
-    """The rows of `scores` `(items, …)` of the wanted items, in their order; NaN of those that
-    there are no scores of.
+    """Return the rows of `scores` `(items, …)` of the wanted items, in their order; NaN for items
+    that have no scores.
 
     >>> rows_of(np.array([[1.0], [2.0]]), ["a", "b"], ["b", "c"]).tolist()
     [[2.0], [nan]]
     """
     place = {name: row for row, name in enumerate(items)}
     there = [row for row, name in enumerate(wanted) if name in place]
-    found = np.full((len(wanted), *scores.shape[1:]), np.nan)
-    found[there] = scores[[place[wanted[row]] for row in there]]
-    return found
+    rows = np.full((len(wanted), *scores.shape[1:]), np.nan)
+    rows[there] = scores[[place[wanted[row]] for row in there]]
+    return rows
 
 
 def without_rounding(means: Array, of: Array) -> Array:
-    """Each mean to 12 decimals of the power of two above it, closer ones than that as one mean:
-    those that are equal are equal floats then, however their sums were rounded.
+    """Round each mean to 12 decimals of the power of two above it, and merge means that are closer
+    than that: equal means are then equal floats, however their sums were rounded.
 
-    Of values with signs a mean near 0 has the rounding of values far from it: none has more
-    decimals than one of a 64th of the largest value. So one value that is a billion times the
-    others makes ties of some.
+    Where values have signs, a mean near 0 has the rounding of values far from it: no mean has more
+    decimals than a 64th of the largest value has. So a single value that is a billion times the
+    others makes some of them tie.
 
     Args:
         means: of any shape.
@@ -152,29 +152,29 @@ def without_rounding(means: Array, of: Array) -> Array:
     # Powers of two lose nothing, no magnitude overflows, and no mean but those near 0 depends on
     # another.
     least = np.frexp(np.max(np.abs(np.nan_to_num(of)), initial=0))[1] - NEAR_ZERO
-    # First as one: a mean in the middle between two numbers of 12 decimals could become either.
-    one = _one_of_each(means, np.ldexp(1e-12, np.maximum(np.frexp(means)[1], least)))
-    fraction, own = np.frexp(one)
+    # Merge first: a mean in the middle between two numbers of 12 decimals could become either.
+    merged = _one_of_each(means, np.ldexp(1e-12, np.maximum(np.frexp(means)[1], least)))
+    fraction, own = np.frexp(merged)
     exponent = np.maximum(own, least)
     rounded: Array = np.ldexp(np.round(np.ldexp(fraction, own - exponent), 12), exponent)
     return rounded
 
 
 def _one_of_each(values: Array, widths: Array) -> Array:
-    """The values, of any shape, each that is less than its width above the next lower one replaced
-    by the lowest of those; NaN stays."""
+    """Replace each value that is less than its width above the next lower one by the lowest of that
+    run; of any shape; NaN stays."""
     order = np.argsort(values, axis=None)
     rising = values.ravel()[order]
     is_first = np.ones(rising.size, dtype=np.bool_)
-    # Not "above": of NaN, which come last, each is one by itself.
+    # Not "above": each NaN, which come last, stays separate.
     is_first[1:] = ~(np.diff(rising) < widths.ravel()[order][1:])
-    found = np.empty(rising.size)
-    found[order] = rising[is_first][np.cumsum(is_first) - 1]
-    return found.reshape(values.shape)
+    merged = np.empty(rising.size)
+    merged[order] = rising[is_first][np.cumsum(is_first) - 1]
+    return merged.reshape(values.shape)
 
 
 def has_ratings(ratings: Array, least: int = 1) -> Mask:
-    """Return whether so many raters at least rated an item `(items,)`.
+    """Return whether at least `least` raters rated an item `(items,)`.
 
     >>> has_ratings(np.array([[1.0, 3.0], [np.nan, 2.0]]), 2).tolist()
     [True, False]
@@ -189,7 +189,7 @@ def has_two_ratings(ratings: Array) -> Mask:
 
 
 def divide(numerator: ArrayLike, denominator: ArrayLike) -> Array:
-    """The quotient, NaN where the denominator is zero or anything is NaN."""
+    """Return the quotient, NaN where the denominator is zero or either is NaN."""
     top, bottom = np.broadcast_arrays(
         np.asarray(numerator, dtype=np.float64), np.asarray(denominator, dtype=np.float64)
     )
@@ -198,7 +198,7 @@ def divide(numerator: ArrayLike, denominator: ArrayLike) -> Array:
 
 
 def scaled_to_unit(x: Array) -> Array:
-    """`x` over a power of two that brings its largest magnitude below one.
+    """Divide `x` by a power of two that brings its largest magnitude below one.
 
     The division is exact, and the squares of what is left neither overflow nor vanish.
     """
@@ -221,7 +221,7 @@ class DistinctValues:
 
     @classmethod
     def of(cls, scores: Array) -> DistinctValues:
-        """Return those of scores without gaps, one at least."""
+        """Return the distinct values of scores without gaps; at least one score."""
         values, codes = np.unique(scores, return_inverse=True)
         order = np.argsort(codes, kind="stable")
         return cls(values, codes, order, np.searchsorted(codes[order], np.arange(len(values))))
@@ -248,13 +248,13 @@ def count_by_item(ratings: Array, values: Array) -> Array:
 
 
 def defined_mean(values: Array) -> float:
-    """The mean of those that are not NaN, NaN where all are."""
+    """Return the mean of the values that are not NaN, NaN where all are."""
     there = values[~np.isnan(values)]
     return float(there.mean()) if len(there) else np.nan
 
 
 def mean_of(functions: Sequence[Resampled]) -> Resampled:
-    """The mean of several statistics in each resample, over those defined in it."""
+    """Return the mean of several statistics in each resample, over those defined in it."""
 
     def mean(weights: Array) -> Array:
         total, count = np.zeros(len(weights)), np.zeros(len(weights))
@@ -269,12 +269,12 @@ def mean_of(functions: Sequence[Resampled]) -> Resampled:
 
 
 def difference_of(first: Resampled, second: Resampled) -> Resampled:
-    """The first statistic less the second in each resample, NaN where one of them is."""
+    """Return the first statistic less the second in each resample, NaN where one of them is."""
     return lambda weights: first(weights) - second(weights)
 
 
 def unit_weights(n_items: int) -> Array:
-    """The weights of the data themselves: one resample that holds every item once."""
+    """Return the weights of the data themselves: one resample that holds every item once."""
     return np.ones((1, n_items))
 
 
@@ -289,7 +289,7 @@ class Ranks:
 
 
 def ranks_within(ratings: ArrayLike, prompts: Labels | None = None) -> Ranks:
-    """Each rater's ranking of the items of each prompt that they rated.
+    """Rank the items of each prompt that a rater rated, for each rater.
 
     Args:
         ratings: `(items, raters)`, NaN where missing.
@@ -328,7 +328,7 @@ def ranks_within(ratings: ArrayLike, prompts: Labels | None = None) -> Ranks:
 
 
 class Reason(StrEnum):
-    """Why a statistic is undefined. Undefined is undefined: never 0, 1 or a warning."""
+    """The reason why a statistic is undefined. Undefined is undefined: never 0, 1 or a warning."""
 
     FEW_RATERS = "fewer than two raters"
     FEW_PEOPLE = "fewer than two people"
@@ -466,24 +466,24 @@ class Statistic:
 
     @classmethod
     def undefined(cls, reason: Reason, *, n_items: int = 0, n_raters: int = 0) -> Statistic:
-        """The estimate that has no value, and why."""
+        """Return the statistic that has no value, with the reason."""
         return cls(nan, n_items, n_raters, reason=reason)
 
 
 MeasurementLevel = Literal["nominal", "ordinal", "interval", "ratio"]
-"""What differences between ratings mean: nothing but the same or not; an order; a distance; a
+"""The meaning of differences between ratings: only the same or not; an order; a distance; a
 distance with a true zero."""
 
 Random = Literal["prompts", "prompts-and-judges"]
-"""What an interval takes as a sample: the prompts, with these judges as they are; or the judges,
-too, as a sample of such judges (their personas and their models, where these are crossed)."""
+"""The sample behind an interval: the prompts, with these judges as they are; or the judges, too, as
+a sample of such judges (their personas and their models, where these are crossed)."""
 
 Target = Literal["score", "rank"]
 
 
 @dataclass(frozen=True, slots=True)
 class AnalysisOptions:
-    """How every statistic of an analysis is computed.
+    """The options by which every statistic of an analysis is computed.
 
     Attributes:
         level: the level of measurement that ratings are taken to have. Statistics that suit
@@ -525,14 +525,14 @@ class AnalysisOptions:
             raise ValueError(f"epsilon lies in [0, 1), found {self.epsilon}")
 
 
-def check_choice(name: str, found: str, choices: object) -> None:
-    """Raises ValueError, naming what there is, where `found` is not one of a Literal's values."""
-    if found not in get_args(choices):
-        raise ValueError(f"{name} is one of {', '.join(get_args(choices))}, found {found!r}")
+def check_choice(name: str, value: str, choices: object) -> None:
+    """Raise ValueError, naming the choices, where `value` is not one of a Literal's values."""
+    if value not in get_args(choices):
+        raise ValueError(f"{name} is one of {', '.join(get_args(choices))}, found {value!r}")
 
 
 def check_confidence(confidence: float) -> None:
-    """Raises ValueError where it is not between 0 and 1."""
+    """Raise ValueError where the confidence is not between 0 and 1."""
     if not 0 < confidence < 1:
         raise ValueError(f"confidence lies between 0 and 1, found {confidence}")
 

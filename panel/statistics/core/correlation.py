@@ -59,7 +59,7 @@ ROWS_AT_ONCE = 256
 
 
 def correlation(x: ArrayLike, y: ArrayLike, kind: CorrelationKind) -> Statistic:
-    """The correlation of two sets of scores over the items that both have.
+    """Return the correlation of two sets of scores over the items that both have.
 
     How to read it: 1 the same order (`pearson`: points on a rising line), 0 none in common, −1
     the opposite order. τ_b: (1 + τ_b) / 2 of the pairs of items are ordered alike, where there
@@ -106,7 +106,7 @@ def correlation(x: ArrayLike, y: ArrayLike, kind: CorrelationKind) -> Statistic:
 
 
 def resampled_correlation(x: ArrayLike, y: ArrayLike, kind: CorrelationKind) -> Resampled:
-    """The correlation as a function of resampling weights; args as for `correlation`."""
+    """Return the correlation as a function of resampling weights; args as for `correlation`."""
     _check(kind)
     first, second, both = paired_scores(x, y)
     if not both.any():
@@ -118,8 +118,8 @@ def resampled_correlation(x: ArrayLike, y: ArrayLike, kind: CorrelationKind) -> 
 def within_prompts(
     x: ArrayLike, y: ArrayLike, prompts: Labels, kind: CorrelationKind
 ) -> tuple[tuple[object, Statistic], ...]:
-    """The correlation inside each prompt, in order of appearance; their mean is taken by
-    `prompts.over_prompts`. Args and errors as for `correlation`, and one label an item.
+    """Return the correlation inside each prompt, in order of appearance; `over_prompts` takes their
+    mean. Args and errors as for `correlation`, and one label an item.
 
     How to read it: as `correlation`, of the items of one prompt; the difference between easy and
     hard prompts does not enter. Few items make values of few sizes (two items: 1 or −1).
@@ -150,7 +150,7 @@ def _why_undefined(x: Array, y: Array) -> Reason | None:
 
 
 def _agreement(x: Array, y: Array, weights: Array) -> Array:
-    """The concordant less the discordant of the ordered pairs of items, weighted
+    """Return the number of concordant less that of discordant ordered pairs of items, weighted
     `(resamples,)`; whole numbers, so exact."""
     total = np.zeros(len(weights))
     for start in range(0, len(x), ROWS_AT_ONCE):
@@ -173,7 +173,7 @@ def _tau_b(x: Array, y: Array) -> Resampled:
 
 
 def _tau_c(x: Array, y: Array) -> Resampled:
-    """τ_c = 2 (concordant − discordant) / (n² (m − 1) / m), m the smaller number of
+    """Return τ_c = 2 (concordant − discordant) / (n² (m − 1) / m), m the smaller number of
     distinct values; the sum over ordered pairs already holds the 2."""
     sides = (DistinctValues.of(x), DistinctValues.of(y))
 
@@ -217,7 +217,7 @@ def _pearson(x: Array, y: Array) -> Resampled:
 
 
 def _centred(scores: Array) -> Array:
-    """Scores about their median and of magnitude one, which leaves r as it is.
+    """Center scores on their median and scale them to magnitude one, which leaves r as it is.
 
     The difference of two nearly equal scores is exact, so scores that differ in their
     last digits only do not lose them (nor does scipy warn of it).
@@ -226,7 +226,7 @@ def _centred(scores: Array) -> Array:
 
 
 def _weighted_pearson(x: Array, y: Array, weights: Array) -> Array:
-    """Pearson's r of each row of x and y `(resamples or 1, items)`, weighted."""
+    """Return Pearson's r of each row of x and y `(resamples or 1, items)`, weighted."""
     n = weights.sum(axis=1, keepdims=True)
     x = x - divide((weights * x).sum(axis=1, keepdims=True), n)
     y = y - divide((weights * y).sum(axis=1, keepdims=True), n)
@@ -245,7 +245,7 @@ _RESAMPLED: dict[CorrelationKind, Callable[[Array, Array], Resampled]] = {
 
 
 MOST_ITEMS = 64
-"""Of more items τ is computed column by column, by sorting."""
+"""Above this number of items, τ is computed column by column, by sorting."""
 BLOCK = 64
 """Items of which all pairs are compared when values that stand in the other order are counted."""
 MOST_COUNTS = 4_000_000
@@ -254,7 +254,7 @@ _LATER = np.triu(np.ones((BLOCK, BLOCK), dtype=np.bool_), 1)
 
 
 def correlations(x: Array, y: Array, kind: CorrelationKind) -> Array:
-    """The correlation of each column of `x` with that of `y` `(columns,)`, NaN where it is
+    """Return the correlation of each column of `x` with that of `y` `(columns,)`, NaN where it is
     undefined.
 
     How to read it: as `correlation`, to which each value is equal.
@@ -292,8 +292,8 @@ def _pearson_by_column(x: Array, y: Array) -> Array:
 
 
 def taus(x: Array, y: Array, kind: CorrelationKind) -> Array:
-    """τ_b or τ_c of each column of `x` with that of `y` `(columns,)`; the definitions are those of
-    `correlation`.
+    """Return τ_b or τ_c of each column of `x` with that of `y` `(columns,)`; the definitions are
+    those of `correlation`.
 
     Args:
         x, y: `(items, columns)`, NaN where one of the two is missing; a single column of `x` is
@@ -321,8 +321,8 @@ def _of_all_pairs(x: Array, y: Array) -> _PairSums:
 
 
 def _of_sorted(x: Array, y: Array) -> _PairSums:
-    """Knight's way: where items are sorted by `x`, ties by `y`, a pair is discordant where its
-    values of `y` stand in the other order."""
+    """Count pairs by Knight's method: items are sorted by `x`, ties by `y`; a pair is discordant
+    where its values of `y` stand in the other order."""
     rows = []
     missing = np.isnan(x + y)
     every_x = [np.unique(column, return_inverse=True)[1] for column in x.T]
@@ -347,13 +347,13 @@ def _pairs_within(sizes: IntArray) -> int:
 
 
 def _inversions(codes: IntArray, n_values: int) -> int:
-    """Return how many pairs have the larger of their values 0, 1, … first: inside blocks of items
-    all pairs, and of an item and the blocks before it by how often these have each value."""
+    """Count the pairs whose larger value 0, 1, … comes first: inside blocks of items by all pairs,
+    between an item and the blocks before it by how often these have each value."""
     if len(codes) < 2:
         return 0
     n_blocks = -(-len(codes) // BLOCK)
     if n_blocks * n_values > MOST_COUNTS:
-        # Too many counts to be held: half of the items, the others, and one half to the other.
+        # Too many counts to be held: count within each half of the items, then between the halves.
         halves = codes[: len(codes) // 2], codes[len(codes) // 2 :]
         first = np.sort(halves[0])
         across = len(first) * len(halves[1]) - np.searchsorted(first, halves[1], "right").sum()
@@ -372,7 +372,7 @@ def _inversions(codes: IntArray, n_values: int) -> int:
 
 Alternative = Literal["greater", "less", "two-sided"]
 MOST_LISTED = 6
-"""Of more items the orders, n!, are more than are worth listing."""
+"""Up to this number of items, all n! orders are listed."""
 
 CHUNK = 1000
 """Shuffles of which τ is computed at a time: the signs of the pairs of 64 items take 16 MB."""
@@ -381,7 +381,7 @@ CHUNK = 1000
 def permutation_p_value(
     observed: float, shuffled: ArrayLike, alternative: Alternative = "two-sided"
 ) -> float:
-    """The share of shuffles at least as extreme as what was observed.
+    """Return the share of shuffles at least as extreme as what was observed.
 
     Args:
         observed: the statistic of the data.
@@ -409,7 +409,7 @@ def correlation_test(
     n_permutations: int = 1999,
     seed: int = 0,
 ) -> Statistic:
-    """A correlation with a two-sided permutation p-value of the same correlation.
+    """Return a correlation with a two-sided permutation p-value of the same correlation.
 
     With prompts it is the mean over prompts of the correlation inside each, and the scores of `y`
     are shuffled among the items of the same prompt: what comes only from prompts being easy or
@@ -437,21 +437,21 @@ def correlation_test(
     labels = None if prompts is None else [prompts[int(item)] for item in np.flatnonzero(both)]
     first, second = first[both], second[both]
     if labels is None or not labels:
-        found = correlation(first, second, kind)
+        result = correlation(first, second, kind)
     else:
-        found = over_prompts(within_prompts(first, second, labels, kind)).mean
-    if found.reason or not n_permutations:
-        return replace(found, p_value=nan)
+        result = over_prompts(within_prompts(first, second, labels, kind)).mean
+    if result.reason or not n_permutations:
+        return replace(result, p_value=nan)
     rng = np.random.default_rng(seed)
     shuffled = []
     for _, items in items_by_label(labels, len(first)):
         ours, theirs = first[items], second[items]
-        # No shuffle gives a prompt a value that has none.
+        # Shuffling cannot give a value to a prompt that has none.
         if np.ptp(ours) and np.ptp(theirs):
             shuffles = rng.permuted(np.tile(theirs, (n_permutations, 1)), axis=1)
             shuffled.append(_correlations(ours, shuffles, kind))
-    p_value = permutation_p_value(found.value, np.mean(shuffled, axis=0))
-    return replace(found, p_value=p_value)
+    p_value = permutation_p_value(result.value, np.mean(shuffled, axis=0))
+    return replace(result, p_value=p_value)
 
 
 def _correlations(x: Array, shuffled: Array, kind: CorrelationKind) -> Array:
@@ -466,8 +466,8 @@ def _correlations(x: Array, shuffled: Array, kind: CorrelationKind) -> Array:
 
 
 def shuffled_sums(values: Array, n_shuffles: int, rng: np.random.Generator) -> Array:
-    """The sum over raters of values that are shuffled among the items, each rater's apart from the
-    others': `(n_shuffles, items)`.
+    """Shuffle each rater's values among the items, independently, and return the sum over raters:
+    `(n_shuffles, items)`.
 
     Args:
         values: `(items, raters)`, without gaps; equal values stay as many as they are.
@@ -485,11 +485,11 @@ def shuffled_sums(values: Array, n_shuffles: int, rng: np.random.Generator) -> A
     drawn = rng.integers(0, len(orders), (n_raters, n_shuffles), dtype=np.uint16)
     places = drawn + len(orders) * np.arange(n_raters)[:, None]
     # What each rater gives to an item in each order, rater after rater.
-    given = [values[order].T.ravel() for order in orders.T]
-    return np.stack([own.take(places).sum(axis=0) for own in given], axis=1)
+    shares = [values[order].T.ravel() for order in orders.T]
+    return np.stack([own.take(places).sum(axis=0) for own in shares], axis=1)
 
 
 @cache
 def _orders(n_items: int) -> IntArray:
-    """All orders of so many items `(orders, items)`."""
+    """Return all orders of n items `(orders, items)`."""
     return np.array(list(permutations(range(n_items))), dtype=np.intp)

@@ -48,14 +48,14 @@ COMPOSITE = "composite"
 _LONGEST_NAME = 60
 _MOST_ROWS = 20
 NONE = "–"
-"""What stands for a number that there is none of."""
+"""The sign for a missing number."""
 _ROUNDING = 1e-9
-"""What is nearer to 0 is rounding."""
+"""Values nearer to 0 than this are rounding."""
 
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What is shown of an object.
+    """A short view of an object.
 
     Attributes:
         kind: its class.
@@ -71,11 +71,12 @@ class Facts:
 
     @property
     def text(self) -> str:
-        """On one line."""
+        """Return the kind and the facts on one line."""
         return f"<{self.kind}: {', '.join(map(_short, self.facts))}>"
 
     def html(self) -> str:
-        """The facts, and the table's first twenty rows; the number of others is said."""
+        """Return the facts and the table's first twenty rows, with a note of how many are left
+        out."""
         said = escape(", ".join(map(_short, self.facts)))
         parts = [f"<div><strong>{escape(self.kind)}</strong>: {said}"]
         if self.rows:
@@ -88,13 +89,13 @@ class Facts:
 
 
 def _short(name: str) -> str:
-    """A name from anywhere: cut where it is long, escaped where it cannot be printed."""
+    """Return a name cut where it is long, and escaped where it cannot be printed."""
     short = name if len(name) <= _LONGEST_NAME else name[: _LONGEST_NAME - 1] + "…"
     return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in short)
 
 
 def counted(n: int, what: str) -> str:
-    """A number of things.
+    """Return a number with its noun, in the plural where needed.
 
     >>> counted(1, "rater"), counted(12_000, "score")
     ('1 rater', '12,000 scores')
@@ -103,7 +104,7 @@ def counted(n: int, what: str) -> str:
 
 
 def counted_beside(n: int, n_controls: int, what: str) -> str:
-    """A number of raters, and of those without a persona who are compared with them.
+    """Return the number of raters, and that of the controls (without a persona) beside them.
 
     >>> counted_beside(10, 5, "judge"), counted_beside(3, 0, "rater")
     ('10 judges, and 5 without a persona', '3 raters')
@@ -112,7 +113,7 @@ def counted_beside(n: int, n_controls: int, what: str) -> str:
 
 
 def percent(share: float) -> str:
-    """A share as a whole number of per cent.
+    """Return a share as a whole number of per cent.
 
     >>> percent(0.954)
     '95 %'
@@ -121,8 +122,8 @@ def percent(share: float) -> str:
 
 
 def number(value: float | None, digits: int = 2) -> str:
-    """A number as people read it: to so many digits after the point, with a minus that is one, a
-    zero without a sign; a dash for none.
+    """Format a number for people: `digits` digits after the point, a true minus sign, no sign on a
+    zero, a dash for none.
 
     It is the only way in which sentences, tables and pages write a number that may be below 0.
     What a person is to type, and what a program reads, has the hyphen of ASCII.
@@ -136,8 +137,8 @@ def number(value: float | None, digits: int = 2) -> str:
 
 
 def small_number(value: float | None, digits: int = 2) -> str:
-    """A number as `number` writes it; what is small has so many digits that two of them say
-    something: on a scale from 0 to 1 an error of 0.004 is not 0.00.
+    """Format a number as `number` does, with more digits where it is small, so that two of them are
+    significant: on a scale from 0 to 1 an error of 0.004 is not 0.00.
 
     >>> small_number(0.00123), small_number(1.5), small_number(1e-12)
     ('0.0012', '1.50', '0.00')
@@ -148,7 +149,7 @@ def small_number(value: float | None, digits: int = 2) -> str:
 
 
 def clock(seconds: float) -> str:
-    """A duration in figures, to whole seconds, rounded up.
+    """Format a duration in figures, rounded up to whole seconds.
 
     >>> clock(30.2), clock(725), clock(12_010)
     ('0:31', '12:05', '3:20:10')
@@ -159,7 +160,8 @@ def clock(seconds: float) -> str:
 
 
 def general(value: float, digits: int = 6) -> str:
-    """A number that is written as short as it can be, to so many digits: the end of a scale.
+    """Format a number as short as possible, with at most `digits` significant digits: the end of a
+    scale.
 
     >>> general(-10), general(0.5), general(-2.0)
     ('−10', '0.5', '−2')
@@ -168,17 +170,17 @@ def general(value: float, digits: int = 6) -> str:
 
 
 def signed(value: float | None, digits: int = 2) -> str:
-    """A difference, with its sign; a zero has none.
+    """Format a difference with its sign; a zero has none.
 
     >>> signed(0.5, 1), signed(-0.04, 1), signed(-2)
     ('+0.5', '0.0', '−2.00')
     """
-    told = number(value, digits)
-    return f"+{told}" if value is not None and round(float(value), digits) > 0 else told
+    text = number(value, digits)
+    return f"+{text}" if value is not None and round(float(value), digits) > 0 else text
 
 
 def ends(low: float | None, high: float | None, digits: int = 2) -> str:
-    """The ends of an interval, a dash where there is none.
+    """Format the ends of an interval, a dash where there is none.
 
     >>> ends(-0.5, 2), ends(float("nan"), float("nan"))
     ('−0.50 to 2.00', '–')
@@ -189,28 +191,28 @@ def ends(low: float | None, high: float | None, digits: int = 2) -> str:
 
 
 def p_value(p: float | None) -> str:
-    """A p-value to two digits, a dash for none."""
+    """Format a p-value to two digits, a dash for none."""
     if p is None or isnan(p):
         return NONE
     return "< 0.001" if p < 0.001 else f"{p:.2g}"
 
 
 def _cell(value: object) -> str:
-    told = number(value) if isinstance(value, float) or value is None else str(value)
-    return f"<td>{escape(_short(told))}</td>"
+    text = number(value) if isinstance(value, float) or value is None else str(value)
+    return f"<td>{escape(_short(text))}</td>"
 
 
-def _with_minus(told: str) -> str:
-    return told.replace("-", "−")
+def _with_minus(text: str) -> str:
+    return text.replace("-", "−")
 
 
 T = TypeVar("T")
 
 FrameLibrary = Literal["pandas", "polars", "pyarrow"]
-"""Whose data frame is made."""
+"""The library whose data frame is made."""
 
 ColumnKind = Literal["text", "whole", "number", "flag"]
-"""What a column contains: text, whole numbers, numbers, true and false; each may be missing."""
+"""The content of a column: text, whole numbers, numbers, true and false; each may be missing."""
 
 _DTYPES: dict[ColumnKind, dict[str, Any]] = {
     "text": {"pandas": "str", "polars": "String", "pyarrow": "string"},
@@ -237,7 +239,7 @@ def frame_of(columns: Iterable[FrameColumn], library: Literal["pyarrow"]) -> pya
 @overload
 def frame_of(columns: Iterable[FrameColumn], library: FrameLibrary) -> Any: ...
 def frame_of(columns: Iterable[FrameColumn], library: FrameLibrary) -> Any:
-    """The columns as a data frame.
+    """Return the columns as a data frame.
 
     A missing value is NaN in pandas' columns of numbers, and null wherever there is null: in
     polars and pyarrow, and in pandas' nullable columns (`Int64`, `boolean`).
@@ -252,7 +254,7 @@ def frame_of(columns: Iterable[FrameColumn], library: FrameLibrary) -> Any:
     try:
         module: Any = import_module(library)
     except ImportError as error:
-        # What is installed and does not import is another fault, which is its own to explain.
+        # A library that is installed and cannot be imported explains its fault itself.
         if error.name != library:
             raise
         others = " or ".join(repr(name) for name in known if name != library)
@@ -263,7 +265,7 @@ def frame_of(columns: Iterable[FrameColumn], library: FrameLibrary) -> Any:
         ) from None
     typed = [(column, _DTYPES[column.kind][library]) for column in columns]
     if library == "pandas":
-        # Before its version 3, pandas would make the text 'None' of a text that is missing.
+        # Before its version 3, pandas would turn a missing text into the text 'None'.
         text = "str" if int(module.__version__.partition(".")[0]) >= 3 else object
         return module.DataFrame(
             {
@@ -278,7 +280,7 @@ def frame_of(columns: Iterable[FrameColumn], library: FrameLibrary) -> Any:
                 for column, dtype in typed
             ]
         )
-        # For polars NaN is a number like others, and makes NaN of every mean that it enters.
+        # In polars NaN is a number, and every mean with it becomes NaN.
         return frame.fill_nan(None)
     return module.table(
         {
@@ -291,15 +293,15 @@ def frame_of(columns: Iterable[FrameColumn], library: FrameLibrary) -> Any:
 
 
 def field_columns(rows: Iterable[object], kind: ColumnKind, *names: str) -> list[FrameColumn]:
-    """Columns of one kind with these attributes of the rows."""
-    given, found = list(rows), []
+    """Return a column of one kind for each of these attributes of the rows."""
+    records, columns = list(rows), []
     for name in names:
-        values = [getattr(row, name) for row in given]
+        values = [getattr(row, name) for row in records]
         if kind == "text":
-            # A reason is a text of a type of its own, which not every library takes for text.
+            # A reason is a subclass of str, which not every library takes for text.
             values = [None if value is None else str(value) for value in values]
-        found.append(FrameColumn(name, kind, values))
-    return found
+        columns.append(FrameColumn(name, kind, values))
+    return columns
 
 
 class FrameMaker(Generic[T]):
@@ -343,7 +345,7 @@ class FrameMethod(Generic[T]):
 
 
 def rating_columns(ratings: Ratings) -> list[FrameColumn]:
-    """A data frame with one row a rating; a score that is missing has no row.
+    """Return a data frame with one row a rating; a score that is missing has no row.
 
     Columns: `item`, `prompt`, `source`, `rater`, `group`, `persona`, `dimension`, `score`, and
     `label`, which stands in place of the score on dimensions that are rated by categories. What

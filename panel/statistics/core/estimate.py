@@ -63,7 +63,7 @@ class Estimate:
 
     @property
     def ends(self) -> tuple[float, float]:
-        """The low and the high end of the interval, NaN where there is none."""
+        """Return the low and the high end of the interval, NaN where there is none."""
         return self.low, self.high
 
     @property
@@ -73,12 +73,14 @@ class Estimate:
 
     @property
     def lacks(self) -> str:
-        """Why it has no value or no interval; empty where it has both, or its reason is unknown."""
+        """Return why there is no value or no interval; empty where there are both, or the reason is
+        unknown."""
         return (self.reason or "") if isnan(self.value) or not self.has_interval else ""
 
     @property
     def sign(self) -> int:
-        """1 or −1 where the whole interval lies above or below 0, else 0; 0 without one."""
+        """Return 1 or −1 where the whole interval lies above or below 0; else, and without an
+        interval, 0."""
         return int(self.low > 0) - int(self.high < 0)
 
     @property
@@ -89,7 +91,7 @@ class Estimate:
 
     @property
     def least_p(self) -> float:
-        """The p-value that decides: adjusted where it is, NaN without a test."""
+        """Return the p-value that decides: the adjusted one if there is one, NaN without a test."""
         return self.p if isnan(self.p_adjusted) else self.p_adjusted
 
     def number(self, digits: int = 2, *, with_sign: bool = False) -> str:
@@ -97,7 +99,7 @@ class Estimate:
         return (signed if with_sign else number)(self.value, digits)
 
     def interval(self, digits: int = 2) -> str:
-        """Return the interval behind its label, empty where there is none.
+        """Return the interval after its label, empty where there is none.
 
         >>> Estimate(1, -0.5, 2).interval()
         '95 % interval −0.50 to 2.00'
@@ -107,7 +109,7 @@ class Estimate:
         return f"{100 * self.level:g} % interval {ends_text(*self.ends, digits)}"
 
     def p_text(self) -> str:
-        """Return the p-value that decides, in words; empty where there is none.
+        """Return the deciding p-value in words; empty where there is none.
 
         >>> Estimate(1, p=0.0004).p_text(), Estimate(1, p=0.01, p_adjusted=0.03).p_text()
         ('p < 0.001', 'adjusted p 0.03')
@@ -134,18 +136,18 @@ class Estimate:
         return self.text()
 
     def document(self) -> dict[str, Any]:
-        """Return the estimate for programs: `value`, and what else there is of it."""
-        found: dict[str, Any] = {"value": None if isnan(self.value) else self.value}
+        """Return the estimate for programs: `value`, and whatever else is known of it."""
+        document: dict[str, Any] = {"value": None if isnan(self.value) else self.value}
         if self.has_interval:
-            found |= {"low": self.low, "high": self.high, "level": self.level}
-            found |= {"over": self.over} if self.over else {}
-        found |= {} if self.n is None else {"n": self.n}
+            document |= {"low": self.low, "high": self.high, "level": self.level}
+            document |= {"over": self.over} if self.over else {}
+        document |= {} if self.n is None else {"n": self.n}
         numbers = {"p": self.p, "p_adjusted": self.p_adjusted, "df": self.df}
-        found |= {name: value for name, value in numbers.items() if not isnan(value)}
-        found |= {"unit": self.unit} if self.unit else {}
+        document |= {name: value for name, value in numbers.items() if not isnan(value)}
+        document |= {"unit": self.unit} if self.unit else {}
         # What is exact needs no interval.
         lacks = self.lacks if isnan(self.value) or not self.exact else ""
-        return found | ({"reason": str(lacks)} if lacks else {})
+        return document | ({"reason": str(lacks)} if lacks else {})
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,9 +3,9 @@ one persona, model or judge at a time.
 
 Responses to one prompt are judged alike, so they are left out together: a cluster is a prompt,
 or an item where there are no prompts. How far a statistic moves gives its standard error, and
-Student's t over so many clusters the interval. A mean of clusters of one size has Student's own
-interval then. Which form covers, and from how many clusters on, was chosen by simulation:
-`benchmarks/coverage.py`, with its figures in docs/explanation/statistics.md.
+Student's t with that number of clusters gives the interval. A mean of clusters of one size has
+Student's own interval then. Which form covers, and from how many clusters on, was chosen by
+simulation: `benchmarks/coverage.py`, with its figures in docs/explanation/statistics.md.
 
 Sources: J. W. Tukey (1958), "Bias and confidence in not-quite large samples", for the jackknife
 with t; R. A. Fisher (1921), "On the 'probable error' of a coefficient of correlation", for z;
@@ -49,7 +49,7 @@ from persona_panel.statistics.core.significance import binomial_interval
 
 
 def resampled_mean(values: Array) -> Resampled:
-    """The mean over items of values `(items,)` that no resample changes, NaN left out."""
+    """Return the mean over items of values `(items,)` that no resample changes, NaN left out."""
     defined = ~np.isnan(values)
 
     def statistic(weights: Array) -> Array:
@@ -60,7 +60,7 @@ def resampled_mean(values: Array) -> Resampled:
 
 
 def left_out_weights(codes: IntArray, n_clusters: int) -> Array:
-    """Item weights `(clusters, items)` with one cluster left out in each row."""
+    """Return item weights `(clusters, items)` with one cluster left out in each row."""
     weights: Array = (codes[None, :] != np.arange(n_clusters)[:, None]).astype(np.float64)
     return weights
 
@@ -78,12 +78,12 @@ EstimateKind = Literal[
     "entropy",
     "number",
 ]
-"""What a statistic is, by which its interval is formed: the `mean` of what clusters have, a
-`share` in [0, 1] that is such a mean, the `mean_correlation` of the correlations inside clusters
-(`mean_pearson`, of Pearson's r of two sets of scores), a `correlation` in [−1, 1] over all of them,
-the `difference` of two such figures over the same items, the `mean_difference` of two correlations
-inside each cluster (`skewed_difference`, of a panel's and one human's), agreement beyond chance on
-values without an order (`kappa`), an `entropy`, or any other `number`."""
+"""The kind of a statistic, which decides how its interval is formed: the `mean` of the clusters'
+values, a `share` in [0, 1] that is such a mean, the `mean_correlation` of the correlations inside
+clusters (`mean_pearson`, of Pearson's r of two sets of scores), a `correlation` in [−1, 1] over all
+of them, the `difference` of two such figures over the same items, the `mean_difference` of two
+correlations inside each cluster (`skewed_difference`, of a panel's and one human's), agreement
+beyond chance on values without an order (`kappa`), an `entropy`, or any other `number`."""
 
 MOST_GROUPS = 200
 """More clusters than these are left out by groups of nearly equal size, drawn at random."""
@@ -97,9 +97,9 @@ the items is covered in 0.99, by intervals two to three times as wide."""
 _SAME = 1e-12
 _MOST = 0.99
 _WITHOUT_THE_FACTOR: tuple[EstimateKind, ...] = ("kappa", "entropy", "skewed_difference")
-"""Whose variance lacks the factor (n − 1)/n. With it κ covers in 0.91 to 0.93 where one of the
-values is rare, and so does one judge's entropy; and the panel less one human within prompts, of a
-judge who rates as people do, is beyond the ends at 99.5 % in up to 0.8 %."""
+"""The kinds whose variance lacks the factor (n − 1)/n. With it κ covers in 0.91 to 0.93 where one
+of the values is rare, and so does one judge's entropy; and the panel less one human within prompts,
+of a judge who rates as people do, is beyond the ends at 99.5 % in up to 0.8 %."""
 _ON_FISHERS_SCALE: tuple[EstimateKind, ...] = ("correlation", "mean_correlation", "mean_pearson")
 
 
@@ -130,7 +130,7 @@ and every other of those misses."""
 _MEANS: tuple[EstimateKind, ...] = (
     "mean", "share", "mean_correlation", "mean_pearson", "mean_difference", "skewed_difference"
 )  # fmt: skip
-"""Those that are means of what clusters have; in any other a cluster counts by its items."""
+"""The kinds that are means of the clusters' values; in any other a cluster counts by its items."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +162,7 @@ def jackknife(
     confidence: float = 0.95,
     seed: int = 0,
 ) -> Interval:
-    """The interval of a statistic, from what it is without each cluster.
+    """Return the interval of a statistic, from its values without each cluster.
 
     How to read it: were other clusters drawn from where these come from, intervals made so would
     hold the true value in about `confidence` of the cases; with `judges` given, were other
@@ -208,8 +208,8 @@ def jackknife(
     if isnan(value):
         return none(Reason.UNDEFINED_ESTIMATE)
     left_out = np.array(others)
-    # Of what is a mean, a group enters that has one of its own; of the rest, one without which
-    # the value is another or there is none.
+    # For a mean, a group enters if it has a mean itself; for other statistics, if the value differs
+    # or is undefined without it.
     alone = statistic(1 - without) if kind in _MEANS else np.empty(0)
     entering = (
         ~np.isnan(alone)
@@ -224,8 +224,10 @@ def jackknife(
     if n_entering < needs.clusters or sizes.sum() < least:
         return none(needs.reason, n_entering)
     moved = left_out[entering]
-    levels = [_without_levels(one, np.where(entering[groups], groups, -1), seed) for one in judges]
-    if np.isnan(moved).any() or any(np.isnan(one[:, 0]).any() for one in levels):
+    levels = [
+        _without_levels(factor, np.where(entering[groups], groups, -1), seed) for factor in judges
+    ]
+    if np.isnan(moved).any() or any(np.isnan(factor[:, 0]).any() for factor in levels):
         return none(Reason.UNDEFINED_WITHOUT_ONE, n_entering)
     n = len(moved)
     shares = (
@@ -235,19 +237,21 @@ def jackknife(
     if kind in _WITHOUT_THE_FACTOR:
         variance *= n / max(n - 1, 1)
     errors = standard_errors(
-        [variance, *(_variance(one[:, 0]) for one in levels)],
-        [n - 1, *(len(one) - 1 for one in levels)],
-        [_shared(one) for one in levels],
+        [variance, *(_variance(factor[:, 0]) for factor in levels)],
+        [n - 1, *(len(factor) - 1 for factor in levels)],
+        [_shared(factor) for factor in levels],
     )
-    # What judges leave open is no substitute for what clusters do.
+    # The judges' variance cannot replace that of the clusters.
     if errors[0][0] <= _SAME * max(1.0, abs(value)):
         return none(Reason.NO_SPREAD, n_entering)
     error, df = errors[-1]
-    # Few ratings have too low an entropy: its interval is about the jackknife's estimate.
+    # The entropy of few ratings is biased low: its interval is centered on the jackknife's
+    # estimate.
     centre = n * value - (n - 1) * float(moved.mean()) if kind == "entropy" else value
     low, high = _ends(centre, reach_of(errors, confidence), kind)
     if kind == "share" and 0 < value < 1:
-        # Where hardly any cluster has a hit, or lacks one, the exact interval reaches farther.
+        # Where nearly all clusters have no hit, or nearly all have one, the exact interval is
+        # wider.
         trials = value * (1 - value) / errors[0][0] ** 2
         exact = binomial_interval(value * trials, trials, confidence)
         low, high = min(low, exact[0]), max(high, exact[1])
@@ -257,7 +261,7 @@ def jackknife(
 
 
 def left_out_variance(left_out: Array, shares: Array) -> float:
-    """The variance of a statistic from what it is without each of its clusters.
+    """Return the variance of a statistic from its values without each of its clusters.
 
     Of clusters with one share each it is the jackknife's, (n − 1)/n times the sum of squares about
     their mean. A cluster that has a large share h draws the statistic toward itself, so that how
@@ -280,9 +284,9 @@ def left_out_variance(left_out: Array, shares: Array) -> float:
     return float(squares @ rest ** (2 - np.minimum(n * shares, STEEPEST)))
 
 
-def correlation_at(found: Interval, value: float, confidence: float) -> Interval:
-    """The interval of a correlation over clusters at another confidence, from its standard error:
-    as `jackknife` gives it, without leaving anything out once more.
+def correlation_at(interval: Interval, value: float, confidence: float) -> Interval:
+    """Return a correlation's interval over clusters at another confidence, from its standard error:
+    equal to what `jackknife` gives, without leaving clusters out again.
 
     Args:
         found: what `jackknife` gave of the kind `correlation`, without judges.
@@ -293,11 +297,11 @@ def correlation_at(found: Interval, value: float, confidence: float) -> Interval
         ValueError: a confidence outside (0, 1).
     """
     check_confidence(confidence)
-    if found.reason is not None:
-        return replace(found, confidence=confidence)
-    reach = reach_of([(found.standard_error, found.degrees_of_freedom)], confidence)
+    if interval.reason is not None:
+        return replace(interval, confidence=confidence)
+    reach = reach_of([(interval.standard_error, interval.degrees_of_freedom)], confidence)
     low, high = _ends(value, reach, "correlation")
-    return replace(found, low=min(low, value), high=max(high, value), confidence=confidence)
+    return replace(interval, low=min(low, value), high=max(high, value), confidence=confidence)
 
 
 def standard_errors(
@@ -305,8 +309,8 @@ def standard_errors(
     dfs: Sequence[float],
     shared: Sequence[tuple[float, float]] = (),
 ) -> tuple[tuple[float, float], ...]:
-    """Standard errors with their degrees of freedom: that of the first sample alone and, of
-    several that are crossed, that of the sum of their variances (Satterthwaite; no fewer degrees
+    """Return standard errors with their degrees of freedom: that of the first sample alone and, for
+    several crossed samples, that of the sum of their variances (Satterthwaite; no fewer degrees
     than the smallest sample has).
 
     Args:
@@ -333,26 +337,26 @@ def standard_errors(
     spread = sum(v**2 / df for v, df in parts if df > 0)
     if len(variances) == 1 or not spread:
         return (alone,)
-    # Of a small remainder of large variances there would be less than one.
+    # A small remainder of large variances would have less than one degree of freedom.
     return alone, (sqrt(total), max(total**2 / spread, min(df for _, df in parts)))
 
 
 def reach_of(errors: Sequence[tuple[float, float]], confidence: float) -> float:
-    """Return how far an interval reaches to either side: the farthest of these standard errors, as
-    one over prompts and judges may have so many more degrees of freedom than one over prompts that
-    it would be narrower."""
+    """Return how far an interval reaches to either side: the farthest of these standard errors,
+    since the one over prompts and judges may have so many more degrees of freedom than the one over
+    prompts that it would be narrower."""
     return max(error * critical_t(df, confidence) for error, df in errors)
 
 
 def _groups(codes: IntArray, n_clusters: int, seed: int) -> tuple[IntArray, int]:
-    """Each item's group, and how many groups there are."""
+    """Return each item's group, and how many groups there are."""
     dealt = _dealt(n_clusters, MOST_GROUPS, seed)
     return dealt[codes], min(n_clusters, MOST_GROUPS)
 
 
 def _dealt(n: int, most: int, seed: int) -> IntArray:
-    """The group of each of n: its own or, of more than `most`, one of so many of nearly equal size,
-    at random."""
+    """Return the group of each of n clusters: its own or, for more than `most` clusters, a random
+    one of `most` groups of nearly equal size."""
     places = np.arange(n, dtype=np.intp)
     return places if n <= most else np.random.default_rng(seed).permutation(places % most)
 
@@ -365,25 +369,25 @@ def _variance(left_out: Array) -> float:
 
 
 def _shares_of_a_mean(value: float, left_out: Array, alone: Array) -> Array:
-    """Return what share of a mean each cluster has, from the mean without each and of it alone: the
-    whole is h times what a cluster has and 1 − h times what the others have."""
+    """Return each cluster's share h of a mean, from the mean without each cluster and the mean of
+    it alone: the whole is h times the cluster's mean and 1 − h times that of the others."""
     apart = alone - left_out
     # Of those that are like the others nothing depends on the share: they have what is left.
-    told = np.abs(apart) > _SAME * max(1.0, abs(value))
-    shares = np.clip((value - left_out[told]) / apart[told], 0, 1)
-    found = np.full(len(apart), max(0.0, 1 - shares.sum()) / max(1, len(apart) - len(shares)))
-    found[told] = shares
+    differing = np.abs(apart) > _SAME * max(1.0, abs(value))
+    shares = np.clip((value - left_out[differing]) / apart[differing], 0, 1)
+    completed = np.full(len(apart), max(0.0, 1 - shares.sum()) / max(1, len(apart) - len(shares)))
+    completed[differing] = shares
     # Of a mean of several means, each over other items, they do not add up to 1.
     return (
-        np.minimum(found / found.sum(), _MOST)
-        if found.any()
-        else np.full(len(found), 1 / len(found))
+        np.minimum(completed / completed.sum(), _MOST)
+        if completed.any()
+        else np.full(len(completed), 1 / len(completed))
     )
 
 
 def _without_levels(factor: Sequence[Resampled | None], groups: IntArray, seed: int) -> Array:
-    """The statistic without each level of a factor of the judges `(levels, 1 + groups)`: of all
-    items, then without each group of them, too; those of the group −1 are never left out."""
+    """Return the statistic without each level of a factor of the judges `(levels, 1 + groups)`:
+    first of all items, then without each group of them; items in group −1 are never left out."""
     n_groups = int(groups.max(initial=-1)) + 1
     entering = np.unique(groups[groups >= 0])
     place = np.full(n_groups + 1, -1, dtype=np.intp)
@@ -392,18 +396,18 @@ def _without_levels(factor: Sequence[Resampled | None], groups: IntArray, seed: 
     without = left_out_weights(fewer, int(fewer.max(initial=-1)) + 1)
     weights = np.concatenate([unit_weights(len(groups)), without])
     nothing = np.full(len(weights), nan)
-    return np.array([nothing if one is None else one(weights) for one in factor])
+    return np.array([nothing if statistic is None else statistic(weights) for statistic in factor])
 
 
 def _shared(levels: Array) -> tuple[float, float]:
-    """The part of the variance of leaving out each level `(levels, 1 + groups)` that is there
-    because levels differ from cluster to cluster, with its degrees of freedom: leaving out
-    clusters brings it, too. It is what leaving out clusters does to the differences of the levels
-    from their mean; nothing where that is undefined."""
+    """Return the part of the variance of leaving out each level `(levels, 1 + groups)` that arises
+    because levels differ from cluster to cluster, with its degrees of freedom: leaving out clusters
+    brings it, too. It is the effect of leaving out clusters on the differences of the levels from
+    their mean; 0 where that is undefined."""
     n_levels, n_groups = len(levels), levels.shape[1] - 1
     apart = (levels - levels.mean(axis=0))[:, 1:]
-    found = (n_levels - 1) / n_levels * sum(map(_variance, apart))
-    return (0.0, inf) if isnan(found) else (found, (n_levels - 1.0) * (n_groups - 1.0))
+    variance = (n_levels - 1) / n_levels * sum(map(_variance, apart))
+    return (0.0, inf) if isnan(variance) else (variance, (n_levels - 1.0) * (n_groups - 1.0))
 
 
 def _ends(value: float, reach: float, kind: EstimateKind) -> tuple[float, float]:

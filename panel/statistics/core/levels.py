@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 LEVEL = 0.05
-"""How often, at most, what is tested together may have a claim where there is nothing to claim:
-adjusted p-values below it are significant."""
+"""The level of tests: where there is nothing to claim, the tests made together make a claim at most
+this often. Adjusted p-values below it are significant."""
 POWER = 0.8
-"""How often as many values (or prompts) as are said to be needed are enough."""
+"""The power of tests: how often as many values (or prompts) as are said to be needed are enough."""
 MOST = 10_000
-"""Above so many values nothing is said of how many are needed."""
+"""The largest number of values that is given as needed; above it nothing is said."""
 
 
 class Tested:

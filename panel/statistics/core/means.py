@@ -78,7 +78,7 @@ class MeanOfFew:
 
     @classmethod
     def of(cls, values: ArrayLike, *, least_sd: float = 0.0) -> MeanOfFew:
-        """Of `(n,)` values, NaN left out, two at least.
+        """Return the mean and standard deviation of `(n,)` values, NaN left out; at least two.
 
         `least_sd` is the standard deviation that rounding alone leaves: values that are equal
         because they were rounded must not count as known without error.
@@ -96,17 +96,17 @@ class MeanOfFew:
 
     @property
     def error(self) -> float:
-        """The standard error of the mean."""
+        """Return the standard error of the mean."""
         return self.sd / math.sqrt(self.n)
 
     def interval(self, level: float) -> tuple[float, float]:
-        """Return where the mean of all such values lies, but for a share `level` of intervals."""
+        """Return the two-sided interval of the mean, whose error rate is `level`."""
         reach = self.error * float(scipy.special.stdtrit(self.n - 1, 1 - level / 2))
         return self.mean - reach, self.mean + reach
 
     def p_value(self, null: float) -> float:
-        """Two-sided, of the mean being `null`. Below a level exactly where that level's interval
-        leaves `null` out."""
+        """Return the two-sided p-value of the mean being `null`. It is below a level exactly where
+        that level's interval leaves `null` out."""
         away = abs(self.mean - null)
         if away < ROUNDING:
             return 1.0
@@ -116,7 +116,7 @@ class MeanOfFew:
 
 
 def two_sided_p(t: float, df: float) -> float:
-    """The p-value of Student's t at so many degrees of freedom, whichever its sign.
+    """Return the two-sided p-value of Student's t with `df` degrees of freedom.
 
     >>> round(two_sided_p(-2.776, 4), 3)
     0.05
@@ -126,7 +126,7 @@ def two_sided_p(t: float, df: float) -> float:
 
 def critical_t(df: float, confidence: float = 0.95) -> float:
     """Return how many standard errors a two-sided interval of this confidence reaches to either
-    side, by Student's t at so many degrees of freedom.
+    side, by Student's t with `df` degrees of freedom.
 
     >>> round(critical_t(4), 3)
     2.776
@@ -135,8 +135,8 @@ def critical_t(df: float, confidence: float = 0.95) -> float:
 
 
 def student_interval(values: ArrayLike, confidence: float = 0.95) -> tuple[float, float]:
-    """Student's interval of the mean of `(n,)` values, NaN left out; NaN where there are fewer
-    than two, or all are the same: nothing then tells how unsure their mean is.
+    """Return Student's interval of the mean of `(n,)` values, NaN left out; NaN where there are
+    fewer than two values or all are equal, as their spread then says nothing of the mean's error.
 
     >>> low, high = student_interval([1.0, 2.0, 3.0])
     >>> round(low, 3), round(high, 3)
@@ -175,8 +175,8 @@ def values_needed(mean: float, sd: float, bound: float, level: float) -> int | N
 
 
 def detectable_effect(n: int, level: float) -> float:
-    """The mean of n values, in their standard deviations, that a two-sided t-test at `level` tells
-    from 0 with a probability of `POWER`, in its own direction.
+    """Return the mean of n values, in their standard deviations, that a two-sided t-test at `level`
+    detects in its own direction with a probability of `POWER`.
 
     Raises:
         ValueError: fewer than two values.
@@ -198,7 +198,7 @@ def detectable_effect(n: int, level: float) -> float:
 
 
 def _power(effect: float, n: int, level: float) -> float:
-    """The probability that a two-sided test finds an effect in its own direction."""
+    """Return the probability that a two-sided test finds an effect in its own direction."""
     if math.isinf(effect):
         return 1.0
     shift = effect * math.sqrt(n)
@@ -212,8 +212,8 @@ def _power(effect: float, n: int, level: float) -> float:
 def spread_of_interval(
     low: float, high: float, n: int, df: float, confidence: float = 0.95
 ) -> float:
-    """The standard deviation of n values whose mean has this Student's interval; for an interval
-    of the jackknife, that of its pseudovalues. NaN where there is no interval.
+    """Return the standard deviation of n values whose mean has this Student's interval; for an
+    interval of the jackknife, that of its pseudovalues. NaN where there is no interval.
 
     Args:
         df: degrees of freedom of the interval.
@@ -237,8 +237,8 @@ def widened(
     *,
     widened_df: float | None = None,
 ) -> tuple[float, float]:
-    """An interval of `value` by Student's t, widened so that `n_tests` such intervals all hold
-    what they are of in a share `confidence` of the cases, at least (Bonferroni).
+    """Return an interval of `value` by Student's t, widened so that `n_tests` such intervals all
+    hold what they are of in a share `confidence` of the cases, at least (Bonferroni).
 
     Args:
         value: what the interval is of; an end that was cut at a limit stays nearer to it.
@@ -262,7 +262,7 @@ def scaled_interval(
     limits: tuple[float, float],
     confidence: float = 0.95,
 ) -> tuple[float, float]:
-    """Wilson's interval of a mean; Student's where the scale has no two ends.
+    """Return Wilson's interval of a mean; Student's where the scale has no two ends.
 
     Args:
         errors: the mean's standard errors with their degrees of freedom; the widest counts.
@@ -276,13 +276,15 @@ def scaled_interval(
     >>> [round(end, 2) for end in scaled_interval(4.9, [(0.05, 11)], (1, 5))]
     [4.71, 4.97]
     """
-    lows, highs = zip(*(_interval(mean, *one, limits, confidence) for one in errors), strict=True)
+    lows, highs = zip(
+        *(_interval(mean, *error, limits, confidence) for error in errors), strict=True
+    )
     return min(lows), max(highs)
 
 
 def wilson_ends(share: float, reach: float) -> tuple[float, float]:
-    """Wilson's interval of a share in (0, 1) that a symmetric interval reaches so far from, with as
-    many observations as would leave a share as unsure as that."""
+    """Return Wilson's interval of a share in (0, 1), with as many observations as give the share a
+    symmetric interval that reaches `reach` to either side."""
     spread = reach**2 / (share * (1 - share))
     centre = (share + spread / 2) / (1 + spread)
     half = sqrt(reach**2 + spread**2 / 4) / (1 + spread)
@@ -290,8 +292,9 @@ def wilson_ends(share: float, reach: float) -> tuple[float, float]:
 
 
 def spread_at(mean: float, bound: float, limits: tuple[float, float]) -> float:
-    """By how much values spread more, were their mean the bound, than around their mean: 1 where
-    they would spread less, or the scale has no two ends, or one of the two is none of its inside.
+    """Return the factor by which the values' spread would grow if their mean were the bound: 1
+    where it would not grow, where the scale has no two ends, or where `mean` or `bound` is not
+    inside it.
 
     >>> spread_at(4.9, 4.0, (1, 5)) > 2, spread_at(3.0, 4.0, (1, 5))
     (True, 1.0)
@@ -316,7 +319,7 @@ def _interval(
 
 
 def _share(value: float, limits: tuple[float, float]) -> float:
-    """Return where a value lies between the ends, 0 to 1; infinite where there are none."""
+    """Return a value's position between the ends, 0 to 1; infinite where there are none."""
     low, high = limits
     return inf if isinf(high - low) else (value - low) / (high - low)
 
@@ -333,7 +336,7 @@ class OverPrompts:
 
 
 def over_prompts(within: Sequence[tuple[object, Statistic]]) -> OverPrompts:
-    """The mean of the prompts' values.
+    """Return the mean of the prompts' values.
 
     Args:
         within: each prompt with its value. Items of the mean are counted over the prompts
@@ -366,7 +369,7 @@ def over_prompts(within: Sequence[tuple[object, Statistic]]) -> OverPrompts:
 
 
 def resampled_over_prompts(result: OverPrompts, prompts: Labels) -> Resampled:
-    """The mean over prompts as a function of resampling weights.
+    """Return the mean over prompts as a function of resampling weights.
 
     A prompt is drawn whole, so its own value stays and only how often it counts changes.
 
@@ -390,8 +393,8 @@ def resampled_over_prompts(result: OverPrompts, prompts: Labels) -> Resampled:
 
 
 def weights_of_prompts(weights: Array, codes: IntArray) -> Array:
-    """Return how often each prompt was drawn, `(resamples, prompts)`, from how often its items
-    were.
+    """Return how often each prompt was drawn, `(resamples, prompts)`, from how often its items were
+    drawn.
 
     Args:
         weights: `(resamples, items)`.
@@ -416,8 +419,8 @@ _HALVINGS = 40
 
 @lru_cache
 def smallest_effect(n: int, level: float) -> float:
-    """The mean of n differences, in their standard deviations, that a two-sided test at `level`
-    finds with a probability of `POWER`; NaN where no mean of any size can be found.
+    """Return the mean of n differences, in their standard deviations, that a two-sided test at
+    `level` detects with a probability of `POWER`; NaN where no mean of any size can be detected.
 
     For a test among m that are adjusted by Holm, `level` is the wanted one over m: what then
     stands out alone among them is found.
@@ -446,7 +449,7 @@ def smallest_effect(n: int, level: float) -> float:
 
 
 def items_needed(level: float) -> int:
-    """The fewest items at which a two-sided p-value can be below `level`.
+    """Return the fewest items at which a two-sided p-value can be below `level`.
 
     All signs the same, one way or the other, are 2 of 2ⁿ patterns.
 
@@ -457,7 +460,8 @@ def items_needed(level: float) -> int:
 
 
 def _flip_power(differences: Array, level: float) -> float:
-    """The share of samples `(samples, n)` with a mean above 0 and a p-value below `level`."""
+    """Return the share of samples `(samples, n)` with a mean above 0 and a p-value below
+    `level`."""
     above = differences[differences.sum(axis=1) > 0]
     if differences.shape[1] <= _EXACT:
         p_values = sign_flip_p_values(above.T)
@@ -467,8 +471,8 @@ def _flip_power(differences: Array, level: float) -> float:
 
 
 def _upper_tails(differences: Array) -> Array:
-    """The share of patterns of signs whose sum is that of each sample `(samples, n)` or more; the
-    sums are above 0."""
+    """Return the share of patterns of signs whose sum is that of each sample `(samples, n)` or
+    more; the sums are above 0."""
     n, sums, sizes = differences.shape[1], differences.sum(axis=1), np.abs(differences)
     tails = np.full(len(differences), 2.0**-n)
     mixed = (differences < 0).any(axis=1)

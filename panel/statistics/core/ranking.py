@@ -1,6 +1,6 @@
-"""Means of systems over prompts, ranked, with what prompts and judges leave open about them.
+"""Means of systems over prompts, ranked, with their errors over prompts and judges.
 
-The mean over prompts of panel scores, with what prompts and judges leave open about it.
+The mean over prompts of panel scores, with its error over prompts and judges.
 
 Prompts alone: Student's t over the prompts' scores. Judges as a sample, too: to the variance of
 the mean that prompts bring, each factor of the judges (personas and models, where they are crossed;
@@ -8,14 +8,13 @@ else judges) adds its own, from how far each of its levels moves the mean; the d
 are Satterthwaite's. Sources as in `persona_panel.statistics.core.jackknife`: it is the
 jackknife's figure, got from each judge's influence instead of leaving them out one by one.
 
-How many prompts would show that a mean over prompts is not 0, with judges as a sample or not.
+How many prompts would show that a mean over prompts is not 0, with judges as a sample or not. With
+fixed judges it is the number of a t-test: `values_needed`. With judges as a sample the same judges
+rate further prompts: the variance over prompts falls with their number, and so does the part of the
+judges' variance that differs from prompt to prompt; the rest stays, and so may forbid it however
+many prompts there are.
 
-With judges as they are it is the number of a t-test: `values_needed`. With judges as a sample the
-same judges rate further prompts: the variance over prompts falls with their number, and so does the
-part of the judges' variance that differs from prompt to prompt; the rest stays, and so may forbid
-it however many prompts there are.
-
-Systems over prompts, ranked, with what can be said of their differences.
+Systems over prompts, ranked, with tests of their differences.
 
 Pure functions over arrays. What the numbers mean and how they are shown is elsewhere.
 """
@@ -64,8 +63,8 @@ class JudgeSample:
 
 @dataclass(frozen=True, slots=True)
 class JudgesVariance:
-    """What one factor of the judges adds to the variance of a mean over prompts, with its degrees
-    of freedom. `by_prompt` of it is there because its levels differ from prompt to prompt: that
+    """The variance that one factor of the judges adds to a mean over prompts, with its degrees of
+    freedom. Its part `by_prompt` is due to differences of the levels from prompt to prompt: that
     part falls as 1/prompts, the rest stays."""
 
     variance: float
@@ -88,8 +87,8 @@ class SampledMean:
     def interval(
         self, confidence: float = 0.95, limits: tuple[float, float] = (-math.inf, math.inf)
     ) -> tuple[float, float]:
-        """Low and high, NaN where there is no standard error; an end outside the limits between
-        which the mean lies is cut there."""
+        """Return the ends of the interval, NaN where there is no standard error; an end outside the
+        limits of the mean is cut there."""
         if not self.errors:
             return math.nan, math.nan
         reach = reach_of(self.errors, confidence)
@@ -97,8 +96,8 @@ class SampledMean:
 
     @property
     def p_value(self) -> float:
-        """Two-sided, of a mean of 0; NaN where there is no standard error. Below a level exactly
-        where that level's interval leaves 0 out."""
+        """Return the two-sided p-value of a mean of 0; NaN where there is no standard error. It is
+        below a level exactly where that level's interval leaves 0 out."""
         if not self.errors:
             return math.nan
         return max(two_sided_p(self.mean / error, df) for error, df in self.errors if error)
@@ -127,7 +126,7 @@ def influence_of(terms: Array) -> Array:
 def sampled_mean(
     scores: Array, influence: Array | None = None, factors: Mapping[str, Labels] | None = None
 ) -> SampledMean:
-    """The mean of scores by prompt, with its standard error.
+    """Return the mean of scores by prompt, with its standard error.
 
     Args:
         scores: `(prompts,)`, NaN where there is none.
@@ -144,7 +143,7 @@ def sampled_mean(
 
 
 def mean_and_levels(scores: Array, moved: Sequence[Array] | None = None) -> SampledMean:
-    """Return `sampled_mean` of judges whose levels are told by how far they move the scores.
+    """Return `sampled_mean` from the influence of each level of the judges' factors.
 
     Args:
         scores: `(prompts,)`, NaN where there is none.
@@ -156,26 +155,26 @@ def mean_and_levels(scores: Array, moved: Sequence[Array] | None = None) -> Samp
     mean = float(scores[there].mean()) if n else math.nan
     if n < 2:
         return SampledMean(mean, (), n, Reason.FEW_CLUSTERS)
-    if moved is not None and math.prod(one.shape[1] for one in moved) < LEAST_JUDGES:
+    if moved is not None and math.prod(levels.shape[1] for levels in moved) < LEAST_JUDGES:
         return SampledMean(mean, (), n, Reason.FEW_JUDGES)
-    parts = tuple(_added(one[there]) for one in moved or () if one.shape[1] > 1)
+    parts = tuple(_added(levels[there]) for levels in moved or () if levels.shape[1] > 1)
     variances = [float(scores[there].var(ddof=1)) / n, *(part.variance for part in parts)]
     errors = standard_errors(variances, [n - 1.0, *(part.df for part in parts)])
-    # What judges leave open is no substitute for what prompts do.
+    # The judges' variance cannot replace that of the prompts.
     if errors[0][0] <= ROUNDING * max(1.0, abs(mean)):
         return SampledMean(mean, (), n, Reason.NO_SPREAD)
     return SampledMean(mean, errors, n, judges=parts)
 
 
 def _by_level(influence: Array, factors: Mapping[str, Labels]) -> list[Array]:
-    """For each factor the influence of its levels `(prompts, levels)`, from that of judges."""
+    """Sum the judges' influence by level of each factor: `(prompts, levels)` for each."""
     n_columns = influence.shape[1]
     encoded = [encode_labels(labels, n_columns) for labels in factors.values()]
     return [influence @ np.eye(len(names))[codes] for names, codes in encoded]
 
 
 def _added(moved: Array) -> JudgesVariance:
-    """Return what a factor brings, from the influence of its levels `(prompts, levels)`."""
+    """Return a factor's variance, from the influence of its levels `(prompts, levels)`."""
     n_prompts, levels = moved.shape
     scale = levels / (levels - 1)
     variance = scale * float(np.sum(moved.mean(axis=0) ** 2))
@@ -183,12 +182,13 @@ def _added(moved: Array) -> JudgesVariance:
     return JudgesVariance(variance, min(by_prompt, variance), levels - 1.0)
 
 
-def prompts_needed(found: SampledMean, level: float) -> int | None:
-    """With how many prompts a two-sided test at `level` finds the mean in a share `POWER` of the
-    cases, were the mean and the variances those found; None where it is more than `MOST`.
+def prompts_needed(sampled: SampledMean, level: float) -> int | None:
+    """Return the number of prompts with which a two-sided test at `level` detects the mean in a
+    share `POWER` of the cases, if the mean and the variances are those estimated; None where it is
+    more than `MOST`.
 
-    Where the test at the same level does not find the mean now, it is more than there are now: at a
-    power of a half or less a test just reaches what it has to.
+    Where the test at the same level does not detect the mean now, it is more than there are now: at
+    a power of a half or less a test just reaches what it has to.
 
     Raises:
         ValueError: there is no standard error.
@@ -198,32 +198,32 @@ def prompts_needed(found: SampledMean, level: float) -> int | None:
     >>> prompts_needed(SampledMean(1.0, ((1.0, 3.0),), 4), 0.05)
     34
     """
-    if not found.errors:
+    if not sampled.errors:
         raise ValueError("a mean without a standard error")
-    sd = found.errors[0][0] * math.sqrt(found.n_prompts)
-    by_prompts = values_needed(abs(found.mean), sd, 0.0, level)
-    if by_prompts is None or not found.judges:
+    sd = sampled.errors[0][0] * math.sqrt(sampled.n_prompts)
+    by_prompts = values_needed(abs(sampled.mean), sd, 0.0, level)
+    if by_prompts is None or not sampled.judges:
         return by_prompts
     n = np.arange(by_prompts, MOST + 1, dtype=np.float64)
-    beyond = (abs(found.mean) - _reach(found, n, level)) * np.sqrt(n) / sd
+    beyond = (abs(sampled.mean) - _reach(sampled, n, level)) * np.sqrt(n) / sd
     enough = np.flatnonzero(beyond >= scipy.special.ndtri(POWER))
     return int(n[enough[0]]) if len(enough) else None
 
 
-def takes_more_judges(found: SampledMean, level: float) -> bool:
-    """Return whether what judges leave open is alone so much that a test at `level` with these
-    judges finds a mean of this size with no number of prompts."""
-    return bool(found.judges) and abs(found.mean) <= float(_reach(found, inf, level))
+def takes_more_judges(sampled: SampledMean, level: float) -> bool:
+    """Return whether the judges' variance alone is so large that a test at `level` with these
+    judges cannot detect a mean of this size with any number of prompts."""
+    return bool(sampled.judges) and abs(sampled.mean) <= float(_reach(sampled, inf, level))
 
 
-def _reach(found: SampledMean, n_prompts: ArrayLike, level: float) -> Array:
-    """Return how far from 0 a mean over so many prompts has to be (Satterthwaite's degrees of
+def _reach(sampled: SampledMean, n_prompts: ArrayLike, level: float) -> Array:
+    """Return how far from 0 a mean over `n_prompts` prompts has to be (Satterthwaite's degrees of
     freedom)."""
     n = np.asarray(n_prompts, dtype=np.float64)
-    by_prompt = found.errors[0][0] ** 2 * found.n_prompts / n
+    by_prompt = sampled.errors[0][0] ** 2 * sampled.n_prompts / n
     total, squares = by_prompt, by_prompt**2 / (n - 1)
-    for part in found.judges:
-        own = part.variance - part.by_prompt * (1 - found.n_prompts / n)
+    for part in sampled.judges:
+        own = part.variance - part.by_prompt * (1 - sampled.n_prompts / n)
         total, squares = total + own, squares + own**2 / part.df
     df = np.divide(total**2, squares, out=np.full_like(total, inf), where=squares > 0)
     reach: Array = np.sqrt(total) * scipy.special.stdtrit(df, 1 - level / 2)
@@ -248,8 +248,8 @@ class SystemRank:
         judges_ci_low, judges_ci_high: its 95 % interval over prompts and judges, NaN as well
             where `judges_ci_reason` says why; all without reason where no judges are known.
         rank: 1 for the best; ties share the better rank; None without a composite.
-        rank_low, rank_high: the places that the differences from the others leave open, all
-            systems at once; None where none of them could be tested.
+        rank_low, rank_high: the lowest and highest rank that the differences from the others do not
+            rule out, for all systems at once; None where none of them could be tested.
         dimensions: the mean over prompts by dimension.
         dimension_intervals: their 95 % intervals over prompts, NaN where there is none.
         n_abstained, n_judged: how many judgments find that its responses decline to answer, and
@@ -279,14 +279,14 @@ class SystemRank:
 
     @property
     def declines(self) -> bool:
-        """Return whether more than half of its judgments are abstentions: what is left are the
-        ratings of a minority, of answers that most judges saw none in."""
+        """Return whether more than half of its judgments are abstentions: the remaining ratings are
+        those of a minority, for answers that most judges took for no answer."""
         return self.n_abstained > MOSTLY * self.n_judged
 
 
 @dataclass(frozen=True, slots=True)
 class SystemDifference(Tested):
-    """How far system `a` is above system `b`, over the `n_prompts` prompts that both answered.
+    """The difference of systems `a` and `b`, over the `n_prompts` prompts that both answered.
 
     Attributes:
         difference: the mean of the prompts' differences, in points of the composite.
@@ -325,7 +325,7 @@ class Leaderboard:
 
     @property
     def winner(self) -> str | None:
-        """The system that is ahead of every other; None where that cannot be said."""
+        """Return the system that is ahead of every other; None where that cannot be said."""
         ranked = [entry for entry in self.systems if entry.rank is not None]
         if len(ranked) < 2 or ranked[0].rank_high != 1:
             return None
@@ -333,7 +333,8 @@ class Leaderboard:
 
 
 def competition_ranks(values: Array) -> Array:
-    """Ranks along the last axis, 1 for the largest; ties share the better rank; NaN stays NaN.
+    """Return ranks along the last axis, 1 for the largest; ties share the better rank; NaN stays
+    NaN.
 
     Values that are equal to nine decimals are ties: equal means need not be equal floats.
 
@@ -366,7 +367,7 @@ def rank_systems(
     dimension_limits: Sequence[Limits] | None = None,
     abstentions: IntArray | None = None,
 ) -> Leaderboard:
-    """The leaderboard: each system's mean over prompts, best first.
+    """Return the leaderboard: each system's mean over prompts, best first.
 
     Args:
         systems, prompts: of each of n responses.
@@ -413,7 +414,7 @@ def rank_systems(
     if abstentions is not None:
         np.add.at(counts, column, abstentions)
     declining = counts[:, 0] > MOSTLY * counts[:, 1]
-    means = np.array([one.mean for one in over_prompts])
+    means = np.array([sampled.mean for sampled in over_prompts])
     ranks = competition_ranks(np.where(declining, nan, means))
     names_of = list(of_system)
     order = sorted(
@@ -426,10 +427,10 @@ def rank_systems(
     by_dimension = [cells.means(dimensions[:, d]) for d in range(len(names))]
     board = []
     for system, i in of_system.items():
-        found = [_mean_of(of_dimension, None, None, i) for of_dimension in by_dimension]
+        by_name = [_mean_of(of_dimension, None, None, i) for of_dimension in by_dimension]
         sides = (over_prompts[i], over_judges[i])
         if declining[i]:
-            sides, found = (_without_interval(sides[0]),) * 2, [*map(_without_interval, found)]
+            sides, by_name = (_without_interval(sides[0]),) * 2, [*map(_without_interval, by_name)]
         low, high = sides[0].interval(limits=limits)
         judges_low, judges_high = sides[1].interval(limits=limits) if judges else (nan, nan)
         board.append(
@@ -446,17 +447,19 @@ def rank_systems(
                 rank_low=ranges.get(system, (None, None))[0],
                 rank_high=ranges.get(system, (None, None))[1],
                 n_prompts=over_prompts[i].n_prompts,
-                dimensions={name: one.mean for name, one in zip(names, found, strict=True)},
+                dimensions={
+                    name: sampled.mean for name, sampled in zip(names, by_name, strict=True)
+                },
                 dimension_intervals={
-                    name: one.interval(limits=within)
-                    for name, one, within in zip(
-                        names, found, dimension_limits or [UNLIMITED] * len(names), strict=True
+                    name: sampled.interval(limits=within)
+                    for name, sampled, within in zip(
+                        names, by_name, dimension_limits or [UNLIMITED] * len(names), strict=True
                     )
                 },
                 n_abstained=int(counts[i, 0]),
                 n_judged=int(counts[i, 1]),
                 sampled=(over_prompts if random == "prompts" else over_judges)[i],
-                dimensions_sampled=dict(zip(names, found, strict=True)),
+                dimensions_sampled=dict(zip(names, by_name, strict=True)),
             )
         )
     board.sort(key=lambda entry: (entry.rank is None, entry.rank, entry.system))
@@ -465,14 +468,14 @@ def rank_systems(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Cells:
-    """Where responses stand in a table of prompts and systems."""
+    """The cells of responses in a table of prompts and systems."""
 
     row: IntArray
     column: IntArray
     shape: tuple[int, int]
 
     def means(self, values: Array) -> Array:
-        """The mean of the values `(n,)` in each cell, NaN where there are none."""
+        """Return the mean of the values `(n,)` in each cell, NaN where there are none."""
         there = ~np.isnan(values)
         sums, counts = np.zeros(self.shape), np.zeros(self.shape)
         place = self.row[there], self.column[there]
@@ -489,9 +492,9 @@ def _mean_of(
     return sampled_mean(table[:, system], influence[:, system], judges.factors)
 
 
-def _without_interval(found: SampledMean) -> SampledMean:
-    """The mean of a system that is not ranked."""
-    return SampledMean(found.mean, (), found.n_prompts, Reason.DECLINES)
+def _without_interval(sampled: SampledMean) -> SampledMean:
+    """Return the mean without an interval, of a system that is not ranked."""
+    return SampledMean(sampled.mean, (), sampled.n_prompts, Reason.DECLINES)
 
 
 def _differences(
@@ -502,34 +505,35 @@ def _differences(
     order: Sequence[int],
     most: float,
 ) -> list[SystemDifference]:
-    """Every two systems, in this order; they differ by `most` at the most."""
+    """Return the difference of every two systems, in this order; two systems differ by at most
+    `most`."""
     pairs = list(combinations(order, 2))
-    found, sizes = [], []
+    sampled, sizes = [], []
     for a, b in pairs:
         scores = table[:, a] - table[:, b]
         if influence is None or judges is None:
-            found.append(sampled_mean(scores))
+            sampled.append(sampled_mean(scores))
         else:
-            found.append(sampled_mean(scores, influence[:, a] - influence[:, b], judges.factors))
+            sampled.append(sampled_mean(scores, influence[:, a] - influence[:, b], judges.factors))
         there = scores[~np.isnan(scores)]
         sizes.append(float(there.std(ddof=1)) if len(there) > 1 else nan)
-    p_values = [one.p_value for one in found]
+    p_values = [difference.p_value for difference in sampled]
     adjusted = holm(p_values)
     return [
         SystemDifference(
             names[a],
             names[b],
-            one.mean,
-            *one.interval(limits=(-most, most)),
+            difference.mean,
+            *difference.interval(limits=(-most, most)),
             p,
             float(p_adjusted),
-            nan if one.reason or not sd else one.mean / sd,
-            one,
-            one.n_prompts,
-            one.reason,
+            nan if difference.reason or not sd else difference.mean / sd,
+            difference,
+            difference.n_prompts,
+            difference.reason,
         )
-        for (a, b), one, p, p_adjusted, sd in zip(
-            pairs, found, p_values, adjusted, sizes, strict=True
+        for (a, b), difference, p, p_adjusted, sd in zip(
+            pairs, sampled, p_values, adjusted, sizes, strict=True
         )
     ]
 
@@ -537,17 +541,18 @@ def _differences(
 def _rank_ranges(
     differences: Sequence[SystemDifference], ranks: dict[str, int]
 ) -> dict[str, tuple[int, int]]:
-    """The places that are left open to each system of which a difference could be tested."""
+    """Return the ranks that the differences leave open to each system that has a tested
+    difference."""
     ahead, behind, tested = dict.fromkeys(ranks, 0), dict.fromkeys(ranks, 0), set()
-    for one in differences:
-        if one.reason is None:
-            tested |= {one.a, one.b}
-        if one.shown:
-            better, worse = (one.a, one.b) if one.difference > 0 else (one.b, one.a)
+    for pair in differences:
+        if pair.reason is None:
+            tested |= {pair.a, pair.b}
+        if pair.shown:
+            better, worse = (pair.a, pair.b) if pair.difference > 0 else (pair.b, pair.a)
             behind[better] += 1
             ahead[worse] += 1
     return {
-        # Of gaps it may come that means over other prompts order two systems the other way.
+        # With gaps, means over other prompts may order two systems the other way.
         system: (min(ranks[system], 1 + ahead[system]), max(ranks[system], n - behind[system]))
         for system in ranks
         if system in tested and (n := len(ranks))

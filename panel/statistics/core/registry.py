@@ -1,6 +1,7 @@
 """The registry of statistics, and their results as rows with intervals and adjusted p-values.
 
-Which statistics a command shows: a registry that a new statistic joins by itself.
+A registry of the statistics that a command shows; a new statistic registers itself when it is
+imported.
 
 A statistic is one function, in one file of the registry's folder or in another package that
 names its module under the entry points `persona_panel.statistics`. Whatever is registered is
@@ -38,7 +39,7 @@ from persona_panel.statistics.core.table import Row
 
 @dataclass(frozen=True, slots=True)
 class BlockResult:
-    """What a statistic gives for one block of ratings: a row but for its names.
+    """The result of a statistic for one block of ratings: a row without its names.
 
     Attributes:
         statistic: the value, or why there is none.
@@ -76,7 +77,7 @@ def mean_over_prompts(
     limits: tuple[float, float] = (-1.0, 1.0),
     whole: bool = True,
 ) -> BlockResult:
-    """A mean over prompts, with how many there were.
+    """Return a mean over prompts, with how many there were.
 
     Args:
         prompt_kind: what the prompts are called.
@@ -91,7 +92,7 @@ def mean_over_prompts(
 
 
 def no_interval(reason: Reason, options: AnalysisOptions) -> Interval:
-    """The interval that is not there, and why."""
+    """Return an undefined interval with its reason."""
     return Interval(nan, nan, nan, nan, options.confidence, 0, reason)
 
 
@@ -101,8 +102,8 @@ def interval_of(
     options: AnalysisOptions,
     judges: Sequence[Sequence[Resampled | None]] = (),
 ) -> Interval | None:
-    """The interval of a result over the clusters, one label an item; None where there is to be
-    none. `judges` as for `jackknife`."""
+    """Return the interval of a result over the clusters, one label an item; None where none is
+    wanted. `judges` as for `jackknife`."""
     if result.resampled is None or result.statistic.reason or not options.intervals:
         return None
     return jackknife(
@@ -127,7 +128,7 @@ def rows_of(
     options: AnalysisOptions,
     without_judges: Sequence[Sequence[Iterable[BlockResult]]] = (),
 ) -> list[Row]:
-    """The results of one statistic as rows, each with its interval.
+    """Return the results of one statistic as rows, each with its interval.
 
     Args:
         without_judges: for each factor that judges are sampled from, the results without each of
@@ -148,18 +149,19 @@ def _resampled(
     results: Iterable[BlockResult],
 ) -> dict[tuple[str | None, str | None], Resampled | None]:
     return {
-        (one.by, one.by_value): None if one.statistic.reason else one.resampled for one in results
+        (result.by, result.by_value): None if result.statistic.reason else result.resampled
+        for result in results
     }
 
 
 def adjust_over_dimensions(
     rows: Sequence[Row], composite: Sequence[Row] = (), *, over_strata: bool = False
 ) -> list[Row]:
-    """The rows with p-values adjusted by Holm over the dimensions of a statistic and group, and
-    over the strata that rows are of; those of the composite come first, as a family of their own
-    beside the dimensions: see `holm_of_two`.
+    """Adjust p-values by Holm over the dimensions of a statistic and group, and over the strata
+    that rows are of; those of the composite are a family of their own beside the dimensions: see
+    `holm_of_two`.
 
-    What a statistic has adjusted itself, or is alone, stays as it is.
+    A p-value that the statistic has adjusted itself, or that stands alone, stays as it is.
     """
     families: dict[tuple[object, ...], tuple[list[int], list[int]]] = {}
     adjusted = [*composite, *rows]
@@ -179,8 +181,8 @@ def adjust_over_dimensions(
         if n_tests < 2:
             continue
         p_values = holm_of_two(*([adjusted[place].p_raw for place in those] for those in family))
-        for places, found in zip(family, p_values, strict=True):
-            for place, p_value in zip(places, found, strict=True):
+        for places, adjusted_family in zip(family, p_values, strict=True):
+            for place, p_value in zip(places, adjusted_family, strict=True):
                 adjusted[place] = replace(
                     adjusted[place],
                     p_value=float(p_value),
@@ -191,14 +193,14 @@ def adjust_over_dimensions(
 
 
 def labels_of(labels: Sequence[Hashable] | None, items: Iterable[int]) -> list[Hashable] | None:
-    """The labels of these items, None where there are none."""
+    """Return the labels of these items, None where there are none."""
     return None if labels is None else [labels[item] for item in items]
 
 
 def _row(
     name: str, result: BlockResult, group: str, dimension: str, interval: Interval | None
 ) -> Row:
-    found = result.statistic
+    statistic = result.statistic
     if interval is None:
         interval = result.ci
     there = interval is not None and interval.reason is None
@@ -209,22 +211,22 @@ def _row(
         dimension,
         by=result.by,
         by_value=result.by_value,
-        value=found.value,
+        value=statistic.value,
         ci_low=interval.low if interval else nan,
         ci_high=interval.high if interval else nan,
         ci_reason=interval.reason if interval else None,
-        # The fewest of those that either of its standard errors has: see `reach_of`.
+        # The smaller of the degrees of freedom of its two standard errors: see `reach_of`.
         ci_df=min(interval.degrees_of_freedom, interval.n_clusters - 1)
         if interval and there
         else nan,
         n_clusters=interval.n_clusters if interval and there else None,
-        p_value=found.p_value,
-        p_raw=result.p_raw if adjusted else found.p_value,
-        n_tests=result.n_tests if adjusted else int(not isnan(found.p_value)),
+        p_value=statistic.p_value,
+        p_raw=result.p_raw if adjusted else statistic.p_value,
+        n_tests=result.n_tests if adjusted else int(not isnan(statistic.p_value)),
         adjusted_over=result.adjusted_over,
-        n_items=found.n_items,
-        n_raters=found.n_raters,
-        reason=found.reason,
+        n_items=statistic.n_items,
+        n_raters=statistic.n_raters,
+        reason=statistic.reason,
         note=result.note,
     )
 
@@ -244,17 +246,16 @@ OnStep = Callable[[float], None]
 Need = Literal[
     "prompts", "sources", "same_scale", "groups", "controls", "categories", "incomplete_rankings"
 ]
-"""What ratings may lack: prompts, sources of items, one scale for panel and people, raters of
-several groups, judges without a persona to compare with, categories in place of numbers, raters who
-rated different items of a prompt."""
+"""The data that ratings may lack: prompts, sources of items, one scale for panel and people, raters
+of several groups, judges without a persona to compare with, categories in place of numbers, raters
+who rated different items of a prompt."""
 
 
 BlockOf = Literal["dimension", "composite", "all"]
-"""What a block of ratings is of: one dimension; the composite, the mean over several that are on
-one scale; or all dimensions together, none of which is shown by itself."""
+"""The scope of a block of ratings: one dimension; the composite, the mean over several dimensions
+on one scale; or all dimensions together, none of which is shown separately."""
 OF_SCORES: tuple[BlockOf, ...] = ("dimension", "composite")
-"""What a statistic is of that is told of the composite, too, beside each dimension: the main ones,
-those of the short table."""
+"""The scope of the main statistics, those of the short table: each dimension, and the composite."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -279,33 +280,34 @@ class StatisticTable:
 
 
 class Block(Protocol):
-    """What every block of ratings says of itself; the rest is the registry's own."""
+    """What the registry needs to know of a block of ratings."""
 
     @property
     def clusters(self) -> Labels:
-        """A label an item: what is resampled."""
+        """Return a label an item: what is resampled."""
 
     @property
     def options(self) -> AnalysisOptions: ...
 
     @property
     def level(self) -> MeasurementLevel:
-        """At which the block's ratings are measured."""
+        """Return the level at which the block's ratings are measured."""
 
     @property
     def has(self) -> Collection[str]: ...
 
     @property
     def side(self) -> str:
-        """Whose figures are computed: the `panel`'s, or the `humans'` in its place."""
+        """Return the side whose figures are computed: the `panel`'s, or the `humans'` in its
+        place."""
 
     @property
     def of(self) -> BlockOf:
-        """Return which dimensions the block is of."""
+        """Return the dimensions that the block covers."""
 
     def without_judges(self) -> Sequence[Sequence[Self]]:
-        """For each factor that judges are sampled from, the block without each of its levels;
-        empty where judges are taken as they are."""
+        """Return, for each factor that judges are sampled from, the block without each of its
+        levels; empty where judges are taken as they are."""
 
 
 BlockT = TypeVar("BlockT", bound=Block)
@@ -329,21 +331,20 @@ class RegisteredStatistic(Generic[BlockT]):
     order: int
 
     def shares_with(self, other: RegisteredStatistic[BlockT]) -> str:
-        """Return what it has in common with another of its registry that one statistic alone may
-        have: the name, the column of the short table, or that of a table; empty where there is
-        nothing."""
+        """Return the name, the column of the short table, or that of a table that it shares with
+        another statistic of its registry, which must be unique; empty where nothing is shared."""
         if self.name == other.name:
             return "name"
         if self.summary and self.summary == other.summary:
             return f"summary {self.summary!r}"
-        # People have lines of their own.
+        # People have separate lines.
         one_line = "both" in (self.side, other.side) or self.side == other.side
         if one_line and (self.table, self.heading) == (other.table, other.heading):
             return f"heading {self.heading!r} in the table {self.table.title!r}"
         return ""
 
     def applies(self, block: BlockT) -> bool:
-        """Return whether the block is measured as this statistic wants it, and has what it
+        """Return whether the block has the level of measurement and the data that this statistic
         needs."""
         return (
             block.level in self.levels
@@ -357,14 +358,15 @@ class Registry(Generic[BlockT]):
     """The statistics of one command, in the order in which it shows them."""
 
     def __init__(self, folder: str, table: StatisticTable) -> None:
-        """
+        """Make an empty registry.
+
         Args:
             folder: a package whose modules register statistics when they are imported.
-            table: where those stand that name no table.
+            table: the table of statistics that name none.
         """
         self._folder = folder
         self._table = table
-        self._found: dict[str, RegisteredStatistic[BlockT]] = {}
+        self._statistics: dict[str, RegisteredStatistic[BlockT]] = {}
 
     def register(
         self,
@@ -380,7 +382,7 @@ class Registry(Generic[BlockT]):
         summary: str = "",
         order: int = LAST,
     ) -> Callable[[_Function[BlockT]], _Function[BlockT]]:
-        """A decorator for the function that computes a statistic from a block of ratings.
+        """Return a decorator for the function that computes a statistic from a block of ratings.
 
         Args:
             name: of its rows; lower case, words joined by underscores.
@@ -423,26 +425,26 @@ class Registry(Generic[BlockT]):
                 summary,
                 order,
             )
-            for known in self._found.values():
+            for known in self._statistics.values():
                 if same := new.shares_with(known):
                     raise ValueError(
                         f"the statistic {name!r} of {function.__module__} has the {same} of "
                         f"{known.name!r} of {known.function.__module__}, which would be hidden"
                     )
-            self._found[name] = new
+            self._statistics[name] = new
             return function
 
         return joined
 
     def __iter__(self) -> Iterator[RegisteredStatistic[BlockT]]:
-        """Every statistic, by its order, then by its name."""
+        """Yield every statistic, by its order, then by its name."""
         _import_modules(self._folder)
         _import_entry_points()
-        return iter(sorted(self._found.values(), key=lambda one: (one.order, one.name)))
+        return iter(sorted(self._statistics.values(), key=lambda entry: (entry.order, entry.name)))
 
     def in_summary(self) -> dict[str, str]:
-        """The statistics of the short table, by name, with their headings there."""
-        return {one.name: one.summary for one in self if one.summary}
+        """Return the statistics of the short table, by name, with their headings there."""
+        return {statistic.name: statistic.summary for statistic in self if statistic.summary}
 
     def rows_of_all(
         self,
@@ -450,7 +452,7 @@ class Registry(Generic[BlockT]):
         on_step: OnStep | None = None,
         only: Collection[str] | None = None,
     ) -> Iterator[list[Row]]:
-        """The rows of each block, which stands with its group and dimension; see `rows`.
+        """Yield the rows of each block, which stands with its group and dimension; see `rows`.
 
         `on_step` is called after each statistic of a block with the share of all that is done.
         `only` names the statistics to compute; None, all.
@@ -458,10 +460,10 @@ class Registry(Generic[BlockT]):
         total = len(self._named(only)) * len(blocks)
         for done, (block, group, dimension) in enumerate(blocks):
             rows: list[Row] = []
-            for n, found in enumerate(
+            for n, statistic_rows in enumerate(
                 self._rows(block, group, dimension, only), done * total // len(blocks)
             ):
-                rows += found
+                rows += statistic_rows
                 if on_step is not None:
                     on_step((n + 1) / total)
             yield rows
@@ -469,49 +471,53 @@ class Registry(Generic[BlockT]):
             on_step(1.0)
 
     def rows(self, block: BlockT, group: str, dimension: str) -> list[Row]:
-        """The rows of every statistic that applies to a block.
+        """Return the rows of every statistic that applies to a block.
 
         A statistic that raises an error is undefined, and its note has the error; the others
         stand.
         """
-        return [row for found in self._rows(block, group, dimension) for row in found]
+        return [
+            row for statistic_rows in self._rows(block, group, dimension) for row in statistic_rows
+        ]
 
     def results(self, block: BlockT) -> Iterator[tuple[str, BlockResult]]:
-        """Yield what every statistic that applies gives for the block as a whole, by its name,
-        where it can be resampled; none of a statistic that raises an error."""
-        for one in self:
-            if one.applies(block) and not one.table.all_raters_only:
+        """Yield every applicable statistic's name and result for the block as a whole, where it can
+        be resampled; a statistic that raises an error is skipped."""
+        for statistic in self:
+            if statistic.applies(block) and not statistic.table.all_raters_only:
                 with suppress(Exception):  # another package's; its rows have the error
-                    whole = [result for result in one.function(block) if result.by is None]
-                    yield from ((one.name, result) for result in whole if result.resampled)
+                    whole = [result for result in statistic.function(block) if result.by is None]
+                    yield from ((statistic.name, result) for result in whole if result.resampled)
 
     def _named(self, only: Collection[str] | None) -> list[RegisteredStatistic[BlockT]]:
-        return [one for one in self if only is None or one.name in only]
+        return [statistic for statistic in self if only is None or statistic.name in only]
 
     def _rows(
         self, block: BlockT, group: str, dimension: str, only: Collection[str] | None = None
     ) -> Iterator[list[Row]]:
-        """Of each statistic, none where it does not apply."""
+        """Yield the rows of each statistic; an empty list where it does not apply."""
         without = block.without_judges()
-        for one in self._named(only):
-            if not one.applies(block):
+        for statistic in self._named(only):
+            if not statistic.applies(block):
                 yield []
                 continue
             try:
                 rows = rows_of(
-                    one.name,
-                    one.function(block),
+                    statistic.name,
+                    statistic.function(block),
                     group,
                     dimension,
                     block.clusters,
                     block.options,
-                    [[one.function(left) for left in factor] for factor in without],
+                    [[statistic.function(left) for left in factor] for factor in without],
                 )
             except Exception as error:  # another package's statistic must not end the command
                 failed = BlockResult(
                     Statistic.undefined(Reason.ERROR), note=f"{type(error).__name__}: {error}"
                 )
-                rows = rows_of(one.name, [failed], group, dimension, block.clusters, block.options)
+                rows = rows_of(
+                    statistic.name, [failed], group, dimension, block.clusters, block.options
+                )
             yield rows
 
 

@@ -58,7 +58,7 @@ from persona_panel.statistics.core.arrays import ROUNDING, Array, as_ratings, as
 
 
 def holm(p_values: ArrayLike) -> Array:
-    """Adjusted p-values, in the order given.
+    """Adjust p-values by Holm's procedure, in the given order.
 
     Args:
         p_values: `(tests,)` in [0, 1]; NaN where there was no test, which stays NaN and
@@ -76,8 +76,8 @@ def holm(p_values: ArrayLike) -> Array:
 
 
 def holm_of_two(first: ArrayLike, second: ArrayLike) -> tuple[Array, Array]:
-    """Adjusted p-values of two families of tests, such as that of a composite and those of its
-    dimensions, in the order given.
+    """Adjust the p-values of two families of tests, such as that of a composite and those of its
+    dimensions, in the given order.
 
     Each family is tested by Holm's procedure at half of the level and, once all of the other is
     significant there, at the whole level. So anything is claimed falsely, in either, no more often
@@ -98,7 +98,7 @@ def holm_of_two(first: ArrayLike, second: ArrayLike) -> tuple[Array, Array]:
     [[0.5], [0.04, 0.04]]
     """
     families = holm(first), holm(second)
-    # A family without a test has none above 0, so that the other has the whole level.
+    # A family without a test has no p-value above 0, so that the other has the whole level.
     largest = [np.max(each, initial=0.0, where=~np.isnan(each)) for each in families]
     adjusted = [
         np.maximum(each, np.minimum(1, 2 * np.minimum(each, other)))
@@ -108,7 +108,7 @@ def holm_of_two(first: ArrayLike, second: ArrayLike) -> tuple[Array, Array]:
 
 
 def holm_beside(p_values: ArrayLike, primary: ArrayLike) -> Array:
-    """`holm_of_two` of tests that stand together, in the order given.
+    """Return `holm_of_two` for tests that stand together, in the given order.
 
     Args:
         p_values: `(tests,)`, as for `holm`.
@@ -127,7 +127,7 @@ def holm_beside(p_values: ArrayLike, primary: ArrayLike) -> Array:
 
 
 def adjusted_stepwise(p_values: ArrayLike, adjust: Callable[[Array], Array]) -> Array:
-    """Adjusted p-values, in the order given, at most 1; args and errors as for `holm`.
+    """Adjust p-values stepwise, in the given order, at most 1; args and errors as for `holm`.
 
     Args:
         adjust: of the p-values of all tests, the smallest first.
@@ -143,7 +143,7 @@ def adjusted_stepwise(p_values: ArrayLike, adjust: Callable[[Array], Array]) -> 
 
 
 def benjamini_yekutieli(p_values: ArrayLike) -> Array:
-    """Adjusted p-values, in the order given.
+    """Adjust p-values by Benjamini and Yekutieli's procedure, in the given order.
 
     Of the hypotheses whose adjusted p-value is at most q, a share of at most q is expected to be
     true.
@@ -170,7 +170,8 @@ def benjamini_yekutieli(p_values: ArrayLike) -> Array:
 def binomial_interval(
     successes: float, trials: float, confidence: float = 0.95
 ) -> tuple[float, float]:
-    """The interval of a share; it holds the true one in at least `confidence` of the cases.
+    """Return the exact interval of a share; it holds the true share in at least `confidence` of the
+    cases.
 
     NaN without trials. Numbers need not be whole: a clustered share is worth some number of trials.
 
@@ -194,10 +195,11 @@ def binomial_interval(
 
 
 def sign_test_p_value(above: int, below: int) -> float:
-    """Two-sided p-value of the sign test: whether more values lie above 0 than below it, or fewer.
+    """Return the two-sided p-value of the sign test: whether more values lie above 0 than below it,
+    or fewer.
 
-    It takes nothing of how the values are distributed but that they are independent; values of 0
-    are left out. 1 where no value is above or below.
+    It assumes only that the values are independent; values of 0 are left out. 1 where no value is
+    above or below.
 
     Raises:
         ValueError: a negative number.
@@ -213,15 +215,15 @@ def sign_test_p_value(above: int, below: int) -> float:
 
 
 _STEP, _REACH = 0.1, 35.0
-"""Of the logarithm over which is integrated; steps are finer where the sum of many angles turns
-faster."""
+"""The step and the range, of the logarithm, of the integration; steps are finer where the sum of
+many angles changes faster."""
 _NEGLIGIBLE = 30.0
 _LEAST = 1e-11
 
 
 def bounded_mean_p_values(values: ArrayLike, bounds: ArrayLike) -> Array:
-    """Two-sided p-values of the mean of each column against 0, for values of any distribution
-    that is bounded on the side away from its mean.
+    """Return two-sided p-values of the mean of each column against 0, for values of any
+    distribution that is bounded on the side away from its mean.
 
     With bounds that are known it is at most 0.05 in at most 5 % of samples with the mean 0,
     however skewed they are and however few. That does not hold of bounds that are estimated from
@@ -263,8 +265,8 @@ def bounded_mean_p_values(values: ArrayLike, bounds: ArrayLike) -> Array:
 
 
 def _share_below(factors: Array) -> Array:
-    """The probability `(tests,)` that the sum of factors `(variables, tests)` times independent
-    exponential variables is below 0."""
+    """Return the probability `(tests,)` that the sum of factors `(variables, tests)` times
+    independent exponential variables is below 0."""
     largest = np.abs(factors).max(axis=0)
     scaled = np.divide(factors, largest, out=np.zeros_like(factors), where=largest > 0)
     total = np.zeros(factors.shape[1])
@@ -275,8 +277,8 @@ def _share_below(factors: Array) -> Array:
         total += np.sin(np.arctan(at).sum(axis=0)) * np.exp(-size)
         if size.min(initial=_NEGLIGIBLE + 1) > _NEGLIGIBLE:
             break
-    found: Array = np.maximum(_LEAST, 0.5 - total * step / np.pi)
-    return found
+    p_values: Array = np.maximum(_LEAST, 0.5 - total * step / np.pi)
+    return p_values
 
 
 ENUMERATED = 14
@@ -287,7 +289,7 @@ _BLOCK = 4096
 def sign_flip_p_values(
     differences: ArrayLike, *, n_permutations: int = 9999, seed: int = 0
 ) -> Array:
-    """Two-sided p-values of the mean of each column of differences against 0.
+    """Return two-sided p-values of the mean of each column of differences against 0.
 
     Args:
         differences: `(items, tests)`, NaN where an item has none.

@@ -15,12 +15,11 @@ Webb (2023), "Leverage, influence, and the jackknife in clustered regression mod
 
 How strong systems are by who was preferred to whom: Bradley and Terry's model over prompts.
 
-Intervals are
-the jackknife's over prompts, each left out by one Newton step, with Student's t; see
-`persona_panel.statistics.core.jackknife` for its sources, and `benchmarks/strengths.py` for
-how often they cover, `benchmarks/uneven_prompts.py` where prompts have unequal numbers of
-comparisons. As a prompt counts by its comparisons, t has the degrees of freedom of as many prompts
-of one size as a system's are worth: L. Kish (1965), *Survey Sampling*, section 8.2.
+Intervals are the jackknife's, over prompts, each left out by one Newton step, with Student's t; see
+`persona_panel.statistics.core.jackknife` for its sources, and `benchmarks/strengths.py` for how
+often they cover, `benchmarks/uneven_prompts.py` where prompts have unequal numbers of comparisons.
+As a prompt counts by its comparisons, t has the degrees of freedom of as many prompts of one size
+as a system's are worth: L. Kish (1965), *Survey Sampling*, section 8.2.
 """
 
 from __future__ import annotations
@@ -55,7 +54,7 @@ _CONVERGED = 1e-10
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PairCounts:
-    """How comparisons of every two systems ended.
+    """The outcomes of comparisons of every two systems.
 
     Attributes:
         contrasts: `(pairs, systems + 1)`, half of the difference of two log-strengths as a sum over
@@ -72,7 +71,8 @@ class PairCounts:
 
     @classmethod
     def of(cls, wins: Array, ties: Array) -> PairCounts:
-        """From `wins[…, a, b]`, how often a was preferred to b, and the symmetric `ties`."""
+        """Return the counts from `wins[…, a, b]`, how often a was preferred to b, and the symmetric
+        `ties`."""
         n_systems = wins.shape[-1]
         first, second = np.triu_indices(n_systems, 1)
         contrasts = np.zeros((len(first), n_systems + 1))
@@ -84,17 +84,17 @@ class PairCounts:
         return cls(contrasts, won - lost, even, won + lost + even)
 
     def __iter__(self) -> Iterator[PairCounts]:
-        """Yield those of each cluster."""
+        """Yield the counts of each cluster."""
         for own in zip(self.balance, self.ties, self.total, strict=True):
             yield PairCounts(self.contrasts, *own)
 
     def sum(self) -> PairCounts:
-        """Over all clusters."""
+        """Return the counts over all clusters."""
         parts = (self.balance, self.ties, self.total)
         return PairCounts(self.contrasts, *(part.sum(axis=0) for part in parts))
 
     def why_none(self) -> Reason | None:
-        """Why these comparisons leave no finite strengths; None where they do."""
+        """Return why these comparisons give no finite strengths; None where they do."""
         decided = self.total - self.ties
         won, lost = decided + self.balance > 0, decided - self.balance > 0
         if self._components(self.total > 0, self.total > 0) > 1:
@@ -107,13 +107,13 @@ class PairCounts:
         return Reason.NEVER_LOST if self._separated() else None
 
     def _components(self, forth: Mask, back: Mask) -> int:
-        """In how many parts the systems fall that are linked both ways, by pairs whose first leads
-        to the second, and whose second leads to the first."""
+        """Return the number of strongly connected parts of the systems, by pairs whose first leads
+        to the second, and pairs whose second leads to the first."""
         links = np.zeros((self.contrasts.shape[1] - 1,) * 2)
         first, second = self.contrasts[:, :-1].argmax(axis=1), self.contrasts.argmin(axis=1)
         links[first, second], links[second, first] = forth, back
-        found: int = scipy.sparse.csgraph.connected_components(links, connection="strong")[0]
-        return found
+        n_parts: int = scipy.sparse.csgraph.connected_components(links, connection="strong")[0]
+        return n_parts
 
     def _separated(self) -> bool:
         """Return whether there is a direction of the parameters in which no observed outcome
@@ -126,10 +126,10 @@ class PairCounts:
         n_outcomes = 3 if self.ties.any() else 2
         gains = np.concatenate(
             [
-                (logits[one] - logits[other])[counts[one] > 0]
-                for one in range(n_outcomes)
+                (logits[outcome] - logits[other])[counts[outcome] > 0]
+                for outcome in range(n_outcomes)
                 for other in range(n_outcomes)
-                if one != other
+                if outcome != other
             ]
         )
         most = scipy.optimize.linprog(
@@ -154,7 +154,7 @@ class DavidsonFit:
 
     @classmethod
     def of(cls, counts: PairCounts) -> DavidsonFit:
-        """By Newton's method, of counts whose `why_none` is None."""
+        """Fit the parameters by Newton's method to counts whose `why_none` is None."""
         n_systems = counts.contrasts.shape[1] - 1
         fit = cls(counts, np.zeros(n_systems), 0.0 if counts.ties.any() else -inf)
         for _ in range(_MOST_STEPS):
@@ -168,31 +168,32 @@ class DavidsonFit:
         return fit
 
     def without_each(self, clusters: PairCounts) -> Array:
-        """The parameters without each cluster, by one Newton step from these: `(clusters,
+        """Return the parameters without each cluster, by one Newton step from these: `(clusters,
         systems + 1)`, log ν last; NaN where what is left does not connect the systems.
 
         Args:
             clusters: counts by cluster, which add up to those that were fitted.
         """
         parameters = np.append(self.log_strengths, self.log_ties)
-        found = np.full((len(clusters.total), len(parameters)), nan)
+        parameters_without = np.full((len(clusters.total), len(parameters)), nan)
         for place, own in enumerate(clusters):
             left = self._information(self.counts.total - own.total)
             if np.linalg.eigvalsh(left)[0] > ROUNDING * np.trace(left):
-                found[place] = parameters - np.linalg.solve(left, self._score(own))
-        return found
+                parameters_without[place] = parameters - np.linalg.solve(left, self._score(own))
+        return parameters_without
 
     @cached_property
     def _outcomes(self) -> tuple[Array, Array, Array, Array, Array]:
-        """Of each pair half of the difference of log-strengths; the probabilities that the first
-        is preferred, the second, and a tie; and the logarithm of what they were divided by."""
+        """Return, for each pair, half of the difference of log-strengths; the probabilities that
+        the first is preferred, the second, and of a tie; and the logarithm of their normalizing
+        constant."""
         half = self.counts.contrasts[:, :-1] @ self.log_strengths
         scale = np.logaddexp(np.logaddexp(half, -half), self.log_ties)
         won, lost, even = (np.exp(logit - scale) for logit in (half, -half, self.log_ties))
         return half, won, lost, even, scale
 
     def _step(self) -> Array:
-        """Newton's step `(systems + 1,)`."""
+        """Return Newton's step `(systems + 1,)`."""
         information, score = self._information(self.counts.total), self._score(self.counts)
         return np.asarray(np.linalg.solve(information, score), dtype=np.float64)
 
@@ -202,27 +203,28 @@ class DavidsonFit:
         )
 
     def _likelihood(self) -> float:
-        """The logarithm of the likelihood."""
+        """Return the logarithm of the likelihood."""
         counts, (half, _, _, _, scale) = self.counts, self._outcomes
         # Where nothing tied, log ν is -inf.
         ties = self.log_ties * counts.ties.sum() if counts.ties.any() else 0.0
         return float(np.sum(counts.balance * half) + ties - np.sum(counts.total * scale))
 
     def _score(self, counts: PairCounts) -> Array:
-        """The gradient of the logarithm of the likelihood of these counts `(systems + 1,)`."""
+        """Return the gradient of the logarithm of the likelihood of these counts `(systems +
+        1,)`."""
         _, won, lost, even, _ = self._outcomes
         score: Array = (counts.balance - counts.total * (won - lost)) @ counts.contrasts
         score[-1] = np.sum(counts.ties - counts.total * even)
         return score
 
     def _information(self, total: Array) -> Array:
-        """Minus the second derivatives of the logarithm of the likelihood `(systems + 1,
-        systems + 1)`, of so many comparisons of each pair."""
+        """Return minus the second derivatives of the log-likelihood `(systems + 1, systems + 1)`,
+        for the given number of comparisons of each pair."""
         contrasts, (_, won, lost, even, _) = self.counts.contrasts, self._outcomes
         balance = won - lost
         information: Array = (contrasts.T * (total * (won + lost - balance**2))) @ contrasts
         information[-1] = information[:, -1] = -(total * balance * even) @ contrasts
-        # Where nothing tied, log ν is no parameter.
+        # Without ties, log ν is no parameter.
         ties = np.sum(total * even * (1 - even))
         information[-1, -1] = ties if self.counts.ties.any() else 1.0
         # Comparisons say nothing of a constant added to all log-strengths: they keep their mean.
@@ -238,12 +240,14 @@ LEAST_WORTH = 4.0
 of prompts worth 2.1, one in six is less than a third as wide as usual, of 3.1 one in fourteen, of
 five of one size one in fifty."""
 MOST_SYSTEMS = 50
-"""Of more systems the tables of every two of them, by prompt, need not fit into memory."""
+"""Above this number of systems, the tables of every two of them, by prompt, need not fit into
+memory."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WinCounts:
-    """How often each system was preferred to each other, by cluster: by prompt, or by judge.
+    """The number of times that each system was preferred to each other, by cluster: by prompt, or
+    by judge.
 
     Attributes:
         wins: `(clusters, systems, systems)`; `wins[c, a, b]` is how often a was preferred to b.
@@ -285,7 +289,7 @@ class SystemStrength:
 
 @dataclass(frozen=True, slots=True)
 class StrengthDifference:
-    """How much stronger system `a` is than system `b`.
+    """The difference in strength of systems `a` and `b`.
 
     Attributes:
         difference: of their strengths, in log-odds.
@@ -330,7 +334,7 @@ def bradley_terry(
     by_judge: WinCounts | None = None,
     factors: Mapping[str, Labels] | None = None,
 ) -> Strengths:
-    """Log-strengths of systems by maximum likelihood, with intervals over prompts.
+    """Fit log-strengths of systems by maximum likelihood, with intervals over prompts.
 
     How to read it: a strength of 0 is that of an average system; one of 1 is preferred to it in
     73 % of the comparisons that are no ties. Every comparison counts once, so a prompt with more
@@ -356,25 +360,25 @@ def bradley_terry(
     >>> a.system, round(a.strength, 3), round(a.win_probability, 3)
     ('a', 0.28, 0.569)
     """
-    for given in (by_prompt, by_judge):
-        if given is not None:
-            _check(given, len(systems))
+    for counts in (by_prompt, by_judge):
+        if counts is not None:
+            _check(counts, len(systems))
     random: Random = "prompts" if by_judge is None else "prompts-and-judges"
     kept, reasons = _of_finite_strength(by_prompt)
     compared = _comparisons(by_prompt)
-    found = [
+    strengths = [
         _undefined(systems[place], compared[:, place], reason)
         for place, reason in sorted(reasons.items(), key=lambda pair: systems[pair[0]])
     ]
     if not len(kept):
-        return Strengths(tuple(found), (), nan, random)
+        return Strengths(tuple(strengths), (), nan, random)
     prompts = _pairs(by_prompt, kept)
     fit = DavidsonFit.of(prompts.sum())
     samples = [fit.without_each(prompts)]
     if by_judge is not None:
         levels = _by_level(by_judge, factors or {})
         samples += [fit.without_each(_pairs(own, kept)) for own in levels]
-    # Where a system was compared with none but those that are left out, a prompt says nothing.
+    # A prompt on which a system was compared only with those left out says nothing about it.
     own = _comparisons(by_prompt, kept)
     n_prompts, worth = np.sum(own > 0, axis=0), _worth(own)
     parameters = np.append(fit.log_strengths, fit.log_ties)
@@ -400,18 +404,21 @@ def bradley_terry(
     ]
     names = [systems[place] for place in kept]
     return Strengths(
-        (*defined, *found), _differences(names, pairs, figures[2 * m :]), exp(fit.log_ties), random
+        (*defined, *strengths),
+        _differences(names, pairs, figures[2 * m :]),
+        exp(fit.log_ties),
+        random,
     )
 
 
 def without_strengths(systems: Sequence[str], reason: Reason, random: Random) -> Strengths:
-    """Of systems none of which has a strength, for one reason."""
+    """Return strengths of which none is defined, for one reason."""
     none = tuple(_undefined(system, np.zeros(0), reason) for system in systems)
     return Strengths(none, (), nan, random)
 
 
 def _check(counts: WinCounts, n_systems: int) -> None:
-    """Refuse what cannot be counts of comparisons of these systems."""
+    """Refuse counts that cannot be comparisons of these systems."""
     for array in (counts.wins, counts.ties):
         if array.ndim != 3 or array.shape[1:] != (n_systems, n_systems):
             raise ValueError(
@@ -424,7 +431,7 @@ def _check(counts: WinCounts, n_systems: int) -> None:
 
 
 def _comparisons(counts: WinCounts, kept: IntArray | None = None) -> Array:
-    """Return how many comparisons with others each system has in each cluster `(clusters,
+    """Return the number of comparisons that each system has with others in each cluster `(clusters,
     systems)`."""
     wins, ties = counts.wins, counts.ties
     if kept is not None:
@@ -435,7 +442,7 @@ def _comparisons(counts: WinCounts, kept: IntArray | None = None) -> Array:
 
 
 def _of_finite_strength(counts: WinCounts) -> tuple[IntArray, dict[int, Reason]]:
-    """The systems that have a finite strength, and why each of the others has none."""
+    """Return the systems that have a finite strength, and why each of the others has none."""
     n_systems = counts.wins.shape[1]
     apart = 1 - np.eye(n_systems)
     won = (counts.wins.sum(axis=0) * apart).sum(axis=1)
@@ -459,7 +466,7 @@ def _of_finite_strength(counts: WinCounts) -> tuple[IntArray, dict[int, Reason]]
 
 
 def _pairs(counts: WinCounts, kept: IntArray) -> PairCounts:
-    """The counts of every two of these systems, by the clusters that have any."""
+    """Return the counts of every two of these systems, by the clusters that have any."""
     there = _comparisons(counts, kept).any(axis=1)
     wins, ties = (array[there][:, kept][:, :, kept] for array in (counts.wins, counts.ties))
     return PairCounts.of(wins, ties)
@@ -475,8 +482,8 @@ def _undefined(system: str, compared: Array, reason: Reason) -> SystemStrength:
 def _defined(
     system: str, compared: Array, strength: SampledMean, preferred: SampledMean
 ) -> SystemStrength:
-    """Of its strength and of the logit of the probability that it is preferred to an average
-    system."""
+    """Return a system's strength, with the logit of the probability that it is preferred to an
+    average system."""
     low, high = strength.interval()
     win, win_low, win_high = scipy.special.expit([preferred.mean, *preferred.interval()]).tolist()
     return SystemStrength(
@@ -495,8 +502,9 @@ def _defined(
 
 
 def _figures(parameters: Array, pairs: Sequence[tuple[int, int]]) -> Array:
-    """Return what intervals are of, from parameters `(…, systems + 1)`: the strengths, the logits
-    of the probabilities of being preferred to an average system, the differences of pairs."""
+    """Return the figures that get intervals, from parameters `(…, systems + 1)`: the strengths, the
+    logits of the probabilities of being preferred to an average system, the differences of
+    pairs."""
     strengths, ties = parameters[..., :-1], np.exp(parameters[..., -1:]) / 2
     # A tie counts half: its probability goes to either side.
     logits = np.log(np.exp(strengths / 2) + ties) - np.log(np.exp(-strengths / 2) + ties)
@@ -508,8 +516,9 @@ def _figures(parameters: Array, pairs: Sequence[tuple[int, int]]) -> Array:
 def _sampled(
     value: float, samples: Sequence[Array], n_prompts: int, worth: float, *, few_judges: bool
 ) -> SampledMean:
-    """A figure with its standard errors, from what it is without each prompt, and without each
-    level of each factor of the judges; `worth` is how many prompts of one size these are worth."""
+    """Return a figure with its standard errors, from its values without each prompt, and without
+    each level of each factor of the judges; `worth` is the number of prompts of equal size that
+    these are worth."""
     reason = None
     if few_judges:
         reason = Reason.FEW_JUDGES
@@ -521,8 +530,8 @@ def _sampled(
         reason = Reason.UNDEFINED_WITHOUT_ONE
     if reason is not None:
         return SampledMean(value, (), n_prompts, reason)
-    variances = [(len(one) - 1) * float(one.var()) for one in samples]
-    dfs = [worth - 1, *(len(one) - 1.0 for one in samples[1:])]
+    variances = [(len(sample) - 1) * float(sample.var()) for sample in samples]
+    dfs = [worth - 1, *(len(sample) - 1.0 for sample in samples[1:])]
     errors = standard_errors(variances, dfs)
     if errors[-1][0] <= ROUNDING * max(1.0, abs(value)):
         return SampledMean(value, (), n_prompts, Reason.NO_SPREAD)
@@ -530,13 +539,13 @@ def _sampled(
 
 
 def _worth(comparisons: Array) -> Array:
-    """Return how many prompts of one size those of each system are worth `(systems,)`, by Kish's
-    formula, from how many comparisons it has in each `(clusters, systems)`."""
+    """Return the number of prompts of equal size that each system's prompts are worth `(systems,)`,
+    by Kish's formula, from its comparisons in each `(clusters, systems)`."""
     return divide(comparisons.sum(axis=0) ** 2, np.sum(comparisons**2, axis=0))
 
 
 def _by_level(judges: WinCounts, factors: Mapping[str, Labels]) -> Iterator[WinCounts]:
-    """The counts by level of each factor that has several."""
+    """Yield the counts by level of each factor that has several."""
     for labels in factors.values():
         levels, codes = encode_labels(labels, len(judges.wins))
         if len(levels) > 1:
@@ -546,19 +555,19 @@ def _by_level(judges: WinCounts, factors: Mapping[str, Labels]) -> Iterator[WinC
 
 
 def _differences(
-    names: Sequence[str], pairs: Sequence[tuple[int, int]], found: Sequence[SampledMean]
+    names: Sequence[str], pairs: Sequence[tuple[int, int]], means: Sequence[SampledMean]
 ) -> tuple[StrengthDifference, ...]:
-    p_values = [one.p_value for one in found]
+    p_values = [mean.p_value for mean in means]
     return tuple(
         StrengthDifference(
             names[a],
             names[b],
-            one.mean,
-            *one.interval(),
+            mean.mean,
+            *mean.interval(),
             p,
             float(p_adjusted),
-            one.n_prompts,
-            one.reason,
+            mean.n_prompts,
+            mean.reason,
         )
-        for (a, b), one, p, p_adjusted in zip(pairs, found, p_values, holm(p_values), strict=True)
+        for (a, b), mean, p, p_adjusted in zip(pairs, means, p_values, holm(p_values), strict=True)
     )

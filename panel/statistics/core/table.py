@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ItemMatch:
-    """How many of the items that people rated are among a panel's.
+    """The match between the items that people rated and a panel's.
 
     Attributes:
         n_rated: how many items people rated.
@@ -53,13 +53,13 @@ class ItemMatch:
 
     @property
     def share(self) -> float:
-        """The share that the panel has, from 0 to 1."""
+        """Return the share that the panel has, from 0 to 1."""
         return self.n_matched / self.n_rated if self.n_rated else 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class RatingsOrigin:
-    """How a file of ratings was read.
+    """The origin of ratings that were read from a file.
 
     Attributes:
         file: its name.
@@ -86,7 +86,7 @@ class RatingsOrigin:
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """How many judgments there should be, and how many there are.
+    """The numbers of judgments wanted and made.
 
     `expected` is `scored` + `abstained` + the sum of `missing`, which counts by reason.
     An abstention is an answer, though no rating. `partial` of those that scored rest on
@@ -112,7 +112,7 @@ class Coverage:
         revisions_failed: Mapping[str, int],
         reasons_missing: int,
     ) -> Coverage:
-        """Of how many judgments there are of each status, those that were not made as `skipped`.
+        """Count the judgments of each status; those that were not made are `skipped`.
 
         >>> Coverage.of({"scored": 3, "skipped": 1}, partial=0, revisions_failed={},
         ...             reasons_missing=0).missing
@@ -138,12 +138,12 @@ class Coverage:
 
 
 NO_PERSONA_GROUP = ", no persona"
-"""What the group of a panel's judges without a persona is called, behind the panel's name."""
+"""The suffix, behind the panel's name, of the group of its judges without a persona."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Ratings:
-    """Who gave which score to what, on which dimension.
+    """Scores of items by raters on dimensions.
 
     Attributes:
         scores: `(items, raters, dimensions)`, NaN where there is no rating.
@@ -209,7 +209,7 @@ class Ratings:
 
     @property
     def plot(self) -> RatingsPlots:
-        """Figures for a paper."""
+        """Return plots for a paper."""
         return RatingsPlots(self)
 
     def __repr__(self) -> str:
@@ -235,16 +235,16 @@ class Ratings:
 
     @property
     def sign(self) -> int:
-        """Return what the scores are to be multiplied by so that higher is better."""
+        """Return the factor by which scores are multiplied so that higher is better: 1 or −1."""
         return -1 if self.lower_is_better else 1
 
     def counted_raters(self, what: str = "rater") -> str:
-        """Return how many raters there are, and how many are compared with them, in words."""
+        """Return the number of raters and of controls beside them, in words."""
         n = len(self.controls)
         return counted_beside(len(self.raters) - n, n, what)
 
     def numeric(self) -> Ratings:
-        """These ratings without the dimensions that are rated by categories."""
+        """Return these ratings without the dimensions that are rated by categories."""
         if not self.categories:
             return self
         kept = [d for d, name in enumerate(self.dimensions) if name not in self.categories]
@@ -256,12 +256,12 @@ class Ratings:
         )
 
     def comparable_dimensions(self) -> Ratings:
-        """The dimensions that are numbers, as they may be put together: where they are known to be
-        on different scales, each rating as the share of its scale's width at which it lies, from 0
-        to 1; as they are on one scale, and where a scale is not known."""
+        """Return the numeric dimensions in units that may be put together: where their scales are
+        known to differ, each rating as its share of the scale's width, from 0 to 1; unchanged where
+        they are on one scale, or where a scale is not known."""
         numeric = self.numeric()
         known = [self.scales.get(name) for name in numeric.dimensions]
-        ends = [one for one in known if one is not None]
+        ends = [scale for scale in known if scale is not None]
         if len(ends) < len(known) or len(set(ends)) < 2:
             return numeric
         lows, highs = np.array(ends).T
@@ -272,9 +272,9 @@ class Ratings:
         )
 
     def composite(self) -> Ratings:
-        """These ratings on one dimension, `all`: each rater's mean over the dimensions that are
-        numbers, NaN where one of them is missing. Where they are known to be on different scales,
-        it is the mean of the shares of each scale's width at which ratings lie, from 0 to 1."""
+        """Return these ratings on one dimension, `all`: each rater's mean over the numeric
+        dimensions, NaN where one of them is missing. Where their scales are known to differ, it is
+        the mean of the ratings' shares of each scale's width, from 0 to 1."""
         numeric = self.comparable_dimensions()
         means = numeric.scores.mean(axis=2, keepdims=True)
         known = {numeric.scales.get(name) for name in numeric.dimensions}
@@ -285,7 +285,7 @@ class Ratings:
         )
 
     def called(self, name: str) -> Ratings:
-        """These ratings on one dimension that are numbers, under another name of that."""
+        """Return these ratings on one dimension that are numbers, with the dimension renamed."""
         [old] = self.dimensions
         scales = {name: self.scales[old]} if old in self.scales else {}
         labels = {name: self.labels[old]} if old in self.labels else {}
@@ -301,7 +301,7 @@ class Ratings:
         return int((~np.isnan(scores)).any(axis=(0, 2)).sum())
 
     def by(self, raters: Collection[str]) -> Ratings:
-        """The ratings by these raters alone."""
+        """Return the ratings by these raters alone."""
         kept = [column for column, name in enumerate(self.raters) if name in raters]
         personas = self.personas
         return replace(
@@ -314,7 +314,7 @@ class Ratings:
         )
 
     def of_items(self, items: Sequence[int]) -> Ratings:
-        """The ratings of the items in these places alone."""
+        """Return the ratings of the items in these places alone."""
         prompts, sources = (
             None if labels is None else tuple(labels[item] for item in items)
             for labels in (self.prompts, self.sources)
@@ -328,8 +328,8 @@ class Ratings:
         )
 
     def judge_facets(self, raters: Sequence[int]) -> dict[str, list[str]]:
-        """Return what these raters consist of, a label a rater: of a run `persona` and `model`;
-        else `rater`."""
+        """Return the facets of these raters, a label a rater: of a run `persona` and `model`; else
+        `rater`."""
         whole = (
             {"rater": self.raters}
             if self.personas is None
@@ -338,13 +338,14 @@ class Ratings:
         return {name: [labels[rater] for rater in raters] for name, labels in whole.items()}
 
     def judge_factors(self, raters: Sequence[int]) -> dict[str, list[str]]:
-        """Return what these raters are sampled by, a label a rater: those of `judge_facets` of
-        which there are several; else `rater`."""
+        """Return the factors by which these raters are sampled, a label a rater: those of
+        `judge_facets` with several levels; else `rater`."""
         several = with_several_levels(self.judge_facets(raters))
         return several or {"rater": [self.raters[rater] for rater in raters]}
 
     def raters_by_group(self) -> dict[str, list[int]]:
-        """The columns of each group in order of appearance, and of all where there are several.
+        """Return the columns of each group in order of appearance, and of all where there are
+        several.
 
         Controls come first, under their group's name with `NO_PERSONA_GROUP` behind it, and are
         not among all.
@@ -364,15 +365,15 @@ class Ratings:
             columns[ALL] = [column for group in columns.values() for column in group]
             columns[ALL].sort()
         controls = {
-            f"{group}{NO_PERSONA_GROUP}": found
+            f"{group}{NO_PERSONA_GROUP}": own
             for group in dict.fromkeys(self.groups)
-            if (found := self.controls_of(group))
+            if (own := self.controls_of(group))
         }
         return controls | columns
 
     def controls_of(self, group: str) -> list[int]:
-        """The columns of the controls that a group of raters is compared with: those of its own
-        group, or of all groups."""
+        """Return the columns of the controls that a group of raters is compared with: those of its
+        own group, or of all groups."""
         return [
             column
             for column, (rater, own) in enumerate(zip(self.raters, self.groups, strict=True))
@@ -381,7 +382,7 @@ class Ratings:
 
 
 def with_several_levels(factors: Mapping[str, list[str]]) -> dict[str, list[str]]:
-    """The factors of judges, a label a judge, that have several levels: these can be a sample.
+    """Return the factors of judges, a label a judge, that have several levels.
 
     >>> with_several_levels({"persona": ["p", "q"], "model": ["m", "m"]})
     {'persona': ['p', 'q']}
@@ -390,7 +391,7 @@ def with_several_levels(factors: Mapping[str, list[str]]) -> dict[str, list[str]
 
 
 def kept_without(factors: Mapping[str, Labels]) -> list[list[Mask]]:
-    """For each factor the raters `(raters,)` that are kept without each of its levels.
+    """Return, for each factor, which raters are kept without each of its levels `(raters,)`.
 
     >>> [mask.tolist() for mask in kept_without({"model": ["m", "n", "m"]})[0]]
     [[False, True, False], [True, False, True]]
@@ -459,8 +460,8 @@ scale that is not known: 0 to 100 beside 1 to 5 is wider."""
 
 
 def on_composite(ratings: Ratings, *others: Ratings) -> tuple[Ratings, ...] | None:
-    """These ratings, and others of the same dimensions, on the composite alone, which is then
-    their one dimension.
+    """Return these ratings, and others of the same dimensions, on the composite alone, which is
+    then their one dimension.
 
     A rater who left one of its dimensions out of an item has no composite of it. Of dimensions that
     are known to be on different scales it is the mean of shares of their widths; see
@@ -500,7 +501,9 @@ def ranges_differ(sides: Sequence[Ratings], names: Sequence[str]) -> bool:
     widths = []
     for name in names:
         own = [side.scores[:, :, side.dimensions.index(name)] for side in sides]
-        if any(name in side.scales for side in sides) or any(np.isnan(one).all() for one in own):
+        if any(name in side.scales for side in sides) or any(
+            np.isnan(scores).all() for scores in own
+        ):
             return False
         widths.append(max(map(np.nanmax, own)) - min(map(np.nanmin, own)))
     # Where all ratings are the same, the scale may be any.
@@ -509,7 +512,7 @@ def ranges_differ(sides: Sequence[Ratings], names: Sequence[str]) -> bool:
 
 
 def _on(ratings: Ratings, names: Sequence[str]) -> Ratings:
-    """The ratings on these dimensions of numbers."""
+    """Return the ratings on these numeric dimensions."""
     places = [ratings.dimensions.index(name) for name in names]
     return replace(
         ratings, scores=ratings.scores[:, :, places], dimensions=tuple(names), categories={}
@@ -538,11 +541,11 @@ def rows_frame(rows: Iterable[Row], library: Literal["polars"]) -> polars.DataFr
 @overload
 def rows_frame(rows: Iterable[Row], library: Literal["pyarrow"]) -> pyarrow.Table: ...
 def rows_frame(rows: Iterable[Row], library: FrameLibrary = "pandas") -> Any:
-    """The rows of `agree`, `correlate` or `panel_quality` as a data frame: one row each, and the
-    fields of `Row` as columns.
+    """Return the rows of `agree`, `correlate` or `panel_quality` as a data frame: one row each, and
+    the fields of `Row` as columns.
 
     Errors are those of `frame_of`.
     """
-    given = list(rows)
-    columns = [field_columns(given, _KINDS.get(name, "text"), name) for name in _NAMES]
+    records = list(rows)
+    columns = [field_columns(records, _KINDS.get(name, "text"), name) for name in _NAMES]
     return frame_of([column for (column,) in columns], library)

@@ -15,20 +15,20 @@ if TYPE_CHECKING:
 
 
 PageColumns = Literal[1, 2]
-"""How many columns of a page a figure is as wide as."""
+"""The width of a figure, in columns of a page."""
 
 PLOTS = "pip install 'persona-panel[plots]'"
-"""How to get the figures."""
+"""The way to install what figures need."""
 
 
 def plots_at_hand() -> bool:
-    """Return whether figures can be drawn."""
+    """Return whether the packages for plots are installed."""
     return find_spec("matplotlib") is not None
 
 
 def check_plots(columns: PageColumns) -> None:
-    """Raises ModuleNotFoundError, which says what to install, where they cannot, and ValueError
-    for a width that is neither one column nor two."""
+    """Raise ModuleNotFoundError with the package to install where plots cannot be drawn, and
+    ValueError for a width that is neither one column nor two."""
     if not plots_at_hand():
         raise ModuleNotFoundError(
             f"figures need matplotlib, which is not installed: {PLOTS}", name="matplotlib"
@@ -62,8 +62,8 @@ class RatingsPlots:
         options: AnalysisOptions = _NO_TESTS,
         columns: PageColumns = 1,
     ) -> PaperFigure:
-        """Inter-rater agreement by dimension, for each group of raters and for all together, with
-        its interval.
+        """Plot inter-rater agreement by dimension, for each group of raters and for all together,
+        with its interval.
 
         Args:
             statistic: the name of a statistic of `agree` with a value for each dimension, such as
@@ -98,8 +98,8 @@ class RatingsPlots:
         options: AnalysisOptions = _NO_TESTS,
         columns: PageColumns = 1,
     ) -> PaperFigure:
-        """Return how far these ratings of a panel correlate with people's, by dimension, with
-        intervals; where several people rated, next to it how far one of them correlates with the
+        """Plot the correlation of these ratings of a panel with people's, by dimension, with
+        intervals; where several people rated, next to it the correlation of one person with the
         others.
 
         Args:
@@ -131,13 +131,13 @@ class RatingsPlots:
 
 
 def _check(registry: Registry[Any], statistic: str) -> None:
-    names = [one.name for one in registry]
+    names = [entry.name for entry in registry]
     if statistic not in names:
         raise ValueError(f"no statistic {statistic!r}; there are {', '.join(names)}")
 
 
 def _of(rows: Sequence[Row], statistics: Sequence[str]) -> list[Row]:
-    """The rows of these statistics, by dimension alone."""
+    """Return the rows of these statistics, by dimension alone."""
     kept = [row for row in rows if row.by is None and row.statistic in statistics]
     if not any(row.statistic == statistics[0] for row in kept):
         raise ValueError(f"{statistics[0]!r} does not apply to these ratings")
@@ -145,8 +145,8 @@ def _of(rows: Sequence[Row], statistics: Sequence[str]) -> list[Row]:
 
 
 def _heading(registry: Registry[Any], statistic: str) -> str:
-    """Return what a statistic is called, on one line."""
-    return " ".join(next(one.heading for one in registry if one.name == statistic).split())
+    """Return a statistic's heading on one line."""
+    return " ".join(next(entry.heading for entry in registry if entry.name == statistic).split())
 
 
 def _by_dimension(
@@ -156,7 +156,7 @@ def _by_dimension(
     names: dict[tuple[str, str], str],
     columns: PageColumns,
 ) -> PaperFigure:
-    """A row for each dimension, a series for each name; the rows are of nothing broken down."""
+    """Plot a row for each dimension and a series for each name; the rows are not broken down."""
     from persona_panel.statistics.core.display import ALL
     from persona_panel.statistics.figures.charts import (
         ForestMarks,
@@ -167,10 +167,10 @@ def _by_dimension(
     )
 
     dimensions = list(dict.fromkeys(row.dimension for row in rows))
-    found = {(row.group, row.statistic, row.dimension): row for row in rows}
+    row_of = {(row.group, row.statistic, row.dimension): row for row in rows}
     series = []
     for (group, statistic), name in names.items():
-        its = [found.get((group, statistic, dimension)) for dimension in dimensions]
+        its = [row_of.get((group, statistic, dimension)) for dimension in dimensions]
         points = [None if row is None else ForestPoint(row.value, row.ci_low, row.ci_high)
                   for row in its]  # fmt: skip
         series.append(ForestSeries(name, points))
@@ -195,6 +195,6 @@ def _by_dimension(
     sizes = f"{len(ratings.items):,} items, {ratings.counted_raters()}"
     figure.caption = " ".join(
         [f"{axis} by dimension; {sizes}{f'; lines: {mark}' if mark else ''}."]
-        + [told.replace("{}", "; ".join(those)) for told, those in reasons.items()]
+        + [reason.replace("{}", "; ".join(those)) for reason, those in reasons.items()]
     )
     return figure

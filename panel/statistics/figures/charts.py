@@ -82,8 +82,8 @@ class ForestPanel:
 
 @dataclass(frozen=True, slots=True)
 class ForestMarks:
-    """What the legend says of the marks, in this order; a mark without words is not in it, nor an
-    interval that no point has."""
+    """The words of the legend for the marks, in this order; a mark without words is left out, and
+    so is an interval that no point has."""
 
     narrow: str = ""
     wide: str = ""
@@ -101,7 +101,7 @@ def forest(
     zero: bool = False,
     together: bool = False,
 ) -> PaperFigure:
-    """The rows from top to bottom in the order given.
+    """Plot the rows from top to bottom in the given order.
 
     Args:
         panels: one at least, all with the same names of series.
@@ -109,7 +109,7 @@ def forest(
         zero: whether a line stands at 0.
         together: whether all panels have the same limits.
     """
-    points = [point for panel in panels for one in panel.series for point in one.points if point]
+    points = [point for panel in panels for line in panel.series for point in line.points if point]
     marks = ForestMarks(
         marks.narrow if any(not isnan(point.low) for point in points) else "",
         marks.wide if any(not isnan(point.wide_low) for point in points) else "",
@@ -148,7 +148,7 @@ def forest(
 
 
 def _draw(axis: Axes, panel: ForestPanel, places: Sequence[float]) -> None:
-    """Heights of the rows are in inches from the top."""
+    """Draw a panel; the heights of the rows are in inches from the top."""
     for y in places:
         axis.axhline(y, color=LIGHT, linewidth=0.5, zorder=0)
     drawn = False
@@ -205,10 +205,10 @@ def _looks(series: Sequence[ForestSeries]) -> tuple[list[str], list[str]]:
 def _handles(series: Sequence[ForestSeries], marks: ForestMarks) -> list[Line2D]:
     handles = []
     if len(series) > 1:
-        for one, colour, marker in zip(series, *_looks(series), strict=True):
+        for line, colour, marker in zip(series, *_looks(series), strict=True):
             handles.append(
                 Line2D([], [], color=colour, marker=marker, linestyle="none", markersize=4.2,
-                       label=label(one.name, 34, 2))
+                       label=label(line.name, 34, 2))
             )  # fmt: skip
     colour = GREY if len(series) > 1 else "black"
     dot = {"marker": "o", "linestyle": "none", "markersize": 4.2, "markeredgecolor": colour}
@@ -258,7 +258,7 @@ from points to the names below them."""
 
 @dataclass(frozen=True, slots=True)
 class StripPoint:
-    """Where one of them stands; `kind` is one of the kinds, `filled` says how it is marked."""
+    """The position of one point; `kind` is one of the kinds, `filled` says how it is marked."""
 
     name: str
     value: float
@@ -283,7 +283,7 @@ def strips(
     *,
     columns: PageColumns,
 ) -> PaperFigure:
-    """The rows from top to bottom, around a line at 0.
+    """Plot the rows from top to bottom, around a line at 0.
 
     Args:
         kinds: each has a marker and a colour; one alone is not in the legend.
@@ -340,9 +340,9 @@ def _draw_strip(axis: Axes, row: StripRow, y: float, kinds: Sequence[str], width
         )  # fmt: skip
     if len(points) > 1:
         lowest, highest = label(points[0].name, width, 1), label(points[-1].name, width, 1)
-        for told, x, side in ((f"← {lowest}", 0.01, "left"), (f"{highest} →", 0.99, "right")):
+        for text, x, side in ((f"← {lowest}", 0.01, "left"), (f"{highest} →", 0.99, "right")):
             axis.annotate(
-                told, (x, line + _BELOW), xycoords=("axes fraction", "data"), ha=side,
+                text, (x, line + _BELOW), xycoords=("axes fraction", "data"), ha=side,
                 va="center", fontsize=6,
             )  # fmt: skip
 
@@ -410,7 +410,7 @@ def heatmap(
     columns: PageColumns,
     least: float = 0.0,
 ) -> PaperFigure:
-    """The panels, with one scale of colours, symmetric about 0.
+    """Plot the panels, with one scale of colours, symmetric about 0.
 
     Args:
         columns_of_cells: names of the columns.
@@ -420,7 +420,7 @@ def heatmap(
     """
     n_across = max(len(columns_of_cells), 1)
     names = [[label(row, _HEAT_LABELS[columns], 2) for row in panel.rows] for panel in panels]
-    beside = _LETTER * max(longest(one) for one in names) + 0.15
+    beside = _LETTER * max(longest(labels) for labels in names) + 0.15
     wide = (WIDTHS[columns] - beside - _BAR) / n_across
     upright = wide / _LETTER >= max(7, longest([part for name in columns_of_cells
                                                 for part in name.split()]))  # fmt: skip
@@ -432,7 +432,7 @@ def heatmap(
         else _LETTER * longest(heads)
     )
     high = max(_CELLS, 0.05 + LINE * max(
-        (name.count("\n") + 1 for one in names for name in one), default=1
+        (name.count("\n") + 1 for labels in names for name in labels), default=1
     ))  # fmt: skip
     titled = any(panel.title for panel in panels)
     body = sum(high * (len(panel.rows) + 0.4 * bool(panel.apart)) for panel in panels)
@@ -492,7 +492,7 @@ def _square(axis: Axes, x: float, y: float, cell: HeatCell, scale: Normalize, si
     value, limit = cell.value, scale.vmax or 0.0
     there = not isnan(value)
     colour = colormaps[_MAP](scale(value)) if there else (1.0, 1.0, 1.0, 1.0)
-    # In grey both ends of the map are dark; near its middle there is nothing to tell apart.
+    # In grey both ends of the map are dark; near its middle signs need no hatch.
     negative = there and value < -_PALE * limit
     dark = there and float(np.dot(colour[:3], (0.299, 0.587, 0.114))) < 0.5
     if negative:
@@ -505,13 +505,13 @@ def _square(axis: Axes, x: float, y: float, cell: HeatCell, scale: Normalize, si
         Rectangle((x, y), 1, 1, facecolor="none" if negative else colour, edgecolor="#999999",
                   linewidth=0.4)
     )  # fmt: skip
-    # What a hatch leaves of a number is not to be guessed.
+    # A background keeps a hatch from hiding the number.
     behind = {"facecolor": colour, "edgecolor": "none", "pad": 0.8} if negative else None
-    told = signed(value)
+    text = signed(value)
     if size < _SMALLEST:
-        told, size = told[0], _SIGN
+        text, size = text[0], _SIGN
     axis.text(
-        x + 0.5, y + 0.5, told + cell.mark, ha="center", va="center", bbox=behind,
+        x + 0.5, y + 0.5, text + cell.mark, ha="center", va="center", bbox=behind,
         fontsize=size, color="white" if dark else "black", zorder=5,
     )  # fmt: skip
 

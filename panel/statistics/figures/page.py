@@ -64,7 +64,7 @@ LINE = 0.125
 _SCREEN_DPI = 150
 _PRINT_DPI = 300
 _PIECE = re.compile(r"[^\s/|:_-]*[\s/|:_-]+|[^\s/|:_-]+")
-"""What a name is not parted within: a word, with the signs that part it from the next."""
+"""A part of a name that is not split: a word, with the signs between it and the next."""
 # With letters that Matplotlib's own font lacks; looked for where a name has such letters.
 _OTHER_FONTS = (
     "Noto Sans CJK JP", "Noto Sans CJK SC", "Noto Sans JP", "Noto Sans SC", "Source Han Sans",
@@ -86,52 +86,53 @@ class PaperFigure(Figure):
     caption: str = ""
 
     def savefig(self, fname: Any, *, transparent: bool | None = None, **kwargs: Any) -> None:
-        """As Matplotlib's, in 300 dots per inch unless told otherwise; in PDF and EPS with
-        TrueType letters, in SVG with text."""
+        """Save as Matplotlib does, by default in 300 dots per inch; in PDF and EPS with TrueType
+        letters, in SVG with text."""
         with rc_context(_WRITTEN), warnings.catch_warnings():
-            # Said once, when the figure was made.
+            # Warned once, when the figure was made.
             warnings.filterwarnings("ignore", r"Glyph \d+ ")
             super().savefig(fname, transparent=transparent, **{"dpi": _PRINT_DPI} | kwargs)
 
     def _repr_png_(self) -> bytes:
-        """Return what a notebook shows."""
+        """Return the PNG that a notebook shows."""
         content = io.BytesIO()
         self.savefig(content, format="png", dpi=_SCREEN_DPI)
         return content.getvalue()
 
 
 def paper_figure(columns: PageColumns, height: float) -> PaperFigure:
-    """An empty figure as wide as one or two columns of a page, `height` in inches."""
+    """Return an empty figure as wide as one or two columns of a page, `height` in inches."""
     figure = PaperFigure(figsize=(WIDTHS[columns], height), layout="constrained")
     FigureCanvasAgg(figure)
     return figure
 
 
 def label(name: str, width: int, lines: int = 3) -> str:
-    """A name as it is drawn: what cannot be printed is escaped, folded between its words after
-    so many letters, cut after so many lines. Wide letters (Chinese, say) count twice."""
-    found: list[str] = []
+    """Return a name ready to be drawn: what cannot be printed is escaped, lines are folded between
+    words at `width` letters, and cut after `lines` lines. Wide letters (Chinese, say) count
+    twice."""
+    folded: list[str] = []
     line = ""
     shown = [char if char.isprintable() else ascii(char)[1:-1] for char in name.replace("\n", " ")]
     for piece in _PIECE.findall("".join(shown)):
         if line and _width((line + piece).rstrip()) > width:
-            found.append(line)
+            folded.append(line)
             line = ""
         line += piece
         while _width(line.rstrip()) > width:
             cut = next(n for n in range(1, len(line) + 1) if _width(line[: n + 1]) > width)
-            found.append(line[:cut])
+            folded.append(line[:cut])
             line = line[cut:]
-    found.append(line)
-    found = [one.rstrip() for one in found]
-    if len(found) > lines:
-        found = [*found[: lines - 1], f"{found[lines - 1]}…"]
-    return "\n".join(found)
+    folded.append(line)
+    folded = [line.rstrip() for line in folded]
+    if len(folded) > lines:
+        folded = [*folded[: lines - 1], f"{folded[lines - 1]}…"]
+    return "\n".join(folded)
 
 
 def plain(figure: PaperFigure) -> PaperFigure:
-    """The figure with every text in it taken for text, whatever signs it has, and in a font that
-    has its letters where there is one."""
+    """Draw every text of the figure literally, whatever signs it has, in a font that has its
+    letters where there is one; return the figure."""
     texts = figure.findobj(Text)
     for text in texts:
         text.set_parse_math(False)
@@ -153,7 +154,7 @@ def plain(figure: PaperFigure) -> PaperFigure:
 
 
 def _lacking(letters: str, families: Sequence[str]) -> set[str]:
-    """The letters that none of these families of fonts has."""
+    """Return the letters that none of these families of fonts has."""
     lacking = {char for char in letters if not char.isspace()}
     for family in families:
         if lacking:
@@ -163,19 +164,19 @@ def _lacking(letters: str, families: Sequence[str]) -> set[str]:
 
 
 def bare(axis: Axes, *sides: str) -> None:
-    """Take these of an axis' borders away."""
+    """Remove these borders of an axis."""
     for side in sides:
         axis.spines[side].set_visible(False)
 
 
 def panels_in_rows(n: int, columns: PageColumns) -> tuple[int, int]:
-    """Rows and columns of a grid of n panels."""
+    """Return the rows and columns of a grid of n panels."""
     across = min(n, 1 if columns == 1 else 3)
     return -(-n // across), across
 
 
 def longest(names: Sequence[str]) -> int:
-    """The width of the widest of these lines, in letters."""
+    """Return the width of the widest of these lines, in letters."""
     return max((_width(line) for name in names for line in name.split("\n")), default=0)
 
 

@@ -1,4 +1,4 @@
-"""What `agree` shows of ratings: reliability, agreement, rankings, labels, personas.
+"""The statistics of `agree`: reliability, agreement, rankings, labels, personas.
 
 Krippendorff's α of every two groups of raters together: a matrix, groups by groups.
 
@@ -73,7 +73,7 @@ def alpha(block: AgreementBlock) -> Iterator[BlockResult]:
 
 
 GROUPS_SHOWN = 12
-"""Of more groups there would be too many pairs to look at."""
+"""Above this number of groups there would be too many pairs to look at."""
 
 
 @agreement_statistics.register(
@@ -83,20 +83,20 @@ GROUPS_SHOWN = 12
     levels=ANY_LEVEL, needs=("groups",), order=75,
 )  # fmt: skip
 def alpha_matrix(block: AgreementBlock) -> Iterator[BlockResult]:
-    """`by` is the one group, `by_value` the other."""
+    """Yield α of every two groups together: `by` is the first group, `by_value` the other."""
     names = list(dict.fromkeys(block.groups))
     if not 2 < len(names) <= GROUPS_SHOWN:
         # Of two groups it is the α of all raters.
         return
-    for one, other in combinations(names, 2):
-        ratings = block.ratings[:, [group in (one, other) for group in block.groups]]
+    for first, other in combinations(names, 2):
+        ratings = block.ratings[:, [group in (first, other) for group in block.groups]]
         yield BlockResult(
             krippendorff_alpha(ratings, block.level),
             resampled_alpha(ratings, block.level),
             block.level,
             kind="kappa" if block.level == "nominal" else "number",
             limits=(-inf, 1),
-            by=one,
+            by=first,
             by_value=other,
             counted=has_two_ratings(ratings),
         )
@@ -117,16 +117,17 @@ def two_way(block: AgreementBlock) -> Iterator[BlockResult]:
     summary="ICC(2,k), of the mean", order=50,
 )  # fmt: skip
 def two_way_of_the_mean(block: AgreementBlock) -> Iterator[BlockResult]:
-    """Spearman-Brown's figure from ICC(2,1): none where that is not above 0, and none below 0."""
-    found = _icc(block, "icc2k")
-    one = found.statistic
-    if one.reason in (None, Reason.NOT_POSITIVE) and not one.value > 0:
+    """Yield Spearman-Brown's figure from ICC(2,1): undefined where that is not above 0, and never
+    below 0."""
+    result = _icc(block, "icc2k")
+    statistic = result.statistic
+    if statistic.reason in (None, Reason.NOT_POSITIVE) and not statistic.value > 0:
         undefined = Statistic.undefined(
-            Reason.NOT_RELIABLE, n_items=one.n_items, n_raters=one.n_raters
+            Reason.NOT_RELIABLE, n_items=statistic.n_items, n_raters=statistic.n_raters
         )
         yield BlockResult(undefined)
         return
-    yield replace(found, limits=(0, 1))
+    yield replace(result, limits=(0, 1))
 
 
 def _icc(block: AgreementBlock, form: ICCForm) -> BlockResult:
@@ -154,11 +155,11 @@ def kappa(block: AgreementBlock) -> Iterator[BlockResult]:
     "perfect_agreement", "perfect\nagreement", levels=ANY_LEVEL, order=200
 )
 def same_rating(block: AgreementBlock) -> Iterator[BlockResult]:
-    found = perfect_agreement(block.ratings)
+    agreement = perfect_agreement(block.ratings)
     rated_twice = np.sum(~np.isnan(block.ratings), axis=1) >= 2
-    agreed = np.where(rated_twice, found.subset.astype(np.float64), np.nan)
-    note = f"{int(found.subset.sum())} items"
-    yield BlockResult(found.share, resampled_mean(agreed), note, "share", (0.0, 1.0))
+    agreed = np.where(rated_twice, agreement.subset.astype(np.float64), np.nan)
+    note = f"{int(agreement.subset.sum())} items"
+    yield BlockResult(agreement.share, resampled_mean(agreed), note, "share", (0.0, 1.0))
 
 
 @agreement_statistics.register(
@@ -200,20 +201,21 @@ def _concordances(block: AgreementBlock) -> tuple[OverPrompts, OverPrompts]:
     order=25,
 )
 def of_incomplete_rankings(block: AgreementBlock) -> Iterator[BlockResult]:
-    """Beside Kendall's W, which leaves out raters who rated some items of a prompt only."""
-    found = incomplete_concordance(
+    """Yield W of incomplete rankings, beside Kendall's W, which leaves out raters who rated only
+    some items of a prompt."""
+    concordance = incomplete_concordance(
         block.ratings,
         block.prompts,
         n_permutations=block.options.n_permutations,
         seed=block.options.seed,
     )
-    result = block.over_prompts(found.over_prompts, "share", (0.0, 1.0))
-    if isnan(found.statistic):
+    result = block.over_prompts(concordance.over_prompts, "share", (0.0, 1.0))
+    if isnan(concordance.statistic):
         yield result
         return
     test = (
-        f"Skillings-Mack T {found.statistic:.1f}; "
-        f"at random T {found.statistic_by_chance:.1f} and W {found.by_chance:.3f}"
+        f"Skillings-Mack T {concordance.statistic:.1f}; "
+        f"at random T {concordance.statistic_by_chance:.1f} and W {concordance.by_chance:.3f}"
     )
     yield replace(result, note=f"{test}; {result.note}" if result.note else test)
 
@@ -274,16 +276,16 @@ def quadratic_kappa(block: AgreementBlock) -> Iterator[BlockResult]:
 
 
 def _over_pairs(block: AgreementBlock, statistic: PairStatistic) -> BlockResult:
-    found = pairwise(block.ratings, statistic)
-    note = f"{len(found.pairs)} pairs of raters"
-    if found.n_undefined:
-        note += f", {found.n_undefined} with a constant rater left out"
+    pairs = pairwise(block.ratings, statistic)
+    note = f"{len(pairs.pairs)} pairs of raters"
+    if pairs.n_undefined:
+        note += f", {pairs.n_undefined} with a constant rater left out"
     resampled = resampled_pairwise(block.ratings, statistic)
     counted = has_two_ratings(block.ratings)
     if statistic.startswith("cohen_kappa"):
         kind: EstimateKind = "kappa" if statistic == "cohen_kappa_none" else "number"
-        return BlockResult(found.mean, resampled, note, kind, limits=(-inf, 1), counted=counted)
-    return BlockResult(found.mean, resampled, note, "correlation", counted=counted)
+        return BlockResult(pairs.mean, resampled, note, kind, limits=(-inf, 1), counted=counted)
+    return BlockResult(pairs.mean, resampled, note, "correlation", counted=counted)
 
 
 def _within_prompts(block: AgreementBlock, statistic: PairStatistic) -> Iterator[BlockResult]:
@@ -293,7 +295,7 @@ def _within_prompts(block: AgreementBlock, statistic: PairStatistic) -> Iterator
 
 
 ANNOTATORS_SHOWN = 40
-"""κ of every two is computed for at most so many; of more, the mean is."""
+"""The most annotators for which κ of every two is computed; for more, only the mean."""
 
 
 @agreement_statistics.register(
@@ -308,13 +310,13 @@ def by_label(block: AgreementBlock) -> Iterator[BlockResult]:
     for code, name in enumerate(block.categories):
         resampled = agreement_on(block.ratings, code)
         value = float(resampled(unit_weights(len(block.ratings)))[0])
-        found = (
+        statistic = (
             Statistic.undefined(Reason.NO_RATINGS, n_items=n_items, n_raters=n_raters)
             if np.isnan(value)
             else Statistic(value, n_items, n_raters)
         )
         yield BlockResult(
-            found, resampled, kind="share", limits=(0.0, 1.0), by="label", by_value=name
+            statistic, resampled, kind="share", limits=(0.0, 1.0), by="label", by_value=name
         )
 
 
@@ -331,8 +333,8 @@ def matrix(block: AgreementBlock) -> Iterator[BlockResult]:
 
 
 def kappa_matrix(labels: Array, names: Sequence[str]) -> Iterator[BlockResult]:
-    """Unweighted κ of every two annotators, those of a pair once: `by` is the one, `by_value` the
-    other.
+    """Yield unweighted κ of every two annotators, each pair once: `by` and `by_value` are their
+    names.
 
     Args:
         labels: `(items, annotators)`, NaN where missing.
@@ -340,8 +342,8 @@ def kappa_matrix(labels: Array, names: Sequence[str]) -> Iterator[BlockResult]:
     """
     for place, name in enumerate(names):
         for other in range(place + 1, len(names)):
-            found = cohen_kappa(labels[:, place], labels[:, other], "none")
-            yield BlockResult(found, by=name, by_value=names[other])
+            kappa = cohen_kappa(labels[:, place], labels[:, other], "none")
+            yield BlockResult(kappa, by=name, by_value=names[other])
 
 
 @agreement_statistics.register(
@@ -349,9 +351,9 @@ def kappa_matrix(labels: Array, names: Sequence[str]) -> Iterator[BlockResult]:
     summary="effective number of judges", order=60,
 )  # fmt: skip
 def of_all_agreement(block: AgreementBlock) -> Iterator[BlockResult]:
-    found, options = effective_judges(block.ratings), block.options
-    if found.reason or not options.intervals:
-        yield BlockResult(found)
+    votes, options = effective_judges(block.ratings), block.options
+    if votes.reason or not options.intervals:
+        yield BlockResult(votes)
         return
     interval = effective_judges_interval(
         block.ratings,
@@ -360,7 +362,7 @@ def of_all_agreement(block: AgreementBlock) -> Iterator[BlockResult]:
         confidence=options.confidence,
         seed=options.seed,
     )
-    yield BlockResult(found, ci=interval)
+    yield BlockResult(votes, ci=interval)
 
 
 PERSONAS = StatisticTable(
@@ -405,14 +407,16 @@ def added(block: AgreementBlock) -> Iterator[BlockResult]:
 )  # fmt: skip
 def alpha_difference(block: AgreementBlock) -> Iterator[BlockResult]:
     sides = (block.ratings, block.controls)
-    found = [krippendorff_alpha(side, block.level) for side in sides]
+    alphas = [krippendorff_alpha(side, block.level) for side in sides]
     first, second = (resampled_alpha(side, block.level) for side in sides)
-    reason = next((one.reason for one in found if one.reason is not None), None)
+    reason = next((alpha.reason for alpha in alphas if alpha.reason is not None), None)
     statistic = (
         Statistic.undefined(reason)
         if reason is not None
         else Statistic(
-            found[0].value - found[1].value, found[0].n_items, sum(one.n_raters for one in found)
+            alphas[0].value - alphas[1].value,
+            alphas[0].n_items,
+            sum(alpha.n_raters for alpha in alphas),
         )
     )
     yield _unless_alike(
@@ -428,7 +432,7 @@ def alpha_difference(block: AgreementBlock) -> Iterator[BlockResult]:
 
 
 def _by_item(block: AgreementBlock) -> tuple[Array, Array]:
-    """The disagreement of both sides on the items on which both have one."""
+    """Return the disagreement of both sides on the items on which both have one."""
     sides = [disagreement_by_item(side, block.level) for side in (block.ratings, block.controls)]
     missing = np.isnan(sides[0]) | np.isnan(sides[1])
     first, second = (np.where(missing, np.nan, side) for side in sides)

@@ -1,4 +1,5 @@
-"""What `correlate` shows item by item: correlations, labels, losses, and what personas add.
+"""The statistics of `correlate` item by item: correlations, labels, losses, and the gain from
+personas.
 
 Correlations of the panel's mean with people's, over all items and within prompts.
 
@@ -87,7 +88,7 @@ def _register_correlation(kind: CorrelationKind, heading: str, order: int) -> No
     def panel(block: ComparisonBlock) -> Iterator[BlockResult]:
         # Items of different prompts are not exchangeable: with prompts the test is of the
         # correlation within them.
-        found = correlation_test(
+        statistic = correlation_test(
             block.panel_mean,
             block.target,
             kind,
@@ -96,7 +97,7 @@ def _register_correlation(kind: CorrelationKind, heading: str, order: int) -> No
         )
         resampled = resampled_correlation(block.panel_mean, block.target, kind)
         counted = paired_scores(block.panel_mean, block.target)[2]
-        yield BlockResult(block.of_both(found), resampled, kind="correlation", counted=counted)
+        yield BlockResult(block.of_both(statistic), resampled, kind="correlation", counted=counted)
 
     @comparison_statistics.register(
         f"human_ceiling_{kind}",
@@ -107,11 +108,11 @@ def _register_correlation(kind: CorrelationKind, heading: str, order: int) -> No
         order=order,
     )
     def humans(block: ComparisonBlock) -> Iterator[BlockResult]:
-        found = human_ceiling(block.compared, kind)
-        note = f"{found.n_undefined} constant raters left out" if found.n_undefined else ""
+        ceiling = human_ceiling(block.compared, kind)
+        note = f"{ceiling.n_undefined} constant raters left out" if ceiling.n_undefined else ""
         resampled = resampled_human_ceiling(block.compared, kind)
         counted = has_two_ratings(block.compared)
-        yield BlockResult(found.mean, resampled, note, "correlation", counted=counted)
+        yield BlockResult(ceiling.mean, resampled, note, "correlation", counted=counted)
 
     @comparison_statistics.register(
         f"{kind}_within_prompts",
@@ -124,9 +125,9 @@ def _register_correlation(kind: CorrelationKind, heading: str, order: int) -> No
     )
     def panel_within_prompts(block: ComparisonBlock) -> Iterator[BlockResult]:
         prompts = block.prompts or []
-        found = over_prompts(within_prompts(block.panel_mean, block.target, prompts, kind))
+        means = over_prompts(within_prompts(block.panel_mean, block.target, prompts, kind))
         result = mean_over_prompts(
-            found, prompts, kind="mean_pearson" if kind == "pearson" else "mean_correlation"
+            means, prompts, kind="mean_pearson" if kind == "pearson" else "mean_correlation"
         )
         tested = correlation_test(
             block.panel_mean,
@@ -168,8 +169,8 @@ def _register_loss(name: str, heading: str, order: int, *, weighted: bool) -> No
     )
     def ranking_error(block: ComparisonBlock) -> Iterator[BlockResult]:
         prompts = block.prompts or []
-        found = pairwise_error(block.target, block.panel_mean, prompts, weighted=weighted)
-        result = _loss(found, prompts)
+        loss = pairwise_error(block.target, block.panel_mean, prompts, weighted=weighted)
+        result = _loss(loss, prompts)
         # Seldom wrong, and then by much: as skewed as a share.
         yield replace(result, statistic=block.of_both(result.statistic), kind="share")
 
@@ -184,7 +185,7 @@ def _register_loss(name: str, heading: str, order: int, *, weighted: bool) -> No
     order=330,
 )
 def custom(block: ComparisonBlock) -> Iterator[BlockResult]:
-    """Yield the loss where all its dimensions are there, in [0, 1]."""
+    """Yield the loss where all its dimensions are rated, in [0, 1]."""
     if block.prompts is None or not set(CUSTOM_DIMENSIONS) <= set(block.by_dimension):
         return
     ours, theirs = (
@@ -192,21 +193,21 @@ def custom(block: ComparisonBlock) -> Iterator[BlockResult]:
     )
     if any(((ratings < 0) | (ratings > 1)).any() for ratings in (*ours, *theirs)):
         return
-    found = custom_loss(_means(theirs), _means(ours), block.prompts)
+    loss = custom_loss(_means(theirs), _means(ours), block.prompts)
     n_raters = sum(int(np.any(~np.isnan(side), axis=(0, 1)).sum()) for side in (ours, theirs))
-    result = _loss(found, block.prompts)
+    result = _loss(loss, block.prompts)
     yield replace(result, statistic=replace(result.statistic, n_raters=n_raters))
 
 
 def _means(ratings: list[Array]) -> Array:
-    """The mean rater on each dimension `(items, dimensions)`."""
-    return np.stack([row_means(one) for one in ratings], axis=1)
+    """Return the mean rater on each dimension `(items, dimensions)`."""
+    return np.stack([row_means(ratings_on) for ratings_on in ratings], axis=1)
 
 
-def _loss(found: Loss, prompts: list[Hashable]) -> BlockResult:
-    note = f"smaller is better, {found.baseline:.3g} at random, {found.n_terms} terms"
-    resampled = resampled_over_prompts(found.by_position, prompts)
-    return BlockResult(found.by_position.mean, resampled, note, "mean", (0, inf))
+def _loss(loss: Loss, prompts: list[Hashable]) -> BlockResult:
+    note = f"smaller is better, {loss.baseline:.3g} at random, {loss.n_terms} terms"
+    resampled = resampled_over_prompts(loss.by_position, prompts)
+    return BlockResult(loss.by_position.mean, resampled, note, "mean", (0, inf))
 
 
 _register_loss("pairwise_error", "pairwise\nranking error", 310, weighted=False)
@@ -263,15 +264,15 @@ def agreement(block: ComparisonBlock) -> Iterator[BlockResult]:
     "label_kappa_pairs", _PAIRS, table=LABELS, levels=ANY_LEVEL, needs=("categories",), order=3
 )
 def pairs(block: ComparisonBlock) -> Iterator[BlockResult]:
-    """Each judge with each person."""
-    found = [
+    """Yield the mean κ of each judge with each person."""
+    kappas = [
         (cohen_kappa(judge, human, "none"), resampled_cohen_kappa(judge, human, "none"))
         for judge in block.judges.T
         for human in block.humans.T
     ]
     sides = block.judges, block.humans
     counted = np.all([(~np.isnan(side)).any(axis=1) for side in sides], axis=0)
-    yield _mean_kappa(found, counted)
+    yield _mean_kappa(kappas, counted)
 
 
 @comparison_statistics.register(
@@ -279,21 +280,21 @@ def pairs(block: ComparisonBlock) -> Iterator[BlockResult]:
     side="humans", summary="people: κ with the others", order=1,
 )  # fmt: skip
 def human_kappa(block: ComparisonBlock) -> Iterator[BlockResult]:
-    """Each person with the majority of the others."""
+    """Yield the mean κ of each person with the majority of the others."""
     if _why_no_humans(block) is Reason.FEW_PEOPLE:
         yield BlockResult(Statistic.undefined(Reason.FEW_PEOPLE))
         return
-    found = []
+    kappas = []
     for place, human in enumerate(block.humans.T):
         sides = block.humans[:, [place]], np.delete(block.humans, place, axis=1)
         others = majority(sides[1])
-        found.append(
+        kappas.append(
             (
                 _named(cohen_kappa(human, others, "none"), *sides),
                 resampled_cohen_kappa(human, others, "none"),
             )
         )
-    yield _mean_kappa(found, has_two_ratings(block.humans))
+    yield _mean_kappa(kappas, has_two_ratings(block.humans))
 
 
 @comparison_statistics.register(
@@ -301,7 +302,8 @@ def human_kappa(block: ComparisonBlock) -> Iterator[BlockResult]:
     side="humans", order=2,
 )  # fmt: skip
 def human_agreement(block: ComparisonBlock) -> Iterator[BlockResult]:
-    """Each person with the majority of the others, the mean over people."""
+    """Yield the accuracy of each person against the majority of the others, the mean over
+    people."""
     by_human = [
         same_label(human, majority(np.delete(block.humans, place, axis=1)))
         for place, human in enumerate(block.humans.T)
@@ -323,9 +325,9 @@ def human_agreement(block: ComparisonBlock) -> Iterator[BlockResult]:
     side="humans", order=3,
 )  # fmt: skip
 def human_pairs(block: ComparisonBlock) -> Iterator[BlockResult]:
-    found = pairwise(block.humans, "cohen_kappa_none")
+    kappas = pairwise(block.humans, "cohen_kappa_none")
     yield BlockResult(
-        found.mean,
+        kappas.mean,
         resampled_pairwise(block.humans, "cohen_kappa_none"),
         kind="kappa",
         limits=(-1.0, 1.0),
@@ -344,13 +346,13 @@ def by_label(block: ComparisonBlock) -> Iterator[BlockResult]:
         resampled = agreement_on(both, code)
         value = float(resampled(unit_weights(len(both)))[0])
         if not n_items:
-            found = Statistic.undefined(why_not_shared(block.judges, block.humans))
+            statistic = Statistic.undefined(why_not_shared(block.judges, block.humans))
         elif np.isnan(value):
-            found = Statistic.undefined(Reason.NO_RATINGS, n_items=n_items)
+            statistic = Statistic.undefined(Reason.NO_RATINGS, n_items=n_items)
         else:
-            found = block.of_both(Statistic(value, n_items, 2))
+            statistic = block.of_both(Statistic(value, n_items, 2))
         yield BlockResult(
-            found, resampled, kind="share", limits=(0.0, 1.0), by="label", by_value=name
+            statistic, resampled, kind="share", limits=(0.0, 1.0), by="label", by_value=name
         )
 
 
@@ -358,13 +360,14 @@ def by_label(block: ComparisonBlock) -> Iterator[BlockResult]:
     "confusion", "items", table=CONFUSION, levels=ANY_LEVEL, needs=("categories",), order=5
 )
 def table(block: ComparisonBlock) -> Iterator[BlockResult]:
-    """A row for each pair of labels: `by` is that of people, `by_value` that of the panel."""
+    """Yield the count of each pair of labels: `by` is that of people, `by_value` that of the
+    panel."""
     counts = confusion(majority(block.humans), majority(block.judges), len(block.categories))
     n_items = int(counts.sum())
     for theirs, row in zip(block.categories, counts, strict=True):
         for ours, count in zip(block.categories, row, strict=True):
-            found = block.of_both(Statistic(float(count), n_items, 2))
-            yield BlockResult(found, by=f"humans: {theirs}", by_value=f"panel: {ours}")
+            statistic = block.of_both(Statistic(float(count), n_items, 2))
+            yield BlockResult(statistic, by=f"humans: {theirs}", by_value=f"panel: {ours}")
 
 
 @comparison_statistics.register(
@@ -388,7 +391,7 @@ def by_judge(block: ComparisonBlock) -> Iterator[BlockResult]:
     "kappa_of_two", "Cohen κ", table=MATRIX, levels=ANY_LEVEL, needs=("categories",), order=7
 )
 def matrix(block: ComparisonBlock) -> Iterator[BlockResult]:
-    """The two majorities, the judges and the people; of at most `ANNOTATORS_SHOWN`."""
+    """Yield κ of the two majorities, the judges and the people; of at most `ANNOTATORS_SHOWN`."""
     names = ["majority of people", "majority of the panel"]
     names += [*block.judge_names, *block.human_names]
     sides = [majority(block.humans), majority(block.judges), *block.judges.T, *block.humans.T]
@@ -400,21 +403,21 @@ def _mean(values: Array, block: ComparisonBlock) -> BlockResult:
     defined = ~np.isnan(values)
     if not defined.any():
         return BlockResult(Statistic.undefined(why_not_shared(block.judges, block.humans)))
-    found = block.of_both(Statistic(float(values[defined].mean()), int(defined.sum()), 2))
-    return BlockResult(found, resampled_mean(values), kind="share", limits=(0.0, 1.0))
+    statistic = block.of_both(Statistic(float(values[defined].mean()), int(defined.sum()), 2))
+    return BlockResult(statistic, resampled_mean(values), kind="share", limits=(0.0, 1.0))
 
 
-def _mean_kappa(found: list[tuple[Statistic, Resampled]], counted: Mask) -> BlockResult:
-    """The mean over pairs whose κ is defined."""
-    defined = [(one, resampled) for one, resampled in found if one.reason is None]
+def _mean_kappa(kappas: list[tuple[Statistic, Resampled]], counted: Mask) -> BlockResult:
+    """Return the mean over pairs whose κ is defined."""
+    defined = [(kappa, resampled) for kappa, resampled in kappas if kappa.reason is None]
     if not defined:
-        reasons = [one.reason for one, _ in found if one.reason]
+        reasons = [kappa.reason for kappa, _ in kappas if kappa.reason]
         reason = next(iter(reasons), Reason.FEW_PEOPLE)
         tied = Reason.NO_MAJORITY in reasons
         return BlockResult(Statistic.undefined(Reason.NO_MAJORITY if tied else reason))
-    value = float(np.mean([one.value for one, _ in defined]))
-    n_items = max(one.n_items for one, _ in defined)
-    n_left_out = len(found) - len(defined)
+    value = float(np.mean([kappa.value for kappa, _ in defined]))
+    n_items = max(kappa.n_items for kappa, _ in defined)
+    n_left_out = len(kappas) - len(defined)
     note = f"{len(defined)} pairs" + (
         f", {n_left_out} with a constant rater or no shared item left out" if n_left_out else ""
     )
@@ -437,28 +440,29 @@ def _why_no_humans(block: ComparisonBlock) -> Reason:
 
 
 def why_not_shared(*sides: Array) -> Reason:
-    """Why no item has a majority of each side `(items, raters)`: no item was rated by all of them,
-    or the raters of a side are tied wherever it was."""
+    """Return why no item has a majority of each side `(items, raters)`: no item was rated by all of
+    them, or the raters of a side are tied wherever it was."""
     rated = np.all([(~np.isnan(side)).any(axis=1) for side in sides], axis=0)
     return Reason.NO_MAJORITY if rated.any() else Reason.NO_SHARED_ITEMS
 
 
-def _named(found: Statistic, first: Array, second: Array) -> Statistic:
-    """A statistic of the majorities of two sides `(items, raters)`, with the true reason where
-    there is none."""
-    if found.reason is not Reason.NO_SHARED_ITEMS:
-        return found
-    return replace(found, reason=why_not_shared(first, second))
+def _named(statistic: Statistic, first: Array, second: Array) -> Statistic:
+    """Return a statistic of the majorities of two sides `(items, raters)`, with the true reason
+    where there is none."""
+    if statistic.reason is not Reason.NO_SHARED_ITEMS:
+        return statistic
+    return replace(statistic, reason=why_not_shared(first, second))
 
 
 def _without_majority(block: ComparisonBlock) -> str:
-    """Return how many items are left out, because a side that rated them has no majority."""
-    told = []
+    """Return in words how many items are left out because a side that rated them has no
+    majority."""
+    parts = []
     for side, labels in (("panel", block.judges), ("humans", block.humans)):
         rated = (~np.isnan(labels)).any(axis=1)
         if n := int((rated & np.isnan(majority(labels))).sum()):
-            told.append(f"left out: {n} items without a majority of the {side}")
-    return "; ".join(told)
+            parts.append(f"left out: {n} items without a majority of the {side}")
+    return "; ".join(parts)
 
 
 _REMARK = (
@@ -505,9 +509,9 @@ def _register_gain(kind: CorrelationKind, heading: str, order: int) -> None:
     def gain_within(block: ComparisonBlock) -> Iterator[BlockResult]:
         prompts = block.prompts or []
         sides = block.panel_mean, row_means(block.controls), block.target
-        found = over_prompts(gain_within_prompts(*sides, prompts, kind))
+        gains = over_prompts(gain_within_prompts(*sides, prompts, kind))
         yield _of_all(
-            block, mean_over_prompts(found, prompts, kind="mean_difference", limits=_LIMITS)
+            block, mean_over_prompts(gains, prompts, kind="mean_difference", limits=_LIMITS)
         )
 
 
@@ -526,15 +530,15 @@ def kappa_gain(block: ComparisonBlock) -> Iterator[BlockResult]:
     sides = [majority(each) for each in (block.judges, block.controls, block.humans)]
     missing = np.isnan(sides).any(axis=0)
     ours, theirs, target = (np.where(missing, np.nan, side) for side in sides)
-    found = [cohen_kappa(side, target, "none") for side in (ours, theirs)]
+    kappas = [cohen_kappa(side, target, "none") for side in (ours, theirs)]
     first, second = (resampled_cohen_kappa(side, target, "none") for side in (ours, theirs))
-    reason = next((one.reason for one in found if one.reason is not None), None)
+    reason = next((kappa.reason for kappa in kappas if kappa.reason is not None), None)
     if reason is Reason.NO_SHARED_ITEMS:
         reason = why_not_shared(block.judges, block.controls, block.humans)
     statistic = (
         Statistic.undefined(reason)
         if reason is not None
-        else replace(found[0], value=found[0].value - found[1].value)
+        else replace(kappas[0], value=kappas[0].value - kappas[1].value)
     )
     yield _of_all(
         block,
@@ -549,7 +553,8 @@ def kappa_gain(block: ComparisonBlock) -> Iterator[BlockResult]:
 
 
 def _of_all(block: ComparisonBlock, result: BlockResult) -> BlockResult:
-    """With all raters counted; undefined where the replicates are one judgment."""
+    """Return the result with all raters counted; undefined where the replicates are one
+    judgment."""
     if result.statistic.reason is None and (why := why_no_gain(block.controls)) is not None:
         return BlockResult(Statistic.undefined(why))
     n_judges, n_replicates, n_humans = (

@@ -1,4 +1,4 @@
-"""What `correlate` shows of persons and sources: judges in a person's place, and who wins."""
+"""The statistics of `correlate` by person and source: judges in a person's place, and win rates."""
 
 from __future__ import annotations
 
@@ -89,13 +89,17 @@ def _register_difference(kind: CorrelationKind, heading: str, order: int) -> Non
     )
     def difference(block: ComparisonBlock) -> Iterator[BlockResult]:
         sides = _judges(block), block.compared
-        found = human_difference(*sides, kind)
+        differences = human_difference(*sides, kind)
         resampled = resampled_human_difference(*sides, kind)
         counted = has_two_ratings(block.compared) & ~np.isnan(block.panel_mean)
         # τ of every judge with every person takes minutes where there are thousands of items.
         n_rows = 1 if kind == "tau_b" else _n_rows(block)
-        for name, one, function in list(zip(NAMES, found, resampled, strict=True))[:n_rows]:
-            yield BlockResult(one, function, "", "difference", _LIMITS, BY, name, counted=counted)
+        for name, statistic, function in list(zip(NAMES, differences, resampled, strict=True))[
+            :n_rows
+        ]:
+            yield BlockResult(
+                statistic, function, "", "difference", _LIMITS, BY, name, counted=counted
+            )
 
     @comparison_statistics.register(
         f"human_difference_{kind}_within_prompts",
@@ -108,21 +112,21 @@ def _register_difference(kind: CorrelationKind, heading: str, order: int) -> Non
     )
     def difference_within(block: ComparisonBlock) -> Iterator[BlockResult]:
         prompts = block.prompts or []
-        found = human_difference_by_prompt(_judges(block), block.compared, prompts, kind)
-        for name, one in list(zip(NAMES, found, strict=True))[: _n_rows(block)]:
-            result = mean_over_prompts(one, prompts, kind="skewed_difference", limits=_LIMITS)
+        differences = human_difference_by_prompt(_judges(block), block.compared, prompts, kind)
+        for name, means in list(zip(NAMES, differences, strict=True))[: _n_rows(block)]:
+            result = mean_over_prompts(means, prompts, kind="skewed_difference", limits=_LIMITS)
             yield replace(result, by=BY, by_value=name)
 
 
 def _judges(block: ComparisonBlock) -> Array:
-    """The judges' ratings in the form in which people's are compared: scores, or ranks."""
+    """Return the judges' ratings in the form in which people's are compared: scores, or ranks."""
     if block.options.target == "score":
         return block.judges
     return -ranks_within(-block.judges, block.prompts).ranks
 
 
 def _n_rows(block: ComparisonBlock) -> int:
-    """One for a panel of one judge, who is the panel."""
+    """Return the number of rows: 1 for a panel of one judge, who is the panel."""
     n_judges = int(np.sum(~np.isnan(block.judges).all(axis=0)))
     return len(NAMES) if n_judges > 1 else 1
 
@@ -133,7 +137,7 @@ _register_difference("pearson", "Pearson r", 183)
 
 
 RATER = "rater"
-"""What the rows of a single judge are broken down by; the panel's own row has none."""
+"""The breakdown of a single judge's rows; the panel's own row has none."""
 
 ANNOTATOR_TEST = StatisticTable(
     "Alternative annotator test, by judge; first the panel",
@@ -160,25 +164,25 @@ def _register_test_figure(name: str, heading: str, order: int, summary: str = ""
         order=order,
     )
     def results(block: ComparisonBlock) -> Iterator[BlockResult]:
-        """The panel's, then each judge's; nothing without an epsilon."""
+        """Yield the panel's result, then each judge's; nothing without an epsilon."""
         if block.options.epsilon is None:
             return
-        for judge, candidate, found in _tests(block):
+        for judge, candidate, test in _tests(block):
             of = {
-                "alt_test_winning_rate": found.winning_rate,
-                "alt_test_advantage": found.advantage,
-                "alt_test_items_needed": found.items_needed,
+                "alt_test_winning_rate": test.winning_rate,
+                "alt_test_advantage": test.advantage,
+                "alt_test_items_needed": test.items_needed,
             }[name]
             resampled = None
             if name == "alt_test_advantage" and not of.reason:
-                tested = [one.human for one in found.humans if one.is_tested]
+                tested = [person.human for person in test.humans if person.is_tested]
                 resampled = resampled_advantage(
                     candidate, block.humans, score=_score(block), of=tested
                 )
             yield BlockResult(
                 of,
                 resampled,
-                _note(block, found) if name == "alt_test_winning_rate" else "",
+                _note(block, test) if name == "alt_test_winning_rate" else "",
                 "share",
                 (0.0, 1.0),
                 by=None if judge is None else RATER,
@@ -188,13 +192,13 @@ def _register_test_figure(name: str, heading: str, order: int, summary: str = ""
 
 @lru_cache(maxsize=2)  # three statistics come from the same tests
 def _tests(block: ComparisonBlock) -> list[tuple[str | None, Array, AnnotatorTest]]:
-    """The panel's test, then each judge's, with the ratings that were tested."""
+    """Return the panel's test, then each judge's, with the tested ratings."""
     score = _score(block)
     panel = majority(block.judges) if score == "accuracy" else block.panel_mean
     if block.other_scale or "same_scale" not in block.has:
         none = Statistic.undefined(Reason.OTHER_SCALE)
         return [(None, panel, AnnotatorTest(none, none, none, ()))]
-    found = []
+    tests = []
     for name, candidate in [(None, panel), *zip(block.judge_names, block.judges.T, strict=True)]:
         tested = annotator_test(
             candidate,
@@ -203,33 +207,35 @@ def _tests(block: ComparisonBlock) -> list[tuple[str | None, Array, AnnotatorTes
             epsilon=block.options.epsilon or 0.0,
             clusters=block.clusters,
         )
-        found.append((name, candidate, tested))
-    return found
+        tests.append((name, candidate, tested))
+    return tests
 
 
 def _score(block: ComparisonBlock) -> AlignmentScore:
     return "accuracy" if block.categories else "neg_rmse"
 
 
-def _note(block: ComparisonBlock, found: AnnotatorTest) -> str:
-    """Return what ω rests on: epsilon, and who was left out."""
-    n_tested = sum(one.is_tested for one in found.humans)
-    n_wins = round(found.winning_rate.value * n_tested) if n_tested else 0
+def _note(block: ComparisonBlock, test: AnnotatorTest) -> str:
+    """Return in words what ω rests on: epsilon, and who was left out."""
+    n_tested = sum(person.is_tested for person in test.humans)
+    n_wins = round(test.winning_rate.value * n_tested) if n_tested else 0
     said = [f"epsilon {block.options.epsilon:g}"]
     if n_tested:
         said.append(f"wins over {n_wins} of {n_tested} people")
-    few = [block.human_names[one.human] for one in found.humans if one.n_items < LEAST_ITEMS]
+    few = [
+        block.human_names[person.human] for person in test.humans if person.n_items < LEAST_ITEMS
+    ]
     prompts = [
-        block.human_names[one.human]
-        for one in found.humans
-        if not one.is_tested and one.n_items >= LEAST_ITEMS
+        block.human_names[person.human]
+        for person in test.humans
+        if not person.is_tested and person.n_items >= LEAST_ITEMS
     ]
     for names, what in (
         (few, f"fewer than {LEAST_ITEMS} shared items"),
         (prompts, f"fewer than {LEAST_CLUSTERS} prompts"),
     ):
         if names:
-            said.append(left_out(names, len(found.humans), what))
+            said.append(left_out(names, len(test.humans), what))
     return "; ".join(said)
 
 
@@ -265,14 +271,14 @@ def _kappa(block: ComparisonBlock, *, zeros: bool) -> BlockResult:
     if of_panel and block.other_scale:
         return BlockResult(Statistic.undefined(Reason.OTHER_SCALE))
     both = _substitution(block)
-    found = both.panel if of_panel else both.humans
-    note = f"{found.n_pairs} pairs, {found.n_constant} with a constant rater"
-    if found.n_missing:
-        note += f", {found.n_missing} that the panel did not rate"
+    kappas = both.panel if of_panel else both.humans
+    note = f"{kappas.n_pairs} pairs, {kappas.n_constant} with a constant rater"
+    if kappas.n_missing:
+        note += f", {kappas.n_missing} that the panel did not rate"
     resampled = resampled_substitution(
         block.humans, _stand_in(block), min_shared=block.options.min_shared, zeros=zeros
     )[of_panel]
-    statistic = found.with_zeros if zeros else found.without
+    statistic = kappas.with_zeros if zeros else kappas.without
     counted = has_two_ratings(block.humans) & ~np.isnan(_stand_in(block))
     return BlockResult(
         block.of_both(statistic) if of_panel else statistic,
@@ -289,7 +295,7 @@ def _substitution(block: ComparisonBlock) -> Substitution:
 
 
 def _stand_in(block: ComparisonBlock) -> Array:
-    """Whose ratings take a person's place; on people's side nobody's are looked at."""
+    """Return the ratings that take a person's place; on people's side no ratings do."""
     return block.panel_mean if block.side == "panel" else block.target
 
 
@@ -311,14 +317,14 @@ _register_kappa("_without_constant", "pairs with a constant\nrater left out", 22
     order=610,
 )
 def change_of_alpha(block: ComparisonBlock) -> Iterator[BlockResult]:
-    """The first 1, 2, … judges join, in the panel's order. p-values and intervals are adjusted by
-    Bonferroni for the numbers of judges."""
+    """Yield the change of α as the first 1, 2, … judges join, in the panel's order. p-values and
+    intervals are adjusted by Bonferroni for the numbers of judges."""
     if block.other_scale:
         undefined = Statistic.undefined(Reason.OTHER_SCALE)
         yield BlockResult(undefined, by="judges added", by_value="any number")
         return
     options = block.options
-    found = added_raters(
+    additions = added_raters(
         block.humans,
         block.judges,
         block.level,
@@ -326,14 +332,16 @@ def change_of_alpha(block: ComparisonBlock) -> Iterator[BlockResult]:
         confidence=options.confidence,
         seed=options.seed,
     )
-    alone = found.alphas[0]
-    for place, alpha in enumerate(found.alphas[1:]):
+    alone = additions.alphas[0]
+    for place, alpha in enumerate(additions.alphas[1:]):
         reason = alone.reason or alpha.reason
         statistic = (
             Statistic.undefined(reason, n_items=alpha.n_items, n_raters=alpha.n_raters)
             if reason
             else replace(
-                alpha, value=float(found.change[place]), p_value=float(found.p_adjusted[place])
+                alpha,
+                value=float(additions.change[place]),
+                p_value=float(additions.p_adjusted[place]),
             )
         )
         yield BlockResult(
@@ -343,9 +351,9 @@ def change_of_alpha(block: ComparisonBlock) -> Iterator[BlockResult]:
             else f"α {general(alone.value, 4)} of people, {general(alpha.value, 4)} with judges",
             by="judges added",
             by_value=f"{place + 1}",
-            ci=found.intervals[place] if options.intervals and not reason else None,
-            p_raw=float(found.p_value[place]),
-            n_tests=len(found.change),
+            ci=additions.intervals[place] if options.intervals and not reason else None,
+            p_raw=float(additions.p_value[place]),
+            n_tests=len(additions.change),
             adjusted_over="judges added",
         )
 
@@ -362,30 +370,31 @@ ASSUMED = (0.8, 0.5)
     order=410,
 )
 def of_errors(block: ComparisonBlock) -> Iterator[BlockResult]:
-    """Corrected for the noise of people's mean where its reliability can be estimated; else a
-    lower bound, with what it would be for given reliabilities."""
+    """Yield the effective number of judges by their errors, corrected for the noise of people's
+    mean where its reliability can be estimated; else a lower bound, and the number for assumed
+    reliabilities."""
     options, reliability = block.options, mean_reliability(block.compared)
     bound = effective_judges(block.judges, block.target)
     if reliability.reason is None:
         reference = block.compared
-        found = effective_judges(block.judges, reference)
+        votes = effective_judges(block.judges, reference)
         note = (
             f"corrected for the noise of people's mean (reliability "
             f"{number(reliability.value)}); without the correction {_number(bound)}, a lower bound"
         )
     else:
-        reference, found = block.target, bound
+        reference, votes = block.target, bound
         assumed = (
-            f"{_number(effective_judges(block.judges, block.target, reliability=one))} if its "
-            f"reliability were {one}"
-            for one in ASSUMED
+            f"{_number(effective_judges(block.judges, block.target, reliability=level))} if its "
+            f"reliability were {level}"
+            for level in ASSUMED
         )
         note = (
             "a lower bound, as the noise of people's mean is not known "
             f"({reliability.reason}): {', '.join(assumed)}"
         )
     interval = None
-    if options.intervals and found.reason in (None, Reason.NOT_CORRELATED):
+    if options.intervals and votes.reason in (None, Reason.NOT_CORRELATED):
         interval = effective_judges_interval(
             block.judges,
             reference,
@@ -394,9 +403,9 @@ def of_errors(block: ComparisonBlock) -> Iterator[BlockResult]:
             seed=options.seed,
         )
     if interval is None:
-        yield BlockResult(found, note=note)
-    elif found.reason is None:
-        yield BlockResult(found, note=note, ci=interval)
+        yield BlockResult(votes, note=note)
+    elif votes.reason is None:
+        yield BlockResult(votes, note=note, ci=interval)
     else:
         # Judges whose errors seem independent have no number, but a bound.
         least = (
@@ -405,11 +414,11 @@ def of_errors(block: ComparisonBlock) -> Iterator[BlockResult]:
             else f"; {percent(options.confidence)} interval {interval.low:.1f} to "
             f"{interval.high:.1f}"
         )
-        yield BlockResult(found, note=note + least)
+        yield BlockResult(votes, note=note + least)
 
 
-def _number(found: Statistic) -> str:
-    return "undefined" if found.reason else f"{found.value:.1f}"
+def _number(votes: Statistic) -> str:
+    return "undefined" if votes.reason else f"{votes.value:.1f}"
 
 
 BY_SOURCE = StatisticTable(
@@ -430,8 +439,8 @@ BY_SOURCE = StatisticTable(
     order=540,
 )
 def correlation_over_sources(block: ComparisonBlock) -> Iterator[BlockResult]:
-    found = source_means(block.panel_mean, block.humans, block.sources or [])
-    yield BlockResult(block.of_both(found.pearson), note="items are sources")
+    means = source_means(block.panel_mean, block.humans, block.sources or [])
+    yield BlockResult(block.of_both(means.pearson), note="items are sources")
 
 
 @comparison_statistics.register(
@@ -451,14 +460,14 @@ def mean(block: ComparisonBlock) -> Iterator[BlockResult]:
     "win_rate", "win rate", table=BY_SOURCE, needs=("sources",), side="both", order=520
 )
 def win_rate(block: ComparisonBlock) -> Iterator[BlockResult]:
-    found, resampled = _preferences(block), _resampled(block)
-    for place, source in enumerate(found.sources):
+    tallies, resampled = _preferences(block), _resampled(block)
+    for place, source in enumerate(tallies.sources):
         yield _of_source(
             block,
             source,
-            float(found.win_rate[place]),
+            float(tallies.win_rate[place]),
             resampled[source][0] if resampled else None,
-            f"{found.n_comparisons[place]} comparisons",
+            f"{tallies.n_comparisons[place]} comparisons",
         )
 
 
@@ -471,19 +480,19 @@ def win_rate(block: ComparisonBlock) -> Iterator[BlockResult]:
     order=530,
 )
 def first_place(block: ComparisonBlock) -> Iterator[BlockResult]:
-    found, resampled = _preferences(block), _resampled(block)
-    for place, source in enumerate(found.sources):
+    tallies, resampled = _preferences(block), _resampled(block)
+    for place, source in enumerate(tallies.sources):
         yield _of_source(
             block,
             source,
-            float(found.first_place[place]),
+            float(tallies.first_place[place]),
             resampled[source][1] if resampled else None,
-            f"{found.n_rankings[place]} rankings",
+            f"{tallies.n_rankings[place]} rankings",
         )
 
 
 def _ratings(block: ComparisonBlock) -> Array:
-    """People's ratings, or the panel's mean as one rater's `(items, raters)`."""
+    """Return people's ratings, or the panel's mean as one rater's `(items, raters)`."""
     return block.humans if block.side == "humans" else block.panel_mean[:, None]
 
 
@@ -499,7 +508,7 @@ def _resampled(block: ComparisonBlock) -> dict[Hashable, tuple[Resampled, Resamp
 
 
 def _own(block: ComparisonBlock, source: Hashable, values: Array) -> Array:
-    """The values of a source's items, NaN for the others."""
+    """Return the values of a source's items, NaN for the others."""
     mine = np.array([label == source for label in block.sources or ()])
     return np.where(mine, values, np.nan)
 
@@ -517,7 +526,7 @@ def _of_source(
     n_raters = int(np.sum(~np.isnan(ratings).all(axis=0)))
     if np.isnan(value):
         reason = Reason.NO_RATINGS if n_items == 0 else Reason.FEW_SOURCES
-        found = Statistic.undefined(reason, n_items=n_items, n_raters=n_raters)
+        statistic = Statistic.undefined(reason, n_items=n_items, n_raters=n_raters)
     else:
-        found = Statistic(value, n_items, n_raters)
-    return BlockResult(found, resampled, note, kind, by="source", by_value=str(source))
+        statistic = Statistic(value, n_items, n_raters)
+    return BlockResult(statistic, resampled, note, kind, by="source", by_value=str(source))

@@ -1,4 +1,5 @@
-"""What `panel_quality` shows, also in `agree`: reliability, variance, the worth of each judge."""
+"""The statistics of `panel_quality`, also in `agree`: reliability, variance, the worth of each
+judge."""
 
 from __future__ import annotations
 
@@ -54,7 +55,8 @@ from persona_panel.statistics.reliability import icc, krippendorff_alpha, resamp
     order=10,
 )
 def of_the_mean(block: PanelBlock) -> Iterator[BlockResult]:
-    """Yield the figures where judges are interchangeable: other personas on one model, or raters.
+    """Yield the reliability where judges are interchangeable: other personas on one model, or
+    raters.
 
     Spearman-Brown rises with ICC(2,1), so the ends of its interval go through it too; of an end
     below 0 it is 0, as no reliability is less. With an ICC(2,1) that is not above 0 nothing can be
@@ -62,13 +64,13 @@ def of_the_mean(block: PanelBlock) -> Iterator[BlockResult]:
     """
     if not block.interchangeable:
         return
-    one = icc(block.ratings, "icc2")
+    single = icc(block.ratings, "icc2")
     judges = [
         [resampled_icc(block.ratings[:, kept], "icc2") for kept in levels]
         for levels in kept_without(block.sampled if block.options.random != "prompts" else {})
     ]
     whole = BlockResult(
-        one,
+        single,
         resampled_icc(block.ratings, "icc2"),
         limits=(-np.inf, 1.0),
         counted=has_ratings(block.ratings),
@@ -78,13 +80,15 @@ def of_the_mean(block: PanelBlock) -> Iterator[BlockResult]:
     sizes = {*(2**n for n in range(n_judges.bit_length())), n_judges, 2 * n_judges}
     for size in sorted(sizes):
         by, by_value = "judges", f"{size}"
-        if one.reason or one.value <= 0:
+        if single.reason or single.value <= 0:
             undefined = Statistic.undefined(
-                one.reason or Reason.NOT_RELIABLE, n_items=one.n_items, n_raters=one.n_raters
+                single.reason or Reason.NOT_RELIABLE,
+                n_items=single.n_items,
+                n_raters=single.n_raters,
             )
             yield BlockResult(undefined, by=by, by_value=by_value)
             continue
-        value = replace(one, value=float(spearman_brown(one.value, size)))
+        value = replace(single, value=float(spearman_brown(single.value, size)))
         if interval is None:
             yield BlockResult(value, by=by, by_value=by_value)
             continue
@@ -111,18 +115,18 @@ def of_the_mean(block: PanelBlock) -> Iterator[BlockResult]:
     order=11,
 )
 def of_designs(block: PanelBlock) -> Iterator[BlockResult]:
-    """Yield the figures where judges are crossed; of others `reliability` says it."""
+    """Yield the reliability by design where judges are crossed; for others, see `reliability`."""
     if block.interchangeable:
         return
     rows = {ITEM: np.arange(len(block.ratings))}
-    found = variance_components(
+    components = variance_components(
         block.ratings.ravel(), crossed_factors(block.ratings.shape, rows, block.judge_factors)
     )
-    if found.reason is not None:
-        yield BlockResult(block.undefined(found.reason), by="design")
+    if components.reason is not None:
+        yield BlockResult(block.undefined(components.reason), by="design")
         return
-    for levels in designs_around(found, ITEM, present_levels(found, ITEM)):
-        value = d_study(found, ITEM, levels).dependability
+    for levels in designs_around(components, ITEM, present_levels(components, ITEM)):
+        value = d_study(components, ITEM, levels).dependability
         defined = not np.isnan(value)
         yield BlockResult(
             block.counted(value) if defined else block.undefined(Reason.NOT_POSITIVE),
@@ -145,18 +149,22 @@ def of_designs(block: PanelBlock) -> Iterator[BlockResult]:
     order=20,
 )
 def of_components(block: PanelBlock) -> Iterator[BlockResult]:
-    """Of interactions those that the design identifies."""
+    """Yield the share of each component; only of interactions that the design identifies."""
     rows = {ITEM: np.arange(len(block.ratings))}
-    found = variance_components(
+    components = variance_components(
         block.ratings.ravel(), crossed_factors(block.ratings.shape, rows, block.judge_factors)
     )
-    for name, share in found.shares.items():
-        if BETWEEN in name and (found.reason or name in found.unidentified):
+    for name, share in components.shares.items():
+        if BETWEEN in name and (components.reason or name in components.unidentified):
             continue
         defined = not np.isnan(share)
         yield BlockResult(
-            block.counted(share) if defined else block.undefined(found.reason or Reason.ONE_LEVEL),
-            note=_note(name, found.variances[name], found.unidentified) if defined else "",
+            block.counted(share)
+            if defined
+            else block.undefined(components.reason or Reason.ONE_LEVEL),
+            note=_note(name, components.variances[name], components.unidentified)
+            if defined
+            else "",
             by="component",
             by_value=name,
         )
@@ -180,14 +188,14 @@ def _note(name: str, variance: float, unidentified: Mapping[str, Reason]) -> str
     order=30,
 )
 def without_each_judge(block: PanelBlock) -> Iterator[BlockResult]:
-    """The row of nobody left out has no `by_value`."""
+    """Yield α without each judge; the row with nobody left out has no `by_value`."""
     if block.sparse:
         return
-    found = leave_one_judge_out(
+    alphas = leave_one_judge_out(
         block.ratings, lambda ratings: krippendorff_alpha(ratings, block.level), block.judges
     )
-    yield BlockResult(found.full, note=block.level, by="judge left out")
-    for judge, alpha, change in zip(found.judges, found.without, found.change, strict=True):
+    yield BlockResult(alphas.full, note=block.level, by="judge left out")
+    for judge, alpha, change in zip(alphas.judges, alphas.without, alphas.change, strict=True):
         note = block.level if np.isnan(change) else f"{block.level}, changed by {signed(change, 4)}"
         yield BlockResult(alpha, note=note, by="judge left out", by_value=str(judge))
 
@@ -203,24 +211,25 @@ def without_each_judge(block: PanelBlock) -> Iterator[BlockResult]:
     order=40,
 )
 def that_keeps_the_ranking(block: PanelBlock) -> Iterator[BlockResult]:
-    """Yield how many judges, and by `judge` who they are: the place at which each was chosen."""
+    """Yield the number of judges, and by `judge` who they are: the position at which each was
+    chosen."""
     if block.sparse:
         yield BlockResult(block.undefined(Reason.SPARSE))
         return
     options = block.options
-    found = smallest_subset(
+    subset = smallest_subset(
         block.sign * block.ratings, block.prompts, confidence=options.confidence, seed=options.seed
     )
-    if found.reason:
-        best = found.low[-2] if found.reason is Reason.NOT_REACHED else np.nan
+    if subset.reason:
+        best = subset.low[-2] if subset.reason is Reason.NOT_REACHED else np.nan
         note = "" if np.isnan(best) else f"τ_b of all judges but one: at least {number(best, 3)}"
-        yield BlockResult(block.undefined(found.reason), note=note)
+        yield BlockResult(block.undefined(subset.reason), note=note)
         return
     note = (
         f"τ_b with the full panel on other prompts shown to be at least {THRESHOLD:g} (test at "
-        f"{percent(1 - options.confidence)}), {percent(found.cost_saved)} of the cost saved if "
+        f"{percent(1 - options.confidence)}), {percent(subset.cost_saved)} of the cost saved if "
         "judges cost alike"
     )
-    yield BlockResult(block.counted(float(len(found.judges))), note=note)
-    for place, judge in enumerate(found.judges):
+    yield BlockResult(block.counted(float(len(subset.judges))), note=note)
+    for place, judge in enumerate(subset.judges):
         yield BlockResult(block.counted(place + 1.0), by="judge", by_value=block.judges[judge])

@@ -148,7 +148,7 @@ def test_notes_are_said_once_of_all_that_have_them() -> None:
     pairs = (pair("a", "b", 1.0, 0.01),)
     *_, said = calibrate_conclusion(Calibration((one, other), pairs))
     assert said == (f"Note of a: {Reason.FEW_EXCEPTIONS}. So they are for differences from these.")
-    *_, said = calibrate_conclusion(Calibration((one, replace(other, found=noted)), ()))
+    *_, said = calibrate_conclusion(Calibration((one, replace(other, mean=noted)), ()))
     assert said == f"Note: {Reason.FEW_EXCEPTIONS}."
 
 

@@ -36,7 +36,7 @@ class Client:
 def bound(elicitation: str = "dimensions", **capabilities: Any) -> BoundModel:
     config = ModelConfig(model="others:able", concurrency=50)
     given = GivenModel(Client(**capabilities))
-    return BoundModel(config.model, config, elicitation, "shared-prefix", given=given)
+    return BoundModel(config.model, config, elicitation, "shared-prefix", user_model=given)
 
 
 def shipped(name: str) -> Rubric:

@@ -54,16 +54,16 @@ def test_the_composite_comes_first_and_shares_the_level_with_its_dimensions() ->
         for side in (panel, people)
     )
     alone = calibrate(*means)
-    assert [one.found for one in found.systems[:3]] == [one.found for one in alone.systems]
+    assert [one.mean for one in found.systems[:3]] == [one.mean for one in alone.systems]
     families = found.pairs[:3], found.pairs[3:]
-    adjusted = holm_of_two(*([one.found.corrected.p for one in family] for family in families))
+    adjusted = holm_of_two(*([one.mean.corrected.p for one in family] for family in families))
     for family, expected in zip(families, adjusted, strict=True):
         assert [one.corrected.p_adjusted for one in family] == pytest.approx(expected.tolist())
-        assert any(one.corrected.p_adjusted > one.found.corrected.p for one in family)
+        assert any(one.corrected.p_adjusted > one.mean.corrected.p for one in family)
     # What people left out of one dimension has no composite, and counts on the other.
     gap = people.scores.copy()
     gap[:3, :, 1] = np.nan
-    rated = [one.found.n_human for one in calibrate(panel, replace(people, scores=gap)).systems]
+    rated = [one.mean.n_human for one in calibrate(panel, replace(people, scores=gap)).systems]
     assert rated == [11] * 3 + [12] * 3 + [11] * 3
 
 
@@ -108,7 +108,7 @@ def test_without_systems_and_prompts_all_items_are_one() -> None:
     human = np.full(len(panel.items), np.nan)
     human[: len(people.items)] = row_means(people.scores[:, :, 0])
     assert one.system == "all"
-    assert one.found == corrected_mean(row_means(panel.scores[:, :, 0]), human)
+    assert one.mean == corrected_mean(row_means(panel.scores[:, :, 0]), human)
     assert found.pairs == ()
     assert list(found.to_frame("polars").columns) == [
         "system", "dimension", "panel", "human_only", "human_ci_low", "human_ci_high",
@@ -125,7 +125,7 @@ def test_a_system_that_nobody_rated() -> None:
     )
     found = calibrate(panel, people)
     *_, last = found.systems
-    assert not isnan(last.found.panel) and isnan(last.found.human_only.value)
+    assert not isnan(last.mean.panel) and isnan(last.mean.human_only.value)
     assert [isnan(one.corrected.p_adjusted) for one in found.pairs] == [False, True, True]
 
 
@@ -176,7 +176,7 @@ def test_nothing_lies_beyond_a_known_scale(
     found = calibrate(panel, people)
     assert [one.dimension for one in found.pairs] == ["composite", "given", "other"]
     [a, b], [pair] = (
-        [one.found for one in each if one.dimension == "given"]
+        [one.mean for one in each if one.dimension == "given"]
         for each in (found.systems, found.pairs)
     )
     if limits == (-inf, inf):
@@ -188,7 +188,7 @@ def test_nothing_lies_beyond_a_known_scale(
         )
         return
     for kinds, (low, high) in ((found.systems, limits), (found.pairs, (-4.0, 4.0))):
-        for one in (each.found for each in kinds):
+        for one in (each.mean for each in kinds):
             assert low <= one.corrected.low <= one.corrected.value <= one.corrected.high <= high
             assert low <= one.human_only.low <= one.human_only.value <= one.human_only.high <= high
     free = calibrate(replace(panel, scales={}), replace(people, scales={}))
@@ -200,8 +200,8 @@ def test_nothing_lies_beyond_a_known_scale(
     )
     assert (
         pair.corrected.p
-        == next(one for one in free.pairs if one.dimension == "given").found.corrected.p
+        == next(one for one in free.pairs if one.dimension == "given").mean.corrected.p
     )
     # What is cut away narrows neither of the two.
     for one, other in zip(found.systems, free.systems, strict=True):
-        assert one.found.width_ratio == pytest.approx(other.found.width_ratio)
+        assert one.mean.width_ratio == pytest.approx(other.mean.width_ratio)

@@ -71,7 +71,7 @@ def test_what_few_prompts_show_is_said_of_more_prompts_than_not() -> None:
         "s degrades in Clarity under Flattery, in 11 of 12 prompts (adjusted p 0.013), by 0.42 "
         "points on average of these."
     )
-    assert profile.told(labels) == "degrades in Clarity under Flattery"
+    assert profile.in_words(labels) == "degrades in Clarity under Flattery"
     assert cells[0].delta.claim == "more prompts"
     assert cells[0].delta.p_sign == pytest.approx(2 * 2 * 13 / 4096)
 
@@ -165,7 +165,7 @@ def test_the_placebo_is_named_as_a_reason() -> None:
 def test_a_profile_names_what_degrades() -> None:
     """A system that mere rewording degrades has no profile that denies it."""
     told = [
-        profiles(cells, ["s"], "placebo")[0].told(SweepLabels())
+        profiles(cells, ["s"], "placebo")[0].in_words(SweepLabels())
         for cells in ([cell("a", "placebo", 2, 0.01)], [cell("a", "placebo", 2, 0.9)])
     ]
     assert told == [

@@ -38,7 +38,7 @@ def cell(dimension: str, condition: str, value: float = 1.0, *, shown: bool = Tr
 def test_kinds(cells: list[Cell], kind: str, name: str) -> None:
     """Only cells that are shown decide what a system is vulnerable to."""
     [profile] = profiles(cells, ["s"], "placebo")
-    assert (profile.kind, profile.told(SweepLabels())) == (kind, name)
+    assert (profile.kind, profile.in_words(SweepLabels())) == (kind, name)
 
 
 def test_an_interval_that_holds_zero_claims_nothing() -> None:
