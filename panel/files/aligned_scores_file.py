@@ -16,12 +16,15 @@ HELD_OUT, EVERYTHING = "other prompts", "all rated prompts"
 """What a score was learnt from: that of an item that people rated, and of any other."""
 
 
-def require_csv(path: Path) -> None:
-    """See that a file is called as what is written into it.
+def require_csv(path: Path, n_methods: int) -> None:
+    """See that a file is called as what is written into it, the scores of one method.
 
     Raises:
-        InputError: its name does not end in .csv.
+        InputError: its name does not end in .csv, or there are several methods.
     """
+    if n_methods > 1:
+        expected = "one, for instance --method isotonic"
+        raise InputError([Fault(str(path), f"scores of {n_methods} methods", expected)])
     if path.suffix.lower() != ".csv":
         found = f"a name that ends in {path.suffix or 'nothing'!r}"
         raise InputError([Fault(str(path), found, "one that ends in .csv")])
@@ -29,19 +32,17 @@ def require_csv(path: Path) -> None:
 
 def write_aligned_scores(found: Alignment, path: Path) -> int:
     """Write the scores of its one method to a new file, which other commands take for ratings by
-    one rater, `panel`; a file that has the same already stays as it is. Gives how many there are.
+    one rater, `panel`; a file that has the same already stays as it is. Gives how many there are;
+    where nothing was learnt on any dimension there are none, and no file.
 
     Columns: `COLUMNS`. Where ratings name no prompts or sources, these cells are empty.
 
     Raises:
-        InputError: nothing was learnt on any dimension, there is another file, or it cannot be
-            written.
+        InputError: there is another file, or it cannot be written.
     """
     rows = list(_rows(found))
-    if not rows:
-        expected = "a method that learns something, as the printed result says"
-        raise InputError([Fault(str(path), "no aligned scores to write", expected)])
-    write_new(path, csv_of([COLUMNS, *rows]), "another name, or no such file")
+    if rows:
+        write_new(path, csv_of([COLUMNS, *rows]), "another name, or no such file")
     return len(rows)
 
 

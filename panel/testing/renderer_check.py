@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from persona_panel.analyses.breakdown.strata import systems_by
-from persona_panel.experiments.audit.audited import load_audited_run
 from persona_panel.experiments.keypoints.report import KeyPointReport, Rationale, key_point_report
 from persona_panel.experiments.keypoints.steps import MadePoint, Point, SummedUp
 from persona_panel.experiments.prompt_sets.asking import EstimatedAnswers
@@ -22,12 +21,9 @@ from persona_panel.graphs import Response
 from persona_panel.panel import Panel
 from persona_panel.reports.formats import Renderer
 from persona_panel.runs.executor import predicted_calls
-from persona_panel.statistics import AnalysisOptions, align
 from persona_panel.statistics.core.arrays import Array
 from persona_panel.testing.conformance import require
 from persona_panel.testing.scripted_model import ScriptedModel
-
-_OPTIONS = AnalysisOptions(n_permutations=99)
 
 
 def check_renderer(renderer: Renderer) -> None:
@@ -57,16 +53,13 @@ def _results(folder: Path) -> tuple[Mapping[str, Callable[[], tuple[Any, ...]]],
     ]
     run = panel.score(responses, out=folder / "run")
     labels = {dimension.id: dimension.label for dimension in panel.output_rubric.dimensions}
-    found = load_audited_run(folder / "run")
-    ratings = found.ratings
     results: dict[str, Callable[[], tuple[Any, ...]]] = {
         "render_run": lambda: (run, labels),
         "render_run_by": lambda: (run, systems_by(run, "persona"), labels),
-        "render_alignment": lambda: (align(ratings, ratings), True),
         "render_key_points": lambda: (_key_points(),),
         "render_prompt_set": lambda: (_prompt_set(folder),),
     }
-    return results, {"run": run.ratings, "ratings": ratings.scores}
+    return results, {"run": run.ratings}
 
 
 def _key_points() -> KeyPointReport:

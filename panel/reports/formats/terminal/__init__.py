@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from persona_panel.experiments.keypoints.report import KeyPointReport
     from persona_panel.experiments.prompt_sets.building import BuiltPrompts
     from persona_panel.runs.run import Run
-    from persona_panel.statistics import Alignment
 
 
 def render_run(run: Run, labels: Mapping[str, str], to: TextIO) -> None:
@@ -47,14 +46,6 @@ def render_prompt_set(built: BuiltPrompts, to: TextIO) -> None:
     from persona_panel.results.console import output
 
     show_prompt_set(built, output(to))
-
-
-def render_alignment(found: Alignment, full: bool, to: TextIO) -> None:
-    """The conclusion and the change of the error, a line a dimension, or all tables."""
-    from persona_panel.reports.formats.terminal.alignment import show_alignment
-    from persona_panel.results.console import output
-
-    show_alignment(found, output(to), full=full)
 
 
 def render_key_points(report: KeyPointReport, to: TextIO) -> None:
