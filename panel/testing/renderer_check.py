@@ -12,8 +12,6 @@ from typing import Any
 import numpy as np
 
 from persona_panel.analyses.breakdown.strata import systems_by
-from persona_panel.experiments.keypoints.report import KeyPointReport, Rationale, key_point_report
-from persona_panel.experiments.keypoints.steps import MadePoint, Point, SummedUp
 from persona_panel.experiments.prompt_sets.asking import EstimatedAnswers
 from persona_panel.experiments.prompt_sets.building import BuiltPrompts, build_prompts
 from persona_panel.experiments.prompt_sets.plan import prompt_set_plan
@@ -56,18 +54,9 @@ def _results(folder: Path) -> tuple[Mapping[str, Callable[[], tuple[Any, ...]]],
     results: dict[str, Callable[[], tuple[Any, ...]]] = {
         "render_run": lambda: (run, labels),
         "render_run_by": lambda: (run, systems_by(run, "persona"), labels),
-        "render_key_points": lambda: (_key_points(),),
         "render_prompt_set": lambda: (_prompt_set(folder),),
     }
     return results, {"run": run.ratings}
-
-
-def _key_points() -> KeyPointReport:
-    """One rationale that makes one point."""
-    rationale = Rationale("p", "r", "s", "ann|m", "ann", "m", "It is clear.", is_control=False)
-    made = MadePoint(0, Point("Clear.", "pro", "It is clear."))
-    found = SummedUp((("Clear.", "pro"),), (made,), (0,), (None,), 0, 0)
-    return key_point_report([rationale], found, "m")
 
 
 def _prompt_set(folder: Path) -> BuiltPrompts:

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Protocol, TextIO, cast
 
 if TYPE_CHECKING:
     from persona_panel.analyses.breakdown.strata import SystemsBy
-    from persona_panel.experiments.keypoints.report import KeyPointReport
     from persona_panel.experiments.prompt_sets.building import BuiltPrompts
     from persona_panel.results.result import ResultFormat
     from persona_panel.runs.run import Run
@@ -43,9 +42,6 @@ class Renderer(Protocol):
 
     def render_prompt_set(self, built: BuiltPrompts, to: TextIO) -> None:
         """A set of prompts that was built, with its funnel."""
-
-    def render_key_points(self, report: KeyPointReport, to: TextIO) -> None:
-        """The key points of judges' rationales."""
 
 
 def renderer_names() -> tuple[str, ...]:

@@ -12,7 +12,6 @@ from persona_panel.files.secrets.visible import say_json
 
 if TYPE_CHECKING:
     from persona_panel.analyses.breakdown.strata import SystemsBy
-    from persona_panel.experiments.keypoints.report import KeyPointReport
     from persona_panel.experiments.prompt_sets.building import BuiltPrompts
     from persona_panel.runs.run import Run
 
@@ -36,13 +35,6 @@ def render_prompt_set(built: BuiltPrompts, to: TextIO) -> None:
     from persona_panel.experiments.prompt_sets.building import document_of
 
     write_json(document_of(built), to)
-
-
-def render_key_points(report: KeyPointReport, to: TextIO) -> None:
-    """What keypoints.json holds."""
-    from persona_panel.experiments.keypoints.report import key_points_document
-
-    write_json(key_points_document(report), to)
 
 
 def write_json(document: Any, to: TextIO | None = None) -> None:

@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from persona_panel.analyses.breakdown.strata import SystemsBy
-    from persona_panel.experiments.keypoints.report import KeyPointReport
     from persona_panel.experiments.prompt_sets.building import BuiltPrompts
     from persona_panel.runs.run import Run
 
@@ -46,14 +45,6 @@ def render_prompt_set(built: BuiltPrompts, to: TextIO) -> None:
     from persona_panel.results.console import output
 
     show_prompt_set(built, output(to))
-
-
-def render_key_points(report: KeyPointReport, to: TextIO) -> None:
-    """What judges say most often and on which points systems differ, then the counts."""
-    from persona_panel.reports.formats.terminal.key_points import show_key_points
-    from persona_panel.results.console import output
-
-    show_key_points(report, output(to))
 
 
 def _show_folder(folder: Path | None, console: Console) -> None:
