@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import io
 import tempfile
 from collections.abc import Callable, Mapping
@@ -12,13 +11,9 @@ from typing import Any
 import numpy as np
 
 from persona_panel.analyses.breakdown.strata import systems_by
-from persona_panel.experiments.prompt_sets.asking import EstimatedAnswers
-from persona_panel.experiments.prompt_sets.building import BuiltPrompts, build_prompts
-from persona_panel.experiments.prompt_sets.plan import prompt_set_plan
 from persona_panel.graphs import Response
 from persona_panel.panel import Panel
 from persona_panel.reports.formats import Renderer
-from persona_panel.runs.executor import predicted_calls
 from persona_panel.statistics.core.arrays import Array
 from persona_panel.testing.conformance import require
 from persona_panel.testing.scripted_model import ScriptedModel
@@ -54,18 +49,5 @@ def _results(folder: Path) -> tuple[Mapping[str, Callable[[], tuple[Any, ...]]],
     results: dict[str, Callable[[], tuple[Any, ...]]] = {
         "render_run": lambda: (run, labels),
         "render_run_by": lambda: (run, systems_by(run, "persona"), labels),
-        "render_prompt_set": lambda: (_prompt_set(folder),),
     }
     return results, {"run": run.ratings}
-
-
-def _prompt_set(folder: Path) -> BuiltPrompts:
-    """Of one template, which takes no model."""
-    spec = folder / "spec.yaml"
-    spec.write_text(
-        "id: sample\nseed: 1\nslots: {concept: [fairness, truth]}\n"
-        "templates: [{id: what, text: 'What does {concept} ask of us?'}]\n"
-    )
-    plan = prompt_set_plan(spec)
-    with predicted_calls() as predicted:
-        return asyncio.run(build_prompts(plan, EstimatedAnswers(plan.models, predicted)))

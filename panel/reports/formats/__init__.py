@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Protocol, TextIO, cast
 
 if TYPE_CHECKING:
     from persona_panel.analyses.breakdown.strata import SystemsBy
-    from persona_panel.experiments.prompt_sets.building import BuiltPrompts
     from persona_panel.results.result import ResultFormat
     from persona_panel.runs.run import Run
 
@@ -39,9 +38,6 @@ class Renderer(Protocol):
         self, run: Run, found: SystemsBy, labels: Mapping[str, str], to: TextIO
     ) -> None:
         """A run as by `render_run`, and its systems within strata."""
-
-    def render_prompt_set(self, built: BuiltPrompts, to: TextIO) -> None:
-        """A set of prompts that was built, with its funnel."""
 
 
 def renderer_names() -> tuple[str, ...]:

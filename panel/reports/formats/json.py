@@ -12,7 +12,6 @@ from persona_panel.files.secrets.visible import say_json
 
 if TYPE_CHECKING:
     from persona_panel.analyses.breakdown.strata import SystemsBy
-    from persona_panel.experiments.prompt_sets.building import BuiltPrompts
     from persona_panel.runs.run import Run
 
 
@@ -28,13 +27,6 @@ def render_run_by(run: Run, found: SystemsBy, labels: Mapping[str, str], to: Tex
 
     breakdown = result_document(systems_by_result(found, run))
     write_json({**run.summary(), "breakdown": breakdown}, to)
-
-
-def render_prompt_set(built: BuiltPrompts, to: TextIO) -> None:
-    """What the manifest has under `result`: the funnel, the writers, the diversity."""
-    from persona_panel.experiments.prompt_sets.building import document_of
-
-    write_json(document_of(built), to)
 
 
 def write_json(document: Any, to: TextIO | None = None) -> None:

@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from persona_panel.analyses.breakdown.strata import SystemsBy
-    from persona_panel.experiments.prompt_sets.building import BuiltPrompts
     from persona_panel.runs.run import Run
 
 
@@ -37,14 +36,6 @@ def render_run_by(run: Run, found: SystemsBy, labels: Mapping[str, str], to: Tex
 
     render_run(run, labels, to)
     render(systems_by_result(found, run), to, full=False)
-
-
-def render_prompt_set(built: BuiltPrompts, to: TextIO) -> None:
-    """The funnel of the set, who wrote its prompts, and how diverse they are."""
-    from persona_panel.reports.formats.terminal.prompt_set import show_prompt_set
-    from persona_panel.results.console import output
-
-    show_prompt_set(built, output(to))
 
 
 def _show_folder(folder: Path | None, console: Console) -> None:
