@@ -121,7 +121,7 @@ def test_a_study_of_the_items_reaches_calibrate(panel: Path, tmp_path: Path) -> 
     files = [tmp_path / "0.json", tmp_path / "1.json"]
     collected = run("study", "collect", study, *files, "--out", ratings)
     assert collected.exit_code == 1
-    assert "1 of 24 selected items has no rating" in collected.stderr
+    assert "1 of 24 selected items has no rating" in collected.stdout
     with ratings.open(newline="") as file:
         rows = list(csv.DictReader(file))
     assert {row["item"].split("/")[1] for row in rows} == set(list(chosen)[1:])
