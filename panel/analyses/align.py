@@ -208,7 +208,9 @@ def align_result(
     dimension = Key(
         "dimension", "dimension", names if len(names) == 1 else (ALL, COMPOSITE), labels
     )
-    method = Key("method", "method", labels=METHOD_NAMES)
+    method = Key(
+        "method", "method", labels={str(name): label for name, label in METHOD_NAMES.items()}
+    )
     learnt = [(each, one) for each in found.dimensions for one in each.learnt.methods]
     short = COMPOSITE in {each.dimension for each, _ in learnt}
     before, after = Column("before", "number", "panel"), Column("after", "number", "aligned")
