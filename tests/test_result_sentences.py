@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from persona_panel import InputError, Run
+from persona_panel.analyses.align import align
 from persona_panel.analyses.calibrate import calibrate
 from persona_panel.analyses.votes import votes_result
 from persona_panel.files.ratings import Ratings, load_ratings
@@ -45,6 +46,7 @@ def of_widths(result: Result) -> Iterator[float]:
 ANALYSES = {
     "votes": Read(lambda run, ours, theirs: votes_result(votes_of(run, ours, theirs))),
     "calibrate": Read(lambda run, ours, theirs: calibrate(ours, needed(theirs)), of_widths),
+    "align": Read(lambda run, ours, theirs: align(ours, needed(theirs)), lambda result: (95, 0.25)),
 }
 
 
