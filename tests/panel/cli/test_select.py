@@ -184,7 +184,8 @@ def test_the_command_that_it_prints_makes_the_packets(tmp_path: Path) -> None:
 
 def test_the_items_are_printed_as_any_result(panel: Path, tmp_path: Path) -> None:
     """With what is too few; in JSON are those that the file has; how many there are may be
-    required, and an unknown figure is refused before a file is written."""
+    required, and an unknown figure is refused before a file is written. There are no estimates
+    to draw, which is said."""
     out = tmp_path / "items.csv"
     done = run("select", panel, "--n", "4")
     assert done.exit_code == 0
@@ -198,6 +199,10 @@ def test_the_items_are_printed_as_any_result(panel: Path, tmp_path: Path) -> Non
         assert rows[name]["inclusion_probability"] == float(row["inclusion_probability"])
         assert rows[name]["spread"] == pytest.approx(float(row["spread"]), abs=1e-4)
         assert (rows[name]["prompt"], rows[name]["source"]) == (row["prompt"], row["source"])
+    plot = tmp_path / "plot.svg"
+    undrawn = run("select", panel, "--n", "4", "--plot", plot)
+    assert (undrawn.exit_code, plot.exists()) == (2, False)
+    assert "no table of this result has estimates to draw" in undrawn.stderr
     other = tmp_path / "other.csv"
     refused = run("select", panel, "--n", "4", "--out", other, "--require", "item >= 8")
     assert (refused.exit_code, other.exists()) == (2, False)
