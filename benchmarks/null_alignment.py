@@ -109,14 +109,17 @@ def measured(cell: tuple[Kind, int, int]) -> list[str]:
                 continue
             after = sqrt(float(np.mean([error(rule) for rule in one.fold_rules])))
             of_all = sqrt(error(one.rule)) if one.rule is not None else np.nan
-            low, high = one.error.ci_low, one.error.ci_high
+            moved = one.error.difference
             truth = after - sqrt(whole), of_all - sqrt(whole)
-            gain = one.p < 0.05 and one.error.difference < 0
-            claimed |= one.p_adjusted < 0.05 and one.error.difference < 0
-            worse = one.p < 0.05 and one.error.difference > 0
+            gain = one.p < 0.05 and moved.value < 0
+            claimed |= one.p_adjusted < 0.05 and moved.value < 0
+            worse = one.p < 0.05 and moved.value > 0
             # Without an interval the rule is that of equal weights, and changes nothing.
-            covered = [low <= value <= high if low == low else np.nan for value in truth]
-            found[one.method].append((gain, worse, *covered, one.error.difference, truth[0]))
+            covered = [
+                moved.low <= value <= moved.high if moved.has_interval else np.nan
+                for value in truth
+            ]
+            found[one.method].append((gain, worse, *covered, moved.value, truth[0]))
         any_gain += claimed
     lines = []
     for method, rows in found.items():

@@ -1,6 +1,7 @@
 """The public names of persona-panel, each once: `panel` imports them from here when first used."""
 
 from persona_panel.analyses.agree import agree as agree
+from persona_panel.analyses.align import align as align
 from persona_panel.analyses.calibrate import calibrate as calibrate
 from persona_panel.analyses.compare import compare as compare
 from persona_panel.analyses.contested import contested as contested

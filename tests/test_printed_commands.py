@@ -113,10 +113,10 @@ def test_what_select_prints_makes_a_study(
     for _ in range(2):
         done = invoked("select", f"./{name}", "--n", "6", "--out", f"{name} items.csv")
         assert done.returncode == 0, done.stderr
-        [line] = [one for one in whole_commands(done.stdout) if "study make" in one]
+        [line] = [one for one in whole_commands(done.stderr) if "study make" in one]
         words = shlex.split(line)[1:]
         if not texts:
-            assert "RESPONSES is the file of the texts" in done.stdout
+            assert "RESPONSES is the file of the texts" in done.stderr
             words = ["texts.jsonl" if word == "RESPONSES" else word for word in words]
         study = invoked(*words)
         assert study.returncode == 0, f"{line}\n{study.stderr}"

@@ -13,6 +13,7 @@ import pytest
 
 from persona_panel import InputError, Run
 from persona_panel.analyses.agree import agree
+from persona_panel.analyses.align import align
 from persona_panel.analyses.calibrate import calibrate
 from persona_panel.analyses.contested import contested_result
 from persona_panel.analyses.correlate import correlate
@@ -76,6 +77,7 @@ ANALYSES = {
     "plan": Read(lambda run, ours, theirs: plan(file_of(ours)), of_designs),
     "votes": Read(lambda run, ours, theirs: votes_result(votes_of(run, ours, theirs))),
     "calibrate": Read(lambda run, ours, theirs: calibrate(ours, needed(theirs)), of_widths),
+    "align": Read(lambda run, ours, theirs: align(ours, needed(theirs)), lambda result: (95, 0.25)),
 }
 
 

@@ -51,6 +51,7 @@ class ResultOutput:
 
         Raises:
             InputError: a requirement names no figure of it; nothing is printed then.
+            click.UsageError: it has no estimates to draw.
         """
         from persona_panel.results.requirements.of_result import result_figures
 
@@ -60,7 +61,11 @@ class ResultOutput:
         with standard_output() as to:
             self.to.render(result, to, full=self.full)
         if self.plot is not None:
-            result.plot().savefig(self.plot)
+            try:
+                figure = result.plot()
+            except ValueError as error:
+                raise click.UsageError(f"--plot {self.plot}: {error}.") from None
+            figure.savefig(self.plot)
         say_what_is_missing(result.source, result.coverage)
         if status and why and not self.gate.requirements:
             say(visible(f"Exit status {status}: {'; '.join(why)}."), err=True)

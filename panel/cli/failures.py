@@ -18,7 +18,7 @@ from persona_panel.files.secrets.visible import say, say_sentences, visible
 
 if TYPE_CHECKING:
     from persona_panel.files.named_files import RunCopy
-    from persona_panel.statistics.core.table import Coverage, Ratings
+    from persona_panel.statistics.core.table import Coverage
 
 
 COMPLETE = 0
@@ -177,17 +177,6 @@ def gathered() -> Iterator[Callable[[Callable[[], Any]], Any]]:
     yield gather
     if faults:
         raise InputError(faults)
-
-
-def say_rescaled(ratings: Ratings) -> None:
-    """A sentence where figures put dimensions on different scales together, saying how."""
-    numeric = ratings.numeric()
-    if ratings.comparable_dimensions().scales != numeric.scales and len(numeric.dimensions) > 1:
-        say_sentences(
-            "Dimensions are on different scales: where they are put together, as in the composite, "
-            "each rating counts as the share of its scale's width, from 0 to 1.",
-            err=True,
-        )
 
 
 def say_what_is_missing(source: str, coverage: Coverage | None) -> None:

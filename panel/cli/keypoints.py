@@ -2,29 +2,27 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from persona_panel.cli.analysis_command import ResultOutput, result_options
 from persona_panel.cli.batch_options import show_estimates, tell
-from persona_panel.cli.failures import refusals, status_of
+from persona_panel.cli.failures import refusals, refusals_without_calls, status_of
 from persona_panel.cli.options import (
     caps_of_a_command,
     dry_run,
     limit_option,
     model_options,
-    output_format,
     patience,
 )
 from persona_panel.cli.signals import run_to_end
-from persona_panel.files.secrets.visible import say, standard_output, visible
+from persona_panel.files.secrets.visible import say, visible
 
 if TYPE_CHECKING:
     from persona_panel.calls.budget import Caps
-    from persona_panel.reports.formats import Renderer
 
 
 @click.command()
@@ -48,7 +46,7 @@ if TYPE_CHECKING:
 @patience
 @dry_run
 @caps_of_a_command
-@output_format
+@result_options('key_point_share["It gives examples."] >= 0.5', "pro_share_by_system[good] > 0.5")
 @refusals
 def keypoints(
     run: str,
@@ -59,7 +57,7 @@ def keypoints(
     patience: int | None,
     dry_run: bool,
     caps: Caps,
-    renderer: Renderer,
+    output: ResultOutput,
 ) -> None:
     """Sum up the reasons that the judges of RUN give, and count them by system and judge.
 
@@ -70,7 +68,9 @@ def keypoints(
 
     Shares are of rationales, with 95 % intervals over prompts; differences between systems are
     paired by prompt, with p-values adjusted by Holm over all of them. Without --limit the result is
-    also written to keypoints.json in RUN, for which `report RUN` has a section.
+    also written to keypoints.json in RUN, for which `report RUN` has a section. Printed are the
+    key points, their shares by system, established differences and two quotations of each; with
+    --full the shares by persona and model, too, all differences and quotations.
 
     Exit status: 0; 1, some rationales could not be read, or the command was stopped; 2, wrong
     input or configuration, no model was called; 4, no rationale could be read. The same command
@@ -81,7 +81,11 @@ def keypoints(
         key_points,
         write_key_points,
     )
-    from persona_panel.experiments.keypoints.report import rationales_of
+    from persona_panel.experiments.keypoints.report import (
+        key_points_document,
+        key_points_result,
+        rationales_of,
+    )
     from persona_panel.files.outputs import writing
     from persona_panel.files.wording import command_line
     from persona_panel.planning.definitions import DEFAULT_MODEL, configured
@@ -91,10 +95,8 @@ def keypoints(
     rationales = rationales_of(opened)[:limit]
     model = configured(spec or DEFAULT_MODEL, model_options, patience=patience)
     if dry_run:
-        from persona_panel.reports.formats import result_format_of
-
         estimate = estimate_key_points(rationales, model, most)
-        show_estimates([estimate], result_format_of(renderer))
+        show_estimates([estimate], output.to)
         tell([estimate], caps)
         return
     report = run_to_end(key_points(rationales, model, most, caps))
@@ -110,8 +112,9 @@ def keypoints(
         )
         with writing(Path(run) / "keypoints.json", remedy):
             write_key_points(report, Path(run))
-    with standard_output() as to:
-        renderer.render_key_points(report, to)
     say(visible(told), err=True)
-    if status := status_of(report.read, complete=not report.missing):
-        sys.exit(status)
+    # What a requirement names is not known before, and models were called.
+    refusals_without_calls(output.show)(
+        key_points_result(key_points_document(report), source=run),
+        status=status_of(report.read, complete=not report.missing),
+    )

@@ -61,7 +61,7 @@ _COMMANDS = {
         "Correct a panel's means by people's ratings of a part.",
     ),
     "align": (
-        "persona_panel.cli.align",
+        "persona_panel.analyses.align",
         "Learn from people's ratings how to combine or rescale scores.",
     ),
     "sweep": ("persona_panel.cli.sweep", "Measure how adversarial framings degrade responses."),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Mapping
 from functools import partial
@@ -11,23 +10,28 @@ from typing import TYPE_CHECKING
 
 import click
 
+from persona_panel.cli.analysis_command import ResultOutput, result_options
 from persona_panel.cli.batch_options import show_estimates, tell
-from persona_panel.cli.failures import INCOMPLETE, gathered, refusals, refusals_without_calls
+from persona_panel.cli.failures import (
+    COMPLETE,
+    INCOMPLETE,
+    gathered,
+    refusals,
+    refusals_without_calls,
+)
 from persona_panel.cli.options import (
     caps_of_a_file,
     column_mapping,
     dry_run,
     limit_option,
     model_in,
-    output_format,
     patience,
 )
 from persona_panel.cli.signals import run_to_end
-from persona_panel.files.secrets.visible import say, standard_output, visible
+from persona_panel.files.secrets.visible import say, visible
 
 if TYPE_CHECKING:
     from persona_panel.calls.budget import Caps
-    from persona_panel.reports.formats import Renderer
 
 _LINE_EVERY_S = 5.0
 
@@ -52,7 +56,7 @@ def prompts() -> None:
 @patience
 @dry_run
 @caps_of_a_file
-@output_format
+@result_options("prompts >= 200", "passed >= 100")
 @refusals
 def build(
     spec: str,
@@ -62,7 +66,7 @@ def build(
     patience: int | None,
     dry_run: bool,
     caps: Caps,
-    renderer: Renderer,
+    output: ResultOutput,
 ) -> None:
     """Build a set of prompts from templates and from items of existing sets.
 
@@ -77,6 +81,7 @@ def build(
     The same command continues.
     """
     from persona_panel.experiments.prompt_sets.plan import prompt_set_plan
+    from persona_panel.experiments.prompt_sets.prompt_set_result import prompt_set_result
     from persona_panel.experiments.prompt_sets.running import estimate_build, held_set, run_build
     from persona_panel.runs.folder import OutputFile
 
@@ -84,32 +89,29 @@ def build(
         given = [gather(partial(model_in, model)) for model in models]
     plan = prompt_set_plan(spec, given)
     own = tuple(model for model in models if Path(model).is_file())
-    output = OutputFile(Path(out), overwrite, (*plan.files, *own))
+    file = OutputFile(Path(out), overwrite, (*plan.files, *own))
     if dry_run:
-        from persona_panel.reports.formats import result_format_of
-
-        held = held_set(plan, output, caps)
+        held = held_set(plan, file, caps)
         estimates = run_to_end(estimate_build(plan))
-        show_estimates(estimates, result_format_of(renderer))
+        show_estimates(estimates, output.to)
         tell(estimates, caps, held, what="prompts")
         return
-    built = run_to_end(
-        run_build(plan, output, caps=caps, patience_s=patience, on_progress=_Steps())
-    )
-    with standard_output() as to:
-        renderer.render_prompt_set(built, to)
+    built = run_to_end(run_build(plan, file, caps=caps, patience_s=patience, on_progress=_Steps()))
     if built.pending:
-        say(
-            f"{output.path} was not changed, because calls are without an answer. The replies that "
-            "came are stored; the same command continues.",
-            err=True,
+        told = (
+            f"{file.path} was not changed, because calls are without an answer. The replies that "
+            "came are stored; the same command continues."
         )
-        sys.exit(INCOMPLETE)
-    say(f"The prompts are in {output.path}; what was dropped, in {output.named('dropped.jsonl')}",
-        err=True)  # fmt: skip
-    if not built.prompts:
-        say("No prompt is left; the funnel says at which step they were dropped.", err=True)
-        sys.exit(INCOMPLETE)
+    else:
+        told = f"The prompts are in {file.path}; what was dropped, in {file.named('dropped.jsonl')}"
+        if not built.prompts:
+            told += "\nNo prompt is left; the funnel says at which step they were dropped."
+    say(told, err=True)
+    # What a requirement names is not known before, and models were called.
+    refusals_without_calls(output.show)(
+        prompt_set_result(built),
+        status=COMPLETE if built.prompts and not built.pending else INCOMPLETE,
+    )
 
 
 @prompts.command("pairs", short_help="Read pairs of prompts, for a sweep.")

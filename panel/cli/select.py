@@ -7,9 +7,10 @@ from pathlib import Path
 
 import click
 
-from persona_panel.cli.failures import refusals_without_calls, say_what_is_missing
+from persona_panel.cli.analysis_command import ResultOutput, result_options
+from persona_panel.cli.failures import refusals_without_calls
 from persona_panel.cli.options import ratings_argument
-from persona_panel.files.secrets.visible import say, say_sentences, standard_output, visible
+from persona_panel.files.secrets.visible import say, say_sentences, visible
 
 _TEXTS, _RUBRIC = "RESPONSES", "RUBRIC"
 """What stands in a command for what only the user knows."""
@@ -31,29 +32,38 @@ _TEXTS, _RUBRIC = "RESPONSES", "RUBRIC"
     show_default=True,
     help="Seed of what is drawn at random.",
 )
-@click.option(
-    "--out", metavar="FILE", help="Write the items to this CSV file.  [default: standard output]"
-)
+@click.option("--out", metavar="FILE", help="Write the items to this CSV file, for `study make`.")
+@result_options("items >= 60", "prompts >= 10")
 @refusals_without_calls
-def select(run: str, mapping: Mapping[str, str], n: int, seed: int, out: str | None) -> None:
+def select(
+    run: str,
+    mapping: Mapping[str, str],
+    n: int,
+    seed: int,
+    out: str | None,
+    output: ResultOutput,
+) -> None:
     """Choose the items of RUN that people should rate, for `calibrate`.
 
     RUN is a run's folder, or a file of ratings as `agree` reads it. Items are drawn at random, as
     many of each system, the more probably the more the judges disagree on them (there people's
     ratings narrow the corrected intervals most) and the fewer items their prompt has (a prompt
-    counts once). The CSV has the columns item, prompt, source (the
+    counts once). The CSV of --out has the columns item, prompt, source (the
     system), inclusion_probability and spread (the standard deviation of the judges' scores).
 
     `study make --items` makes packets of these items for raters, and `study collect` writes their
     ratings with the probabilities. Of ratings that you collect otherwise, give the file to
     `calibrate` as --selected, so that its estimates stay unbiased.
 
+    Printed is how many items were drawn, and what they are too few for; with --full the items, too.
+
     Exit status: 0, or 2 for bad input.
     """
+    from persona_panel.analyses.select import select_result
     from persona_panel.files.errors import Fault, InputError
     from persona_panel.files.ratings import load_ratings
-    from persona_panel.files.selections import selection_csv, write_selection
-    from persona_panel.results.conclusions.select import select_conclusion
+    from persona_panel.files.selections import write_selection
+    from persona_panel.results.requirements.of_result import result_figures
     from persona_panel.statistics import select_items
 
     ratings = load_ratings(run, mapping=mapping)
@@ -61,20 +71,18 @@ def select(run: str, mapping: Mapping[str, str], n: int, seed: int, out: str | N
         found = select_items(ratings, n, seed)
     except ValueError as error:
         raise InputError([Fault(run, str(error), "ratings by judges with a persona")]) from None
-    say_what_is_missing(run, ratings.coverage)
-    if out is None:
-        with standard_output() as to:
-            to.write(selection_csv(found))
-    else:
+    result = select_result(found, ratings, n, source=run)
+    output.gate.refuse_unknown(lambda: result_figures(result))
+    if out is not None:
         write_selection(found, Path(out))
-    for sentence in select_conclusion(found, ratings, n):
-        say_sentences(sentence, err=out is None)
+    output.show(result)
     if out is not None:
         made = _study_command(run, out, len(found))
         say_sentences(
-            f"They are in {visible(out)}. Packets of them for three people, who rate all, blind:"
+            f"They are in {visible(out)}. Packets of them for three people, who rate all, blind:",
+            err=True,
         )
-        say(f"  {visible(made)}")
+        say(f"  {visible(made)}", err=True)
         meanings = [
             f"{name} is {what}"
             for name, what in (
@@ -84,9 +92,10 @@ def select(run: str, mapping: Mapping[str, str], n: int, seed: int, out: str | N
             if f" {name} " in made
         ]
         if meanings:
-            say(f"{', '.join(meanings)}.")
+            say(f"{', '.join(meanings)}.", err=True)
         say_sentences(
-            "`study collect` writes their ratings with the probabilities, which `calibrate` takes."
+            "`study collect` writes their ratings with the probabilities, which `calibrate` takes.",
+            err=True,
         )
 
 

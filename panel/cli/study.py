@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from persona_panel.cli.failures import INCOMPLETE, refusals_without_calls
+from persona_panel.cli.analysis_command import ResultOutput, result_options
+from persona_panel.cli.failures import COMPLETE, INCOMPLETE, refusals_without_calls
 from persona_panel.cli.options import column_mapping, json_option
 from persona_panel.files.secrets.visible import say, standard_output, visible
 
 if TYPE_CHECKING:
-    from persona_panel.study.collection import ReadAnswers
+    from persona_panel.study.collection import CollectedStudy, ReadAnswers
     from persona_panel.study.packet import StudyKey
 
 
@@ -141,13 +141,10 @@ def make(
     from persona_panel.files.responses import load_responses
     from persona_panel.files.selections import read_inclusion
     from persona_panel.planning.definitions import resolve_rubric
-    from persona_panel.reports.formats.json import write_json
-    from persona_panel.reports.formats.terminal.study import show_study_design
-    from persona_panel.results.console import output
+    from persona_panel.results.result import load_format
     from persona_panel.rubrics import shipped
     from persona_panel.runs.load import load_run
     from persona_panel.study.design import StudySettings
-    from persona_panel.study.figures import design_figures
     from persona_panel.study.kit import (
         CONSENT,
         INSTRUCTIONS,
@@ -157,6 +154,7 @@ def make(
         selected_responses,
         write_key,
     )
+    from persona_panel.study.study_result import design_result
 
     folder = Path(out)
     refuse_a_study_there(folder)
@@ -180,12 +178,8 @@ def make(
     )
     key = write_key(made, folder)
     written = _writer(form)(made, folder)
-    figures = design_figures(made)
-    if as_json:
-        write_json(figures)
-    else:
-        with standard_output() as to:
-            show_study_design(figures, output(to))
+    with standard_output() as to:
+        load_format("json" if as_json else "terminal").render(design_result(made), to, full=False)
     for line in _naming_lines(made.naming):
         say(visible(line), err=True)
     say(
@@ -258,10 +252,10 @@ study.add_command(make)
 @click.argument("answers", metavar="ANSWERS…", nargs=-1, required=True)
 @click.option("--out", metavar="FILE", required=True, help="A CSV file for the ratings.")
 @click.option("--overwrite", is_flag=True, help="Replace files that an earlier collection wrote.")
-@json_option
+@result_options("missing <= 0", "calibration_alpha[rank] >= 0.4")
 @refusals_without_calls
 def collect(
-    folder: str, answers: tuple[str, ...], out: str, overwrite: bool, as_json: bool
+    folder: str, answers: tuple[str, ...], out: str, overwrite: bool, output: ResultOutput
 ) -> None:
     """Unblind ANSWERS, the files that raters sent back, of the study in the folder STUDY.
 
@@ -275,13 +269,11 @@ def collect(
     Exit status: 0; 1, answers are missing, or a file was refused; 2, bad input, or no file could
     be used.
     """
-    from persona_panel.reports.formats.json import write_json
-    from persona_panel.reports.formats.terminal.study import show_collected_study
-    from persona_panel.results.console import output
+    from persona_panel.results.requirements.of_result import result_figures
     from persona_panel.study.collection import collect_study
-    from persona_panel.study.figures import collection_figures
     from persona_panel.study.packet import read_key
     from persona_panel.study.reliability import calibration_agreement, repeat_reliability
+    from persona_panel.study.study_result import collection_result
     from persona_panel.study.tables import write_tables
 
     if Path(out).suffix != ".csv":
@@ -289,52 +281,39 @@ def collect(
     key = read_key(Path(folder))
     read = _read(key, answers)
     found = collect_study(key, read)
-    written = write_tables(key, found.ratings, Path(out), overwrite=overwrite)
-    repeats = repeat_reliability(found.ratings, key.rubric)
+    of_questions, of_raters = repeat_reliability(found.ratings, key.rubric)
     calibration = calibration_agreement(found.ratings, key.rubric)
-    figures = collection_figures(key, read, found, [*repeats[0], *repeats[1]], calibration)
-    if as_json:
-        write_json(figures)
-    else:
-        with standard_output() as to:
-            show_collected_study(found, repeats, calibration, output(to))
-    for path in written:
+    result = collection_result(key, read, found, [*of_questions, *of_raters], calibration, out)
+    output.gate.refuse_unknown(lambda: result_figures(result))
+    for path in write_tables(key, found.ratings, Path(out), overwrite=overwrite):
         say(f"Written: {visible(str(path))}", err=True)
-    for line in _selection_lines(figures, out) if "rate" in key.tasks else ():
-        say(visible(line), err=True)
-    if figures["missing"] or read.faults:
-        sys.exit(INCOMPLETE)
+    output.show(result, status=_status(read, found))
 
 
 @study.command(short_help="List who has answered, and how much is missing.")
 @click.argument("folder", metavar="STUDY")
 @click.argument("answers", metavar="[ANSWERS…]", nargs=-1)
-@json_option
+@result_options("missing <= 0", "missing[rater-01] <= 5")
 @refusals_without_calls
-def status(folder: str, answers: tuple[str, ...], as_json: bool) -> None:
+def status(folder: str, answers: tuple[str, ...], output: ResultOutput) -> None:
     """List the raters of the study in the folder STUDY, and what is missing of their ANSWERS.
 
     Exit status: 0, all is answered; 1, answers are missing, or a file was refused; 2, bad input.
     """
-    from persona_panel.reports.formats.json import write_json
-    from persona_panel.reports.formats.terminal.study import show_study_progress
-    from persona_panel.results.console import output
     from persona_panel.study.collection import collect_study, read_answers
-    from persona_panel.study.figures import progress_figures
     from persona_panel.study.packet import read_key
+    from persona_panel.study.study_result import progress_result
 
     key = read_key(Path(folder))
     read = read_answers(map(Path, answers), key)
     _say_faults(read)
     found = collect_study(key, read)
-    figures = progress_figures(read, found)
-    if as_json:
-        write_json(figures)
-    else:
-        with standard_output() as to:
-            show_study_progress(found, output(to))
-    if figures["missing"] or read.faults:
-        sys.exit(INCOMPLETE)
+    output.show(progress_result(read, found), status=_status(read, found))
+
+
+def _status(read: ReadAnswers, found: CollectedStudy) -> int:
+    whole = not read.faults and not any(each.missing for each in found.progress)
+    return COMPLETE if whole else INCOMPLETE
 
 
 def _read(key: StudyKey, answers: tuple[str, ...]) -> ReadAnswers:
@@ -354,23 +333,3 @@ def _say_faults(read: ReadAnswers) -> None:
         say(visible(f"Left out: {fault}"), err=True)
     for name in read.replaced:
         say(visible(f"Left aside: {name}, as a later file answers the same packet"), err=True)
-
-
-def _selection_lines(figures: Mapping[str, Any], out: str) -> list[str]:
-    """What `calibrate` can make of ratings of items that `select` drew, written to `out`."""
-    from persona_panel.files.wording import command_line
-    from persona_panel.results.conclusions.wording import counted
-
-    if "selected" not in figures:
-        return []
-    said = [
-        "Ratings have the inclusion probabilities of `select`, by which "
-        f"`{command_line('calibrate', ['RUN'], {'--human': out})}` weighs them."
-    ]
-    if n := figures["selected_unrated"]:
-        said.append(
-            f"{n:,} of {counted(figures['selected'], 'selected item')} "
-            f"{'has' if n == 1 else 'have'} no rating: corrected means are then unbiased only if "
-            "it is chance which these are."
-        )
-    return said

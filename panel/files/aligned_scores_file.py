@@ -16,33 +16,34 @@ HELD_OUT, EVERYTHING = "other prompts", "all rated prompts"
 """The items that a score was learnt from: of an item that people rated, and of any other."""
 
 
-def require_csv(path: Path) -> None:
-    """Refuse a file whose name does not end in .csv.
+def require_csv(path: Path, n_methods: int) -> None:
+    """Refuse a file whose name does not end in .csv, and scores of more than one method.
 
     Raises:
-        InputError: its name does not end in .csv.
+        InputError: its name does not end in .csv, or there are several methods.
     """
+    if n_methods > 1:
+        expected = "one, for instance --method isotonic"
+        raise InputError([Fault(str(path), f"scores of {n_methods} methods", expected)])
     if path.suffix.lower() != ".csv":
-        alignment = f"a name that ends in {path.suffix or 'nothing'!r}"
-        raise InputError([Fault(str(path), alignment, "one that ends in .csv")])
+        problem = f"a name that ends in {path.suffix or 'nothing'!r}"
+        raise InputError([Fault(str(path), problem, "one that ends in .csv")])
 
 
 def write_aligned_scores(alignment: Alignment, path: Path) -> int:
     """Write the scores of the alignment's only method to a new file, which other commands read as
     ratings by one rater, `panel`; a file that has the same content already stays as it is. Returns
-    how many scores there are.
+    how many scores there are; where nothing was learnt on any dimension there are none, and no
+    file.
 
     Columns: `COLUMNS`. Where ratings name no prompts or sources, these cells are empty.
 
     Raises:
-        InputError: nothing was learnt on any dimension, there is another file, or it cannot be
-            written.
+        InputError: there is another file, or it cannot be written.
     """
     rows = list(_rows(alignment))
-    if not rows:
-        expected = "a method that learns something, as the printed result says"
-        raise InputError([Fault(str(path), "no aligned scores to write", expected)])
-    write_new(path, csv_of([COLUMNS, *rows]), "another name, or no such file")
+    if rows:
+        write_new(path, csv_of([COLUMNS, *rows]), "another name, or no such file")
     return len(rows)
 
 

@@ -6,7 +6,7 @@ from math import isnan, nan
 
 from rich.text import Text
 
-from persona_panel.statistics.core.display import NONE, ends, number, signed
+from persona_panel.statistics.core.display import NONE, ends, number
 from persona_panel.statistics.core.display import p_value as told_p
 
 
@@ -49,31 +49,6 @@ class FigureText(Text):
 def value_cell(value: float) -> FigureText:
     """A value, a dash where there is none."""
     return FigureText(number(value), value=value)
-
-
-def difference_cell(value: float, low: float, high: float) -> FigureText:
-    """A difference with its sign, and on a line below it its interval."""
-    text = FigureText(signed(value), value=value, low=low, high=high)
-    if not isnan(low):
-        text.append(f"\n[{number(low)}, {number(high)}]", "dim")
-    return text
-
-
-def interval_below(
-    value: float, low: float, high: float, digits: int = 2, *, p_value: float = nan
-) -> FigureText:
-    """A value to so many digits, and on a line below it its interval, as far as they are there."""
-    text = FigureText(number(value, digits), value=value, low=low, high=high, p_value=p_value)
-    if not isnan(low):
-        text.append(f"\n[{number(low)}, {number(high)}]", "dim")
-    return text
-
-
-def interval_behind(value: float, low: float, high: float, *, p_value: float = nan) -> FigureText:
-    """A value with its interval on the same line."""
-    behind = "" if isnan(low) else f" [{number(low)}, {number(high)}]"
-    told = f"{number(value)}{behind}"
-    return FigureText(told, value=value, low=low, high=high, p_value=p_value)
 
 
 def p_cell(p_value: float) -> FigureText:

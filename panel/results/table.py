@@ -125,8 +125,8 @@ class Table:
         rows: by the names of keys and columns; a name that a row lacks is None there.
         title: for people; a table without one is for programs alone.
         when: in which reports people see it.
-        short: which rows the short report has: by the name of a key those of its values that are
-            shown; all where it names none.
+        short: which rows the short report has: by the name of a key or a column those of its values
+            that are shown; all where it names none.
         sides: the keys of the two sides of differences, `a − b`: a requirement may name either
             first, and the figure is then turned.
         chart: the column that a chart is of; the first of estimates unless named.
@@ -141,7 +141,7 @@ class Table:
     rows: Sequence[Mapping[str, Any]]
     title: str = ""
     when: When = "always"
-    short: Mapping[str, Collection[str]] = field(default_factory=dict)
+    short: Mapping[str, Collection[Any]] = field(default_factory=dict)
     sides: tuple[str, str] | None = None
     chart: str = ""
     remarks: Sequence[str] = ()

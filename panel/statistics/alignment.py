@@ -57,7 +57,8 @@ from persona_panel.statistics.core.arrays import (
     unit_weights,
 )
 from persona_panel.statistics.core.correlation import correlation, resampled_correlation
-from persona_panel.statistics.core.display import COMPOSITE, FrameColumn, FrameMethod, field_columns
+from persona_panel.statistics.core.display import COMPOSITE
+from persona_panel.statistics.core.estimate import Difference
 from persona_panel.statistics.core.jackknife import jackknife, resampled_mean
 from persona_panel.statistics.core.means import critical_t, two_sided_p
 from persona_panel.statistics.core.significance import holm, holm_of_two
@@ -88,18 +89,13 @@ class HeldOutFigure:
             texts people tell apart (0 where the scores tie them all) or, where these are too few,
             over all texts.
         before, after: of the panel as it is, and of the aligned scores.
-        difference: after less before.
-        ci_low, ci_high: its 95 % interval over prompts; NaN where there is none.
-        p: two-sided, of a difference of 0.
+        difference: after less before, with its interval over prompts.
     """
 
     figure: FigureName
     before: float
     after: float
-    difference: float
-    ci_low: float
-    ci_high: float
-    p: float
+    difference: Difference
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -278,8 +274,8 @@ def _of_method(
     before, people = row_means(items.ratings)[compared], items.people[compared]
     errors = _errors(before, after[compared], people, codes, items.n_folds)
     order, order_p = _order(before, after[compared], people, codes, items.n_folds)
-    p = errors[0].p
-    if errors[0].difference < 0:
+    p = errors[0].difference.p
+    if errors[0].difference.value < 0:
         p = max(p, order_p) if order.after > 0 else 1.0
     return MethodAlignment(
         method,
@@ -325,7 +321,8 @@ def _order(
         first, then = _tau(before, people), _tau(after, people)
         error, df = moved.standard_error, moved.degrees_of_freedom
         p = _p(then, own.standard_error, own.degrees_of_freedom)
-        return _ends("tau_b", first, then, error, df, n_folds), p
+        n = int(prompts.max()) + 1
+        return _ends("tau_b", first, then, error, df, n_folds=n_folds, n=n), p
     sides = np.column_stack([before, after, people])
     # Scores that tie all texts of a prompt order nothing. To leave such prompts out would keep the
     # few, chosen by the scores, in which these have an order, and their spread.
@@ -347,21 +344,22 @@ def _figure(
     """Return a figure from two functions of weights of `n` prompts."""
     interval = jackknife(difference_of(after, before), n, kind="difference")
     first, then = (float(side(unit_weights(n))[0]) for side in (before, after))
-    return _ends(name, first, then, interval.standard_error, interval.degrees_of_freedom, n_folds)
+    error, df = interval.standard_error, interval.degrees_of_freedom
+    return _ends(name, first, then, error, df, n_folds=n_folds, n=n)
 
 
 def _ends(
-    name: FigureName, before: float, after: float, error: float, df: float, n_folds: int
+    name: FigureName, before: float, after: float, error: float, df: float, *, n_folds: int, n: int
 ) -> HeldOutFigure:
     """Return a figure with its interval and p-value, from the variance over prompts and what folds
     share."""
-    difference = after - before
+    moved = Difference(after - before, over="prompts", n=n, a="aligned", b="panel")
     whole = error * sqrt(1 + n_folds / (n_folds - 1))
-    if not whole > _SAME:
-        return HeldOutFigure(name, before, after, difference, nan, nan, nan)
-    reach = whole * critical_t(df)
-    ends = difference - reach, difference + reach
-    return HeldOutFigure(name, before, after, difference, *ends, _p(difference, whole, df))
+    if whole > _SAME:
+        reach = whole * critical_t(df)
+        ends = moved.value - reach, moved.value + reach
+        moved = replace(moved, low=ends[0], high=ends[1], p=_p(moved.value, whole, df), df=df)
+    return HeldOutFigure(name, before, after, moved)
 
 
 def _p(value: float, error: float, df: float) -> float:
@@ -396,35 +394,6 @@ class AlignedDimension:
     learnt: LearntAlignment
 
 
-def alignment_columns(alignment: Alignment) -> list[FrameColumn]:
-    """Return a data frame with one row for each dimension, method and figure.
-
-    Columns: `dimension`, `method`, `figure`, `before`, `after`, `difference`, `ci_low`, `ci_high`,
-    `p`, `p_adjusted`, `n_items`, `n_prompts`. The last p-value is that of the method's gain (see
-    `MethodAlignment`), on its first figure alone.
-    """
-    rows = [
-        (dimension.dimension, method, figure, place)
-        for dimension in alignment.dimensions
-        for method in dimension.learnt.methods
-        for place, figure in enumerate(method.figures)
-    ]
-    of_methods = [method for _, method, _, _ in rows]
-    numbers = ("before", "after", "difference", "ci_low", "ci_high", "p")
-    return [
-        FrameColumn("dimension", "text", [name for name, _, _, _ in rows]),
-        *field_columns(of_methods, "text", "method"),
-        *field_columns([figure for _, _, figure, _ in rows], "text", "figure"),
-        *field_columns([figure for _, _, figure, _ in rows], "number", *numbers),
-        FrameColumn(
-            "p_adjusted",
-            "number",
-            [nan if place else method.p_adjusted for _, method, _, place in rows],
-        ),
-        *field_columns(of_methods, "whole", "n_items", "n_prompts"),
-    ]
-
-
 @dataclass(frozen=True, slots=True)
 class Alignment:
     """The alignments that `align` learnt, by dimension; `panel` has the items in the order of all
@@ -432,9 +401,6 @@ class Alignment:
 
     panel: Ratings
     dimensions: tuple[AlignedDimension, ...]
-
-    to_frame = FrameMethod(alignment_columns)
-    """See `alignment_columns`."""
 
 
 def align(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import io
 import tempfile
 from collections.abc import Callable, Mapping
@@ -12,22 +11,12 @@ from typing import Any
 import numpy as np
 
 from persona_panel.analyses.breakdown.strata import systems_by
-from persona_panel.experiments.audit.audited import load_audited_run
-from persona_panel.experiments.keypoints.report import KeyPointReport, Rationale, key_point_report
-from persona_panel.experiments.keypoints.steps import MadePoint, Point, SummedUp
-from persona_panel.experiments.prompt_sets.asking import EstimatedAnswers
-from persona_panel.experiments.prompt_sets.building import BuiltPrompts, build_prompts
-from persona_panel.experiments.prompt_sets.plan import prompt_set_plan
 from persona_panel.graphs import Response
 from persona_panel.panel import Panel
 from persona_panel.reports.formats import Renderer
-from persona_panel.runs.executor import predicted_calls
-from persona_panel.statistics import AnalysisOptions, align
 from persona_panel.statistics.core.arrays import Array
 from persona_panel.testing.conformance import require
 from persona_panel.testing.scripted_model import ScriptedModel
-
-_OPTIONS = AnalysisOptions(n_permutations=99)
 
 
 def check_renderer(renderer: Renderer) -> None:
@@ -58,33 +47,8 @@ def _results(folder: Path) -> tuple[Mapping[str, Callable[[], tuple[Any, ...]]],
     ]
     run = panel.score(responses, out=folder / "run")
     labels = {dimension.id: dimension.label for dimension in panel.output_rubric.dimensions}
-    audited = load_audited_run(folder / "run")
-    ratings = audited.ratings
     results: dict[str, Callable[[], tuple[Any, ...]]] = {
         "render_run": lambda: (run, labels),
         "render_run_by": lambda: (run, systems_by(run, "persona"), labels),
-        "render_alignment": lambda: (align(ratings, ratings), True),
-        "render_key_points": lambda: (_key_points(),),
-        "render_prompt_set": lambda: (_prompt_set(folder),),
     }
-    return results, {"run": run.ratings, "ratings": ratings.scores}
-
-
-def _key_points() -> KeyPointReport:
-    """Return the key points of a single rationale that makes a single point."""
-    rationale = Rationale("p", "r", "s", "ann|m", "ann", "m", "It is clear.", is_control=False)
-    made = MadePoint(0, Point("Clear.", "pro", "It is clear."))
-    summed = SummedUp((("Clear.", "pro"),), (made,), (0,), (None,), 0, 0)
-    return key_point_report([rationale], summed, "m")
-
-
-def _prompt_set(folder: Path) -> BuiltPrompts:
-    """Build a prompt set of one template, which needs no model."""
-    spec = folder / "spec.yaml"
-    spec.write_text(
-        "id: sample\nseed: 1\nslots: {concept: [fairness, truth]}\n"
-        "templates: [{id: what, text: 'What does {concept} ask of us?'}]\n"
-    )
-    plan = prompt_set_plan(spec)
-    with predicted_calls() as predicted:
-        return asyncio.run(build_prompts(plan, EstimatedAnswers(plan.models, predicted)))
+    return results, {"run": run.ratings}

@@ -10,6 +10,7 @@ import orjson
 
 from persona_panel.calls.budget import Caps
 from persona_panel.experiments.keypoints.report import (
+    NAME,
     KeyPointReport,
     Rationale,
     key_point_report,
@@ -22,7 +23,6 @@ from persona_panel.files.outputs import as_json, replace_file
 from persona_panel.models.config import ModelConfig
 from persona_panel.runs.judging.cost_estimate import CostEstimate
 
-NAME = "keypoints.json"
 _NOT_CALLED = "skipped:"
 
 

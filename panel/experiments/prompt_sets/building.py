@@ -393,7 +393,7 @@ def cross_diversity(built: BuiltPrompts) -> MeanDiversity:
 
 
 def document_of(built: BuiltPrompts) -> dict[str, Any]:
-    """The set in figures, as JSON has it."""
+    """The set in figures, as its manifest has it."""
     return {
         "prompts": len(built.prompts),
         "funnel": [asdict(step) | {"kept": step.kept} for step in built.funnel],
@@ -402,10 +402,8 @@ def document_of(built: BuiltPrompts) -> dict[str, Any]:
         ],
         "diversity": _document(overall_diversity(built)),
         "cross_writer_diversity": _document(cross_diversity(built)),
-        "passed_by_a_model": sum(one.passed > 0 for one in built.prompts)
-        if built.plan.spec.quality is not None
-        else None,
-        "mean_disagreement": _mean_disagreement(built),
+        "passed_by_a_model": n_passed(built),
+        "mean_disagreement": mean_disagreement(built),
         "pending_calls": dict(built.pending),
     }
 
@@ -426,7 +424,16 @@ def _document(mean: MeanDiversity) -> dict[str, Any]:
     return {"mean": json_number(mean.mean), "se": json_number(mean.se), "n_bundles": mean.n_bundles}
 
 
-def _mean_disagreement(built: BuiltPrompts) -> float | None:
+def n_passed(built: BuiltPrompts) -> int | None:
+    """How many prompts of the set a model passes; None where none was asked."""
+    if built.plan.spec.quality is None:
+        return None
+    return sum(one.passed > 0 for one in built.prompts)
+
+
+def mean_disagreement(built: BuiltPrompts) -> float | None:
+    """The mean over the prompts of the set of how far models disagree on a prompt, rounded; None
+    where none was asked."""
     judged = [one.disagreement for one in built.prompts]
     there = [value for value in judged if value is not None]
     return round(math.fsum(there) / len(there), 6) if there else None

@@ -17,11 +17,8 @@ from typing import TYPE_CHECKING, Protocol, TextIO, cast
 
 if TYPE_CHECKING:
     from persona_panel.analyses.breakdown.strata import SystemsBy
-    from persona_panel.experiments.keypoints.report import KeyPointReport
-    from persona_panel.experiments.prompt_sets.building import BuiltPrompts
     from persona_panel.results.result import ResultFormat
     from persona_panel.runs.run import Run
-    from persona_panel.statistics import Alignment
 
 _GROUP = "persona_panel.renderers"
 
@@ -41,16 +38,6 @@ class Renderer(Protocol):
         self, run: Run, found: SystemsBy, labels: Mapping[str, str], to: TextIO
     ) -> None:
         """A run as by `render_run`, and its systems within strata."""
-
-    def render_prompt_set(self, built: BuiltPrompts, to: TextIO) -> None:
-        """A set of prompts that was built, with its funnel."""
-
-    def render_alignment(self, found: Alignment, full: bool, to: TextIO) -> None:
-        """A panel's scores aligned with people's, with figures on held-out prompts; in short or in
-        `full`."""
-
-    def render_key_points(self, report: KeyPointReport, to: TextIO) -> None:
-        """The key points of judges' rationales."""
 
 
 def renderer_names() -> tuple[str, ...]:

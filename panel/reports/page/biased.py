@@ -9,11 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from markupsafe import Markup
+from pydantic import ConfigDict, TypeAdapter, with_config
+from typing_extensions import TypedDict
 
 from persona_panel.experiments.audit.audited import load_audited_run
 from persona_panel.experiments.audit.bias_result import NAME, bias_result, judgments_digest
 from persona_panel.files.errors import InputError
-from persona_panel.reports.page.kept_sections import KeptBias, kept_section
+from persona_panel.files.limits import json_of
 from persona_panel.results.formats.html import section
 from persona_panel.statistics.core.table import Row
 
@@ -24,10 +26,32 @@ _OUTDATED = (
 _NUMBERS = frozenset({"value", "ci_low", "ci_high", "ci_df", "p_value", "p_raw"})
 
 
+class _BiasRow(TypedDict):
+    statistic: str
+    dimension: str
+    group: str
+    value: float | None
+    ci_low: float | None
+    ci_high: float | None
+    reason: str | None
+    ci_reason: str | None
+    note: str | None
+
+
+@with_config(ConfigDict(strict=True))
+class _KeptBias(TypedDict):
+    """What the page shows of bias.json."""
+
+    conclusion: list[str]
+    judgments: str
+    rows: list[_BiasRow]
+
+
 def bias_section(folder: Path) -> Markup | None:
     """Return the audit of bias in a run's folder; None where its file cannot be read."""
     try:
-        found = kept_section(folder / NAME, KeptBias)
+        found = json_of(folder / NAME)
+        TypeAdapter(_KeptBias).validate_python(found)
         rows = [_row(each) for each in found["rows"]]
         result = bias_result(rows, load_audited_run(folder).ratings)
         if judgments_digest(folder) != found["judgments"]:

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from markupsafe import Markup
 
     from persona_panel.reports.page.deliberated import DeliberatedSection
-    from persona_panel.reports.page.key_points import KeyPointsSection
     from persona_panel.reports.page.swept import SweptSection
 
 _STRATA_LINES = 200
@@ -41,7 +40,7 @@ class FurtherSections:
     swept: SweptSection | None = None
     audit: Markup | None = None
     bias: Markup | None = None
-    key_points: KeyPointsSection | None = None
+    key_points: Markup | None = None
     conclusion: Sequence[str] = ()
     coverage: Coverage | None = None
 
@@ -85,7 +84,9 @@ def further_sections(
 
             found["bias"] = bias_section(run.folder)
         if (run.folder / "keypoints.json").is_file():
-            from persona_panel.reports.page.key_points import key_points_section
+            from persona_panel.experiments.keypoints.report import read_key_points
 
-            found["key_points"] = key_points_section(run, run.folder)
+            if (key_points := read_key_points(run, run.folder, judges)) is not None:
+                title = "Key points of the judges’ reasons"
+                found["key_points"] = section(key_points, title, level=3, full=False)
     return FurtherSections(**found)

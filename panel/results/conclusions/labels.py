@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from persona_panel.statistics.alignment import Alignment
 from persona_panel.statistics.core.display import ALL, COMPOSITE
 from persona_panel.statistics.core.table import Ratings, Row
 from persona_panel.statistics.strata import LESS_OTHERS
@@ -31,13 +30,6 @@ def labelled_rows(rows: Sequence[Row], *sides: Ratings) -> tuple[list[Row], tupl
         for row in rows
     ]
     return told, tuple(_labelled(side, called) for side in sides)
-
-
-def labelled_alignment(found: Alignment) -> Alignment:
-    """What `align` found, under the labels of the panel's dimensions."""
-    called = _names([found.panel])
-    dimensions = tuple(replace(one, dimension=called(one.dimension)) for one in found.dimensions)
-    return replace(found, panel=_labelled(found.panel, called), dimensions=dimensions)
 
 
 def whole_label(*sides: Ratings) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import io
 import json
 import re
 from collections.abc import Mapping
@@ -11,14 +10,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
 from persona_panel import ModelConfig, Panel, Response
 from persona_panel.calls.budget import Caps
 from persona_panel.cli.main import command as cli
 from persona_panel.experiments.keypoints.extracting import estimate_key_points, key_points
-from persona_panel.experiments.keypoints.report import rationales_of
+from persona_panel.experiments.keypoints.report import (
+    key_points_document,
+    key_points_result,
+    rationales_of,
+)
 from persona_panel.files.errors import ConfigurationError, RunStopped
-from persona_panel.reports.formats import load_renderer
+from persona_panel.files.outputs import as_json
 from persona_panel.testing import Answer, always, ok, serving
 
 CLEAR, VAGUE = "It is clear.", "It is vague."
@@ -90,6 +94,16 @@ def test_key_points_of_a_run(
         cli.main(["keypoints", str(folder), "--model", "openai:reader"], standalone_mode=False)
         printed = capsys.readouterr().out
         assert len(server.calls) == 2
+        for requirement, status in (
+            (f'system_share[good, "{CLEAR}"] > 0.4', 0),
+            (f'key_point_share["{VAGUE}"] <= 0.5', 3),
+            (f'system_difference[bad, good, "{CLEAR}"] < 0', 0),
+        ):
+            given = ["keypoints", str(folder), "--model", "openai:reader", "--json"]
+            done = CliRunner().invoke(cli, [*given, "--require", requirement])
+            assert done.exit_code == status, done.output
+        assert json.loads(done.stdout)["tables"]["rationales"][0]["points_dropped"] == 120
+        assert len(server.calls) == 2
         assert estimate_key_points(rationales_of(run), reading, 10).calls == 0
         # All of it is in the cache.
         report = asyncio.run(key_points(rationales_of(run), reading, 10, Caps(calls=1)))
@@ -108,9 +122,10 @@ def test_key_points_of_a_run(
     assert "--limit leaves some out" in capsys.readouterr().err
     assert written.read_bytes() == whole
     document = json.loads(whole)
-    as_json = io.StringIO()
-    load_renderer("json").render_key_points(report, as_json)
-    assert document == json.loads(as_json.getvalue())
+    assert document == json.loads(as_json(key_points_document(report)))
+    shared = key_points_result(document)["shares"]
+    rows = {(row["by"], row["group"], row["key_point"]): row for row in shared.rows}
+    assert rows["system", "good", CLEAR]["share"].value == round(10 / 12, 6)
     shares = {(one["group"], one["key_point"]): one for one in document["shares"]["system"]}
     assert shares["good", CLEAR]["share"] == round(10 / 12, 6)
     assert (shares["bad", CLEAR]["n"], shares["bad", VAGUE]["n"]) == (0, 60)

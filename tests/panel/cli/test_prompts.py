@@ -126,7 +126,8 @@ def test_a_set_is_built_with_a_reason_for_all_that_was_dropped(tmp_path: Path) -
         mark = re.findall(r"marks that carry (\w+)", fenced)[0]
         assert fenced.count(f"</item {mark}>") == 1
         before = {path.name: path.read_bytes() for path in tmp_path.glob("set.*")}
-        assert build(server).returncode == 0
+        again = build(server, "--json", "--require", "prompts >= 6")
+        assert again.returncode == 3, again.stderr
         assert len(server.calls) == len(steps)
     names = ["dropped.jsonl", "funnel.csv", "jsonl"]
     assert [(tmp_path / f"set.{name}").read_bytes() for name in names] == [
@@ -170,6 +171,15 @@ def test_a_set_is_built_with_a_reason_for_all_that_was_dropped(tmp_path: Path) -
     assert result["diversity"]["mean"] == pytest.approx((5 / 6 + 1 + 1) / 3, abs=1e-6)
     assert result["cross_writer_diversity"]["n_bundles"] == 2
     assert [one["kept"] for one in result["writers"]] == [2, 2]
+    tables = json.loads(again.stdout)["tables"]
+    assert [row["kept"] for row in tables["funnel"]] == [one["kept"] for one in result["funnel"]]
+    reasons = {row["reason"]: row["n"] for row in tables["reasons"]}
+    assert reasons["another topic"] == 1
+    assert reasons["not drawn"] == 3
+    of_all, of_writers = tables["diversity"]
+    assert of_all["diversity"]["value"] == pytest.approx((5 / 6 + 1 + 1) / 3)
+    assert (of_all["n_bundles"], of_writers["n_bundles"]) == (3, 2)
+    assert tables["set"][0]["prompts"] == 5
     for command in (
         ("sweep", "set.jsonl", "--target", "openai:x", "--model", "openai:y", "--dry-run"),
         ("generate", "set.jsonl", "--target", "openai:x", "--out", "o.jsonl", "--dry-run"),

@@ -55,9 +55,9 @@ def test_the_file_is_taken_by_calibrate(panel: Path, tmp_path: Path) -> None:
     assert done.stdout.startswith("24 items of 2 systems in ")
     chosen = selected(out)
     assert len(chosen) == 24
-    assert f"study make RESPONSES --items {out} --raters 3 --per-rater 24" in done.stdout
+    assert f"study make RESPONSES --items {out} --raters 3 --per-rater 24" in done.stderr
     assert (
-        "RESPONSES is the file of the texts, RUBRIC is what the panel rated them by." in done.stdout
+        "RESPONSES is the file of the texts, RUBRIC is what the panel rated them by." in done.stderr
     )
     rng = np.random.default_rng(1)
     ratings = {item: float(rng.integers(1, 10)) for item in chosen}
@@ -121,7 +121,7 @@ def test_a_study_of_the_items_reaches_calibrate(panel: Path, tmp_path: Path) -> 
     files = [tmp_path / "0.json", tmp_path / "1.json"]
     collected = run("study", "collect", study, *files, "--out", ratings)
     assert collected.exit_code == 1
-    assert "1 of 24 selected items has no rating" in collected.stderr
+    assert "1 of 24 selected items has no rating" in collected.stdout
     with ratings.open(newline="") as file:
         rows = list(csv.DictReader(file))
     assert {row["item"].split("/")[1] for row in rows} == set(list(chosen)[1:])
@@ -174,22 +174,38 @@ def test_the_command_that_it_prints_makes_the_packets(tmp_path: Path) -> None:
     Panel("disciplinary", ScriptedModel(), "media-bias").score(responses, out=tmp_path / "a run")
     out = tmp_path / "some items.csv"
     done = run("select", tmp_path / "a run", "--n", "8", "--out", out)
-    [told] = [line for line in done.stdout.splitlines() if " study make " in line]
+    [told] = [line for line in done.stderr.splitlines() if " study make " in line]
     name, *arguments = shlex.split(told)
     made = run(*arguments)
     assert (name, made.exit_code) == ("persona-panel", 0), made.output
     assert len(list((tmp_path / "some items-study" / "packets").iterdir())) == 3
-    assert "RUBRIC" not in done.stdout
+    assert "RUBRIC" not in done.stderr
 
 
-def test_without_a_file_it_is_printed(panel: Path) -> None:
-    """Without --out the table is standard output, and what is said of it standard error."""
+def test_the_items_are_printed_as_any_result(panel: Path, tmp_path: Path) -> None:
+    """With what is too few; in JSON are those that the file has; how many there are may be
+    required, and an unknown figure is refused before a file is written. There are no estimates
+    to draw, which is said."""
+    out = tmp_path / "items.csv"
     done = run("select", panel, "--n", "4")
     assert done.exit_code == 0
-    lines = done.stdout.splitlines()
-    assert lines[0] == "item,prompt,source,inclusion_probability,spread"
-    assert len(lines) == 5
-    assert "A correction takes 8 prompts of each system" in done.stderr
+    assert "A correction takes 8 prompts of each system" in done.stdout
+    done = run("select", panel, "--n", "4", "--out", out, "--json", "--require", "prompts >= 8")
+    assert done.exit_code == 3
+    tables = json.loads(done.stdout)["tables"]
+    rows = {row["item"]: row for row in tables["items"]}
+    assert tables["selection"][0]["items"] == len(rows) == 4
+    for name, row in selected(out).items():
+        assert rows[name]["inclusion_probability"] == float(row["inclusion_probability"])
+        assert rows[name]["spread"] == pytest.approx(float(row["spread"]), abs=1e-4)
+        assert (rows[name]["prompt"], rows[name]["source"]) == (row["prompt"], row["source"])
+    plot = tmp_path / "plot.svg"
+    undrawn = run("select", panel, "--n", "4", "--plot", plot)
+    assert (undrawn.exit_code, plot.exists()) == (2, False)
+    assert "no table of this result has estimates to draw" in undrawn.stderr
+    other = tmp_path / "other.csv"
+    refused = run("select", panel, "--n", "4", "--out", other, "--require", "item >= 8")
+    assert (refused.exit_code, other.exists()) == (2, False)
 
 
 def test_a_file_that_people_may_be_rating_is_kept(panel: Path, tmp_path: Path) -> None:

@@ -158,7 +158,7 @@ def labelled(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     [
         ("agree", [*QUICK, "--no-intervals"]),
         ("correlate", [*QUICK, "--no-intervals"]),
-        ("align", ["--method", "isotonic"]),
+        ("align", ["--method", "isotonic", "--full"]),
         ("calibrate", ["--full"]),
     ],
 )

@@ -51,12 +51,13 @@ def test_make_status_and_collect(responses: Path, tmp_path: Path) -> None:
     study = tmp_path / "study"
     done = made(responses, study, "--json")
     assert done.exit_code == 0, done.output
-    figures = json.loads(done.stdout)
-    assert (figures["pairs_compared"], figures["pairs"]) == (9, 9)
-    assert figures["texts_per_rater"] == [9, 9]
-    assert figures["ratings_per_text"] == [2, 2]
+    tables = json.loads(done.stdout)["tables"]
+    [design] = tables["design"]
+    assert (design["pairs_compared"], design["pairs"]) == (9, 9)
+    spans = {row["of"]: (row["least"], row["most"]) for row in tables["spans"]}
+    assert (spans["texts_per_rater"], spans["ratings_per_text"]) == ((9, 9), (2, 2))
     assert "Warning: the name of another system stands in 1 text," in done.stderr
-    [named] = figures["texts_that_name_a_system"]
+    [named] = tables["naming"]
     assert (named["name"], named["system"]) == ("Birch", "yarrow")
     assert "Keep " in done.stderr
     answers = [
@@ -64,7 +65,12 @@ def test_make_status_and_collect(responses: Path, tmp_path: Path) -> None:
         for n in (1, 2)
     ]
     status = persona_panel("status", study, answers[0], "--json")
-    assert (status.exit_code, json.loads(status.stdout)["missing"]) == (1, 18)
+    tables = json.loads(status.stdout)["tables"]
+    assert (status.exit_code, tables["study"][0]["missing"]) == (1, 18)
+    assert [row["missing"] for row in tables["raters"]] == [0, 18]
+    required = ("status", study, answers[0], "--require")
+    assert persona_panel(*required, "missing[rater-02] <= 17").exit_code == 3
+    assert persona_panel(*required, "missing <= 18").exit_code == 0
     odd = tmp_path / "odd.json"
     odd.write_text("{}")
     out = tmp_path / "ratings.csv"
@@ -97,7 +103,7 @@ def test_one_text_a_prompt_can_be_rated(responses: Path, tmp_path: Path) -> None
         "--out", tmp_path / "study", "--json",
     )  # fmt: skip
     assert done.exit_code == 0, done.output
-    assert json.loads(done.stdout)["pairs"] == 0
+    assert json.loads(done.stdout)["tables"]["design"][0]["pairs"] == 0
 
 
 def test_rankings_alone_are_collected_as_ranks(responses: Path, tmp_path: Path) -> None:

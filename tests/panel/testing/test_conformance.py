@@ -470,14 +470,14 @@ def test_a_renderer_that_fails_is_named() -> None:
     silent = SimpleNamespace(**parts | {"render_run": lambda run, labels, to: None})
     closing = SimpleNamespace(**parts | {"render_run": lambda run, labels, to: to.close()})
 
-    def rounding(found: Any, full: Any, to: Any) -> None:
-        found.panel.scores[:] = 0
+    def rounding(run: Any, labels: Any, to: Any) -> None:
+        run.ratings[:] = 0
         print("rounded", file=to)
 
-    changing = SimpleNamespace(**parts | {"render_alignment": rounding})
+    changing = SimpleNamespace(**parts | {"render_run": rounding})
     assert "changes ratings" in refusal(check_renderer, changing)
-    del parts["render_alignment"]
-    assert "no render_alignment()" in refusal(check_renderer, SimpleNamespace(**parts))
+    del parts["render_run_by"]
+    assert "no render_run_by()" in refusal(check_renderer, SimpleNamespace(**parts))
     assert "render_run() writes nothing" in refusal(check_renderer, silent)
     assert "closes the stream" in refusal(check_renderer, closing)
 

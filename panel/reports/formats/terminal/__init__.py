@@ -11,10 +11,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from persona_panel.analyses.breakdown.strata import SystemsBy
-    from persona_panel.experiments.keypoints.report import KeyPointReport
-    from persona_panel.experiments.prompt_sets.building import BuiltPrompts
     from persona_panel.runs.run import Run
-    from persona_panel.statistics import Alignment
 
 
 def render_run(run: Run, labels: Mapping[str, str], to: TextIO) -> None:
@@ -39,30 +36,6 @@ def render_run_by(run: Run, found: SystemsBy, labels: Mapping[str, str], to: Tex
 
     render_run(run, labels, to)
     render(systems_by_result(found, run), to, full=False)
-
-
-def render_prompt_set(built: BuiltPrompts, to: TextIO) -> None:
-    """The funnel of the set, who wrote its prompts, and how diverse they are."""
-    from persona_panel.reports.formats.terminal.prompt_set import show_prompt_set
-    from persona_panel.results.console import output
-
-    show_prompt_set(built, output(to))
-
-
-def render_alignment(found: Alignment, full: bool, to: TextIO) -> None:
-    """The conclusion and the change of the error, a line a dimension, or all tables."""
-    from persona_panel.reports.formats.terminal.alignment import show_alignment
-    from persona_panel.results.console import output
-
-    show_alignment(found, output(to), full=full)
-
-
-def render_key_points(report: KeyPointReport, to: TextIO) -> None:
-    """What judges say most often and on which points systems differ, then the counts."""
-    from persona_panel.reports.formats.terminal.key_points import show_key_points
-    from persona_panel.results.console import output
-
-    show_key_points(report, output(to))
 
 
 def _show_folder(folder: Path | None, console: Console) -> None:

@@ -7,9 +7,67 @@ from collections.abc import Sequence
 
 from persona_panel.results.conclusions.ratings_to_collect import too_few_to_come
 from persona_panel.results.conclusions.wording import counted
+from persona_panel.results.result import Result
+from persona_panel.results.table import Column, Key, Table
 from persona_panel.statistics.calibration import SelectedItem
 from persona_panel.statistics.core.table import Ratings
 from persona_panel.statistics.prediction_powered import LEAST_PROMPTS
+
+
+def select_result(
+    found: Sequence[SelectedItem], panel: Ratings, n: int, *, source: str = ""
+) -> Result:
+    """Return the items that were drawn, with their probabilities.
+
+    Args:
+        n: how many were asked for.
+        source: what the panel's ratings are called.
+    """
+    items = Table(
+        "items",
+        (Key("item", "item"),),
+        (
+            Column("source", "text", "system"),
+            Column("prompt", "text", "prompt"),
+            Column("inclusion_probability", "number", "probability"),
+            Column("spread", "number", "spread"),
+        ),
+        [
+            {
+                "item": each.item, "prompt": each.prompt, "source": each.system,
+                "inclusion_probability": each.inclusion_probability, "spread": each.spread,
+            }
+            for each in found
+        ],
+        "Items for people to rate",
+        when="full",
+    )  # fmt: skip
+    columns = tuple(Column(name, "whole", figure=name) for name in ("items", "prompts", "systems"))
+    drawn = Table(
+        "selection",
+        (),
+        (*columns, Column("of", "whole")),
+        [
+            {
+                "items": len(found),
+                "prompts": len({each.prompt or each.item for each in found}),
+                "systems": len({each.system for each in found}),
+                "of": len(panel.items),
+            }
+        ],
+    )
+    return Result(
+        "select",
+        select_conclusion(found, panel, n),
+        (items, drawn),
+        (),
+        [
+            "probability: with which an item was drawn. spread: the standard deviation of the "
+            "judges' scores."
+        ],
+        source=source,
+        coverage=panel.coverage,
+    )
 
 
 def select_conclusion(found: Sequence[SelectedItem], panel: Ratings, n: int) -> list[str]:

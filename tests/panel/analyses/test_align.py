@@ -18,8 +18,8 @@ from persona_panel.testing import ScriptedModel
 
 N, RATED = 30, 20
 FIELDS = [
-    "dimension", "method", "figure", "before", "after", "difference", "ci_low", "ci_high", "p",
-    "order_p", "p_adjusted", "verdict", "n_items", "n_prompts", "n_left_out",
+    "method", "dimension", "before", "after", "difference", "verdict", "order_p", "n_items",
+    "n_prompts", "n_left_out",
 ]  # fmt: skip
 
 
@@ -63,33 +63,42 @@ def run(*args: str, of: str = "align") -> Result:
 def test_rows_have_the_promised_fields(
     files: tuple[str, str], table: tuple[np.ndarray, np.ndarray]
 ) -> None:
-    """A row for each method and figure with exactly these fields, those of the statistic; what was
-    learnt, and how reliable people are."""
+    """A row for each method and figure with the fields of the statistic, of the error with the
+    claim; what was learnt, and how reliable people are."""
     done = run(files[0], "--human", files[1], "--folds", "4", "--seed", "3", "--json")
     assert done.exit_code == 0, done.output
-    document = json.loads(done.stdout)
-    assert list(document) == ["conclusion", "rows", "people", "rules"]
-    assert all(list(row) == FIELDS for row in document["rows"])
+    tables = json.loads(done.stdout)["tables"]
+    assert list(tables) == ["errors", "figures", "people", "weights", "steps"]
+    assert all(list(row) == FIELDS for row in tables["errors"])
     judges, people = table
     padded = np.full((3 * N, 3), np.nan)
     padded[: 3 * RATED] = people
     expected = learnt_alignment(judges, padded, np.arange(3 * N) // 3, folds=4, seed=3)
-    rows = iter(document["rows"])
-    for method in expected.methods:
-        for figure in method.figures:
-            row = next(rows)
-            assert (row["method"], row["figure"]) == (method.method, figure.figure)
-            assert row["difference"] == pytest.approx(figure.difference)
-            is_claim = figure.figure == "rmse"
-            assert (row["p_adjusted"] is None, row["verdict"] is None) == (not is_claim,) * 2
-    first = document["rows"][0]
+    others = iter(tables["figures"])
+    for row, method in zip(tables["errors"], expected.methods, strict=True):
+        assert row["method"] == method.method
+        moved = method.error.difference.document() | {"p_adjusted": method.p_adjusted}
+        assert row["difference"] == pytest.approx(moved)
+        for figure in method.figures[1:]:
+            other = next(others)
+            assert (other["method"], other["figure"]) == (method.method, figure.figure)
+            assert (other["before"], other["after"]) == pytest.approx((figure.before, figure.after))
+            assert other["difference"] == pytest.approx(figure.difference.document())
+    first = tables["errors"][0]
     assert first["verdict"] == "lower error"
-    assert first["p_adjusted"] == pytest.approx(expected.methods[0].p_adjusted)
+    assert first["order_p"] == pytest.approx(expected.methods[0].order_p)
     assert (first["n_items"], first["n_prompts"], first["n_left_out"]) == (3 * RATED, RATED, 0)
-    [person] = document["people"]
+    [person] = tables["people"]
     assert person["reliability"] == pytest.approx(expected.reliability)
-    assert [sum(rule["weights"].values()) for rule in document["rules"]] == pytest.approx([1] * 3)
-    assert set(document["rules"][0]["weights"]) == {"judge0", "judge1", "judge2"}
+    for method in expected.methods:
+        weights = {
+            r["judge"]: r["weight"] for r in tables["weights"] if r["method"] == method.method
+        }
+        assert list(weights) == ["judge0", "judge1", "judge2"]
+        assert sum(weights.values()) == pytest.approx(1)
+    steps = [(row["method"], row["score"], row["value"]) for row in tables["steps"]]
+    rule = expected.methods[0].rule
+    assert steps == [("isotonic", *at) for at in zip(rule.scores, rule.values, strict=True)]
 
 
 def test_the_terminal_begins_with_what_follows(
@@ -102,13 +111,15 @@ def test_the_terminal_begins_with_what_follows(
     assert done.exit_code == 0, done.output
     text = " ".join(done.stdout.split())
     assert text.startswith("Isotonic recalibration lowers the error on held-out prompts by ")
-    [row] = json.loads(run(files[0], "--human", files[1], "--json").stdout)["rows"][:1]
-    shown = [f"{row[name]:.2f}".replace("-", "−") for name in ("difference", "ci_low", "ci_high")]
+    [row] = json.loads(run(files[0], "--human", files[1], "--json").stdout)["tables"]["errors"][:1]
+    shown = [
+        f"{row['difference'][name]:.2f}".replace("-", "−") for name in ("value", "low", "high")
+    ]
     assert "{} [{}, {}]".format(*shown) in text
     assert text.endswith("--full has every table, --json every statistic.")
     assert "mean absolute error" not in text
     full = run(files[0], "--human", files[1], "--full")
-    assert "isotonic recalibration (lower error)" in full.output
+    assert "lower error" in full.output
     assert "mean absolute error" in full.output
     assert "No gain is established by judge weighting" in text or "raises the error" in text
     assert "Weights learnt" not in full.output
@@ -117,9 +128,20 @@ def test_the_terminal_begins_with_what_follows(
     cells = list(csv.DictReader(table.stdout.splitlines()))
     [cell] = [
         c for c in cells
-        if c["row"] == "RMSE" and c["column"] == "difference" and "isotonic" in c["heading"]
+        if (c["table"], c["column"], c["method"]) == ("errors", "difference", "isotonic")
     ]  # fmt: skip
-    assert float(cell["ci_low"]) < float(cell["value"]) < float(cell["ci_high"]) < 0
+    assert float(cell["low"]) < float(cell["value"]) < float(cell["high"]) < 0
+
+
+def test_a_gain_may_be_required(files: tuple[str, str]) -> None:
+    """The verdict and the change of each figure by method; of ratings without dimensions none is
+    named."""
+    given = (files[0], "--human", files[1], "--require")
+    assert run(*given, "alignment[isotonic] == lower error").exit_code == 0
+    assert run(*given, "rmse_change[isotonic] < 0").exit_code == 0
+    assert run(*given, "mae_change[isotonic, all] < 0").exit_code == 0
+    assert run(*given, "alignment[subset] == lower error").exit_code == 3
+    assert run(*given, "alignment_p[isotonic] > 0.05").exit_code == 3
 
 
 def test_weights_are_printed_and_scores_written_without_warning_where_they_gain(
@@ -180,7 +202,7 @@ def test_bad_input_is_refused_in_words(files: tuple[str, str], tmp_path: Path) -
     and the remedy."""
     out = str(tmp_path / "out.csv")
     several = run(files[0], "--human", files[1], "--out", out)
-    assert (several.exit_code, "name it, for instance --method" in several.stderr) == (2, True)
+    assert (several.exit_code, "for instance --method isotonic" in several.stderr) == (2, True)
     given = (files[0], "--human", files[1], "--method", "weights", "--out")
     nowhere = run(*given, str(tmp_path / "no" / "out.csv"))
     assert (nowhere.exit_code, "no such folder" in nowhere.stderr) == (2, True)
@@ -202,11 +224,11 @@ def test_people_who_do_not_agree_teach_nothing(files: tuple[str, str], tmp_path:
     assert done.exit_code == 0, done.output
     assert done.stdout.startswith("Nothing is learnt from people: the reliability")
     assert "RMSE" not in done.stdout
-    assert json.loads(run(files[0], "--human", people, "--json").stdout)["rows"] == []
+    assert json.loads(run(files[0], "--human", people, "--json").stdout)["tables"]["errors"] == []
     out = tmp_path / "out.csv"
     refused = run(files[0], "--human", people, "--method", "weights", "--out", str(out))
     assert (refused.exit_code, out.exists()) == (2, False)
-    assert "no aligned scores" in refused.stderr
+    assert "no aligned scores to write: Nothing is learnt from people: the rel" in refused.stderr
 
 
 def test_missing_judgments_of_a_run_are_said(tmp_path: Path) -> None:

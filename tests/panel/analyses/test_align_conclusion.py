@@ -8,7 +8,7 @@ from math import nan
 import numpy as np
 import pytest
 
-from persona_panel.results.conclusions.align import align_conclusion, verdict
+from persona_panel.analyses.align import align_conclusion, verdict
 from persona_panel.statistics import (
     AlignedDimension,
     Alignment,
@@ -18,11 +18,13 @@ from persona_panel.statistics import (
     Ratings,
     Reason,
 )
+from persona_panel.statistics.core.estimate import Difference
 
 PANEL = Ratings(np.zeros((1, 1, 1)), ("i",), ("j",), ("all",), ("m",))
-ERROR = HeldOutFigure("rmse", 1.5, 1.0, -0.5, -0.75, -0.25, 0.001)
+CHANGE = Difference(-0.5, -0.75, -0.25, p=0.001, a="aligned", b="panel")
+ERROR = HeldOutFigure("rmse", 1.5, 1.0, CHANGE)
 GAIN = MethodAlignment("isotonic", (ERROR,), order_p=0.001, p=0.001, p_adjusted=0.003)
-HIGHER = HeldOutFigure("rmse", 1.0, 1.5, 0.5, 0.25, 0.75, 0.001)
+HIGHER = HeldOutFigure("rmse", 1.0, 1.5, -CHANGE)
 
 
 def said(
@@ -54,7 +56,11 @@ def test_a_lower_error_without_order_is_no_gain() -> None:
     """Where only the error is lower, that is said, with why it is no gain."""
     drawn = replace(GAIN, order_p=0.4, p=0.4, p_adjusted=0.8)
     nothing = replace(
-        GAIN, method="subset", figures=(replace(ERROR, p=0.6),), p=0.6, p_adjusted=0.8
+        GAIN,
+        method="subset",
+        figures=(replace(ERROR, difference=replace(CHANGE, p=0.6)),),
+        p=0.6,
+        p_adjusted=0.8,
     )
     [one] = said(drawn, nothing)
     assert one.startswith(
@@ -71,10 +77,16 @@ def test_a_lower_error_without_order_is_no_gain() -> None:
 def test_dimensions_beside_the_composite_have_a_sentence_for_each_method() -> None:
     """Which of them it lowers the error on, by how much, and on which no gain is established, in
     their labels where these tell them apart; the composite has its interval."""
-    less = replace(GAIN, figures=(replace(ERROR, difference=-8.125),))
-    more = replace(GAIN, figures=(replace(ERROR, difference=-16.25),))
+    less = replace(GAIN, figures=(replace(ERROR, difference=replace(CHANGE, value=-8.125)),))
+    more = replace(GAIN, figures=(replace(ERROR, difference=replace(CHANGE, value=-16.25)),))
     drawn = replace(GAIN, order_p=0.4, p=0.4, p_adjusted=0.8)
-    none = replace(GAIN, method="subset", figures=(replace(ERROR, p=0.6),), p=0.6, p_adjusted=0.8)
+    none = replace(
+        GAIN,
+        method="subset",
+        figures=(replace(ERROR, difference=replace(CHANGE, p=0.6)),),
+        p=0.6,
+        p_adjusted=0.8,
+    )
     dimensions = tuple(
         AlignedDimension(name, ("j",), LearntAlignment(0.9, 0.8, methods, 3, 60, 20, None))
         for name, methods in {

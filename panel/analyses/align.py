@@ -1,0 +1,538 @@
+"""A panel's scores recalibrated by people's ratings, with held-out gains."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from math import isnan, nan
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from persona_panel.analyses import parameters
+from persona_panel.analyses.analysis import analysis
+from persona_panel.analyses.parameters import COLUMNS_OF_RATINGS, Option
+from persona_panel.results.conclusions.wording import (
+    all_dimensions,
+    counted,
+    dimension_called,
+    in_brackets,
+    listed,
+)
+from persona_panel.results.conclusions.wording import p_adjusted as p_text
+from persona_panel.results.result import Result
+from persona_panel.results.table import Column, Key, Table, row_of
+from persona_panel.statistics.core.display import ALL, COMPOSITE, number
+from persona_panel.statistics.core.levels import LEVEL
+
+if TYPE_CHECKING:
+    from persona_panel.analyses.inputs import RatingsSource
+    from persona_panel.files.ratings import GivenScale
+    from persona_panel.files.records import ColumnMapping
+    from persona_panel.statistics.alignment import (
+        AlignedDimension,
+        Alignment,
+        HeldOutFigure,
+        MethodAlignment,
+    )
+    from persona_panel.statistics.alignment_rules import AlignmentMethod
+    from persona_panel.statistics.core.arrays import Reason
+    from persona_panel.statistics.core.table import Coverage
+
+METHOD_NAMES: Mapping[AlignmentMethod, str] = {
+    "isotonic": "isotonic recalibration",
+    "weights": "judge weighting",
+    "subset": "judge selection",
+}
+LOWER, HIGHER, NONE = "lower error", "higher error", "no gain established"
+_FIGURES = {"rmse": "RMSE", "mae": "mean absolute error", "tau_b": "τ_b"}
+_HOW_TO_READ = (
+    "All figures are of prompts that nothing was learnt from, compared with people's mean; a "
+    "prompt counts once. panel: the mean of all judges. change: aligned less panel, with these "
+    "people and judges; an error that falls is nearer to people."
+)
+_IN_FULL = (
+    "A lower error is a gain only if τ_b of the aligned scores is shown to be above 0, too; p: the "
+    "larger of the two, adjusted by Holm's method over all methods.",
+    "RMSE and mean absolute error contain people's own noise, and so do not reach 0.",
+)
+
+
+@analysis(
+    "Scores aligned with people’s ratings",
+    parameters.ratings("panel"),
+    parameters.people("People's ratings of some of the items.", COLUMNS_OF_RATINGS, required=True),
+    Option(
+        "--method",
+        "methods",
+        type=click.Choice([*METHOD_NAMES]),
+        multiple=True,
+        help="What is learnt; repeatable.  [default: all three]",
+    ),
+    Option(
+        "--folds",
+        type=click.IntRange(min=2),
+        default=5,
+        show_default=True,
+        metavar="K",
+        help="Into how many parts prompts are dealt.",
+    ),
+    Option(
+        "--seed",
+        type=click.IntRange(min=0),
+        default=0,
+        show_default=True,
+        help="Seed of the dealing.",
+    ),
+    Option(
+        "--out",
+        metavar="FILE",
+        help="Write the aligned scores of one --method to this CSV file, as ratings.",
+    ),
+    requirements=("rmse_change[isotonic] < 0", "alignment[isotonic] == lower error"),
+)
+def align(
+    panel: RatingsSource,
+    human: RatingsSource,
+    *,
+    mapping: ColumnMapping | None = None,
+    human_mapping: ColumnMapping | None = None,
+    human_scale: GivenScale | None = None,
+    allow_unmatched: bool = False,
+    methods: Sequence[AlignmentMethod] = (),
+    folds: int = 5,
+    seed: int = 0,
+    out: str | Path | None = None,
+) -> Result:
+    """Learn from people's ratings how to combine or rescale a panel's scores.
+
+    PANEL is a run's folder, or ratings; RATINGS are people's ratings, both as `correlate` takes
+    them. Each prompt is scored by what was learnt from other prompts (cross-fitting), and the
+    figures are of these held-out scores:
+
+    \b
+      isotonic  a rising function of the mean of all judges
+      weights   a mean of judges with weights of 0 or more that sum to 1
+      subset    the mean of some of the judges
+
+    A gain is established where the error, compared with people's mean, is lower than that of the
+    panel as it is, and the scores are shown to order the texts of a prompt as people do. Nothing is
+    learnt from fewer than ten prompts, or where the reliability of people's mean is not shown to be
+    above 0.25. With several dimensions on one scale their mean, the composite, comes first. A
+    missing rating stays missing: the weights of the other judges are divided by their sum.
+
+    `align` changes the scores of single texts. For the mean of a system with an interval, take
+    `calibrate`, which cancels a bias of the panel.
+
+    --out has the column learnt_from: `other prompts` for texts that people rated, `all rated
+    prompts` for the others. It is written without an established gain, too, with a warning.
+
+    Printed are the conclusion and the change of the error, of the composite alone where there is
+    one; with --full all figures, and the weights that are a gain. --json always has all.
+
+    Args:
+        panel: a run's folder or ratings, as files or as objects.
+        human: people's ratings of some of the same items.
+        mapping: columns of the panel's file that have other names than its fields.
+        human_mapping, human_scale, allow_unmatched: of people's ratings; see
+            `load_aligned_ratings`.
+        methods: what is learnt; all unless named.
+        folds, seed: into how many parts prompts are dealt, and the seed of that.
+        out: a new CSV file for the aligned scores of a single method.
+
+    Raises:
+        InputError: anything is wrong with either side, they share no item or dimension that is
+            rated by numbers, or `out` is no new CSV file of one method's scores.
+    """
+    from persona_panel.analyses.inputs import (
+        input_name,
+        opened_sides,
+        reading_of,
+        rescaling_of,
+    )
+    from persona_panel.files.aligned_scores_file import require_csv, write_aligned_scores
+    from persona_panel.files.errors import Fault, InputError
+    from persona_panel.statistics import align as alignment
+
+    wanted = tuple(dict.fromkeys(methods)) or tuple(METHOD_NAMES)
+    if out is not None:
+        require_csv(Path(out), len(wanted))
+    ours, theirs = opened_sides(
+        panel,
+        human,
+        mapping=mapping,
+        human_mapping=human_mapping,
+        human_scale=human_scale,
+        allow_unmatched=allow_unmatched,
+    )
+    try:
+        found = alignment(ours, theirs, methods=wanted, folds=folds, seed=seed)
+    except ValueError as error:
+        expected = "scores of the same items and dimension, as numbers, on both sides"
+        where = input_name(human, "the human ratings")
+        raise InputError([Fault(where, str(error), expected)]) from None
+    reading = [*reading_of(theirs), *rescaling_of(ours)]
+    if out is not None:
+        if not (n := write_aligned_scores(found, Path(out))):
+            lacks = f"no aligned scores to write: {' '.join(align_conclusion(found)).rstrip('.')}"
+            raise InputError([Fault(str(out), lacks, "a method that learns something")])
+        reading += [f"{n:,} aligned scores are in {out}.", *_without_a_gain(found)]
+    return align_result(
+        found,
+        reading=reading,
+        source=input_name(panel, "the panel's ratings"),
+        coverage=ours.coverage,
+    )
+
+
+def align_result(
+    found: Alignment,
+    *,
+    reading: Sequence[str] = (),
+    source: str = "",
+    coverage: Coverage | None = None,
+) -> Result:
+    """Return the result: the change of the error by method, other figures, how reliable people's
+    mean is, and what was learnt.
+
+    Args:
+        reading, source, coverage: as of `Result`.
+    """
+    from persona_panel.results.conclusions.labels import called_by, whole_label
+    from persona_panel.statistics.alignment_rules import compares_judges
+
+    names = [each.dimension for each in found.dimensions]
+    called = called_by(found.panel.labels)
+    labels = {name: called(name) for name in names} | {ALL: whole_label(found.panel)}
+    dimension = Key(
+        "dimension", "dimension", names if len(names) == 1 else (ALL, COMPOSITE), labels
+    )
+    method = Key(
+        "method", "method", labels={str(name): label for name, label in METHOD_NAMES.items()}
+    )
+    learnt = [(each, one) for each in found.dimensions for one in each.learnt.methods]
+    short = COMPOSITE in {each.dimension for each, _ in learnt}
+    before, after = Column("before", "number", "panel"), Column("after", "number", "aligned")
+    claims = (
+        before,
+        after,
+        Column(
+            "difference", "estimate", "change", "points", "lower",
+            figure="rmse_change", p_figure="alignment_p", p="column",
+        ),
+        Column(
+            "verdict", "text", "verdict", figure="alignment", words=(LOWER, HIGHER, NONE), full=True
+        ),
+        Column("order_p", "p"),
+        Column("n_items", "whole"),
+        Column("n_prompts", "whole"),
+        Column("n_left_out", "whole", "left out", full=True),
+    )  # fmt: skip
+    of_people = (
+        Column("reliability", "number", "reliability of\ntheir mean"),
+        Column("reliability_low", "number", "its lower end"),
+        Column("n_people", "whole", "people"),
+        Column("n_items", "whole", "items"),
+        Column("n_prompts", "whole", "prompts"),
+        Column("reason", "text"),
+    )
+    gains = [
+        (each, [one for one in each.learnt.methods
+                if compares_judges(one.method) and verdict(one) == LOWER])
+        for each in found.dimensions
+    ]  # fmt: skip
+    weights = [
+        {"dimension": each.dimension, "judge": judge, **{
+            one.method: float(one.rule.weights[place]) for one in those if one.rule is not None
+        }}
+        for each, those in gains if those
+        for place, judge in enumerate(each.judges)
+    ]  # fmt: skip
+    rules = [(each, one, one.rule) for each, one in learnt if one.rule is not None]
+    tables = [
+        Table(
+            "errors",
+            (method, dimension),
+            claims,
+            [_claim(each, one, claims) for each, one in learnt],
+            "Error (RMSE) on held-out prompts",
+            short={"dimension": {COMPOSITE}} if short else {},
+        ),
+        Table(
+            "figures",
+            (method, dimension, Key("figure", "figure", labels=_FIGURES)),
+            moved := (before, after, Column("difference", "estimate", "change",
+                                            figure="{figure}_change")),
+            [
+                row_of(figure, moved, dimension=each.dimension, method=one.method,
+                       figure=figure.figure)
+                for each, one in learnt for figure in one.figures[1:]
+            ],
+            "Other figures of nearness to people's mean",
+            when="full",
+        ),
+        Table(
+            "people",
+            (dimension,),
+            of_people,
+            [
+                row_of(each.learnt, of_people, dimension=each.dimension)
+                for each in found.dimensions
+            ],
+            "People's mean" if learnt else "",
+            when="full",
+        ),
+        Table(
+            "weights_that_gain",
+            (dimension, Key("judge", "judge")),
+            tuple(Column(name, "number", METHOD_NAMES[name]) for name in METHOD_NAMES),
+            weights,
+            "Weights learnt from all rated prompts",
+            when="full",
+            programs=False,
+        ),
+        Table(
+            "weights",
+            (method, dimension, Key("judge")),
+            (Column("weight", "number"),),
+            [
+                {"method": one.method, "dimension": each.dimension, "judge": judge,
+                 "weight": weight}
+                for each, one, rule in rules
+                for judge, weight in zip(each.judges, rule.weights.tolist(), strict=True)
+            ],
+        ),
+        Table(
+            "steps",
+            (method, dimension),
+            (Column("score", "number"), Column("value", "number")),
+            [
+                {"dimension": each.dimension, "method": one.method, "score": score, "value": value}
+                for each, one, rule in rules
+                for score, value in zip(rule.scores.tolist(), rule.values.tolist(), strict=True)
+            ],
+        ),
+    ]  # fmt: skip
+    return Result(
+        "align",
+        align_conclusion(found),
+        tables,
+        [_sizes(found), _HOW_TO_READ] if learnt else (),
+        _IN_FULL if learnt else (),
+        reading=reading,
+        source=source,
+        coverage=coverage,
+    )
+
+
+def _claim(
+    each: AlignedDimension, one: MethodAlignment, columns: Sequence[Column]
+) -> dict[str, Any]:
+    """The row of a method's error; without one, why nothing was learnt."""
+    from persona_panel.statistics.core.estimate import Difference
+
+    error, words = one.error, (LOWER, HIGHER, NONE)
+    moved = Difference(nan, reason=one.reason) if error is None else error.difference
+    return row_of(
+        one,
+        columns,
+        dimension=each.dimension,
+        method=one.method,
+        before=None if error is None else error.before,
+        after=None if error is None else error.after,
+        difference=replace(moved, p_adjusted=one.p_adjusted),
+        verdict=said if (said := verdict(one)) in words else None,
+    )
+
+
+def _sizes(found: Alignment) -> str:
+    """How much people rated, and how reliably; of several dimensions from least to most."""
+    learnt = [each.learnt for each in found.dimensions if each.learnt.methods]
+
+    def span(name: str) -> str:
+        ends = min(getattr(one, name) for one in learnt), max(getattr(one, name) for one in learnt)
+        low, high = (f"{x:,}" if isinstance(x, int) else number(x) for x in ends)
+        return low if low == high else f"{low} to {high}"
+
+    return (
+        f"{span('n_items')} items in {span('n_prompts')} prompts, rated by {span('n_people')} "
+        f"people; reliability of their mean {span('reliability')}."
+    )
+
+
+def verdict(found: MethodAlignment) -> str:
+    """What is shown of a method: `LOWER`, `HIGHER` or `NONE`; its reason where it learnt nothing.
+
+    An error is lower only where the aligned scores also order texts as people do.
+    """
+    if found.reason is not None:
+        return found.reason
+    error = found.error
+    if error is None or not found.p_adjusted < LEVEL:
+        return NONE
+    return LOWER if error.difference.value < 0 else HIGHER
+
+
+def align_conclusion(found: Alignment) -> list[str]:
+    """Which methods lower the error on held-out prompts, which do not, and why nothing was learnt:
+    on the composite, or the only dimension, then on the other dimensions together."""
+    refused: dict[Reason, list[AlignedDimension]] = {}
+    primary: list[AlignedDimension] = []
+    rest: list[AlignedDimension] = []
+    for one in _labelled(found):
+        if one.learnt.reason is not None:
+            refused.setdefault(one.learnt.reason, []).append(one)
+        else:
+            (primary if one.dimension == COMPOSITE else rest).append(one)
+    if len(rest) == 1:
+        primary, rest = primary + rest, []
+    said = [sentence for one in primary for sentence in _on_dimension(one)]
+    return [
+        *said,
+        *_by_dimension(rest),
+        *(_refused(reason, those) for reason, those in refused.items()),
+    ]
+
+
+def _labelled(found: Alignment) -> list[AlignedDimension]:
+    """The dimensions by the labels that people read."""
+    from persona_panel.results.conclusions.labels import called_by
+
+    called = called_by(found.panel.labels)
+    return [replace(one, dimension=called(one.dimension)) for one in found.dimensions]
+
+
+def _without_a_gain(found: Alignment) -> list[str]:
+    """What to know of aligned scores that are written although no gain is established."""
+    without = [
+        one.dimension
+        for one in _labelled(found)
+        if any(of.scores is not None and verdict(of) != LOWER for of in one.learnt.methods)
+    ]
+    if not without:
+        return []
+    names = [dimension_called(name) for name in without if name != ALL]
+    on = f" on {listed(names, 'dimensions')}" if names else ""
+    return [
+        f"Warning: no gain is established{on}: these scores are not shown to be nearer to people's "
+        "ratings than the panel's own."
+    ]
+
+
+def _on_dimension(found: AlignedDimension) -> list[str]:
+    on = "" if found.dimension == ALL else f" on {dimension_called(found.dimension)}"
+    said = []
+    by_verdict: dict[str, list[MethodAlignment]] = {}
+    for one in found.learnt.methods:
+        by_verdict.setdefault(verdict(one), []).append(one)
+    for word, verb in ((LOWER, "lowers"), (HIGHER, "raises")):
+        for one in by_verdict.pop(word, []):
+            said.append(_changed(one, one.figures[0], verb, on))
+    none = by_verdict.pop(NONE, [])
+    if none:
+        said.append(f"No gain is established{on} by {_listed(none)}{_but(none)}.")
+    for reason, those in by_verdict.items():
+        said.append(f"Nothing was learnt{on} by {_listed(those)}: {reason}.")
+    return said
+
+
+def _by_dimension(found: Sequence[AlignedDimension]) -> list[str]:
+    """A sentence for each method: on which of several dimensions it does what."""
+    by_method: dict[AlignmentMethod, dict[str, MethodAlignment]] = {}
+    for each in found:
+        for one in each.learnt.methods:
+            by_method.setdefault(one.method, {})[each.dimension] = one
+    return [
+        f"By dimension, {METHOD_NAMES[method]} {'; it '.join(_verdicts(of))}."
+        for method, of in by_method.items()
+    ]
+
+
+def _verdicts(of: Mapping[str, MethodAlignment]) -> list[str]:
+    """What a method does on these dimensions, and on which of them."""
+    from persona_panel.results.conclusions.rows import on_dimensions
+
+    by_verdict: dict[str, list[str]] = {LOWER: [], HIGHER: [], NONE: []}
+    for name, one in of.items():
+        by_verdict.setdefault(verdict(one), []).append(name)
+    said = []
+    for word, names in by_verdict.items():
+        if not names:
+            continue
+        on = on_dimensions(names, of, all_dimensions(len(of)))
+        if word in (LOWER, HIGHER):
+            verb = "lowers" if word == LOWER else "raises"
+            changes = [abs(of[name].figures[0].difference.value) for name in names]
+            least, most = number(min(changes)), number(max(changes))
+            points = least if least == most else f"{least} to {most}"
+            said.append(f"{verb} the error on held-out prompts{on} (by {points} points)")
+        elif word == NONE:
+            on = on_dimensions(names, of, "any dimension")
+            said.append(f"has no established gain{on}{_but_by_dimension(names, of)}")
+        else:
+            said.append(f"learnt nothing{on} ({word})")
+    return said
+
+
+def _but_by_dimension(names: Sequence[str], of: Mapping[str, MethodAlignment]) -> str:
+    from persona_panel.results.conclusions.rows import on_dimensions
+
+    drawn = [name for name in names if _is_drawn(of[name])]
+    if not drawn:
+        return ""
+    on = "" if len(drawn) == len(names) else on_dimensions(drawn, of, "")
+    return f" (the error{on} is lower, but the scores are not shown to order texts as people do)"
+
+
+def _changed(one: MethodAlignment, error: HeldOutFigure, verb: str, on: str) -> str:
+    name = METHOD_NAMES[one.method]
+    # Without its sign.
+    moved = error.difference if error.difference.value > 0 else -error.difference
+    facts = in_brackets(moved.interval(), p_text(one.p_adjusted))
+    return (
+        f"{name[0].upper()}{name[1:]} {verb} the error{on} on held-out prompts by "
+        f"{moved.number()} points{facts}: RMSE {number(error.after)} instead of "
+        f"{number(error.before)}."
+    )
+
+
+def _but(none: Sequence[MethodAlignment]) -> str:
+    """Where the error is lower, and the order shows nothing of people's, that this is why."""
+    drawn = [one for one in none if _is_drawn(one)]
+    if not drawn:
+        return ""
+    names = "" if len(drawn) == len(none) else f" of {_listed(drawn)}"
+    return (
+        f": the error{names} is lower, but the scores are not shown to order texts as people do; "
+        "scores that have nothing to do with people come nearer to them, too, once they are drawn "
+        "to people's mean"
+    )
+
+
+def _is_drawn(one: MethodAlignment) -> bool:
+    """Whether the error is lower without an order that is shown to be people's."""
+    error = one.error
+    return (
+        error is not None
+        and error.difference.p < LEVEL
+        and error.difference.value < 0
+        and one.p >= LEVEL
+    )
+
+
+def _refused(reason: Reason, those: Sequence[AlignedDimension]) -> str:
+    names = [dimension_called(one.dimension) for one in those if one.dimension != ALL]
+    on = f" on {listed(names, 'dimensions')}" if names else ""
+    learnt = those[0].learnt
+    facts = []
+    if len(those) == 1 and not isnan(learnt.reliability):
+        facts.append(f"reliability {number(learnt.reliability)}")
+        if not isnan(learnt.reliability_low):
+            facts.append(f"lower end of its 95 % interval {number(learnt.reliability_low)}")
+        facts.append(counted(learnt.n_prompts, "prompt"))
+    return f"Nothing is learnt from people{on}: {reason}{in_brackets(*facts)}."
+
+
+def _listed(methods: Sequence[MethodAlignment]) -> str:
+    return listed([METHOD_NAMES[one.method] for one in methods])

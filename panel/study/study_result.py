@@ -1,0 +1,256 @@
+"""A study with human raters as results: its design, who has answered, and what came of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from statistics import median
+from typing import Any
+
+from persona_panel.files.wording import command_line
+from persona_panel.results.conclusions.ratings_to_collect import ranks_alone, too_few_to_come
+from persona_panel.results.conclusions.wording import counted
+from persona_panel.results.result import Result
+from persona_panel.results.table import Column, Key, Table, row_of
+from persona_panel.statistics.core.arrays import Statistic
+from persona_panel.statistics.core.estimate import Estimate
+from persona_panel.study.collection import CollectedStudy, ReadAnswers
+from persona_panel.study.kit import Study
+from persona_panel.study.packet import StudyKey
+from persona_panel.study.reliability import CalibrationAgreement, RepeatReliability
+
+_SPANS = {
+    "sets_per_rater": "sets per rater",
+    "texts_per_set": "texts per set",
+    "texts_per_rater": "texts per rater, all included",
+    "rotated_texts_per_rater": "texts per rater that rotate",
+    "rated_texts_per_rater": "texts that a rater rates",
+    "ratings_per_text": "raters per text",
+    "raters_per_pair": "raters per pair of texts to a prompt",
+    "minutes_per_rater": "estimated minutes per rater",
+}
+
+
+def design_result(study: Study) -> Result:
+    """Return what a design gives: each figure that differs between raters, texts or pairs with its
+    least and its most."""
+    design = study.design
+    settings, pairs = design.settings, design.raters_per_pair()
+    spans: dict[str, Sequence[float]] = {
+        "sets_per_rater": [len(session) for session in design.sessions],
+        "texts_per_set": design.texts_per_set(),
+        "texts_per_rater": design.texts_per_rater(),
+        "rotated_texts_per_rater": design.rotated_per_rater(),
+        "rated_texts_per_rater": design.rated_per_rater(),
+        "ratings_per_text": list(design.ratings_per_text().values()),
+        "raters_per_pair": list(pairs.values()),
+        "minutes_per_rater": [each.minutes for each in study.packets],
+    }
+    ends = {name: (min(each, default=0), max(each, default=0)) for name, each in spans.items()}
+    facts = {
+        "raters": settings.raters,
+        "tasks": tuple(settings.tasks),
+        "prompts": len(design.sizes),
+        "texts": sum(design.sizes),
+        "per_rater": settings.per_rater,
+        "incomplete_sets": design.incomplete_sets(),
+        "pairs": len(pairs),
+        "pairs_compared": sum(n > 0 for n in pairs.values()),
+    }
+    naming = tuple(
+        Column(name, "flag" if name == "own" else "text")
+        for name in ("prompt_id", "id", "system", "name", "part", "own")
+    )
+    shown = [name for name in _SPANS if name != "raters_per_pair" or pairs]
+    tables = [
+        Table(
+            "spans",
+            (Key("of", "of", labels=_SPANS),),
+            (Column("least", "whole", "least"), Column("most", "whole", "most")),
+            [
+                {"of": name, "least": ends[name][0], "most": ends[name][1]}
+                for name in shown
+            ],
+            "Design",
+        ),
+        Table(
+            "design",
+            (),
+            tuple(Column(name, "texts" if name == "tasks" else "whole") for name in facts),
+            [facts],
+        ),
+        Table("naming", (), naming, [row_of(each, naming) for each in study.naming]),
+    ]  # fmt: skip
+    conclusion = [
+        f"{counted(settings.raters, 'rater')}, {counted(sum(design.sizes), 'text')} to "
+        f"{counted(len(design.sizes), 'prompt')}; tasks: {', '.join(settings.tasks)}.",
+        *(ranks_alone(settings.tasks) or too_few_to_come(
+            n_prompts=len(design.sizes),
+            texts_per_rater=int(ends["rated_texts_per_rater"][1]),
+            raters_per_text=int(ends["ratings_per_text"][1]),
+        )),
+    ]  # fmt: skip
+    remarks = []
+    if pairs:
+        remarks.append(
+            f"{facts['pairs_compared']:,} of {counted(len(pairs), 'pair')} of texts to a prompt "
+            "are seen together by a rater."
+        )
+    if (fewest := ends["rotated_texts_per_rater"][0]) < settings.per_rater:
+        remarks.append(
+            f"Some raters see {fewest:,} texts besides those for calibration, not "
+            f"{settings.per_rater:,}: no prompt comes to a rater twice, and a set to be ranked has "
+            "two texts or more."
+        )
+    if "rank" in settings.tasks and design.incomplete_sets():
+        remarks.append(
+            f"{counted(design.incomplete_sets(), 'set')} of raters lack texts of their prompt: a "
+            "rank in them is a rank among fewer texts, so that mean ranks are not comparable "
+            "between texts; scores are, and so are comparisons within sets. A --per-rater that is "
+            "a multiple of the texts to a prompt avoids it."
+        )
+    return Result("study make", conclusion, tables, remarks)
+
+
+def progress_result(read: ReadAnswers, found: CollectedStudy) -> Result:
+    """Return who has answered, and how much is missing."""
+    return Result("study status", [_progress(found)], [*_progress_tables(read, found, {})])
+
+
+def collection_result(
+    key: StudyKey,
+    read: ReadAnswers,
+    found: CollectedStudy,
+    repeats: Sequence[RepeatReliability],
+    calibration: Sequence[CalibrationAgreement],
+    out: str,
+) -> Result:
+    """Return what was collected, how far raters agree with themselves, and on calibration texts.
+
+    Args:
+        out: the file of the ratings.
+    """
+    minutes = [each.minutes for each in found.progress if each.file is not None]
+    facts: dict[str, Any] = {"median_minutes": round(median(minutes), 1) if minutes else None}
+    if key.inclusion is not None:
+        rated = {f"{each.prompt_id}/{each.response}" for each in found.ratings if each.scores}
+        facts["selected"] = len(key.inclusion)
+        facts["selected_unrated"] = len(key.inclusion.keys() - rated)
+    tables = [
+        *_progress_tables(read, found, facts),
+        Table(
+            "repeats",
+            (Key("of", "of"),),
+            (
+                Column("pairs", "whole", "pairs"),
+                Column("exact", "number", "share\nequal", figure="repeat_exact"),
+                Column("within_one", "number", "share\nwithin one"),
+                Column("tau_b", "estimate", "τ_b"),
+            ),
+            [
+                {
+                    "of": each.of, "pairs": each.n, "exact": each.exact,
+                    "within_one": each.within_one, "tau_b": _estimate(each.correlation),
+                }
+                for each in repeats
+            ],
+            "Agreement of raters with themselves, on sets shown twice",
+        ),
+        Table(
+            "calibration",
+            (Key("of", "of"),),
+            (
+                Column("texts", "whole", "texts"),
+                Column("raters", "whole", "raters"),
+                Column("alpha", "estimate", "Krippendorff's α", figure="calibration_alpha"),
+            ),
+            [
+                {
+                    "of": each.of, "texts": each.n_texts, "raters": each.n_raters,
+                    "alpha": _estimate(each.alpha),
+                }
+                for each in calibration
+            ],
+            "Agreement of raters on calibration texts",
+        ),
+    ]  # fmt: skip
+    conclusion = [_progress(found)]
+    if "rate" in key.tasks and "selected" in facts:
+        conclusion += _selection(facts, out)
+    return Result("study collect", conclusion, tables)
+
+
+def _progress(found: CollectedStudy) -> str:
+    answered = [each for each in found.progress if each.file is not None]
+    missing = sum(each.missing for each in answered)
+    gaps = f"{missing:,} of their {sum(each.expected for each in answered):,} answers are missing"
+    return f"{len(answered)} of {counted(len(found.progress), 'rater')} answered" + (
+        f"; {gaps}." if missing else ", all that was asked." if answered else "."
+    )
+
+
+def _progress_tables(
+    read: ReadAnswers, found: CollectedStudy, facts: dict[str, Any]
+) -> Iterator[Table]:
+    attention = "attention\nfailed" if any(each.attention for each in found.progress) else ""
+    columns = (
+        Column("file", "text"),
+        Column("given", "whole", "answers", of="expected"),
+        Column("expected", "whole"),
+        Column("missing", "whole", "missing", figure="missing"),
+        Column("not_assessable", "whole", "not\nassessable"),
+        Column("reasons", "whole", "reasons", of="reasons_expected"),
+        Column("reasons_expected", "whole"),
+        Column("minutes", "number", "minutes", digits=1),
+        Column("attention_failed", "whole", attention, of="attention_sets"),
+        Column("attention_sets", "whole"),
+    )
+    yield Table(
+        "raters",
+        (Key("rater", "rater"),),
+        columns,
+        [
+            row_of(each, columns, rater=each.rater, minutes=round(each.minutes, 1),
+                   attention_sets=each.attention)
+            for each in found.progress
+        ],
+        "Raters",
+    )  # fmt: skip
+    facts = {
+        "missing": sum(each.missing for each in found.progress),
+        "raters": len(found.progress),
+        "answered": sum(each.file is not None for each in found.progress),
+        **facts,
+    }
+    figures = {"missing": "missing", "selected_unrated": "selected_unrated"}
+    yield Table(
+        "study",
+        (),
+        tuple(
+            Column(name, "number" if name == "median_minutes" else "whole",
+                   figure=figures.get(name, ""))
+            for name in facts
+        ),
+        [facts],
+    )  # fmt: skip
+    for name, lines in (("refused", map(str, read.faults)), ("left_aside", read.replaced)):
+        yield Table(name, (), (Column("what", "text"),), [{"what": line} for line in lines])
+
+
+def _estimate(found: Statistic | None) -> Estimate | None:
+    if found is None:
+        return None
+    return Estimate(found.value, reason=None if found.reason is None else str(found.reason))
+
+
+def _selection(facts: dict[str, Any], out: str) -> Iterator[str]:
+    """What `calibrate` can make of ratings of items that `select` drew, written to `out`."""
+    yield (
+        "Ratings have the inclusion probabilities of `select`, by which "
+        f"`{command_line('calibrate', ['RUN'], {'--human': out})}` weighs them."
+    )
+    if n := facts["selected_unrated"]:
+        yield (
+            f"{n:,} of {counted(facts['selected'], 'selected item')} "
+            f"{'has' if n == 1 else 'have'} no rating: corrected means are then unbiased only if "
+            "it is chance which these are."
+        )
