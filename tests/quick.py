@@ -8,24 +8,25 @@ from __future__ import annotations
 
 import re
 import subprocess
-from collections.abc import Iterable
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")]
 CORE = (
     "tests/test_docstrings.py", "tests/test_fences.py", "tests/test_floors.py",
-    "tests/test_names.py", "tests/panel/cli/test_main.py", "tests/panel/test_panel.py",
+    "tests/test_names.py", "tests/graphs/test_judging.py", "tests/panel/test_panel.py",
 )  # fmt: skip
 """Run whatever was changed."""
+WALK = "tests/test_documents.py::test_a_page_can_be_walked_from_top_to_bottom"
 MOST_FILES = 6
 """Of tests for a module that has no test file of its own."""
 
 
 def quick_tests() -> list[str]:
     """Return what pytest is to run: the core, and the tests of the files that git calls changed."""
-    chosen = {name: None for name in CORE}
+    chosen = dict.fromkeys(CORE)
     for path in changed_files(ROOT):
-        chosen |= dict.fromkeys(tests_of(path))
+        chosen |= dict.fromkeys(matching_tests(path))
     return [*chosen]
 
 
@@ -43,23 +44,22 @@ def _git(root: Path, *words: str) -> list[str]:
     return done.stdout.splitlines()
 
 
-def tests_of(path: Path) -> list[str]:
+def matching_tests(path: Path) -> list[str]:
     """Return the tests of a file: itself, a page's walk, or the test files that bear its name in
     the folder of `tests` that mirrors its own; for a module without one, the nearest of those that
     import it, and else those of that folder."""
-    if path.name.startswith("test_") or path.parts[0] == "tests":
-        return [str(path)] if path.name.startswith("test_") and (ROOT / path).exists() else []
+    if path.parts[0] == "tests":
+        is_test = path.match("test_*.py") and (ROOT / path).exists()
+        return [path.as_posix()] if is_test else []
     if path.suffix == ".md":
-        walk = "tests/test_documents.py::test_a_page_can_be_walked_from_top_to_bottom"
-        walked = path.parts[0] == "docs" or path.name in ("README.md", "CONTRIBUTING.md")
-        return [f"{walk}[{path.as_posix()}]"] if walked and (ROOT / path).exists() else []
+        return [f"{WALK}[{path.as_posix()}]"] if ROOT / path in PAGES else []
     if path.suffix != ".py":
         return []
     folder = ROOT / "tests" / path.parent
     stem = path.stem.strip("_")
     own = [*folder.glob(f"test_{stem}.py"), *folder.glob(f"test_{stem}_*.py")]
-    files = own or _importing(path)[:MOST_FILES] or [*folder.glob("test_*.py")][:MOST_FILES]
-    return _names(files)
+    files = own or (_importing(path) or sorted(folder.glob("test_*.py")))[:MOST_FILES]
+    return sorted(file.relative_to(ROOT).as_posix() for file in files)
 
 
 def _importing(path: Path) -> list[Path]:
@@ -69,15 +69,10 @@ def _importing(path: Path) -> list[Path]:
     if not parts:
         return []
     within, last = ".".join(["persona_panel", *parts[:-1]]), parts[-1]
-    name = re.compile(
-        rf"^\s*(?:from {within}\.{last} |import {within}\.{last}\b|from {within} import .*\b{last}\b)",
-        re.MULTILINE,
-    )
+    module = re.escape(f"{within}.{last}")
+    ways = rf"(?:from {module} |import {module}\b|from {re.escape(within)} import .*\b{last}\b)"
+    name = re.compile(rf"^\s*{ways}", re.MULTILINE)
     tests = sorted((ROOT / "tests").rglob("test_*.py"))
     importing = [test for test in tests if name.search(test.read_text("utf-8"))]
     folder = ROOT / "tests" / path.parent
     return sorted(importing, key=lambda test: test.parent != folder)
-
-
-def _names(files: Iterable[Path]) -> list[str]:
-    return sorted(file.relative_to(ROOT).as_posix() for file in files)

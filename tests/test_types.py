@@ -43,12 +43,14 @@ def checked(typed: Path, *command: str) -> None:
     assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
 
 
+@pytest.mark.slow("mypy reads all that the pages import")
 def test_pages_and_examples_pass_mypy_strict(typed: Path) -> None:
     """Every Python block of the documentation and every example is right by mypy's strict rules."""
     options = ("--namespace-packages", "--explicit-package-bases", "--ignore-missing-imports")
     checked(typed, "mypy", "--strict", "--no-pretty", *options, "--config-file=", ".")
 
 
+@pytest.mark.slow("pyright reads all that the pages import")
 def test_pages_and_examples_pass_pyright(typed: Path) -> None:
     """Every Python block of the documentation and every example is right by pyright's rules."""
     settings = {
