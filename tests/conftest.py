@@ -23,8 +23,11 @@ settings.load_profile("untimed")
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
-LONG = ("tests/test_documents.py", "tests/examples/test_examples.py")
-"""Files that take minutes: begun first, so that no worker is left alone with them at the end."""
+LONG = (
+    "tests/test_documents.py", "tests/examples/test_examples.py", "tests/test_types.py",
+    "tests/test_end_to_end.py",
+)  # fmt: skip
+"""Files that take long: begun first, so that no worker is left alone with them at the end."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from pathlib import Path
+from typing import Any
 
 import click
 import pytest
@@ -32,12 +33,27 @@ SKIPPED = [
 ]
 
 
+SLOW = {
+    "README.md": "the embedded model judges 40 speeches",
+    "docs/tutorials/my-data.md": "the embedded model judges a batch",
+    "docs/how-to/extend.md": "an extension of each kind is written, checked and used",
+}
+"""Pages whose walk takes more than five seconds of a core, and why."""
+
+
 def names(pages: list[Path]) -> list[str]:
     return [str(page.relative_to(ROOT)) for page in pages]
 
 
+def walks() -> list[Any]:
+    return [
+        pytest.param(page, id=name, marks=[pytest.mark.slow(SLOW[name])] if name in SLOW else [])
+        for page, name in zip(PAGES, names(PAGES), strict=True)
+    ]
+
+
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize("page", PAGES, ids=names(PAGES))
+@pytest.mark.parametrize("page", walks())
 def test_a_page_can_be_walked_from_top_to_bottom(page: Path, tmp_path: Path) -> None:
     """Every block of a page runs, one after the other in one folder, and prints what is shown."""
     if (reason := why_not(page)) is not None:

@@ -44,6 +44,7 @@ personas:
 """
 
 
+@pytest.mark.slow("the embedded model is loaded and judges")
 @pytest.mark.skipif(bool(MISSING), reason=f"the embedded model needs {' and '.join(MISSING)}")
 def test_the_embedded_model_scores_a_batch_and_again_from_the_cache(tmp_path: Path) -> None:
     """Two responses × two personas through SmolLM2 are all scored, with the share off the

@@ -24,6 +24,7 @@ def histories(root: Path, *words: str) -> subprocess.CompletedProcess[str]:
     )  # fmt: skip
 
 
+@pytest.mark.slow("2,000 judgments, four times each")
 def test_every_judgment_has_the_answer_to_its_own_request() -> None:
     """2,000 judgments on a server that misbehaves in every way at once: each has the scores of its
     own request, none that was paid for is lost or paid for again, and no failure is kept."""
@@ -31,6 +32,7 @@ def test_every_judgment_has_the_answer_to_its_own_request() -> None:
     assert (done.returncode, EXAMPLE.findall(done.stdout)) == (0, []), done.stdout + done.stderr
 
 
+@pytest.mark.slow("the checker is run on copies of the code, which are imported and run four times")
 @pytest.mark.parametrize(
     ("kind", "file", "old", "new"),
     [

@@ -16,6 +16,7 @@ from persona_panel.testing.scripted_model import Call
 ROOT = Path(__file__).parents[2]
 
 
+@pytest.mark.slow("eight kills, and as many commands that go on")
 @pytest.mark.parametrize("words", [("score", "batch", "import"), ("score", "--power-cut")])
 def test_nothing_is_lost_by_kills(words: tuple[str, ...]) -> None:
     """Commands that are killed at random instants, or with the power, lose nothing and pay for

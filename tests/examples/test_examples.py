@@ -149,6 +149,7 @@ def test_people_alone(tmp_path: Path) -> None:
 
 
 @needs_embedded
+@pytest.mark.slow("the embedded model writes texts and judges them")
 def test_study(tmp_path: Path) -> None:
     """From prompts to a report: every command runs, all simulated raters' answers are collected and
     compared with the panel, and another panel infers scores from their reasons."""
@@ -181,6 +182,7 @@ def test_questions_are_labelled_directly(tmp_path: Path, monkeypatch: pytest.Mon
     assert "humans: unhelpful, panel: invalid: 2" in done.stdout
 
 
+@pytest.mark.slow("chrF of 2,168 questions with each reference")
 def test_critical_questions(tmp_path: Path) -> None:
     """On the real file, by chrF."""
     path = public("critical_questions") / "validation.json"
@@ -190,6 +192,7 @@ def test_critical_questions(tmp_path: Path) -> None:
 
 
 @needs_embedded
+@pytest.mark.slow("the embedded model judges for five personas")
 def test_argument_quality_on_a_sample(tmp_path: Path) -> None:
     """On three arguments: α of two dimensions, then with each of five personas, and a plot."""
     samples.argument_quality(tmp_path)
@@ -201,6 +204,7 @@ def test_argument_quality_on_a_sample(tmp_path: Path) -> None:
 
 
 @needs_embedded
+@pytest.mark.slow("the embedded model judges five speeches for five personas")
 def test_debate_speeches_on_a_sample(tmp_path: Path) -> None:
     """On five speeches: a judge of the file and the embedded panel beside people, and a plot."""
     samples.debate_speeches(tmp_path)
@@ -212,6 +216,7 @@ def test_debate_speeches_on_a_sample(tmp_path: Path) -> None:
 
 
 @needs_embedded
+@pytest.mark.slow("the embedded model writes, rewrites and judges texts")
 def test_robustness_sweep_of_one_prompt(tmp_path: Path) -> None:
     """Both parts, the first with one prompt of three."""
     done = example("robustness_sweep.py", tmp_path, "1")

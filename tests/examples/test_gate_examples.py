@@ -52,6 +52,7 @@ def test_the_commands_of_the_workflow_run(tmp_path: Path, monkeypatch: pytest.Mo
         assert name in ours
 
 
+@pytest.mark.slow("it runs pytest")
 def test_the_example_of_a_test_passes(tmp_path: Path) -> None:
     """pytest passes examples/test_my_system.py as it stands."""
     done = subprocess.run(

@@ -1,4 +1,4 @@
-"""Fuzz a target for some minutes: `python -m tests.fuzz --minutes 10 TARGET`.
+"""Fuzz targets, each for some minutes: `python -m tests.fuzz --minutes 10 TARGET…`.
 
 With atheris (`pip install atheris`) the search is guided by which code an input reaches; without
 it, Hypothesis draws the changes. An input that breaks the target is written into the folder of
@@ -29,9 +29,9 @@ SLOW_S = 20
 """What an input may take."""
 
 
-def main() -> None:
+def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=__doc__)
-    parser.add_argument("target")
+    parser.add_argument("targets", nargs="+", metavar="TARGET")
     parser.add_argument("--minutes", type=float, default=10.0)
     parser.add_argument("--findings", type=Path, default=Path("fuzz-findings"))
     given = parser.parse_args()
@@ -44,16 +44,23 @@ def main() -> None:
     except ImportError:
         from tests.fuzz.targets import TARGETS, corpus
 
-        target = TARGETS[given.target]
         search = _by_hypothesis
     else:
         with atheris.instrument_imports(include=["persona_panel"]):
             from tests.fuzz.targets import TARGETS, corpus
 
-        target = TARGETS[given.target]
         search = _by_atheris
-    seeds = [*target.seeds(), *(path.read_bytes() for path in corpus(given.target))]
-    search(noting(target, given.findings, given.target), seeds, given.minutes)
+    failed = False
+    for name in given.targets:
+        # A fork each: atheris ends its process. What is imported is instrumented once.
+        sys.stdout.flush()
+        if (pid := os.fork()) == 0:
+            target = TARGETS[name]
+            seeds = [*target.seeds(), *(path.read_bytes() for path in corpus(name))]
+            search(noting(target, given.findings, name), seeds, given.minutes)
+            return 0
+        failed |= os.waitpid(pid, 0)[1] != 0
+    return int(failed)
 
 
 def noting(target: Target, findings: Path, name: str) -> Callable[[bytes], None]:
@@ -122,4 +129,4 @@ def _by_hypothesis(check: Callable[[bytes], None], seeds: list[bytes], minutes: 
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

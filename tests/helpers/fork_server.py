@@ -3,8 +3,8 @@ asked for.
 
 Most of the CPU time of a short command goes into imports. A fork finds them done, and is in all
 else a process of its own: its own arguments, folder, environment, umask, standard streams, signals
-and exit status. What Python reads at its start (PYTHONIOENCODING, say) has no effect, and that each
-command imports what it needs `tests/panel/cli/test_imports.py` shows.
+and exit status. Of what Python reads at its start PYTHONIOENCODING alone has an effect, and that
+each command imports what it needs `tests/panel/cli/test_imports.py` shows.
 """
 
 from __future__ import annotations
@@ -142,6 +142,14 @@ def become(request: Request, paths: list[str]) -> None:
     os.umask(request.umask)
     os.environ.clear()
     os.environ.update(request.environment)
+    if encoding := request.environment.get("PYTHONIOENCODING"):
+        for number, name in enumerate(("stdin", "stdout", "stderr")):
+            stream = open(  # noqa: SIM115
+                number, "w" if number else "r", 1 if number == 2 else -1, encoding,
+                "backslashreplace" if number == 2 else "strict", closefd=False,
+            )  # fmt: skip
+            setattr(sys, name, stream)
+            setattr(sys, f"__{name}__", stream)
     given = request.environment.get("PYTHONPATH")
     sys.path[:] = [*(given.split(os.pathsep) if given else []), *paths]
     importlib.invalidate_caches()

@@ -98,9 +98,9 @@ class Desk:
     def run(
         self, *arguments: str, redirected: str = "", **env: str
     ) -> subprocess.CompletedProcess[bytes]:
-        """The command as a shell starts it with these redirections; it is a fork where neither
-        these nor the environment ask for a start of its own."""
-        own = bool(redirected or env)
+        """The command as a shell starts it with these redirections; it is a fork unless one of its
+        streams is closed, which Python looks at when it starts."""
+        own = "&-" in redirected
         surroundings = self.env | env | ({} if own else forked.for_shells())
         command = self.command(*arguments) if own else ["persona-panel", *arguments]
         return subprocess.run(

@@ -30,6 +30,8 @@ def connected() -> Iterator[tuple[socket.socket, socket.socket]]:
     with socket.create_server(("127.0.0.1", 0)) as server:
         near = socket.create_connection(server.getsockname())
         far, _ = server.accept()
+    # As libcurl has its own.
+    near.setblocking(False)
     with near, far:
         yield near, far
 

@@ -239,6 +239,7 @@ def test_a_run_ends_with_one_sentence_where_the_server_is_gone(
     assert PASSWORD not in said
 
 
+@pytest.mark.slow("a server is killed and begun again")
 def test_two_commands_and_a_server_that_is_killed(server: RedisServer, tmp_path: Path) -> None:
     """Two processes score the same texts while the server is killed and started again: the model
     is asked once for each judgment, and no file of theirs and no output holds the password."""
