@@ -20,8 +20,8 @@ from persona_panel.cli.options import (
     limit_option,
     model_in,
     output_format,
-    patience,
 )
+from persona_panel.cli.panel_options import patience_option
 from persona_panel.cli.signals import run_to_end
 from persona_panel.files.secrets.visible import say, standard_output, visible
 
@@ -49,7 +49,7 @@ def prompts() -> None:
     "that a panel file has for a model; repeatable.",
 )
 @click.option("--overwrite", is_flag=True, help="Replace another set in the file.")
-@patience
+@patience_option
 @dry_run
 @caps_of_a_file
 @output_format
@@ -59,7 +59,7 @@ def build(
     out: str,
     models: tuple[str, ...],
     overwrite: bool,
-    patience: int | None,
+    patience: float | None,
     dry_run: bool,
     caps: Caps,
     renderer: Renderer,

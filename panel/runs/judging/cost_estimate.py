@@ -34,11 +34,11 @@ def context_of(plan: PanelPlan, **others: Any) -> GraphContext:
     called."""
     return GraphContext(
         rubric=plan.rubric,
-        layout=plan.layout,
-        deliberation=plan.deliberation,
-        seed=plan.seed,
+        layout=plan.settings.layout,
+        deliberation=plan.settings.deliberation,
+        seed=plan.settings.seed,
         one_call_per_dimension=plan.one_call_per_dimension,
-        one_dimension_per_call=plan.one_dimension_per_call,
+        one_dimension_per_call=plan.settings.one_dimension_per_call,
         personas=plan.personas_by_id,
         judges=plan.judges,
         graph=None if plan.graph is None else plan.graph.compile(name="judging"),
