@@ -43,8 +43,9 @@ if TYPE_CHECKING:
 class Panel:
     """Personas × models that judge responses by a rubric.
 
-    The arguments are those of `PanelPlan.of`, and so are the errors. `plan` is who judges by what:
-    it can be pickled, and makes the same panel elsewhere (`Panel.from_plan`).
+    The arguments are those of `PanelPlan.of`, and so are the errors; `settings`, such as
+    `replicates=2`, are the fields of `PanelSettings`. `plan` is who judges by what: it can be
+    pickled, and makes the same panel elsewhere (`Panel.from_plan`).
     """
 
     def __init__(
