@@ -81,24 +81,32 @@ def load_stopping_rule(name: str) -> StoppingRule:
 
 
 class Deliberation(BaseModel):
-    """How a panel deliberates after each judge has read alone.
-
-    Args:
-        rounds: of revision, at most.
-        reveal: what judges see of each other.
-        stop_when: the name of a rule (see `persona_panel.graphs.stopping_rules`) that may end it
-            before the last round; None, there is none.
-        spread_above: deliberate only on responses whose spread is larger (see `spread`).
-        named: whether peers go by persona and model; by default they are anonymous.
-    """
+    """How a panel deliberates after each judge has read alone; each field says what it is."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    rounds: int = Field(ge=1, le=20)
-    reveal: Reveal = "scores"
-    stop_when: str | None = None
-    spread_above: float | None = Field(default=None, ge=0)
-    named: bool = False
+    rounds: int = Field(
+        ge=1,
+        le=20,
+        description="Let judges deliberate: each sees the ratings of the others, anonymous and in "
+        "random order, and may revise its own, for at most N rounds.",
+    )
+    reveal: Reveal = Field(
+        default="scores",
+        description="What judges see of each other; rationales need the elicitation justified.",
+    )
+    stop_when: str | None = Field(
+        default=None,
+        description="Stop before N rounds by a rule. The rule settled stops when no judge changes "
+        "a rating.",
+    )
+    spread_above: float | None = Field(
+        default=None,
+        ge=0,
+        description="Deliberate only on responses for which the ratings of some dimension have a "
+        "standard deviation above S points.",
+    )
+    named: bool = Field(default=False, description="Show judges whose ratings they see.")
 
     @field_validator("stop_when")
     @classmethod

@@ -12,9 +12,9 @@ from persona_panel.graphs import Judge, Verdict
 from persona_panel.graphs.deliberation import Deliberation
 from persona_panel.models.event_loops import run_in_loop
 from persona_panel.personas import Persona, PersonaSet
-from persona_panel.planning.definitions import DEFAULT_MODEL
 from persona_panel.planning.panel_plan import PanelPlan, plan_facts
-from persona_panel.rubrics import Layout, Rubric
+from persona_panel.planning.settings import DEFAULT_MODEL
+from persona_panel.rubrics import Rubric
 from persona_panel.runs import executor
 from persona_panel.runs.execution import Engine, Execution
 from persona_panel.runs.judging.cost_estimate import CostEstimate
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from persona_panel.graphs import Response
     from persona_panel.graphs.framing import Prompt
     from persona_panel.graphs.judging import Builder
-    from persona_panel.planning.definitions import PanelOverrides
+    from persona_panel.planning.settings import PanelKeywords, PanelOverrides
     from persona_panel.runs.executor import OnJudgment, ScoreOptions
     from persona_panel.runs.panel_graph import PanelGraph
     from persona_panel.statistics.core.arrays import Random
@@ -43,8 +43,9 @@ if TYPE_CHECKING:
 class Panel:
     """Personas × models that judge responses by a rubric.
 
-    The arguments are those of `PanelPlan.of`, and so are the errors. `plan` is who judges by what:
-    it can be pickled, and makes the same panel elsewhere (`Panel.from_plan`).
+    The arguments are those of `PanelPlan.of`, and so are the errors; `settings`, such as
+    `replicates=2`, are the fields of `PanelSettings`. `plan` is who judges by what: it can be
+    pickled, and makes the same panel elsewhere (`Panel.from_plan`).
     """
 
     def __init__(
@@ -53,22 +54,10 @@ class Panel:
         models: Models = DEFAULT_MODEL,
         rubric: str | Path | Rubric = "scrub",
         *,
-        elicitation: str | None = None,
-        layout: Layout = "shared-prefix",
-        replicates: int = 1,
-        deliberation: Deliberation | None = None,
-        concurrency: int | None = None,
-        patience: float | None = None,
-        seed: int = 0,
         graph: Builder | None = None,
-        plain_judge: bool = False,
-        one_dimension_per_call: bool = False,
+        **settings: Unpack[PanelKeywords],
     ) -> None:
-        self.plan = PanelPlan.of(
-            personas, models, rubric, elicitation=elicitation, layout=layout, replicates=replicates,
-            deliberation=deliberation, concurrency=concurrency, patience=patience, seed=seed,
-            graph=graph, plain_judge=plain_judge, one_dimension_per_call=one_dimension_per_call,
-        )  # fmt: skip
+        self.plan = PanelPlan.of(personas, models, rubric, graph=graph, **settings)
 
     @classmethod
     def from_plan(cls, plan: PanelPlan) -> Panel:
@@ -78,13 +67,9 @@ class Panel:
         return panel
 
     @classmethod
-    def from_file(
-        cls, path: str | Path, *, concurrency: int | None = None, patience: float | None = None,
-        **overrides: Unpack[PanelOverrides],
-    ) -> Panel:  # fmt: skip
+    def from_file(cls, path: str | Path, **overrides: Unpack[PanelOverrides]) -> Panel:
         """The panel that a YAML file describes; see `PanelPlan.from_file`."""
-        plan = PanelPlan.from_file(path, concurrency=concurrency, patience=patience, **overrides)
-        return cls.from_plan(plan)
+        return cls.from_plan(PanelPlan.from_file(path, **overrides))
 
     def __repr__(self) -> str:
         return plan_facts(self.plan).text
@@ -135,7 +120,7 @@ class Panel:
     @property
     def deliberation(self) -> Deliberation | None:
         """Whether and how judges see the others' readings and may revise."""
-        return self.plan.deliberation
+        return self.plan.settings.deliberation
 
     def score(self, responses: Responses, **options: Unpack[ScoreOptions]) -> Run:
         """As `ascore`, from code that is not asynchronous; works where a loop runs, too."""

@@ -19,19 +19,13 @@ from persona_panel.cli.batch_options import (
 )
 from persona_panel.cli.failures import refusals, refusals_without_calls, status_of
 from persona_panel.cli.options import column_mapping
-from persona_panel.cli.run_options import (
-    PanelOptions,
-    RunOptions,
-    deliberation_options,
-    panel_options,
-    run_options,
-    without_plain_judge,
-)
+from persona_panel.cli.panel_options import PanelOptions, panel_options
+from persona_panel.cli.run_options import RunOptions, run_options
+from persona_panel.cli.sections import SectionedCommand
 from persona_panel.files.secrets.visible import say, visible
 
 if TYPE_CHECKING:
     from persona_panel.experiments.audit.injection import AuditPlan
-    from persona_panel.graphs.deliberation import Deliberation
     from persona_panel.panel import Panel
 
 
@@ -40,12 +34,10 @@ def audit() -> None:
     """Measure a panel's biases, and how much prompt injections raise its scores."""
 
 
-@audit.command(short_help="Measure how much prompt injections raise scores.")
+@audit.command(cls=SectionedCommand, short_help="Measure how much prompt injections raise scores.")
 @click.argument("responses", metavar="[RESPONSES]", required=False)
 @column_mapping("RESPONSES", "response=answer,system=model")
-@panel_options
-@without_plain_judge
-@deliberation_options
+@panel_options(only_off=["plain_judge"])
 @click.option("--attacks", "attack_file", metavar="FILE", help="A YAML file of your own attacks.")
 @click.option(
     "--attack", "ids", metavar="ID", multiple=True, help="Use only this attack; repeatable."
@@ -65,8 +57,6 @@ def injection(
     responses: str | None,
     mapping: Mapping[str, str],
     panel_options: PanelOptions,
-    plain_judge: bool | None,
-    deliberation: Deliberation | None,
     attack_file: str | None,
     ids: tuple[str, ...],
     families: tuple[str, ...],
@@ -118,7 +108,7 @@ def injection(
     source = Path(attack_file) if attack_file else shipped_attacks()
     attacks = load_definition(source, AttackSet).chosen(ids, families)
     batch = load_responses(responses or shipped_responses(), limit=options.limit, mapping=mapping)
-    panel = panel_options.panel(deliberation, plain_judge=plain_judge)
+    panel = panel_options.panel()
     rivals = (
         load_responses(shipped_rivals()) if panel.plan.is_comparative and responses is None else []
     )

@@ -25,8 +25,8 @@ from persona_panel.cli.options import (
     limit_option,
     model_in,
     model_options_of,
-    patience,
 )
+from persona_panel.cli.panel_options import patience_option
 from persona_panel.files.secrets.visible import say, visible
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ _MISSING_SHOWN = 5
     help="Sampling temperature of the targets.",
 )
 @model_options_of("--target")
-@patience
+@patience_option
 @click.option("--out", metavar="FILE", required=True, help="File for the responses (.jsonl).")
 @click.option(
     "--overwrite",
@@ -110,7 +110,7 @@ def generate(
     questions: bool,
     temperature: float | None,
     model_options: Mapping[str, Any],
-    patience: int | None,
+    patience: float | None,
     out: str,
     overwrite: bool,
     limit: int | None,
@@ -194,7 +194,7 @@ def _generated(
     plan: GenerationPlan,
     output: OutputFile,
     caps: Caps,
-    patience: int | None,
+    patience: float | None,
     answering: AnswerOptions,
 ) -> GeneratedTexts:
     from persona_panel.cli.progress import ScoreProgress

@@ -16,8 +16,8 @@ from persona_panel.cli.options import (
     dry_run,
     limit_option,
     model_options,
-    patience,
 )
+from persona_panel.cli.panel_options import patience_option
 from persona_panel.cli.signals import run_to_end
 from persona_panel.files.secrets.visible import say, visible
 
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 )
 @limit_option("rationales")
 @model_options
-@patience
+@patience_option
 @dry_run
 @caps_of_a_command
 @result_options('key_point_share["It gives examples."] >= 0.5', "pro_share_by_system[good] > 0.5")
@@ -54,7 +54,7 @@ def keypoints(
     most: int,
     limit: int | None,
     model_options: Mapping[str, Any],
-    patience: int | None,
+    patience: float | None,
     dry_run: bool,
     caps: Caps,
     output: ResultOutput,
@@ -88,7 +88,8 @@ def keypoints(
     )
     from persona_panel.files.outputs import writing
     from persona_panel.files.wording import command_line
-    from persona_panel.planning.definitions import DEFAULT_MODEL, configured
+    from persona_panel.planning.definitions import configured
+    from persona_panel.planning.settings import DEFAULT_MODEL
     from persona_panel.runs.load import load_run
 
     opened = load_run(run)

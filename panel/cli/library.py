@@ -14,7 +14,8 @@ from persona_panel.experiments.sweep.library import framings_of, shipped_framing
 from persona_panel.files.definitions import load_definition, resolve
 from persona_panel.graphs.framing import Framings
 from persona_panel.personas import PersonaSet
-from persona_panel.planning.definitions import resolve_rubric, split_variant
+from persona_panel.planning.definitions import resolve_rubric
+from persona_panel.planning.settings import split_variant
 from persona_panel.results.console import output
 from persona_panel.rubrics import ItemForm, Rubric
 from persona_panel.rubrics.wording import scale_words

@@ -15,8 +15,8 @@ from persona_panel.cli.options import (
     column_mapping,
     dry_run,
     model_options,
-    patience,
 )
+from persona_panel.cli.panel_options import patience_option
 from persona_panel.cli.signals import run_to_end
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 )
 @click.option("--model", "spec", metavar="SPEC", help="The model of --by model.")
 @model_options
-@patience
+@patience_option
 @dry_run
 @caps_of_a_command
 @result_options("score[my-model] >= 0.5", "missing[my-model] <= 0")
@@ -61,7 +61,7 @@ def match(
     threshold: float | None,
     spec: str | None,
     model_options: Mapping[str, Any],
-    patience: int | None,
+    patience: float | None,
     dry_run: bool,
     caps: Caps,
     output: ResultOutput,

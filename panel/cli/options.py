@@ -145,17 +145,6 @@ def model_in(text: str) -> str | ModelConfig:
     return load_definition(Path(text), ModelConfig)
 
 
-def patience(command: Command) -> Command:
-    """The option for how long a server is tried; the command is given it as `patience`."""
-    return option(
-        "--patience",
-        metavar="SECONDS",
-        type=click.IntRange(min=0),
-        help="How long to go on calling a model while all of its calls fail; the other models "
-        "continue. A panel file can set it for each model.  [default: 120]",
-    )(command)
-
-
 def model_options(command: Command) -> Command:
     """The option for settings of models that their provider takes; the command is given them as
     `model_options`."""

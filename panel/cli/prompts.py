@@ -25,8 +25,8 @@ from persona_panel.cli.options import (
     dry_run,
     limit_option,
     model_in,
-    patience,
 )
+from persona_panel.cli.panel_options import patience_option
 from persona_panel.cli.signals import run_to_end
 from persona_panel.files.secrets.visible import say, visible
 
@@ -53,7 +53,7 @@ def prompts() -> None:
     "that a panel file has for a model; repeatable.",
 )
 @click.option("--overwrite", is_flag=True, help="Replace another set in the file.")
-@patience
+@patience_option
 @dry_run
 @caps_of_a_file
 @result_options("prompts >= 200", "passed >= 100")
@@ -63,7 +63,7 @@ def build(
     out: str,
     models: tuple[str, ...],
     overwrite: bool,
-    patience: int | None,
+    patience: float | None,
     dry_run: bool,
     caps: Caps,
     output: ResultOutput,

@@ -12,7 +12,8 @@ import click
 
 from persona_panel.cli.batch_options import show_estimates, tell
 from persona_panel.cli.failures import refusals, status_of
-from persona_panel.cli.options import caps_of_a_command, dry_run, model_options, patience
+from persona_panel.cli.options import caps_of_a_command, dry_run, model_options
+from persona_panel.cli.panel_options import patience_option
 from persona_panel.cli.signals import run_to_end
 from persona_panel.files.secrets.visible import say, say_json, visible
 from persona_panel.results.result import load_format
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 )
 @click.option("--out", metavar="FILE", help="File for the questions.  [default: standard output]")
 @model_options
-@patience
+@patience_option
 @dry_run
 @caps_of_a_command
 @refusals
@@ -46,7 +47,7 @@ def questions(
     runs: int,
     out: str | None,
     model_options: Mapping[str, Any],
-    patience: int | None,
+    patience: float | None,
     dry_run: bool,
     caps: Caps,
 ) -> None:

@@ -28,21 +28,16 @@ from persona_panel.cli.options import (
     output_format,
     random_option,
 )
+from persona_panel.cli.panel_options import PanelOptions, panel_options
 from persona_panel.cli.people_options import HumanReading, human_options, say_reading
 from persona_panel.cli.report import report_at_the_end, report_option
-from persona_panel.cli.run_options import (
-    PanelOptions,
-    RunOptions,
-    deliberation_options,
-    panel_options,
-    run_options,
-)
+from persona_panel.cli.run_options import RunOptions, run_options
+from persona_panel.cli.sections import SectionedCommand
 from persona_panel.clusters.engines import engine_names
 from persona_panel.files.secrets.visible import say, standard_output
 
 if TYPE_CHECKING:
     from persona_panel.files.responses import ResponseFile
-    from persona_panel.graphs.deliberation import Deliberation
     from persona_panel.panel import Panel
     from persona_panel.reports.formats import Renderer
     from persona_panel.results.requirements.figures import Figure
@@ -135,22 +130,13 @@ def engine_options(command: Command) -> Command:
     return with_engine
 
 
-@click.command()
+@click.command(cls=SectionedCommand)
 @click.argument("responses", metavar="RESPONSES")
 @column_mapping("RESPONSES", "response=answer,system=model")
-@panel_options
-@deliberation_options
+@panel_options()
 @human_options(
     "Human ratings of the same responses, in the form that `agree` reads: reports whether "
     "deliberation moved the panel toward them. Works only with --deliberate."
-)
-@click.option(
-    "--plain-judge/--no-plain-judge",
-    default=None,
-    help="Score with a judge without a persona, too, as often as with all personas together: "
-    "`agree` and `correlate` then report what personas add at equal cost. It enters neither "
-    "verdicts nor rankings. Needs a temperature above 0.  [default: as the panel file says, or "
-    "without]",
 )
 @by_option(
     "Also print the systems within each persona, axis (of personas), model, prompt or dimension, "
@@ -168,11 +154,9 @@ def score(
     responses: str,
     mapping: Mapping[str, str],
     panel_options: PanelOptions,
-    deliberation: Deliberation | None,
     human: str | None,
     human_mapping: Mapping[str, str],
     reading: HumanReading,
-    plain_judge: bool | None,
     by: str | None,
     random: Random,
     report: bool,
@@ -202,7 +186,7 @@ def score(
     from persona_panel.files.responses import ResponseFile
 
     batch = ResponseFile(responses, limit=options.limit, mapping=mapping)
-    panel = panel_options.panel(deliberation, plain_judge=plain_judge)
+    panel = panel_options.panel()
     if human and panel.deliberation is None:
         raise click.UsageError(
             "--human works only with --deliberate; to compare scores without a deliberation with "

@@ -12,14 +12,10 @@ from persona_panel.cli.analysis_command import ResultOutput, result_options
 from persona_panel.cli.batch_options import AnswerOptions, batch_options, tell, tell_batches
 from persona_panel.cli.failures import gathered, refusals, status_of
 from persona_panel.cli.options import column_mapping, model_in
+from persona_panel.cli.panel_options import PanelOptions, panel_options
 from persona_panel.cli.report import report_at_the_end, report_option
-from persona_panel.cli.run_options import (
-    PanelOptions,
-    RunOptions,
-    panel_options,
-    run_options,
-    without_plain_judge,
-)
+from persona_panel.cli.run_options import RunOptions, run_options
+from persona_panel.cli.sections import SectionedCommand
 from persona_panel.files.secrets.visible import standard_output
 
 if TYPE_CHECKING:
@@ -35,7 +31,7 @@ if TYPE_CHECKING:
 _SEEN = ("framed", "baseline")
 
 
-@click.command()
+@click.command(cls=SectionedCommand)
 @click.argument("prompts", metavar="[PROMPTS]", required=False)
 @column_mapping("PROMPTS", "prompt=question")
 @click.option(
@@ -46,8 +42,7 @@ _SEEN = ("framed", "baseline")
     help="Model whose answers are scored: provider:name, or a YAML file with the fields that a "
     "panel file has for a model; repeatable.",
 )
-@panel_options
-@without_plain_judge
+@panel_options(without=["deliberation"], only_off=["plain_judge"])
 @click.option(
     "--framings",
     metavar="NAME|FILE",
@@ -112,7 +107,6 @@ def sweep(
     mapping: Mapping[str, str],
     targets: tuple[str, ...],
     panel_options: PanelOptions,
-    plain_judge: bool | None,
     framings: str,
     rewriters: tuple[str, ...],
     responses_file: str | None,
@@ -178,7 +172,7 @@ def sweep(
         "temperature": temperature,
         "threshold": threshold,
     }
-    panel = panel_options.panel(plain_judge=plain_judge)
+    panel = panel_options.panel()
     output.gate.refuse_unknown(lambda: _planned(panel, asked, systems, design))
     if options.dry_run:
         from persona_panel.experiments.sweep.detectable import (

@@ -130,8 +130,8 @@ async def at_work(assignment: Assignment, mailbox: Mailbox) -> AsyncIterator[Wor
         opened = open_caller(
             models,
             caps,
-            plan.concurrency,
-            plan.patience,
+            plan.settings.concurrency,
+            plan.settings.patience,
             # Closing it waits for the driver, whose letters the loop must take meanwhile.
             off_loop=True,
             caller_factory=leasing,

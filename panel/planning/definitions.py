@@ -1,4 +1,4 @@
-"""The panel file, the overrides of its parts, and definitions by name and path."""
+"""Definitions by name and path, models with options, and a panel file with what overrides it."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ import re
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Annotated, Any, TypedDict
+from typing import Any
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator
+from pydantic import ValidationError
 
 import persona_panel.personas as persona_library
 import persona_panel.rubrics as rubric_library
@@ -17,12 +17,16 @@ from persona_panel.files.definitions import load_definition, resolve
 from persona_panel.files.errors import ConfigurationError, Fault, InputError
 from persona_panel.files.wording import explain
 from persona_panel.graphs.deliberation import Deliberation
-from persona_panel.models.config import MODEL_SPEC, ModelConfig, known_elicitation
+from persona_panel.models.config import MODEL_SPEC, ModelConfig
 from persona_panel.models.providers import provider_names
 from persona_panel.personas import NO_PERSONA, Persona, PersonaSet
-from persona_panel.rubrics import Layout, Rubric
-
-DEFAULT_MODEL = "local:smollm2-135m"
+from persona_panel.planning.settings import (
+    DEFAULT_MODEL,
+    PanelFile,
+    PanelOverrides,
+    split_variant,
+)
+from persona_panel.rubrics import Rubric
 
 
 def resolve_personas(personas: str | Path | PersonaSet | Sequence[Persona]) -> tuple[Persona, ...]:
@@ -73,23 +77,11 @@ def resolve_rubric(spec: str | Path | Rubric) -> Rubric:
         ) from None
 
 
-def split_variant(name: str) -> tuple[str, str | None]:
-    """Split a rubric's name or path from the variant behind the colon.
-
-    >>> split_variant("argument-quality:novice")
-    ('argument-quality', 'novice')
-    """
-    before, colon, behind = name.rpartition(":")
-    if not colon or "/" in behind or Path(name).is_file():
-        return name, None
-    return before, behind
-
-
 def configured(
     model: str | ModelConfig,
     options: Mapping[str, Any] | None = None,
     *,
-    patience: int | None = None,
+    patience: float | None = None,
 ) -> ModelConfig:
     """Return a model with these options in place of its own options of the same names.
     `temperature`, which is a field of its own in a panel file, may be among them.
@@ -129,80 +121,7 @@ def shipped_or_relative(file: Path, name: str, shipped: dict[str, Path]) -> str 
     return name if split_variant(name)[0] in shipped else file.parent / name
 
 
-def _known(value: str, shipped: Mapping[str, Path]) -> str:
-    """Return a name from a library, or the path of a YAML file."""
-    if value in shipped or value.endswith((".yaml", ".yml")):
-        return value
-    near = get_close_matches(value, shipped, n=1)
-    hint = f" (did you mean {near[0]!r}?)" if near else ""
-    raise ValueError(f"{value!r}; one of {', '.join(shipped)}{hint}, or the path of a .yaml file")
-
-
-def _as_mapping(value: Any) -> Any:
-    return {"model": value} if isinstance(value, str) else value
-
-
-class PanelFile(BaseModel):
-    """A panel as YAML: personas that judge, by which models, with which rubric.
-
-    `personas` and `rubric` are names from the libraries or paths, relative to the file.
-    A model is its spec alone, or a mapping with its limits. `replicates` is how often each
-    persona is asked through each model. Without `deliberation` every judge reads alone. With
-    `plain_judge` a judge without a persona is asked, too, as often as all personas together.
-    """
-
-    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
-
-    personas: str = "perspectives"
-    rubric: str = "scrub"
-    models: tuple[Annotated[ModelConfig, BeforeValidator(_as_mapping)], ...] = Field(min_length=1)
-    elicitation: str | None = None
-    layout: Layout = "shared-prefix"
-    replicates: int = Field(default=1, ge=1)
-    deliberation: Deliberation | None = None
-    seed: int = Field(default=0, ge=0)
-    plain_judge: bool = False
-    one_dimension_per_call: bool = False
-
-    _elicitation = field_validator("elicitation")(known_elicitation)
-
-    @field_validator("personas")
-    @classmethod
-    def _known_personas(cls, value: str) -> str:
-        return _known(value, persona_library.shipped())
-
-    @field_validator("rubric")
-    @classmethod
-    def _known_rubric(cls, value: str) -> str:
-        name, _ = split_variant(value)
-        _known(name, rubric_library.shipped())
-        return value
-
-
 logger = logging.getLogger(__name__)
-
-
-class PanelOverrides(TypedDict, total=False):
-    """Parts of a panel file that are replaced; None and what is left out replace nothing.
-
-    personas, rubric: from the library by name, or the path of a YAML file.
-    models: specs, or names of the file's own models, which keep their settings.
-    options: of every model, in place of its own of the same names.
-    elicitation: of every model, also of one that has its own in the file.
-    layout, replicates, deliberation, plain_judge, one_dimension_per_call: as in the file; False
-        replaces True.
-    """
-
-    personas: str | None
-    rubric: str | None
-    models: Sequence[str] | None
-    options: Mapping[str, Any] | None
-    elicitation: str | None
-    layout: Layout | None
-    replicates: int | None
-    deliberation: Deliberation | None
-    plain_judge: bool | None
-    one_dimension_per_call: bool | None
 
 
 def overriding(path: Path, file: PanelFile, overrides: PanelOverrides) -> dict[str, Any]:

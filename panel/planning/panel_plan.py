@@ -27,18 +27,15 @@ from persona_panel.models.config import ModelConfig, Price, with_batches
 from persona_panel.personas import Persona, PersonaSet
 from persona_panel.planning.bound_models import BoundModel, bind_models, can_serve
 from persona_panel.planning.definitions import (
-    DEFAULT_MODEL,
-    PanelFile,
-    PanelOverrides,
     overriding,
     resolve_personas,
     resolve_rubric,
     shipped_or_relative,
     with_plain_judge,
 )
+from persona_panel.planning.settings import DEFAULT_MODEL, PanelFile, PanelSettings
 from persona_panel.rubrics import (
     CategoryScale,
-    Layout,
     Rubric,
     elicitation_names,
     is_comparative,
@@ -55,6 +52,7 @@ if TYPE_CHECKING:
 
     from persona_panel.graphs.judging import Builder
     from persona_panel.models.client import ModelClient
+    from persona_panel.planning.settings import PanelKeywords, PanelOverrides
 
 
 def counted_judges(judges: Iterable[Judge]) -> str:
@@ -262,49 +260,37 @@ class PanelPlan:
         personas: those that judge, in order.
         rubric: what judges are asked.
         models: those through which each persona judges, in order.
-        plain_judge: whether `NO_PERSONA`, which is among the personas, is asked as often as all
-            others together.
-        one_dimension_per_call: whether every judge is asked for one dimension at a time.
-        concurrency, patience: of models that set none themselves; None, as is usual.
+        settings: how they judge. With `plain_judge`, `NO_PERSONA` is among the personas.
         graph: by which each response is judged, where it is not the usual one.
 
     Raises:
         ConfigurationError: models rate different dimensions, replicates would repeat
-            themselves, there are fewer replicates than one, or the elicitation does not allow
-            deliberation.
+            themselves, or deliberation does not go with how models are asked.
     """
 
     personas: tuple[Persona, ...]
     rubric: Rubric
     models: tuple[BoundModel, ...]
-    layout: Layout = "shared-prefix"
-    replicates: int = 1
-    deliberation: Deliberation | None = None
-    concurrency: int | None = None
-    patience: float | None = None
-    seed: int = 0
+    settings: PanelSettings = field(default_factory=PanelSettings)
     graph: Builder | None = field(default=None, compare=False)
-    plain_judge: bool = False
-    one_dimension_per_call: bool = False
 
     def __post_init__(self) -> None:
-        if self.replicates < 1:
-            raise ConfigurationError(f"replicates must be 1 or more, found {self.replicates}")
-        # Checks that the models rate alike, and is cached.
+        settings, deliberation = self.settings, self.settings.deliberation
+        # Cached from here on; that the models rate alike is checked by it.
         _ = self.output_rubric
-        refuse_repeats(self.models, self.replicates)
-        if self.one_dimension_per_call:
+        refuse_repeats(self.models, settings.replicates)
+        if settings.one_dimension_per_call:
             refuse_undivided(self.models, self.rubric)
-        if self.plain_judge:
+        if settings.plain_judge:
             refuse_plain_repeats(self.models)
-        refuse_missing_rationales(self.models, self.deliberation)
-        refuse_broken_rule(self.deliberation)
-        if self.deliberation is not None:
+        refuse_missing_rationales(self.models, deliberation)
+        refuse_broken_rule(deliberation)
+        if deliberation is not None:
             refuse_if_comparative(self.models, "deliberation")
             refuse_controls(self.judges, "deliberation")
         if self.graph is not None:
             refuse_if_comparative(self.models, "a graph of one's own")
-            refuse_another_graph(self.graph, self.deliberation)
+            refuse_another_graph(self.graph, deliberation)
 
     @classmethod
     def of(
@@ -317,16 +303,8 @@ class PanelPlan:
         | Sequence[str | ModelConfig | ModelClient | BaseChatModel] = DEFAULT_MODEL,
         rubric: str | Path | Rubric = "scrub",
         *,
-        elicitation: str | None = None,
-        layout: Layout = "shared-prefix",
-        replicates: int = 1,
-        deliberation: Deliberation | None = None,
-        concurrency: int | None = None,
-        patience: float | None = None,
-        seed: int = 0,
         graph: Builder | None = None,
-        plain_judge: bool = False,
-        one_dimension_per_call: bool = False,
+        **settings: Unpack[PanelKeywords],
     ) -> PanelPlan:
         """Make a plan from names, files and objects.
 
@@ -337,90 +315,47 @@ class PanelPlan:
             models: specs (`provider:name`), `ModelConfig`s, or LangChain chat models.
             rubric: from the library by name, the path of a YAML file, or a `Rubric`; a name or
                 path with `:variant` behind it is one of its variants.
-            elicitation: how every judge is asked; by default `expected` for embedded
-                models where it can serve the rubric, and `dimensions` otherwise.
-            layout: whether a question begins with what all judges of a response share, which
-                a model then reads once for all of them, or with who the judge is.
-            replicates: how often each persona is asked through each model, 1 or more; every
-                answer is an annotator of its own.
-            deliberation: whether and how judges see the others' readings and may revise; None,
-                they do not.
-            concurrency: calls in flight at most, for each model that sets no limit itself; by
-                default as many as its provider is found to take.
-            patience: in seconds, how long a model that brings nothing but faults is tried, for
-                each that says nothing of it itself; two minutes by default.
-            seed: of the resampling behind intervals, and of orders that are drawn by lot.
             graph: the graph by which each response is judged, not compiled: that of
                 `persona_panel.graphs.judging.builder` with nodes of one's own.
-            plain_judge: whether a judge without a persona is asked, too, through each model and
-                as often as all personas together, for what personas add at equal cost.
-            one_dimension_per_call: whether every judge is asked for one dimension of the rubric at
-                a time, which takes as many calls as there are dimensions.
+            settings: the fields of `PanelSettings`, which says what each is and its default.
 
         Raises:
-            ConfigurationError: a model cannot be had (says what is missing), an elicitation
-                cannot serve the rubric, models rate different dimensions, replicates would
-                repeat themselves, deliberation would reveal reasons that nobody gives, the graph
-                cannot judge a response as this panel does, or a plain judge has nothing to be
-                compared with.
+            ConfigurationError: a setting is out of its range, a model cannot be had (says what is
+                missing), an elicitation cannot serve the rubric, models rate different dimensions,
+                replicates would repeat themselves, deliberation would reveal reasons that nobody
+                gives, the graph cannot judge a response as this panel does, or a plain judge has
+                nothing to be compared with.
             InputError: a persona set or rubric cannot be read; lists every fault.
-            ConfigurationError: there are fewer replicates than one.
+            TypeError: a panel has no such setting.
         """
-        if replicates < 1:
-            raise ConfigurationError(f"replicates must be 1 or more, found {replicates}")
-        chosen = resolve_personas(personas)
-        if plain_judge:
-            chosen = with_plain_judge(chosen)
+        chosen = PanelSettings.of(settings)
+        found = resolve_personas(personas)
+        if chosen.plain_judge:
+            found = with_plain_judge(found)
         asked = resolve_rubric(rubric)
         # A text is a sequence, too, and a model's spec.
         several = (
             [models] if isinstance(models, str) or not isinstance(models, Sequence) else models
         )
-        bound = bind_models(several, elicitation, layout, len(chosen) * replicates, asked)
-        return cls(
-            chosen,
-            asked,
-            bound,
-            layout,
-            replicates,
-            deliberation,
-            concurrency,
-            patience,
-            seed,
-            graph,
-            plain_judge,
-            one_dimension_per_call,
+        bound = bind_models(
+            several, chosen.elicitation, chosen.layout, len(found) * chosen.replicates, asked
         )
+        return cls(found, asked, bound, chosen, graph)
 
     @classmethod
-    def from_file(
-        cls,
-        path: str | Path,
-        *,
-        concurrency: int | None = None,
-        patience: float | None = None,
-        **overrides: Unpack[PanelOverrides],
-    ) -> PanelPlan:
-        """Make the plan that a YAML file describes; paths in it are relative to it.
+    def from_file(cls, path: str | Path, **overrides: Unpack[PanelOverrides]) -> PanelPlan:
+        """The plan that a YAML file describes; paths in it are relative to it.
 
         `overrides` take the place of what the file says, and the log says which. Raises as
         `PanelPlan.of`.
         """
         path = Path(path)
         file = load_definition(path, PanelFile)
-        settings: dict[str, Any] = {
+        said = dict(file) | {
             "personas": shipped_or_relative(path, file.personas, persona_library.shipped()),
-            "models": file.models,
             "rubric": shipped_or_relative(path, file.rubric, rubric_library.shipped()),
-            "elicitation": file.elicitation,
-            "layout": file.layout,
-            "replicates": file.replicates,
-            "deliberation": file.deliberation,
-            "plain_judge": file.plain_judge,
-            "one_dimension_per_call": file.one_dimension_per_call,
         }
-        settings |= overriding(path, file, overrides)
-        return cls.of(**settings, concurrency=concurrency, patience=patience, seed=file.seed)
+        return cls.of(**said | overriding(path, file, overrides))
 
     @cached_property
     def judges(self) -> tuple[Judge, ...]:
@@ -429,8 +364,8 @@ class PanelPlan:
         return judges_of(
             [persona.id for persona in self.personas],
             [(model.id, model.elicitation) for model in self.models],
-            self.replicates,
-            plain_judge=self.plain_judge,
+            self.settings.replicates,
+            plain_judge=self.settings.plain_judge,
         )
 
     @cached_property
@@ -441,9 +376,8 @@ class PanelPlan:
 
     @cached_property
     def first_rubric(self) -> Rubric:
-        """Return the rubric of a judge's first request: the whole one, or its first dimension
-        alone."""
-        if not self.one_dimension_per_call:
+        """What a judge's first request asks for: the rubric, or its first dimension alone."""
+        if not self.settings.one_dimension_per_call:
             return self.rubric
         return single_dimension_rubrics(self.rubric)[0]
 
@@ -484,12 +418,7 @@ def manifest_of(plan: PanelPlan) -> dict[str, Any]:
             | {"parameters": dict(model.client.parameters)}
             for model in plan.models
         ],
-        "layout": plan.layout,
-        "replicates": plan.replicates,
-        "plain_judge": plan.plain_judge,
-        "one_dimension_per_call": plan.one_dimension_per_call,
-        "deliberation": plan.deliberation and plan.deliberation.model_dump(),
-        "seed": plan.seed,
+        **plan.settings.model_dump(mode="json"),
         # Null where responses are judged by the usual graph.
         "graph": None if plan.graph is None else {"nodes": sorted(plan.graph.nodes)},
         "prompts": {model.id: _wording_of(model, plan) for model in plan.models},
@@ -512,7 +441,7 @@ def _wording_of(model: BoundModel, plan: PanelPlan) -> str:
     if plan.is_comparative:
         two = [sample, sample.model_copy(update={"id": "other"})]
         judge = next(judge for judge in plan.judges if judge.model == model.id)
-        tasks = model.comparison_tasks(rubric, persona, judge, two, plan.seed)
+        tasks = model.comparison_tasks(rubric, persona, judge, two, plan.settings.seed)
         request = model.request_for(next(tasks))
     else:
         request = model.first_request(plan.first_rubric, persona, sample)

@@ -291,7 +291,9 @@ async def export_requests(
     batch, mode = Batch(responses, one_prompt_each=True), mode_of(plan)
     mode.check(batch)
     models = {model.id: model for model in plan.models}
-    caller_factory, _ = batch_caller_factory(models, others_too=plan.deliberation is not None)
+    caller_factory, _ = batch_caller_factory(
+        models, others_too=plan.settings.deliberation is not None
+    )
     async with prepared(plan, NO_CAPS, caller_factory=caller_factory, probed=False) as caller:
         judging = _Judging(plan, mode, caller, peers)
         return await export(caller, models, lambda: judging.collect(batch), files)
@@ -350,8 +352,8 @@ async def prepared(
     opened = open_caller(
         models,
         caps,
-        plan.concurrency,
-        plan.patience,
+        plan.settings.concurrency,
+        plan.settings.patience,
         off_loop=off_loop,
         caller_factory=caller_factory,
     )
@@ -489,7 +491,7 @@ def _caller_factory(
     if output is not None:
         refuse_open_batches(output.folder, execution.answered_by, overwrite=output.overwrite)
     # Who deliberates must have heard the others.
-    others_too = plan.deliberation is not None
+    others_too = plan.settings.deliberation is not None
     models = {model.id: model for model in plan.models}
     return execution.caller_factory(models, caps, others_too=others_too)
 

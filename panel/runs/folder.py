@@ -42,6 +42,7 @@ from persona_panel.files.wording import printable
 from persona_panel.graphs import Judgment, Verdict
 from persona_panel.models.config import cost, with_batches
 from persona_panel.planning.bound_models import BoundModel
+from persona_panel.planning.settings import recorded_settings
 from persona_panel.runs.execution import start_of
 from persona_panel.runs.judging.cost_estimate import refuse_unpriced
 from persona_panel.runs.judgment_lines import line_of
@@ -52,10 +53,8 @@ from persona_panel.runs.spending import SPENT, earlier_spending, record_in
 
 logger = logging.getLogger(__name__)
 
-_IDENTITY = (
-    "personas", "rubric", "models", "layout", "replicates", "plain_judge",
-    "one_dimension_per_call", "deliberation", "seed", "graph", "sweep",
-)  # fmt: skip
+_IDENTITY = ("personas", "rubric", "models", "graph", "sweep")
+"""What makes a run what it is, besides its settings."""
 _JUDGMENTS = "judgments.jsonl"
 _RESULTS = ("scored", "abstained")
 _WRITTEN = (
@@ -222,6 +221,8 @@ def refuse_another(output: RunOutput, manifest: Mapping[str, Any], texts: KeptTe
             changed = [
                 key for key in _IDENTITY if (kept.get(key) or None) != (manifest.get(key) or None)
             ]
+            then, now = recorded_settings(kept), recorded_settings(manifest)
+            changed += [name for name, value in now.items() if value != then.get(name)]
             if changed:
                 raise RunFolderError(
                     f"{path} contains another run (it differs in: {', '.join(changed)}); choose "

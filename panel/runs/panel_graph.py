@@ -81,7 +81,7 @@ def panel_graph(
         inner = cast(_InnerGraph, comparative_graph())
     else:
         name, judged, schemas = "judge", _judged, (PanelState, PanelInput)
-        deliberates = plan.deliberation is not None
+        deliberates = plan.settings.deliberation is not None
         own = plan.graph and plan.graph.compile(name="judging")
         inner = cast(_InnerGraph, own or judging_graph(deliberates))
 

@@ -134,8 +134,8 @@ class Run(CollectedRatings):
             plan.judges,
             plan.output_rubric,
             prices=plan.prices if prices is None else prices,
-            seed=plan.seed,
-            deliberating=plan.deliberation is not None,
+            seed=plan.settings.seed,
+            deliberating=plan.settings.deliberation is not None,
         )
         run.personas = tuple(plan.personas)
         return run

@@ -99,7 +99,11 @@ def _judging() -> PanelGraph:
 @cache
 def _deliberating() -> PanelGraph:
     plan = _plan()
-    return panel_graph(replace(plan, deliberation=plan.deliberation or Deliberation(rounds=1)))
+    return panel_graph(_with(plan, plan.settings.deliberation or Deliberation(rounds=1)))
+
+
+def _with(plan: PanelPlan, deliberation: Deliberation | None) -> PanelPlan:
+    return replace(plan, settings=plan.settings.model_copy(update={"deliberation": deliberation}))
 
 
 @cache
@@ -107,7 +111,7 @@ def _comparative() -> PanelGraph:
     plan = _plan()
     if not plan.is_comparative:
         models = [replace(model, elicitation=COMPARING_ELICITATION) for model in plan.models]
-        plan = replace(plan, models=tuple(models), deliberation=None)
+        plan = _with(replace(plan, models=tuple(models)), None)
     return panel_graph(plan)
 
 

@@ -19,7 +19,7 @@ from sklearn.metrics import cohen_kappa_score
 
 import persona_panel.rubrics as rubric_library
 from persona_panel import ConfigurationError, Panel, Rubric, load_definition, load_responses
-from persona_panel.planning.definitions import PanelFile
+from persona_panel.planning.settings import PanelFile
 from persona_panel.testing import always, ok, serving
 from persona_panel.testing.scripted_model import stable_hash
 from tests.examples import samples

@@ -40,7 +40,7 @@ from persona_panel.models.http_responses import content_of
 from persona_panel.models.langchain import as_reply
 from persona_panel.models.openai_compatible import OpenAICompatible
 from persona_panel.models.providers import client_for
-from persona_panel.planning.definitions import PanelFile
+from persona_panel.planning.settings import PanelFile
 from persona_panel.results.requirements.requirement import WrongRequirement, parse_requirement
 from persona_panel.rubrics import (
     CategoryScale,

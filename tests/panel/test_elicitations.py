@@ -210,7 +210,7 @@ def test_replicates_in_a_panel_file(tmp_path: Path) -> None:
     file.write_text(text.format(0))
     with pytest.raises(InputError, match="replicates"):
         Panel.from_file(file)
-    with pytest.raises(ConfigurationError, match="replicates must be 1 or more, found 0"):
+    with pytest.raises(ConfigurationError, match="replicates: found 0; expected a number of 1"):
         Panel(replicates=0)
 
 

@@ -160,7 +160,7 @@ def test_a_panel_files_paths_are_relative_to_it(
     monkeypatch.chdir(elsewhere)
     panel = Panel.from_file("../panels/panel.yaml")
     assert [judge.id for judge in panel.judges] == ["librarian|openai:stub|dimensions|1"]
-    assert (panel.rubric.id, panel.plan.seed) == ("own", 9)
+    assert (panel.rubric.id, panel.plan.settings.seed) == ("own", 9)
 
 
 @pytest.mark.parametrize("kind", ["parrot", "my-model", "GPT4All", "llama2", "λ"])

@@ -8,18 +8,11 @@ from typing import Any
 from persona_panel.analyses.comparison.opened_run import OpenedRun
 from persona_panel.files.wording import printable
 from persona_panel.graphs import Judge
+from persona_panel.planning.settings import PanelSettings, recorded_settings
 
 _SHOWN = 3
-_SWITCHES = {
-    "replicates": "replicates",
-    "layout": "layout of the prompts",
-    "plain_judge": "plain judge",
-    "one_dimension_per_call": "one dimension per call",
-    "deliberation": "deliberation",
-    "graph": "graph",
-}
-_ASKED = ("layout", "one_dimension_per_call", "deliberation", "graph")
-"""What of these changes how every judge is asked."""
+_HOW_MANY = frozenset({"replicates", "plain_judge", "seed"})
+"""Settings that do not change how a judge is asked."""
 
 
 def panel_differences(a: OpenedRun, b: OpenedRun) -> list[str]:
@@ -29,9 +22,10 @@ def panel_differences(a: OpenedRun, b: OpenedRun) -> list[str]:
     runs = a.name, b.name
     found += _named("persona", first["personas"], second["personas"], runs)
     found += _models(first["models"], second["models"], runs)
-    for key, words in _SWITCHES.items():
-        if (first.get(key) or None) != (second.get(key) or None):
-            found.append(f"{words} ({_value(first.get(key))}; {_value(second.get(key))})")
+    switches = [_switches(document) for document in (first, second)]
+    for name, value in switches[0].items():
+        if name != "seed" and value != (other := switches[1].get(name)):
+            found.append(f"{_words(name)} ({_value(value)}; {_value(other)})")
     # Of the same panel in other words: another version of this package asked.
     if not found and first.get("prompts") != second.get("prompts"):
         found.append("wording of the questions")
@@ -52,9 +46,11 @@ def judges_in_both(a: OpenedRun, b: OpenedRun) -> set[Judge]:
     """The judges of either run who are the same in the other: asked alike by the same rubric, of
     the same description, by a model with the same settings. An id alone does not say that."""
     first, second = a.document, b.document
-    if first["rubric"] != second["rubric"] or any(
-        (first.get(key) or None) != (second.get(key) or None) for key in _ASKED
-    ):
+    asked = [
+        {name: value for name, value in _switches(document).items() if name not in _HOW_MANY}
+        for document in (first, second)
+    ]
+    if first["rubric"] != second["rubric"] or asked[0] != asked[1]:
         return set()
     personas, models = (
         [
@@ -69,6 +65,16 @@ def judges_in_both(a: OpenedRun, b: OpenedRun) -> set[Judge]:
         if personas[0].get(judge.persona) == personas[1].get(judge.persona)
         and models[0].get(judge.model) == models[1].get(judge.model)
     }
+
+
+def _switches(document: Mapping[str, Any]) -> dict[str, Any]:
+    """The panel's settings, and the nodes of a graph of one's own."""
+    return {**recorded_settings(document), "graph": document.get("graph")}
+
+
+def _words(setting: str) -> str:
+    field = PanelSettings.model_fields.get(setting)
+    return (field and field.title) or setting.replace("_", " ")
 
 
 def _settings(model: Mapping[str, Any]) -> dict[str, Any]:

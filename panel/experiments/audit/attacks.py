@@ -235,9 +235,10 @@ def closed(channel: Channel, panel: PanelPlan) -> str | None:
             "compare them)"
         )
     if channel == "peer":
-        if panel.deliberation is None:
+        deliberation = panel.settings.deliberation
+        if deliberation is None:
             return "this panel does not deliberate (add --deliberate N --reveal rationales)"
-        if panel.deliberation.reveal == "scores":
+        if deliberation.reveal == "scores":
             return (
                 "judges see the ratings of their peers and no rationales (add --reveal "
                 "rationales or both)"

@@ -26,8 +26,9 @@ from persona_panel.experiments.prompt_sets.spec import (
 )
 from persona_panel.files.errors import ConfigurationError, Fault, InputError
 from persona_panel.planning.bound_models import BoundModel, bind_writers
-from persona_panel.planning.definitions import DEFAULT_MODEL, resolve_rubric
+from persona_panel.planning.definitions import resolve_rubric
 from persona_panel.planning.panel_plan import prices_document
+from persona_panel.planning.settings import DEFAULT_MODEL
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel

@@ -200,7 +200,7 @@ def sweep_plan_of(
     if responses is not None:
         if wanted:
             raise ConfigurationError("with responses, no targets are called; leave targets out")
-        return _given(asked, framings, responses, judge_sees, threshold, plan.seed)
+        return _given(asked, framings, responses, judge_sees, threshold, plan.settings.seed)
     if asked is None:
         raise ConfigurationError("a sweep needs prompts or responses; found neither")
     if not wanted:
@@ -218,7 +218,7 @@ def sweep_plan_of(
         judge_sees=judge_sees,
         words=words,
         threshold=threshold,
-        seed=plan.seed,
+        seed=plan.settings.seed,
     )
 
 

@@ -479,7 +479,7 @@ def _models(panel: PanelPlan, plan: SweepPlan) -> dict[str, BoundModel]:
 def _others_too(panel: PanelPlan, plan: SweepPlan) -> bool:
     """Return whether a model's answers decide what others are asked: a variant, a response, a
     reading."""
-    return plan.responses is None or panel.deliberation is not None
+    return plan.responses is None or panel.settings.deliberation is not None
 
 
 def held_sweep(

@@ -31,14 +31,15 @@ from persona_panel.rubrics.wording import MARK_DIGITS
 
 def context_of(plan: PanelPlan, **others: Any) -> GraphContext:
     """The context of a plan's graphs; `others` are its other fields: the texts, and how models are
-    called."""
+    called. A setting that the context has a field for is handed on."""
     return GraphContext(
         rubric=plan.rubric,
-        layout=plan.layout,
-        deliberation=plan.deliberation,
-        seed=plan.seed,
+        **{
+            name: value
+            for name, value in dict(plan.settings).items()
+            if name in GraphContext.__dataclass_fields__
+        },
         one_call_per_dimension=plan.one_call_per_dimension,
-        one_dimension_per_call=plan.one_dimension_per_call,
         personas=plan.personas_by_id,
         judges=plan.judges,
         graph=None if plan.graph is None else plan.graph.compile(name="judging"),

@@ -60,7 +60,7 @@ class PointwiseEstimator:
         self._calls = {
             bound.id: (
                 calls_by_dimension(elicitation, rubric, bound.one_call_per_dimension)
-                if plan.one_dimension_per_call
+                if plan.settings.one_dimension_per_call
                 else elicitation.calls(rubric, bound.one_call_per_dimension)
             )
             for bound in models
@@ -174,7 +174,7 @@ def _revising(calls: Calls) -> Calls:
 def peer_tokens(plan: PanelPlan, response: Response) -> int:
     """About how many tokens a judge is shown of its peers' readings of a response, in a
     deliberation; 0 where there is none."""
-    rules = plan.deliberation
+    rules = plan.settings.deliberation
     if rules is None or len(plan.judges) < 2:
         return 0
     reasons = 0
@@ -190,7 +190,7 @@ def peer_tokens(plan: PanelPlan, response: Response) -> int:
         for judge in plan.judges[1:]
     ]
     question = question_of(
-        plan.rubric, plan.personas[0], response, plan.layout, one_call_per_dimension=False
+        plan.rubric, plan.personas[0], response, plan.settings.layout, one_call_per_dimension=False
     )
     return reasons + tokens_in(peer_feedback(_ratings_of(plan.output_rubric), peers, question))
 
@@ -220,7 +220,7 @@ class Pointwise:
         faults = []
         persona = longest_persona(self.plan.personas)
         said = "with the question"
-        if self.plan.deliberation is not None:
+        if self.plan.settings.deliberation is not None:
             said += " and the peers' readings"
         for model in self.plan.models:
             window = model.context_window
@@ -359,7 +359,9 @@ def _tasks_of(
     [bound] = [one for one in plan.models if one.id == model]
     for judge in (judge for judge in plan.judges if judge.model == model):
         persona = plan.personas_by_id[judge.persona]
-        yield from bound.comparison_tasks(plan.rubric, persona, judge, responses, plan.seed)
+        yield from bound.comparison_tasks(
+            plan.rubric, persona, judge, responses, plan.settings.seed
+        )
 
 
 def _refuse_uncomparable(batch: Batch) -> None:
@@ -396,7 +398,7 @@ def _refuse_too_long_together(plan: PanelPlan, batch: Batch) -> None:
                 continue
             judge = longest_of[bound.id]
             longest = max(
-                bound.comparison_tasks(plan.rubric, persona, judge, responses, plan.seed),
+                bound.comparison_tasks(plan.rubric, persona, judge, responses, plan.settings.seed),
                 key=_task_tokens,
             )
             needed = estimated_tokens(bound.request_for(longest))
@@ -430,7 +432,7 @@ def _estimates(plan: PanelPlan, batch: Batch, predicted: PredictedCalls) -> list
             missing_of: set[str] = set()
             persona = plan.personas_by_id[judge.persona]
             for task in part.bound.comparison_tasks(
-                plan.rubric, persona, judge, responses, plan.seed
+                plan.rubric, persona, judge, responses, plan.settings.seed
             ):
                 dialogue = elicitation.dialogue(task.comparison)
                 _, missing = cached.of(run_dialogue(dialogue, judge, task.responses[0], context))

@@ -125,7 +125,9 @@ def responses_in_flight(plan: PanelPlan) -> int:
     """
     if (few := texts_at_once(plan.models)) is not None:
         return few
-    calls = sum(concurrency_of(model, plan.concurrency) or MAX_CONCURRENCY for model in plan.models)
+    calls = sum(
+        concurrency_of(model, plan.settings.concurrency) or MAX_CONCURRENCY for model in plan.models
+    )
     return math.ceil(3 * calls / len(plan.judges)) + 1
 
 

@@ -76,7 +76,7 @@ def test_a_panel_file_names_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         )
         panel = Panel.from_file(file)
         assert panel.rubric.question == question
-        assert panel.plan.one_dimension_per_call
+        assert panel.plan.settings.one_dimension_per_call
         assert len(panel.judges) == 10
     file.write_text("rubric: argument-quality:expert\npersonas: none\nmodels: [openai:stub]\n")
     assert Panel.from_file(file).rubric.variant == "expert"

@@ -531,12 +531,17 @@ def test_help_is_everywhere_and_light(subcommand: str | None) -> None:
 
 
 def test_help_names_every_option(command: Command) -> None:
-    """`score --help` says what the README says, and the bare command what there is."""
+    """`score --help` says what the README says, --help-all also what few need, and the bare command
+    what there is."""
     told = command("score", "--help").stdout
-    for option in ("--panel", "--personas", "--rubric", "--model", "--out", "--concurrency"):
+    for option in ("--panel", "--personas", "--rubric", "--model", "--out", "--max-usd"):
         assert option in told
-    for option in ("--limit", "--json", "--dry-run", "--max-calls"):
+    for option in ("--limit", "--json", "--dry-run"):
         assert option in told
+    every = command("score", "--help-all").stdout
+    for option in ("--concurrency", "--max-calls", "--reveal", "--batch-in"):
+        assert option not in told
+        assert option in every
     listed = command("-h").stdout
     for name in ("score", "personas", "rubrics", "models"):
         assert re.search(rf"^\s+{name}\s", listed, re.M)

@@ -54,7 +54,7 @@ def test_help_names_the_engines_of_other_distributions(tmp_path: Path, command: 
     """Beside ours, in lines of 80 columns; an engine is imported only where it is used."""
     name = "engine-of-a-distribution-with-a-long-name"
     installed(tmp_path, "engines", f"{name} = long_engine", "long_engine", "raise ImportError\n")
-    done = command("score", "--help", PYTHONPATH=str(tmp_path), COLUMNS="80")
+    done = command("score", "--help-all", PYTHONPATH=str(tmp_path), COLUMNS="80")
     assert [line for line in done.stdout.splitlines() if len(line) > 80] == []
     assert f"Installed: {name}, ray." in " ".join(done.stdout.split())
 

@@ -148,7 +148,7 @@ def test_what_is_named_is_overridden_and_the_rest_stays(
     assert (deep.id, deep.config.options) == ("deep", {"seed": 2, "top_p": 0.5})
     assert (quick.id, quick.config.options) == ("quick", {"seed": 2})
     assert {model.elicitation for model in plan.models} == {"dimensions"}
-    assert (plan.replicates, plan.rubric.id, len(plan.personas)) == (3, "debate-speech", 5)
+    assert (plan.settings.replicates, plan.rubric.id, len(plan.personas)) == (3, "debate-speech", 5)
     [line] = [record.getMessage() for record in caplog.records]
     assert str(path) in line
     for told in ("elicitation (dimensions)", "options (seed)", "replicates (3)", "rubric ("):
@@ -170,11 +170,11 @@ def test_only_what_the_file_says_is_said_to_be_replaced(
             options={"top_k": 4, "seed": 1},
             models=["deep", "quick"],
         )
-        assert plan.one_dimension_per_call
-        assert plan.plain_judge
+        assert plan.settings.one_dimension_per_call
+        assert plan.settings.plain_judge
         assert not caplog.records
         plan = PanelPlan.from_file(path, plain_judge=False, options={"top_p": 1, "top_k": 4})
-    assert not plan.plain_judge
+    assert not plan.settings.plain_judge
     assert [record.getMessage() for record in caplog.records] == [
         f"{path}: replaced by options of the command or arguments: options (top_p), "
         "plain_judge (false)"

@@ -24,6 +24,7 @@ from persona_panel import (
     Response,
 )
 from persona_panel.graphs.deliberation import Deliberation
+from persona_panel.planning.settings import PanelSettings
 from persona_panel.testing import always, ok, serving
 from tests.helpers import forked
 from tests.helpers.judgments import PLAIN
@@ -144,10 +145,8 @@ def test_a_plan_that_is_put_together_by_hand_is_checked() -> None:
             plan.personas,
             plan.rubric,
             plan.models,
-            deliberation=Deliberation(rounds=1, reveal="rationales"),
+            PanelSettings(deliberation=Deliberation(rounds=1, reveal="rationales")),
         )
-    with pytest.raises(ConfigurationError, match="found 0"):
-        PanelPlan(plan.personas, plan.rubric, plan.models, replicates=0)
 
 
 def test_all_that_is_wrong_with_models_is_said_at_once(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,352 @@
+"""The settings of a panel, each declared once.
+
+A field of `PanelFile` is a key of panel files and, with its description, default and range, a row
+of the table in the documentation and an option of the commands that run a panel. One of
+`PanelSettings` is a keyword of `Panel`, too, and, unless it is excluded, an entry of run.json that
+makes a run what it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+from types import NoneType, UnionType
+from typing import Annotated, Any, TypedDict, Union, get_args, get_origin
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator
+from pydantic.fields import FieldInfo
+from pydantic_core import PydanticUndefined
+
+import persona_panel.personas as persona_library
+import persona_panel.rubrics as rubric_library
+from persona_panel.files.errors import ConfigurationError
+from persona_panel.graphs.deliberation import Deliberation, stopping_rule_names
+from persona_panel.models.config import ModelConfig, known_elicitation
+from persona_panel.rubrics import Layout, elicitation_names
+
+DEFAULT_MODEL = "local:smollm2-135m"
+
+
+@dataclass(frozen=True, slots=True)
+class CommandOption:
+    """How a setting is called and described where that is not its field's own name, default and
+    description.
+
+    Attributes:
+        name: of the option, or "" for the field's name with hyphens; None, there is no option.
+        metavar: what stands for the value in help.
+        default: what holds where nothing is set, in words.
+        help: the description of the option.
+        values: a function that returns its possible values, which other packages add to.
+        hidden: whether help leaves it out unless everything is asked for.
+        parts: as these, of the fields of a setting that has fields of its own.
+    """
+
+    name: str | None = ""
+    metavar: str | None = None
+    default: str = ""
+    help: str = ""
+    values: Callable[[], Sequence[str]] | None = None
+    hidden: bool = False
+    parts: Mapping[str, CommandOption] | None = None
+
+
+class PanelSettings(BaseModel):
+    """How the judges of a panel judge, whoever they are and whatever they are asked."""
+
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, hide_input_in_errors=True, defer_build=True
+    )
+
+    elicitation: Annotated[
+        str | None,
+        CommandOption(
+            metavar="NAME",
+            values=elicitation_names,
+            default="expected for local: models, dimensions for all others",
+        ),
+    ] = Field(default=None, exclude=True, description="How ratings are elicited.")
+    layout: Annotated[Layout, CommandOption(metavar="NAME", hidden=True)] = Field(
+        default="shared-prefix",
+        title="layout of the prompts",
+        description="What a prompt begins with: shared-prefix, the rubric and the response, which "
+        "all judges share; or persona-first.",
+    )
+    replicates: Annotated[int, CommandOption(metavar="K")] = Field(
+        default=1,
+        ge=1,
+        description="Ask every judge K times; each replicate counts as an annotator. Replicates at "
+        "temperature 0 are nearly identical.",
+    )
+    plain_judge: bool = Field(
+        default=False,
+        description="Score with a judge without a persona, too, as often as with all personas "
+        "together: `agree` and `correlate` then report what personas add at equal cost. It enters "
+        "neither verdicts nor rankings. Needs a temperature above 0.",
+    )
+    one_dimension_per_call: Annotated[bool, CommandOption(hidden=True)] = Field(
+        default=False,
+        description="Ask for each dimension of the rubric in a call of its own, so that the judge "
+        "does not see the others: as many calls as dimensions.",
+    )
+    deliberation: Annotated[
+        Deliberation | None,
+        CommandOption(
+            parts={
+                "rounds": CommandOption("--deliberate", metavar="N"),
+                "reveal": CommandOption(hidden=True),
+                "stop_when": CommandOption(metavar="RULE", values=stopping_rule_names, hidden=True),
+                "spread_above": CommandOption("--deliberate-when", metavar="spread>S", hidden=True),
+                "named": CommandOption("--name-peers", hidden=True),
+            }
+        ),
+    ] = Field(
+        default=None,
+        description="Let judges deliberate: each sees the ratings of the others and may revise its "
+        "own.",
+    )
+    seed: Annotated[int, CommandOption(None)] = Field(
+        default=0,
+        ge=0,
+        description="Seed of the resampling behind intervals, and of orders that are drawn.",
+    )
+    concurrency: Annotated[
+        int | None,
+        CommandOption(metavar="N", default="adapted to the provider's limits", hidden=True),
+    ] = Field(
+        default=None,
+        ge=1,
+        exclude=True,
+        description="Maximum number of concurrent calls to each model that sets no limit itself.",
+    )
+    patience: Annotated[
+        float | None, CommandOption(metavar="SECONDS", default="120", hidden=True)
+    ] = Field(
+        default=None,
+        ge=0,
+        allow_inf_nan=False,
+        exclude=True,
+        description="How long to go on calling a model while all of its calls fail, unless it says "
+        "so itself in a panel file; the other models continue.",
+    )
+
+    _elicitation = field_validator("elicitation")(known_elicitation)
+
+    @classmethod
+    def of(cls, keywords: Mapping[str, Any]) -> PanelSettings:
+        """Return settings from keywords, of which None says nothing.
+
+        Raises:
+            ConfigurationError: a value is none of its setting's; names each.
+            TypeError: there is no such setting.
+        """
+        for name in keywords:
+            if name not in cls.model_fields:
+                near = get_close_matches(name, cls.model_fields, n=1)
+                hint = f"; did you mean {near[0]!r}?" if near else ""
+                raise TypeError(f"a panel has no setting {name!r}{hint}")
+        try:
+            return cls.model_validate(
+                {name: value for name, value in keywords.items() if value is not None}
+            )
+        except ValidationError as error:
+            from persona_panel.files.wording import explain
+
+            wrong = (
+                f"{'.'.join(map(str, fault['loc']))}: found {found}; expected {expected}"
+                for fault in error.errors()
+                for found, expected in [explain(fault)]
+            )
+            raise ConfigurationError("\n".join(wrong)) from None
+
+
+class PanelKeywords(TypedDict, total=False):
+    """The fields of `PanelSettings` as keywords, for type checkers; None says nothing."""
+
+    elicitation: str | None
+    layout: Layout | None
+    replicates: int | None
+    plain_judge: bool | None
+    one_dimension_per_call: bool | None
+    deliberation: Deliberation | None
+    seed: int | None
+    concurrency: int | None
+    patience: float | None
+
+
+class PanelOverrides(PanelKeywords, total=False):
+    """Parts of a panel file that are replaced; None and what is left out replace nothing, and False
+    replaces True.
+
+    personas, rubric: from the library by name, or the path of a YAML file.
+    models: specs, or names of the file's own models, which keep their settings.
+    options: of every model, in place of its own of the same names.
+    elicitation: of every model, also of one that has its own in the file.
+    """
+
+    personas: str | None
+    rubric: str | None
+    models: Sequence[str] | None
+    options: Mapping[str, Any] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """A setting as commands and the documentation show it.
+
+    Attributes:
+        path: its name, behind that of the setting whose part it is.
+        field: its declaration.
+        option: how a command calls it.
+    """
+
+    path: tuple[str, ...]
+    field: FieldInfo
+    option: CommandOption
+
+    @property
+    def name(self) -> str:
+        """Its own name."""
+        return self.path[-1]
+
+    @property
+    def option_name(self) -> str:
+        """The name of its option."""
+        return self.option.name or f"--{self.name.replace('_', '-')}"
+
+    @property
+    def words(self) -> str:
+        """Its name in words."""
+        return self.field.title or self.name.replace("_", " ")
+
+    @property
+    def type(self) -> Any:
+        """The type of a value, None left out."""
+        kinds = [kind for kind in get_args(self.field.annotation) if kind is not NoneType]
+        optional = get_origin(self.field.annotation) in (Union, UnionType)
+        return kinds[0] if optional else self.field.annotation
+
+    @property
+    def description(self) -> str:
+        """What it is, with its possible values where other packages add to them."""
+        values = self.option.values
+        return f"{self.field.description}" + (
+            f" One of {', '.join(values())}." if values is not None else ""
+        )
+
+    @property
+    def default(self) -> str:
+        """What holds where nothing is set, in words; empty where there is nothing to say."""
+        value = self.field.get_default()
+        known = value is not PydanticUndefined and value is not None and value is not False
+        return self.option.default or (str(value) if known else "")
+
+    @property
+    def parts(self) -> list[Setting]:
+        """Its own fields, where it has some."""
+        if self.option.parts is None:
+            return []
+        fields: Mapping[str, FieldInfo] = self.type.model_fields
+        return [
+            Setting((*self.path, name), field, self.option.parts.get(name, CommandOption()))
+            for name, field in fields.items()
+        ]
+
+
+def declared_settings() -> list[Setting]:
+    """Return the settings of a panel, those first that a file alone has."""
+    own = PanelFile.model_fields.keys() - PanelSettings.model_fields.keys()
+    fields = sorted(PanelFile.model_fields.items(), key=lambda item: item[0] not in own)
+    return [
+        Setting(
+            (name,),
+            field,
+            next(
+                (one for one in field.metadata if isinstance(one, CommandOption)), CommandOption()
+            ),
+        )
+        for name, field in fields
+    ]
+
+
+def recorded_settings(document: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings in a run.json that make a run what it is, with the defaults of those that
+    are younger than it."""
+    defaults = PanelSettings().model_dump(mode="json")
+    kept = {name: document[name] for name in defaults if name in document}
+    try:
+        return PanelSettings.model_validate(kept).model_dump(mode="json")
+    except ValidationError:
+        # A rule that is not installed here, or a hand's change.
+        return {**defaults, **kept}
+
+
+def _as_mapping(value: Any) -> Any:
+    return {"model": value} if isinstance(value, str) else value
+
+
+def _known(value: str, shipped: Mapping[str, Path]) -> str:
+    """A name from a library, or what looks like the path of a YAML file."""
+    if value in shipped or value.endswith((".yaml", ".yml")):
+        return value
+    near = get_close_matches(value, shipped, n=1)
+    hint = f" (did you mean {near[0]!r}?)" if near else ""
+    raise ValueError(f"{value!r}; one of {', '.join(shipped)}{hint}, or the path of a .yaml file")
+
+
+def split_variant(name: str) -> tuple[str, str | None]:
+    """A rubric's name or path, and the variant that is named behind a colon.
+
+    >>> split_variant("argument-quality:novice")
+    ('argument-quality', 'novice')
+    """
+    before, colon, behind = name.rpartition(":")
+    if not colon or "/" in behind or Path(name).is_file():
+        return name, None
+    return before, behind
+
+
+class PanelFile(PanelSettings):
+    """A panel as YAML: personas that judge, by which models, with which rubric, and its settings.
+
+    `personas` and `rubric` are names from the libraries or paths, relative to the file. A model is
+    its spec alone, or a mapping with its limits.
+    """
+
+    personas: Annotated[str, CommandOption(metavar="NAME|FILE")] = Field(
+        default="perspectives",
+        description="Personas that judge: a set's name, or the path of a YAML file; none: a judge "
+        "without a persona.",
+    )
+    rubric: Annotated[str, CommandOption(metavar="NAME|FILE")] = Field(
+        default="scrub",
+        description="Rubric to score by: its name, or the path of a YAML file, with :VARIANT "
+        "behind it for other guidelines.",
+    )
+    models: Annotated[
+        tuple[Annotated[ModelConfig, BeforeValidator(_as_mapping)], ...],
+        CommandOption(
+            "--model",
+            metavar="SPEC",
+            default=DEFAULT_MODEL,
+            help="Model of the judges, provider:name, or the name of a model in the panel file, "
+            "whose settings it keeps; repeatable.",
+        ),
+    ] = Field(
+        min_length=1,
+        description="The models of the judges: a list; each a provider:name, or a mapping (below).",
+    )
+
+    @field_validator("personas")
+    @classmethod
+    def _known_personas(cls, value: str) -> str:
+        return _known(value, persona_library.shipped())
+
+    @field_validator("rubric")
+    @classmethod
+    def _known_rubric(cls, value: str) -> str:
+        name, _ = split_variant(value)
+        _known(name, rubric_library.shipped())
+        return value
