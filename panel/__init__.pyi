@@ -39,7 +39,7 @@ from persona_panel.personas import NO_PERSONA as NO_PERSONA
 from persona_panel.personas import Persona as Persona
 from persona_panel.personas import PersonaSet as PersonaSet
 from persona_panel.planning.panel_plan import PanelPlan as PanelPlan
-from persona_panel.reports.gate.check import check as check
+from persona_panel.reports.check import check as check
 from persona_panel.results.requirements.decided import GateResult as GateResult
 from persona_panel.results.result import Result as Result
 from persona_panel.rubrics import Abstention as Abstention

@@ -2,88 +2,68 @@
 
 from __future__ import annotations
 
-import asyncio
 import io
-import tempfile
-from collections.abc import Callable, Mapping
-from pathlib import Path
-from typing import Any
+from math import nan
 
-import numpy as np
-
-from persona_panel.analyses.breakdown.strata import systems_by
-from persona_panel.experiments.audit.audited import load_audited_run
-from persona_panel.experiments.keypoints.report import KeyPointReport, Rationale, key_point_report
-from persona_panel.experiments.keypoints.steps import MadePoint, Point, SummedUp
-from persona_panel.experiments.prompt_sets.asking import EstimatedAnswers
-from persona_panel.experiments.prompt_sets.building import BuiltPrompts, build_prompts
-from persona_panel.experiments.prompt_sets.plan import prompt_set_plan
+from persona_panel.analyses.score import score_result
+from persona_panel.files.outputs import as_json
 from persona_panel.graphs import Response
 from persona_panel.panel import Panel
-from persona_panel.reports.formats import Renderer
-from persona_panel.runs.executor import predicted_calls
-from persona_panel.statistics import AnalysisOptions, align
-from persona_panel.statistics.core.arrays import Array
+from persona_panel.results.document import result_document
+from persona_panel.results.result import Result, ResultFormat
+from persona_panel.results.table import Column, Key, Table
+from persona_panel.statistics.core.estimate import Difference, Estimate
 from persona_panel.testing.conformance import require
 from persona_panel.testing.scripted_model import ScriptedModel
 
-_OPTIONS = AnalysisOptions(n_permutations=99)
 
-
-def check_renderer(renderer: Renderer) -> None:
-    """Whether an output format has a function for each kind of result, and each of them writes text
-    to an open stream, which it leaves open, and changes nothing in the result."""
-    names = [name for name in vars(Renderer) if name.startswith("render_")]
-    for name in names:
-        require(callable(getattr(renderer, name, None)), f"the renderer has no {name}()")
-    with tempfile.TemporaryDirectory() as folder:
-        results, seen = _results(Path(folder))
-        before = {name: array.copy() for name, array in seen.items()}
-        for name in names:
+def check_renderer(renderer: ResultFormat) -> None:
+    """Whether an output format takes any result, in short and in full: it writes text to an open
+    stream, which it leaves open, and changes nothing in the result."""
+    require(callable(getattr(renderer, "render", None)), "the renderer has no render()")
+    for result in (_of_a_run(), _of_every_kind()):
+        before = as_json(result_document(result))
+        for full in (False, True):
             to = io.StringIO()
-            getattr(renderer, name)(*results[name](), to)
-            require(not to.closed, f"{name}() closes the stream that it is given")
-            require(bool(to.getvalue().strip()), f"{name}() writes nothing")
-            kept = all(np.array_equal(seen[one], before[one], equal_nan=True) for one in seen)
-            require(kept, f"the renderer changes ratings, in {name}()")
+            renderer.render(result, to, full=full)
+            require(not to.closed, "render() closes the stream that it is given")
+            require(bool(to.getvalue().strip()), "render() writes nothing")
+            unchanged = as_json(result_document(result)) == before
+            require(unchanged, "render() changes the result")
 
 
-def _results(folder: Path) -> tuple[Mapping[str, Callable[[], tuple[Any, ...]]], dict[str, Array]]:
-    """A result for each function of a renderer, before the stream, and the arrays behind them."""
+def _of_a_run() -> Result:
     panel = Panel("disciplinary", ScriptedModel(), "debate-speech")
     responses = [
         Response(id=f"r{n}", prompt=f"Question {n // 2}?", text=f"Answer {n}.", system=f"s{n % 2}")
         for n in range(6)
     ]
-    run = panel.score(responses, out=folder / "run")
-    labels = {dimension.id: dimension.label for dimension in panel.output_rubric.dimensions}
-    found = load_audited_run(folder / "run")
-    ratings = found.ratings
-    results: dict[str, Callable[[], tuple[Any, ...]]] = {
-        "render_run": lambda: (run, labels),
-        "render_run_by": lambda: (run, systems_by(run, "persona"), labels),
-        "render_alignment": lambda: (align(ratings, ratings), True),
-        "render_key_points": lambda: (_key_points(),),
-        "render_prompt_set": lambda: (_prompt_set(folder),),
-    }
-    return results, {"run": run.ratings, "ratings": ratings.scores}
+    return score_result(panel.score(responses))
 
 
-def _key_points() -> KeyPointReport:
-    """One rationale that makes one point."""
-    rationale = Rationale("p", "r", "s", "ann|m", "ann", "m", "It is clear.", is_control=False)
-    made = MadePoint(0, Point("Clear.", "pro", "It is clear."))
-    found = SummedUp((("Clear.", "pro"),), (made,), (0,), (None,), 0, 0)
-    return key_point_report([rationale], found, "m")
-
-
-def _prompt_set(folder: Path) -> BuiltPrompts:
-    """Of one template, which takes no model."""
-    spec = folder / "spec.yaml"
-    spec.write_text(
-        "id: sample\nseed: 1\nslots: {concept: [fairness, truth]}\n"
-        "templates: [{id: what, text: 'What does {concept} ask of us?'}]\n"
+def _of_every_kind() -> Result:
+    """A cell of each kind, undefined ones among them, and names as they come from files."""
+    columns = (
+        Column("mean", "estimate", "mean"),
+        Column("number", "number", "number"),
+        Column("p", "p", "p"),
+        Column("whole", "whole", "whole"),
+        Column("text", "text", "text"),
+        Column("texts", "texts", "texts"),
+        Column("flag", "flag", "flag"),
     )
-    plan = prompt_set_plan(spec)
-    with predicted_calls() as predicted:
-        return asyncio.run(build_prompts(plan, EstimatedAnswers(plan.models, predicted)))
+    cells = {"number": 0.5, "p": 0.01, "whole": 3, "text": "=1", "texts": ("a", "b"), "flag": True}
+    rows = [
+        {"system": "a|b", "mean": Estimate(1.0, 0.5, 1.5, over="prompts"), **cells},
+        {"system": "c & d", "mean": Estimate(nan, reason="nobody rated it"), "number": nan},
+    ]
+    differences = Table(
+        "differences", (Key("a", "systems"), Key("b")),
+        (Column("difference", "estimate", "a − b"),),
+        [{"a": "a|b", "b": "c & d", "difference": Difference(-1.0, -2.0, 0.5, p=0.2)}],
+        "Differences", sides=("a", "b"), when="full",
+    )  # fmt: skip
+    table = Table(
+        "means", (Key("system", "system"),), columns, rows, "Means", remarks=["A remark."]
+    )
+    return Result("sample", ["Nothing is established."], [table, differences], ["Another."])

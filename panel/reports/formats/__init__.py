@@ -12,15 +12,12 @@ Every command that prints a result then takes `--format asciidoc`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Protocol, TextIO, cast
 
 if TYPE_CHECKING:
-    from persona_panel.analyses.breakdown.strata import SystemsBy
     from persona_panel.experiments.keypoints.report import KeyPointReport
     from persona_panel.experiments.prompt_sets.building import BuiltPrompts
     from persona_panel.results.result import ResultFormat
-    from persona_panel.runs.run import Run
     from persona_panel.statistics import Alignment
 
 _GROUP = "persona_panel.renderers"
@@ -33,14 +30,6 @@ class Renderer(Protocol):
     A command's stream masks keys and escapes what is no visible character; it is no terminal, so
     that styles and colours would be escaped, too.
     """
-
-    def render_run(self, run: Run, labels: Mapping[str, str], to: TextIO) -> None:
-        """A run of a panel; `labels` are the labels of its dimensions by their ids."""
-
-    def render_run_by(
-        self, run: Run, found: SystemsBy, labels: Mapping[str, str], to: TextIO
-    ) -> None:
-        """A run as by `render_run`, and its systems within strata."""
 
     def render_prompt_set(self, built: BuiltPrompts, to: TextIO) -> None:
         """A set of prompts that was built, with its funnel."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -12,25 +11,9 @@ from persona_panel.files.outputs import as_json
 from persona_panel.files.secrets.visible import say_json
 
 if TYPE_CHECKING:
-    from persona_panel.analyses.breakdown.strata import SystemsBy
     from persona_panel.experiments.keypoints.report import KeyPointReport
     from persona_panel.experiments.prompt_sets.building import BuiltPrompts
-    from persona_panel.runs.run import Run
     from persona_panel.statistics import Alignment
-
-
-def render_run(run: Run, labels: Mapping[str, str], to: TextIO) -> None:
-    """What summary.json holds."""
-    write_json(run.summary(), to)
-
-
-def render_run_by(run: Run, found: SystemsBy, labels: Mapping[str, str], to: TextIO) -> None:
-    """What summary.json holds, and under `breakdown` the result of the strata."""
-    from persona_panel.analyses.systems_by import systems_by_result
-    from persona_panel.results.document import result_document
-
-    breakdown = result_document(systems_by_result(found, run))
-    write_json({**run.summary(), "breakdown": breakdown}, to)
 
 
 def render_prompt_set(built: BuiltPrompts, to: TextIO) -> None:

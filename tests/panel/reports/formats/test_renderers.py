@@ -9,12 +9,9 @@ import math
 
 import pytest
 
-from persona_panel import Panel, Response
 from persona_panel.reports.formats import Renderer, load_renderer, renderer_names
 from persona_panel.results.result import Result, load_format
 from persona_panel.results.table import Column, Key, Table
-from persona_panel.rubrics import ModelResponse, Usage
-from persona_panel.testing import ScriptedModel
 
 KINDS = [name for name in vars(Renderer) if name.startswith("render_")]
 
@@ -62,16 +59,3 @@ def test_json_is_utf_8_whatever_the_stream_is_for_people() -> None:
         written.append(binary.getvalue())
     assert written[0] == written[1]
     assert "juge é".encode() in written[0]
-
-
-def test_cached_tokens_are_told_by_where_they_were_kept() -> None:
-    """Those of a provider's prompt cache, and those of a model inside this process."""
-    reply = ModelResponse("4", usage=Usage(input=10, cached=6))
-    panel = Panel("disciplinary", ScriptedModel(reply), "debate-speech", elicitation="holistic")
-    run = panel.score([Response(id="1", prompt="Why?", text="Because.", system="a")])
-    run.calls.spent["local:some"] = Usage(input=9, cached=7)
-    to = io.StringIO()
-    load_renderer("terminal").render_run(run, {"overall": "Overall"}, to)
-    said = " ".join(to.getvalue().split())
-    assert "30 of 50 input tokens were read from the providers' prompt caches." in said
-    assert "7 of 9 input tokens were kept from the last request by a model in this process." in said
