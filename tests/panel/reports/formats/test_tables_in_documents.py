@@ -11,7 +11,7 @@ from persona_panel.results.cells import FigureText, interval_cell
 from persona_panel.results.console import TableRecorder, TableRow, show_table
 from persona_panel.results.formats.latex import write as write_latex
 from persona_panel.results.formats.markdown import write as write_markdown
-from tests.panel.results.test_formats_read_back import csv_rows, latex_tables, markdown_tables
+from tests.helpers.read_documents import csv_rows, latex_tables, markdown_tables
 
 _WRITE = {"csv": write_csv, "latex": write_latex, "markdown": write_markdown}
 
