@@ -7,6 +7,7 @@ from persona_panel.analyses.contested import contested as contested
 from persona_panel.analyses.correlate import correlate as correlate
 from persona_panel.analyses.fidelity import fidelity as fidelity
 from persona_panel.analyses.plan import plan as plan
+from persona_panel.analyses.score import score_result as score_result
 from persona_panel.analyses.votes import votes as votes
 from persona_panel.calls.budget import Caps as Caps
 from persona_panel.clusters.engines import opened_engine as opened_engine
