@@ -6,9 +6,12 @@ from collections.abc import Iterator, Mapping
 from math import inf, isnan, nan
 from typing import Any
 
+from persona_panel.results.conclusions.deliberation import deliberation_conclusion
 from persona_panel.results.conclusions.judge_names import left_out_of, short_ids
+from persona_panel.results.result import Result
 from persona_panel.results.table import Column, Key, Table, row_of
 from persona_panel.runs.deliberation import DeliberationReport
+from persona_panel.runs.run import Run
 from persona_panel.statistics.core.arrays import Statistic
 from persona_panel.statistics.core.display import ALL, number
 from persona_panel.statistics.core.estimate import Estimate
@@ -28,6 +31,22 @@ _BEFORE_AFTER = (
     Column("n_moved", "whole", "changed", of="n"),
     Column("n", "whole"),
 )
+
+
+def deliberation_result(run: Run) -> Result:
+    """Return what deliberation did to a run whose judges deliberated.
+
+    Raises:
+        InputError: its people's ratings share no response or no dimension with it.
+    """
+    report = run.deliberation()
+    if report is None:
+        return Result("deliberation", (), ())
+    said = deliberation_conclusion(
+        report.n_deliberated, report.n_responses, report.spread, report.humans
+    )
+    labels = {dimension.id: dimension.label for dimension in run.rubric.dimensions}
+    return Result("deliberation", said, [*deliberation_tables(report, labels)])
 
 
 def deliberation_tables(found: DeliberationReport, labels: Mapping[str, str]) -> Iterator[Table]:
