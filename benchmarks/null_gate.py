@@ -26,7 +26,7 @@ from persona_panel.experiments.sweep.sweep_result import cells_table
 from persona_panel.files.responses import Item
 from persona_panel.graphs import Judge, Judgment
 from persona_panel.graphs.aggregate import aggregate
-from persona_panel.reports.gate.check import check
+from persona_panel.reports.check import check
 from persona_panel.results.requirements.decided import decide_all, parsed
 from persona_panel.results.requirements.of_result import result_figures
 from persona_panel.results.result import Result

@@ -9,9 +9,9 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+import persona_panel.analyses.score
 import persona_panel.cli.score
-import persona_panel.reports.formats.json
-import persona_panel.reports.formats.terminal.run
+import persona_panel.results.formats.terminal
 import persona_panel.runs.executor  # noqa: F401
 from persona_panel.analyses.who_differs import differs_document
 from persona_panel.runs.load import load_run

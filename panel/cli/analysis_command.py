@@ -69,11 +69,7 @@ class ResultOutput:
         say_what_is_missing(result.source, result.coverage)
         if status and why and not self.gate.requirements:
             say(visible(f"Exit status {status}: {'; '.join(why)}."), err=True)
-        self.gate.finish(
-            lambda: result_figures(result),
-            conclusion=lambda: list(result.conclusion),
-            status=status,
-        )
+        self.gate.finish(lambda: result_figures(result), of=lambda: result, status=status)
 
 
 def result_options(*requirements: str) -> Callable[[Command], Command]:

@@ -7,11 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from persona_panel.cli.analysis_command import ResultOutput, result_options
 from persona_panel.cli.batch_options import say_line
 from persona_panel.cli.failures import refusals_without_calls
 from persona_panel.cli.run_options import refuse_batches_at
 from persona_panel.cli.signals import run_to_end
 from persona_panel.files.secrets.visible import say, visible
+from persona_panel.results.result import Result
+from persona_panel.results.table import Column, Key, Table
 
 if TYPE_CHECKING:
     from persona_panel.runs.provider_batches import BatchNow
@@ -44,10 +47,10 @@ def batch() -> None:
 
 @batch.command()
 @_run_argument
-@click.option("--json", "as_json", is_flag=True, help="Print a list of objects.")
 @_trust
+@result_options("open_batches <= 0")
 @refusals_without_calls
-def status(run: str, as_json: bool, trust: bool) -> None:
+def status(run: str, trust: bool, output: ResultOutput) -> None:
     """Show how each batch of RUN stands at its provider.
 
     Exit status: 0; 1, a provider did not say; 2, there are no batches, or wrong configuration.
@@ -56,11 +59,7 @@ def status(run: str, as_json: bool, trust: bool) -> None:
 
     _say_what_is_not_sent(run)
     found = run_to_end(look(Path(run), trusted=trust))
-    _show(found, as_json)
-    if not found and not as_json:
-        say("No batch was submitted.", err=True)
-    if any(one.batch.open for one in found) and not as_json:
-        say("The command that submitted them takes the answers and goes on.", err=True)
+    output.show(_result(found))
 
 
 @batch.command()
@@ -100,7 +99,7 @@ def cancel(run: str, trust: bool) -> None:
     if not found:
         say("No batch is open.", err=True)
         return
-    _show(found, False)
+    say(_result(found).text().rstrip())
     _take(run, ending=True, trusted=trust)
 
 
@@ -127,17 +126,23 @@ def _take(run: str, *, trusted: bool, ending: bool = False) -> None:
         say(visible(f"{busy}; nothing more is to be done here."), err=True)
 
 
-def _show(found: list[BatchNow], as_json: bool) -> None:
-    from persona_panel.reports.formats.json import write_json
-
-    rows = [_row(one) for one in found]
-    if as_json:
-        write_json(rows)
-        return
-    for row in rows:
-        counted = f"{row['done']:,} of {row['requests']:,}" if row["requests"] else ""
-        line = f"{row['model']}  {row['id'] or '-'}  {row['state']}  {counted}"
-        say(visible(line.rstrip()))
+def _result(found: list[BatchNow]) -> Result:
+    """How each batch stands."""
+    columns = (
+        Column("state", "text", "state"),
+        Column("done", "whole", "done", of="requests"),
+        Column("requests", "whole"),
+        Column("open", "flag"),
+    )
+    of = (Key("model", "model"), Key("id", "batch"))
+    batches = Table("batches", of, columns, [_row(one) for one in found], "Batches")
+    n_open = sum(one.batch.open for one in found)
+    counts = Table(
+        "counts", (), (Column("open", "whole", figure="open_batches"),), [{"open": n_open}]
+    )
+    said = [] if found else ["No batch was submitted."]
+    said += ["The command that submitted them takes the answers and goes on."] if n_open else []
+    return Result("batch status", said, [batches, counts])
 
 
 def _row(one: BatchNow) -> dict[str, Any]:

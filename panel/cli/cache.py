@@ -13,7 +13,7 @@ import click
 
 from persona_panel.cli.failures import INCOMPLETE, refusals_without_calls
 from persona_panel.cli.options import json_option
-from persona_panel.files.secrets.visible import say, visible
+from persona_panel.files.secrets.visible import say, say_json, visible
 
 if TYPE_CHECKING:
     from persona_panel.calls.kept_replies import CacheCounts, KeptReplies
@@ -45,9 +45,12 @@ def stats(as_json: bool) -> None:
     with listed_store() as store:
         location, counts = store.location, counts_of(store)
     if as_json:
-        from persona_panel.reports.formats.json import write_json
+        import orjson
 
-        write_json({"location": location} | _document(counts))
+        from persona_panel.files import outputs
+
+        document = {"location": location} | _document(counts)
+        say_json(outputs.as_json(document, orjson.OPT_INDENT_2).decode())
     else:
         say(f"{location}: {_answers(counts.all)}")
         _print_table(counts)

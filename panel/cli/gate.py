@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from persona_panel.results.requirements.decided import GateResult
     from persona_panel.results.requirements.figures import Figure
     from persona_panel.results.requirements.requirement import Requirement
-    from persona_panel.statistics.core.ranking import Leaderboard
+    from persona_panel.results.result import Result
 
 _COVERAGE = ("coverage", "missing", "scored")
 """Figures that say how much may be missing: who requires one has decided that."""
@@ -65,8 +65,7 @@ class Gate:
         self,
         figures: Callable[[], Sequence[Figure]],
         *,
-        conclusion: Callable[[], list[str]] = list,
-        board: Callable[[], Leaderboard] | None = None,
+        of: Callable[[], Result],
         status: int = COMPLETE,
     ) -> None:
         """Decide the requirements, write and print what became of them, and end the command with
@@ -74,7 +73,7 @@ class Gate:
 
         Args:
             figures: all that the command prints.
-            conclusion, board: for the summary in Markdown.
+            of: the result whose conclusion and first table are in the summary in Markdown.
             status: of the command itself. That nothing was scored goes before a requirement that
                 is not met, and that before judgments that are missing. These are no fault where a
                 requirement says how many may be.
@@ -83,7 +82,7 @@ class Gate:
             from persona_panel.results.requirements.decided import decide_all
 
             result = decide_all(self.requirements, figures(), by_point=self.by_point)
-            is_written = self._write(result, conclusion, board)
+            is_written = self._write(result, of)
             if status != NOTHING_SCORED:
                 if not result.met:
                     status = NOT_MET
@@ -98,8 +97,7 @@ class Gate:
     def _write(
         self,
         result: GateResult,
-        conclusion: Callable[[], list[str]],
-        board: Callable[[], Leaderboard] | None,
+        of: Callable[[], Result],
     ) -> bool:
         """Write the files; whether they could be written."""
         texts, is_written = {}, True
@@ -109,9 +107,9 @@ class Gate:
             texts[self.junit] = junit(result, self.suite)
         if self.markdown is not None:
             from persona_panel.results.requirements.markdown import markdown
+            from persona_panel.results.shown import first_table
 
-            ranked = None if board is None else board()
-            texts[self.markdown] = markdown(result, conclusion(), ranked)
+            texts[self.markdown] = markdown(result, of().conclusion, first_table(of()))
         for path, text in texts.items():
             try:
                 path.write_text(text, "utf-8")

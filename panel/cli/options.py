@@ -16,18 +16,12 @@ import click
 from persona_panel.analyses import parameters
 from persona_panel.analyses.parameters import COLUMNS_OF_RATINGS as COLUMNS_OF_RATINGS
 from persona_panel.analyses.parameters import columns, ratings
-from persona_panel.cli.failures import refusals
-from persona_panel.reports.formats import load_renderer, renderer_names
 
 if TYPE_CHECKING:
     from persona_panel.models.config import ModelConfig
 
 
 Command = Callable[..., Any]
-
-_DEFAULT_FORMAT = "terminal"
-_SHORT_FORMATS = ("json", "csv", "latex")
-"""Formats with an option of their own. Markdown has none: --markdown is the file of a summary."""
 
 
 def option(*names: str, **settings: Any) -> Callable[[Command], Command]:
@@ -50,42 +44,6 @@ def with_parameters(*parameters: click.Parameter) -> Callable[[Command], Command
 def random_option(effect: str) -> Callable[[Command], Command]:
     """Declare `--random`; see `persona_panel.analyses.parameters.random`."""
     return with_parameters(parameters.random(effect))
-
-
-def output_format(command: Command) -> Command:
-    """Options for how a result is printed; the command is given the renderer as `renderer`."""
-
-    @option(
-        "--format",
-        "name",
-        metavar="NAME",
-        type=click.Choice(renderer_names()),
-        help=f"Format of the printed result: {', '.join(renderer_names())}.  "
-        f"[default: {_DEFAULT_FORMAT}]",
-    )
-    @_short_formats
-    @wraps(command)
-    def with_renderer(*args: Any, name: str | None, **others: Any) -> Any:
-        given = [short for short in _SHORT_FORMATS if others.pop(f"as_{short}")]
-        chosen = dict.fromkeys([*given, *([] if name is None else [name])])
-        if len(chosen) > 1:
-            said = [f"--{short}" for short in given]
-            said += [] if name is None else [f"--format {name}"]
-            raise click.UsageError(
-                f"{' and '.join(said)} exclude each other; leave all but one of them out."
-            )
-        renderer = refusals(load_renderer)(next(iter(chosen), _DEFAULT_FORMAT))
-        return command(*args, renderer=renderer, **others)
-
-    return with_renderer
-
-
-def _short_formats(command: Command) -> Command:
-    for short in reversed(_SHORT_FORMATS):
-        command = option(
-            f"--{short}", f"as_{short}", is_flag=True, help=f"Short for --format {short}."
-        )(command)
-    return command
 
 
 def limit_option(texts: str) -> Callable[[Command], Command]:

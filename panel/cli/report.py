@@ -135,6 +135,7 @@ def report(
 
     Exit status: 0; 2 for bad input; 3 where a requirement is not met.
     """
+    from persona_panel.analyses.score import score_result
     from persona_panel.files.aligned_ratings import load_human_ratings
     from persona_panel.files.selections import given_inclusion
     from persona_panel.reports.page.report import EPSILON, NAME, report_of
@@ -172,11 +173,7 @@ def report(
     gate.refuse_unknown(figures)
     say_reading(None if page.people is None else page.people.origin)
     write_report(page, Path(out) if out is not None else Path(run) / NAME)
-    gate.finish(
-        figures,
-        conclusion=loaded.conclusion,
-        board=loaded.leaderboard,
-    )
+    gate.finish(figures, of=lambda: score_result(loaded))
 
 
 def _refuse_without_people(human: str | None, given: Mapping[str, object]) -> None:
@@ -191,10 +188,10 @@ def _refuse_without_people(human: str | None, given: Mapping[str, object]) -> No
 
 def _figures(run: Run, page: RunReport) -> list[Figure]:
     """What --require may name: the run's figures, then those of people beside the panel."""
-    from persona_panel.reports.gate.run_figures import run_figures
+    from persona_panel.analyses.score import score_result
     from persona_panel.results.requirements.of_result import result_figures
 
-    found = run_figures(run)
+    found = result_figures(score_result(run))
     if page.people is not None:
         found += [one for result in page.people.results for one in result_figures(result)]
     return found

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from persona_panel.cli.analysis_command import ResultOutput, result_options
 from persona_panel.cli.batch_options import (
     AnswerOptions,
     batch_options,
@@ -18,28 +19,25 @@ from persona_panel.cli.batch_options import (
     tell_batches,
 )
 from persona_panel.cli.failures import refusals, status_of
-from persona_panel.cli.gate import Gate, gate_options
 from persona_panel.cli.options import (
     Command,
     by_option,
     column_mapping,
     option,
     options_by_name,
-    output_format,
     random_option,
 )
 from persona_panel.cli.panel_options import PanelOptions, panel_options
-from persona_panel.cli.people_options import HumanReading, human_options, say_reading
+from persona_panel.cli.people_options import HumanReading, human_options
 from persona_panel.cli.report import report_at_the_end, report_option
 from persona_panel.cli.run_options import RunOptions, run_options
 from persona_panel.cli.sections import SectionedCommand
 from persona_panel.clusters.engines import engine_names
-from persona_panel.files.secrets.visible import say, standard_output
+from persona_panel.files.secrets.visible import say
 
 if TYPE_CHECKING:
     from persona_panel.files.responses import ResponseFile
     from persona_panel.panel import Panel
-    from persona_panel.reports.formats import Renderer
     from persona_panel.results.requirements.figures import Figure
     from persona_panel.runs.execution import Engine
     from persona_panel.runs.request_files import Exported, RequestFiles
@@ -145,10 +143,9 @@ def engine_options(command: Command) -> Command:
 @random_option("What differences between systems, and with them ranks, take as a sample")
 @report_option
 @run_options("responses")
-@output_format
 @batch_options
 @engine_options
-@gate_options("composite[my-model] >= 6", "difference[new, old] > -0.2", "coverage >= 0.98")
+@result_options("composite[my-model] >= 6", "difference[new, old] > -0.2", "coverage >= 0.98")
 @refusals
 def score(
     responses: str,
@@ -161,10 +158,9 @@ def score(
     random: Random,
     report: bool,
     options: RunOptions,
-    renderer: Renderer,
     answering: AnswerOptions,
     engine: EngineOptions,
-    gate: Gate,
+    output: ResultOutput,
 ) -> None:
     """Score every response in RESPONSES with a panel of judges, and rank them.
 
@@ -192,15 +188,14 @@ def score(
             "--human works only with --deliberate; to compare scores without a deliberation with "
             "human ratings, use `correlate`."
         )
-    gate.refuse_unknown(lambda: _planned(panel, batch))
+    output.gate.refuse_unknown(lambda: _planned(panel, batch))
     if options.dry_run:
-        from persona_panel.reports.formats import result_format_of
         from persona_panel.runs.executor import held_run
 
         held = held_run(panel.plan, batch, options.out, options.caps)
         engine.check()
         estimates = panel.estimate(batch)
-        show_estimates(estimates, result_format_of(renderer))
+        show_estimates(estimates, output.to)
         models = {model.id: model for model in panel.plan.models}
         priced = answering.priced(estimates, models)
         tell(priced, options.caps, held, len(batch) * len(panel.judges))
@@ -222,10 +217,9 @@ def score(
             by,
             report,
             options,
-            renderer,
             answering,
             engine,
-            gate,
+            output,
         )
 
 
@@ -238,10 +232,10 @@ async def _export(panel: Panel, batch: ResponseFile, files: RequestFiles) -> Exp
 
 def _planned(panel: Panel, batch: ResponseFile) -> list[Figure]:
     """The names of the figures that there will be."""
+    from persona_panel.analyses.score import planned_score
     from persona_panel.files.responses import Batch
-    from persona_panel.reports.gate.check import planned_run
 
-    return planned_run(panel.plan, Batch(batch, one_prompt_each=True))
+    return planned_score(panel.plan, Batch(batch, one_prompt_each=True))
 
 
 def _score(
@@ -253,10 +247,9 @@ def _score(
     by: str | None,
     report: bool,
     options: RunOptions,
-    renderer: Renderer,
     answering: AnswerOptions,
     engine: EngineOptions,
-    gate: Gate,
+    output: ResultOutput,
 ) -> None:
     """The run itself, with what it prints and its exit status."""
     from persona_panel.cli.watching import run_with_progress
@@ -288,28 +281,14 @@ def _score(
                 ),
             ),
         )
-    labels = {dimension.id: dimension.label for dimension in panel.output_rubric.dimensions}
-    say_reading(None if run.humans is None else run.humans.origin)
-    with standard_output() as to:
-        if by is None:
-            renderer.render_run(run, labels, to)
-        else:
-            found = systems_by(run, by, column)
-            renderer.render_run_by(run, found, labels, to)
+    # Not before the run, whose calls need nothing of it.
+    from persona_panel.analyses.score import score_result
+
+    strata = None if by is None else systems_by(run, by, column)
     if report:
         kept = column is None or options.out.texts
         report_at_the_end(run, humans, by if kept else None)
         if not kept:
             say(f"It has no breakdown by {by}: without texts the folder has no metadata.", err=True)
-
-    def figures() -> list[Figure]:
-        from persona_panel.reports.gate.run_figures import run_figures
-
-        return run_figures(run)
-
-    gate.finish(
-        figures,
-        conclusion=run.conclusion,
-        board=run.leaderboard,
-        status=status_of(run.coverage.scored, complete=run.coverage.complete),
-    )
+    status = status_of(run.coverage.scored, complete=run.coverage.complete)
+    output.show(score_result(run, strata), status=status)

@@ -237,7 +237,7 @@ def _planned(
 ) -> list[Figure]:
     """The names of the figures that there will be."""
     from persona_panel.experiments.sweep.plan import sweep_plan_of
-    from persona_panel.reports.gate.check import planned_sweep
+    from persona_panel.experiments.sweep.sweep_result import planned_sweep
 
     return planned_sweep(panel.plan, sweep_plan_of(panel.plan, prompts, targets, design))
 

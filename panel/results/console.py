@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import os
 import re
 from collections.abc import Iterator, Sequence
@@ -69,9 +68,7 @@ def notices() -> Console:
 def output(to: TextIO | None = None) -> Console:
     """A stream, standard output unless told otherwise: as wide as the terminal or COLUMNS says,
     and where there is neither (a pipe, a file) as wide as what is printed, so that whoever
-    searches it finds names whole. Of a `TableRecorder`, what it records."""
-    if isinstance(to, TableRecorder):
-        return to.console
+    searches it finds names whole."""
     console = _Terminal(unguarded(to))
     if not console.is_terminal and not os.environ.get("COLUMNS"):
         console.width = _WITHOUT_END
@@ -118,36 +115,6 @@ def in_document(cell: Text) -> str:
     return cell.in_document() if isinstance(cell, FigureText) else cell.plain
 
 
-class TableRecorder(io.StringIO):
-    """Takes what is printed, in place of a stream: sentences, and tables as they are made.
-
-    Attributes:
-        parts: in their order.
-        console: prints to it.
-        has_ids: whether tables name dimensions by their ids, as programs do.
-    """
-
-    def __init__(self, *, has_ids: bool = False) -> None:
-        super().__init__()
-        self.has_ids = has_ids
-        self.parts: list[str | ReportTable] = []
-        self.console = _RecordedConsole(self)
-
-
-class _RecordedConsole(Console):
-    def __init__(self, recorder: TableRecorder) -> None:
-        super().__init__(file=recorder, width=_WITHOUT_END)
-        self.recorder = recorder
-
-    def print(self, *objects: Any, **_: Any) -> None:
-        self.recorder.parts += [line for line in map(str, objects) if line.strip()]
-
-
-def has_ids(console: Console) -> bool:
-    """Whether tables are to name dimensions by their ids, not by their labels."""
-    return isinstance(console, _RecordedConsole) and console.recorder.has_ids
-
-
 def show_table(
     console: Console,
     title: str,
@@ -167,10 +134,6 @@ def show_table(
         columns: what the figures are.
         narrowest: to how many columns names are folded, at most, so that the table has fewer parts.
     """
-    if isinstance(console, _RecordedConsole):
-        table = ReportTable(title, heads, columns, lines)
-        console.recorder.parts += [table, *table.reasons()]
-        return
     figures = [[Text(head), *cells] for head, cells in zip(columns, _turned(lines), strict=True)]
     labels = [legible(line.label) for line in lines]
     indent = _INDENT * (len(heads) - 1)

@@ -49,6 +49,12 @@ def parts_of(result: Result, full: bool) -> Iterator[ResultPart]:
         yield result.next_step
 
 
+def first_table(result: Result) -> ReportTable | None:
+    """Return the first table that the short report shows; None where it shows none."""
+    shown = (table for table in result.tables if table.is_shown(False))
+    return next((shown_table(table, False) for table in shown), None)
+
+
 def shown_table(table: Table, full: bool) -> ReportTable:
     """Return a table as it is laid out: what lines in a row have in common heads them; what all
     have in common is behind the title."""
@@ -83,9 +89,13 @@ def _with_values(columns: list[Column], rows: Sequence[Mapping[str, Any]]) -> li
         column
         for column in columns
         if column.kind != "estimate"
-        or not all(isnan(row[column.name].value) for row in rows if row.get(column.name))
+        or any(_is_there(column, row[column.name]) for row in rows if row.get(column.name))
     ]
     return there or columns
+
+
+def _is_there(column: Column, cell: Estimate) -> bool:
+    return cell.has_interval if column.ends_only else not isnan(cell.value)
 
 
 def lacking(table: Table, full: bool) -> list[str]:
@@ -189,16 +199,18 @@ def _estimate(column: Column, cell: Estimate | None, *, beside: bool) -> FigureT
     if cell is None:
         return FigureText("")
     text = FigureText(
-        cell.number(column.digits, with_sign=column.signed),
+        "" if column.ends_only else cell.number(column.digits, with_sign=column.signed),
         value=cell.value, low=cell.low, high=cell.high, p_value=cell.least_p,
     )  # fmt: skip
     if column.p == "cell" and not isnan(cell.least_p):
         text.append(f" p {p_text(cell.least_p)}", "dim")
-    if cell.has_interval:
+    # A rank that no other place is open beside stands alone.
+    if cell.has_interval and not (column.digits == 0 and cell.low == cell.high):
         # Of a value to three digits, two of an interval's ends are as many as can be told apart.
         digits = min(column.digits, 2)
         ends = f"[{number(cell.low, digits)}, {number(cell.high, digits)}]"
-        text.append(f" {ends}" if beside else f"\n{ends}", "" if beside else "dim")
+        before = "" if column.ends_only else " " if beside else "\n"
+        text.append(f"{before}{ends}", "" if beside else "dim")
     return text
 
 

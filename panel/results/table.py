@@ -62,6 +62,7 @@ class Column:
         small: whether a number that would be rounded to nothing has two significant digits.
         signed: whether values above 0 have a sign.
         p: whether people see the p-value of an estimate: in a column of its own, or in the cell.
+        ends_only: whether people see the interval alone, of a value that stands beside it.
         full: whether people see the column in the full report alone.
         of: the column of whole numbers that these are a part of: people read `16/40`.
     """
@@ -78,6 +79,7 @@ class Column:
     small: bool = False
     signed: bool = False
     p: Literal["", "column", "cell"] = ""
+    ends_only: bool = False
     full: bool = False
     of: str = ""
 
@@ -125,8 +127,8 @@ class Table:
         rows: by the names of keys and columns; a name that a row lacks is None there.
         title: for people; a table without one is for programs alone.
         when: in which reports people see it.
-        short: which rows the short report has: by the name of a key or a column those of its values
-            that are shown; all where it names none.
+        short: which rows the short report has: by the name of a key, or of anything else that rows
+            have, those of its values that are shown; all where it names none.
         sides: the keys of the two sides of differences, `a − b`: a requirement may name either
             first, and the figure is then turned.
         chart: the column that a chart is of; the first of estimates unless named.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from persona_panel.experiments.sweep.result import Sweep
-from persona_panel.reports.gate.check import check
+from persona_panel.reports.check import check
 from persona_panel.results.requirements.sentences import sentence
 from persona_panel.runs.run import Run
 from persona_panel.statistics.core.table import Row

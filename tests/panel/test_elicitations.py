@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -23,7 +22,7 @@ from persona_panel import (
     Scale,
     load_ratings,
 )
-from persona_panel.reports.formats import load_renderer
+from persona_panel.analyses.score import score_result
 from persona_panel.testing import Answer, Script, always, ok, serving
 from tests.helpers.embedded import PLAIN, READERS, needs_the_model, stub
 
@@ -215,9 +214,7 @@ def test_replicates_in_a_panel_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("on_scale", "warned"), [(0.02, True), (0.9, False)])
-def test_probability_off_the_scale_is_told(
-    on_scale: float, warned: bool, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_probability_off_the_scale_is_told(on_scale: float, warned: bool) -> None:
     """Where most of a model's probability lies on no value of the scale, the summary holds how
     much, and the terminal warns that the scores rest on the rest."""
     answer = weighed({"yes": on_scale / 2, "no": on_scale / 2, "x": 1 - on_scale})
@@ -225,9 +222,7 @@ def test_probability_off_the_scale_is_told(
         model = ModelConfig(model="openai:stub", base_url=server.base_url)
         run = Panel(READERS, model, PLAIN, elicitation="yes-no").score(RESPONSES)
     assert run.summary()["off_scale"] == {"openai:stub": pytest.approx(1 - on_scale)}
-    labels = {name: name for name in run.dimensions}
-    load_renderer("terminal").render_run(run, labels, sys.stdout)
-    assert ("lay on no value of the scale" in capsys.readouterr().out) == warned
+    assert ("lay on no value of the scale" in score_result(run).text()) == warned
 
 
 _A_FILE = r"expected Responses, a data frame, .*; load_responses\(FILE\) reads a file"

@@ -7,13 +7,11 @@ import json
 import re
 from collections.abc import Mapping
 from importlib.util import find_spec
-from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from rich.console import Console
 
 from persona_panel import (
     ConfigurationError,
@@ -23,9 +21,9 @@ from persona_panel import (
     Response,
     load_responses,
 )
+from persona_panel.analyses.score import score_result
 from persona_panel.experiments.audit.injection import plan_injection
 from persona_panel.graphs.deliberation import Deliberation
-from persona_panel.reports.formats.terminal.run import show_run
 from persona_panel.statistics.core.table import Ratings
 from persona_panel.testing import Answer, ok, serving
 
@@ -84,9 +82,7 @@ def test_categories_reach_every_file(tmp_path: Path) -> None:
     assert [entry["system"] for entry in entries] == ["s1", "s2"]
     assert entries[0]["dimensions"]["usefulness:useful"] == pytest.approx(2 / 3, abs=1e-6)
 
-    console = Console(width=160, record=True, file=StringIO())
-    show_run(run, console, {"usefulness": "Usefulness", "reason": "Reason"})
-    shown = console.export_text()
+    shown = score_result(run).text()
     assert "Usefulness: share of each category" in shown
     assert re.search(r"1\. s1/q1 +0\.67 +3/3 +useful; no fault\b", shown)
     assert "useful = unhelpful = invalid" in shown
@@ -114,9 +110,7 @@ def test_unclear_critiques_are_told(tmp_path: Path) -> None:
     with (tmp_path / "r/verdicts.csv").open(encoding="utf-8", newline="") as file:
         [row] = csv.DictReader(file)
     assert (row["composite"], row["n_unreliable"], row["clarity_n"]) == ("0.250000", "1", "3")
-    console = Console(width=120, record=True, file=StringIO())
-    show_run(run, console, {name: name.title() for name in run.dimensions})
-    assert "1 judgments rate Clarity below 0.5" in console.export_text()
+    assert "1 judgments rate Clarity below 0.5" in score_result(run).text()
 
 
 def test_an_uplift_wants_numbers() -> None:

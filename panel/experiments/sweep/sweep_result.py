@@ -12,11 +12,15 @@ import numpy as np
 from persona_panel.experiments.sweep.deltas import SHOWS_RARE, Asymmetry, Cell, Mean
 from persona_panel.experiments.sweep.detectable import detectable_tables, detected
 from persona_panel.files.named_files import shown_folder
+from persona_panel.files.responses import Batch
 from persona_panel.graphs.framing import BASELINE
 from persona_panel.results.conclusions.wording import counted, first_of
+from persona_panel.results.requirements.figures import Figure
+from persona_panel.results.requirements.of_result import result_figures
 from persona_panel.results.result import Result
 from persona_panel.results.table import Column, Key, Table, row_of
 from persona_panel.runs.coverage_tables import coverage_tables
+from persona_panel.runs.run import Run
 from persona_panel.runs.run_remarks import counts_sentence, demonstration_notice, run_remarks
 from persona_panel.runs.scale_limits import mean_limits
 from persona_panel.statistics.core.arrays import Reason
@@ -27,7 +31,9 @@ from persona_panel.statistics.core.means import student_interval
 from persona_panel.statistics.figures import PLOTS, plots_at_hand
 
 if TYPE_CHECKING:
+    from persona_panel.experiments.sweep.plan import SweepPlan
     from persona_panel.experiments.sweep.result import Sweep
+    from persona_panel.planning.panel_plan import PanelPlan
 
 MEAN = "mean"
 """The dimension of a Δ over all dimensions."""
@@ -68,6 +74,15 @@ def sweep_result(sweep: Sweep) -> Result:
         source="" if sweep.run.folder is None else shown_folder(sweep.run.folder),
         coverage=sweep.coverage,
     )
+
+
+def planned_sweep(panel: PanelPlan, plan: SweepPlan) -> list[Figure]:
+    """Return the figures that a sweep will have, all undefined: their names."""
+    from persona_panel.experiments.sweep.result import Sweep
+
+    nothing = Batch([])
+    run = Run.of(panel, nothing)
+    return result_figures(sweep_result(Sweep(plan, panel.output_rubric, run, nothing, [], [], [])))
 
 
 class _Keys:

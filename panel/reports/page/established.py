@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from persona_panel.analyses.score import MUCH_OFF_SCALE
 from persona_panel.calls.budget import CallCounts, Spending
 from persona_panel.models.config import cost
-from persona_panel.reports.formats.terminal.run import MUCH_OFF_SCALE
 from persona_panel.results.conclusions.money import spent
 from persona_panel.results.conclusions.wording import SAMPLES, counted
 from persona_panel.rubrics import Status

@@ -19,7 +19,6 @@ from persona_panel.statistics.core.table import Coverage
 if TYPE_CHECKING:
     from markupsafe import Markup
 
-    from persona_panel.reports.page.deliberated import DeliberatedSection
     from persona_panel.reports.page.swept import SweptSection
 
 _STRATA_LINES = 200
@@ -36,7 +35,7 @@ class FurtherSections:
     """
 
     strata: Markup | None = None
-    deliberated: DeliberatedSection | None = None
+    deliberated: Markup | None = None
     swept: SweptSection | None = None
     audit: Markup | None = None
     bias: Markup | None = None
@@ -62,9 +61,9 @@ def further_sections(
         result = systems_by_result(systems_by(run, by), run, lines=_STRATA_LINES)
         found["strata"] = section(result, f"By {by}", full=False)
     if run.before is not None:
-        from persona_panel.reports.page.deliberated import deliberated_section
+        from persona_panel.analyses.deliberation import deliberation_result
 
-        found["deliberated"] = deliberated_section(run)
+        found["deliberated"] = section(deliberation_result(run), "Deliberation", level=3)
     if manifest is not None and summary is not None and "sweep" in summary:
         from persona_panel.reports.page.swept import swept_section
 

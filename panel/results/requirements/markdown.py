@@ -8,25 +8,23 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from math import isnan
 from textwrap import fill
 
 from persona_panel.files.secrets.visible import visible
 from persona_panel.results.conclusions.wording import counted
+from persona_panel.results.console import ReportTable, in_document
 from persona_panel.results.requirements.decided import GateResult
 from persona_panel.results.requirements.sentences import found, remark
-from persona_panel.statistics.core.display import number
-from persona_panel.statistics.core.ranking import Leaderboard
 
 _WIDTH = 90
 """Of lines of a block, which no host wraps."""
 
 
 def markdown(
-    result: GateResult, conclusion: Sequence[str], board: Leaderboard | None = None
+    result: GateResult, conclusion: Sequence[str], shown: ReportTable | None = None
 ) -> str:
     """Whether the requirements are met, what may be concluded, a table of the requirements and the
-    leaderboard."""
+    first table that people are shown."""
     n, unmet = len(result.decisions), len(result.unmet)
     of = counted(n, "requirement")
     head = f"{unmet:,} of {of} not met" if unmet else f"{n:,} of {of} met"
@@ -40,24 +38,21 @@ def markdown(
     ]
     parts = [f"### persona-panel: {head}", _block(conclusion)]
     parts.append(_table(("requirement", "result", "found"), rows))
-    if board is not None and board.systems:
-        parts.append(_leaderboard(board))
+    if shown is not None:
+        parts.append(_shown(shown))
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
-def _leaderboard(board: Leaderboard) -> str:
+def _shown(table: ReportTable) -> str:
     rows = [
-        (
-            "–" if entry.rank is None else str(entry.rank),
-            _code(entry.system),
-            "–" if isnan(entry.composite) else f"{number(entry.composite)}",
-            "–" if isnan(entry.ci_low) else f"{number(entry.ci_low)} to {number(entry.ci_high)}",
-            f"{entry.n_prompts:,}",
-        )
-        for entry in board.systems
+        [
+            _code(", ".join(name for name in (line.heading, line.label) if name)),
+            *(_plain(" ".join(in_document(cell).split())) for cell in line.cells),
+        ]
+        for line in table.lines
     ]
-    heads = ("rank", "system", "composite", "95 % interval over prompts", "prompts")
-    return _table(heads, rows)
+    heads = [table.heads[-1], *table.columns]
+    return _table([_plain(" ".join(head.split())) for head in heads], rows)
 
 
 def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

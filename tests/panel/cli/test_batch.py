@@ -73,7 +73,7 @@ def test_a_run_by_batches(texts: str, server: ScriptedServer) -> None:
     )
     address = {"OPENAI_BASE_URL": server.base_url, "OPENAI_API_KEY": KEY}
     told = invoked("batch", "status", "run", "--json", **address)
-    assert json.loads(told.stdout) == [
+    assert json.loads(told.stdout)["tables"]["batches"] == [
         {
             "model": "openai:gpt-4o-mini",
             "id": "batch_1",
@@ -99,7 +99,8 @@ def test_generate_and_sweep_take_batches(texts: str, server: ScriptedServer) -> 
     done = invoked(*generate, "--batch", **address)
     assert (done.returncode, "batch_1 with 2 requests was submitted" in done.stderr) == (0, True)
     status = invoked("batch", "status", "new.jsonl", **address).stdout
-    assert status == "openai:gpt-4o-mini  batch_1  settled: completed  2 of 2\n"
+    assert "Batches: batch_1\n" in status
+    assert "openai:gpt-4o-mini settled: completed 2/2" in " ".join(status.split())
     done = invoked(*generate, "--batch", "--overwrite", **address)
     assert (done.returncode, "leave out --overwrite" in done.stderr) == (2, True)
     sweep = ("sweep", "prompts.jsonl", *target, *model, "--personas", "disciplinary")
@@ -339,10 +340,13 @@ def test_batches_that_are_over_need_no_key(tmp_path: Path, monkeypatch: pytest.M
         journal.add(submitted("t", "batch_7"))
         journal.add(settled("t", 1, Usage(3, output=1), "expired"))
     done = invoked("batch", "status", tmp_path)
-    assert (done.returncode, done.stdout, done.stderr) == (
-        0, "openai:m  batch_7  settled: expired  1 of 3\n", ""
-    )  # fmt: skip
-    assert json.loads(invoked("batch", "status", tmp_path, "--json").stdout)[0]["requests"] == 3
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "Batches: batch_7\n" in done.stdout
+    assert "openai:m settled: expired 1/3" in " ".join(done.stdout.split())
+    found = json.loads(invoked("batch", "status", tmp_path, "--json").stdout)
+    assert found["tables"]["batches"][0]["requests"] == 3
+    unmet = invoked("batch", "status", tmp_path, "--require", "open_batches >= 1")
+    assert unmet.returncode == 3
 
 
 def test_a_batch_is_looked_at_as_it_was_sent(

@@ -38,10 +38,8 @@ def others(tmp_path: Path) -> str:
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: others\nVersion: 1.0\n")
     (info / "entry_points.txt").write_text("[persona_panel.renderers]\ncount = others_count\n")
     (folder / "others_count.py").write_text(
-        "def render_run(run, labels, to):\n"
-        "    print(f'{len(run.items)} responses, {len(labels)} labels', file=to)\n"
         "def render(result, to, *, full):\n"
-        "    print(f'{len(result.tables[0].rows)} models', file=to)\n"
+        "    print(f'{len(result.tables[0].rows)} {result.tables[0].name}', file=to)\n"
     )
     return os.pathsep.join([str(folder), *filter(None, [os.environ.get("PYTHONPATH")])])
 
@@ -56,24 +54,24 @@ def test_the_format_of_another_distribution_prints_results(
         foreseen = command(*arguments, "--dry-run", **surroundings)
         done = command(*arguments, **surroundings)
     assert (foreseen.returncode, foreseen.stdout) == (0, "1 models\n")
-    assert (done.returncode, done.stdout) == (0, "2 responses, 1 labels\n")
+    assert (done.returncode, done.stdout) == (0, "1 systems\n")
 
 
 HOSTILE = "al\x1b[31mder\u202egnp\n"
 KEY = "sk-9fTq2LmXw7Rz4KdV"
 
 
-@pytest.mark.parametrize("kind", ["render_run", "render"])
+@pytest.mark.parametrize("name", ["score", "agree"])
 def test_what_a_format_of_others_prints_is_made_visible(
-    command: Command, tmp_path: Path, kind: str
+    command: Command, tmp_path: Path, name: str
 ) -> None:
     """A key, an escape sequence and a bidirectional control that a format of another distribution
     prints as they come, a key in two parts, arrive masked and escaped."""
     source = (
-        f"def {kind}(*given, **options):\n"
-        f"    print('name', {HOSTILE!r}, file=given[-1])\n"
-        f"    given[-1].write('key ' + {KEY[:9]!r})\n"
-        f"    given[-1].write({KEY[9:]!r})\n"
+        "def render(result, to, *, full):\n"
+        f"    print('name', {HOSTILE!r}, file=to)\n"
+        f"    to.write('key ' + {KEY[:9]!r})\n"
+        f"    to.write({KEY[9:]!r})\n"
     )
     site = os.pathsep.join([str(tmp_path / "site"), *filter(None, [os.environ.get("PYTHONPATH")])])
     installed(tmp_path / "site", "renderers", "raw = others_raw", "others_raw", source)
@@ -82,10 +80,7 @@ def test_what_a_format_of_others_prints_is_made_visible(
     row = {"id": "r", "prompt": "Why?", "response": "Because.", "system": "alder"}
     (tmp_path / "batch.jsonl").write_text(json.dumps(row) + "\n")
     score = ("score", tmp_path / "batch.jsonl", *PANEL)
-    arguments = {
-        "render_run": score,
-        "render": ("agree", ratings),
-    }[kind]
+    arguments = {"score": score, "agree": ("agree", ratings)}[name]
     with serving() as server:
         done = command(
             *arguments, "--format", "raw", OPENAI_BASE_URL=server.base_url,
@@ -94,17 +89,22 @@ def test_what_a_format_of_others_prints_is_made_visible(
     assert done.returncode == 0, done.stderr
     assert "name al\\x1b[31mder\\u202egnp\n" in done.stdout
     # `agree` calls no model, and so knows no key.
-    assert done.stdout.endswith(f"key {KEY if kind == 'render' else '[secret]'}")
+    assert done.stdout.endswith(f"key {KEY if name == 'agree' else '[secret]'}")
 
 
-def test_json_is_a_format(command: Command, batch: Path, tmp_path: Path) -> None:
-    """`--json` and `--format json` print what summary.json holds, and no table."""
+def test_json_is_a_format(command: Command, batch: Path) -> None:
+    """`--json` and `--format json` print the same document, and no table."""
     with serving() as server:
         arguments = ("score", batch, *PANEL, "--out", "run")
-        for option in (["--json"], ["--format", "json"]):
-            done = command(*arguments, *option, OPENAI_BASE_URL=server.base_url)
-            assert done.returncode == 0
-            assert done.stdout == (tmp_path / "run" / "summary.json").read_text("utf-8")
+        # Not the first, which calls models.
+        _, *done = [
+            command(*arguments, *option, OPENAI_BASE_URL=server.base_url)
+            for option in ([], ["--json"], ["--format", "json"])
+        ]
+    documents = [json.loads(one.stdout)["tables"] for one in done]
+    for tables in documents:
+        del tables["run"][0]["elapsed_s"]
+    assert documents[0] == documents[1]
 
 
 def test_tables_are_printed_for_a_paper_and_for_a_spreadsheet(
@@ -128,7 +128,7 @@ def test_tables_are_printed_for_a_paper_and_for_a_spreadsheet(
     [
         (
             ["--format", "papyrus"],
-            "'papyrus' is not one of 'csv', 'json', 'latex'",
+            "'papyrus' is not one of 'csv', 'html', 'json', 'latex'",
         ),
         (["--json", "--format", "terminal"], "--json and --format terminal exclude each other"),
         (["--latex", "--csv"], "--csv and --latex exclude each other"),

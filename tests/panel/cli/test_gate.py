@@ -114,7 +114,7 @@ def test_a_requirement_decides_how_score_ends(server: ScriptedServer) -> None:
         'difference["old, [v1]", my-model] > -1 is not met: −3.40 (95 % interval over prompts '
     )
     assert told(second)[-1] == "1 of 3 requirements not met: exit status 3."
-    assert json.loads(second.stdout)["coverage"]["scored"] == 4 * N
+    assert json.loads(second.stdout)["missing"]["scored"] == 4 * N
     assert len(server.calls) == n_calls
 
 
@@ -127,7 +127,7 @@ def test_the_files_for_a_server(server: ScriptedServer) -> None:
     assert (suite.get("name"), suite.get("failures")) == ("persona-panel score", "1")
     summary = Path("found.md").read_text("utf-8")
     assert "| `composite[my-model] >= 9` | **not met** |" in summary
-    assert "| 1 | `my-model` | " in summary
+    assert "| `my-model` | 1 | " in summary
     assert "my-model is ahead" in summary
 
 

@@ -16,10 +16,12 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from persona_panel.results.document import schema
 from persona_panel.testing import Answer, ScriptedServer, always, ok, serving, status
 from tests.helpers import forked
 from tests.helpers.command import COMMAND, Command
@@ -141,25 +143,35 @@ def test_what_differences_take_as_a_sample(command: Command, batch: Path, tmp_pa
             assert wide["ci_low"] <= narrow["ci_low"] < narrow["ci_high"] <= wide["ci_high"]
 
 
-def test_json_prints_the_summary_and_nothing_else(
+def test_json_prints_the_result_and_nothing_else(
     command: Command, batch: Path, tmp_path: Path
 ) -> None:
-    """Standard output is summary.json to the byte, and holds the keys that were promised."""
+    """Standard output is one document of the form of every result, with the figures that
+    summary.json has."""
     with serving() as server:
         done = command("score", batch, *ARGUMENTS, "--out", "run", "--json", **at(server))
     assert done.returncode == 0
-    assert done.stdout == (tmp_path / "run" / "summary.json").read_text("utf-8")
-    summary = json.loads(done.stdout)
-    assert {"ranking", "coverage", "calls", "usage", "seed", "version"} <= set(summary)
-    assert summary["coverage"] == {
-        "expected": 30,
-        "scored": 30,
-        "abstained": 0,
-        "missing": {},
-        "partial": 0,
-        "revisions_failed": {},
-        "reasons_missing": 0,
-    }
+    summary, found = read_json(tmp_path / "run" / "summary.json"), json.loads(done.stdout)
+    jsonschema.validate(found, schema())
+    assert {"systems", "differences", "dimensions", "calls", "usage", "run"} <= set(found["tables"])
+    for entry, row in zip(summary["ranking"], found["tables"]["systems"], strict=True):
+        assert (entry["system"], entry["composite"]) == (
+            row["system"], pytest.approx(row["composite"]["value"], abs=1e-6)
+        )  # fmt: skip
+    assert found["tables"]["run"][0]["seed"] == summary["seed"]
+    assert (
+        found["missing"]
+        == summary["coverage"]
+        == {
+            "expected": 30,
+            "scored": 30,
+            "abstained": 0,
+            "missing": {},
+            "partial": 0,
+            "revisions_failed": {},
+            "reasons_missing": 0,
+        }
+    )
     assert {entry["system"] for entry in summary["ranking"]} == {"alder", "birch"}
 
 
@@ -569,8 +581,7 @@ def test_a_column_to_go_by(command: Command, batch: Path, tmp_path: Path) -> Non
         assert "Systems by source" in done.stdout
         asked = len(server.calls)
         again = command(*arguments, "--by", "axis", "--json", **at(server))
-        found = json.loads(again.stdout)["breakdown"]
-        tables = found["tables"]
-        assert tables["counts"] == [{"by": "axis", "n_without": 0}]
-        assert tables["systems"][0]["stratum"] == "disciplinary"
+        tables = json.loads(again.stdout)["tables"]
+        assert tables["strata_counts"] == [{"by": "axis", "n_without": 0}]
+        assert tables["strata_systems"][0]["stratum"] == "disciplinary"
         assert len(server.calls) == asked

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import logging
 import pickle
@@ -12,10 +11,10 @@ from typing import Any
 import pytest
 
 from persona_panel import Panel, Response
+from persona_panel.analyses.score import score_result
 from persona_panel.files.errors import ConfigurationError, InputError
 from persona_panel.models.config import ModelConfig
 from persona_panel.planning.panel_plan import PanelPlan
-from persona_panel.reports.formats import load_renderer
 from persona_panel.testing import ScriptedServer, always, serving, thinking
 
 BATCH = [Response(id="1", prompt="Why?", text="Because.", system="ash")]
@@ -73,10 +72,9 @@ def test_one_model_twice_is_two_judges_everywhere(tmp_path: Path) -> None:
         ("deep", "openai:gpt-5", {"reasoning_effort": "high"}),
         ("quick", "openai:gpt-5", {"reasoning_effort": "none"}),
     ]
-    shown = io.StringIO()
-    load_renderer("terminal").render_run(run, {name: name for name in run.dimensions}, shown)
-    assert "3,000 of " in shown.getvalue()
-    assert "output tokens were used for thinking" in shown.getvalue()
+    shown = score_result(run).text()
+    assert "3,000 of " in shown
+    assert "output tokens were used for thinking" in shown
     summary = json.loads((tmp_path / "run" / "summary.json").read_bytes())
     assert summary["usage"]["deep"]["reasoning"] == 5 * 300
 

@@ -12,7 +12,7 @@ from contextlib import nullcontext
 from dataclasses import fields, replace
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, TextIO, cast
 
 import pytest
 
@@ -35,7 +35,7 @@ from persona_panel.graphs.deliberation import load_stopping_rule, stopping_rule_
 from persona_panel.models.client import Capabilities
 from persona_panel.models.config import refuse_options
 from persona_panel.models.providers import Availability, load_provider
-from persona_panel.reports.formats import load_renderer, renderer_names
+from persona_panel.results.result import Result, format_names, load_format
 from persona_panel.rubrics import (
     ModelResponse,
     Usage,
@@ -136,10 +136,10 @@ def test_statistics_of_ours_conform(name: str) -> None:
     check_statistic(name)
 
 
-@pytest.mark.parametrize("name", renderer_names())
+@pytest.mark.parametrize("name", format_names())
 def test_renderers_of_ours_conform(name: str) -> None:
     """Each writes every kind of result."""
-    check_renderer(load_renderer(name))
+    check_renderer(load_format(name))
 
 
 def scored(plan: PanelPlan, responses: Sequence[Response], out: Path) -> list[Path]:
@@ -464,22 +464,20 @@ def test_only_the_statistic_in_question_is_computed() -> None:
 
 
 def test_a_renderer_that_fails_is_named() -> None:
-    """One that lacks a function, one that writes nothing and one that closes the stream."""
-    own = load_renderer("json")
-    parts = {name: getattr(own, name) for name in dir(own) if name.startswith("render_")}
-    silent = SimpleNamespace(**parts | {"render_run": lambda run, labels, to: None})
-    closing = SimpleNamespace(**parts | {"render_run": lambda run, labels, to: to.close()})
+    """One that lacks the function, writes nothing, closes the stream, or changes the result."""
 
-    def rounding(run: Any, labels: Any, to: Any) -> None:
-        run.ratings[:] = 0
-        print("rounded", file=to)
+    def closing(result: Result, to: TextIO, *, full: bool) -> None:
+        to.close()
 
-    changing = SimpleNamespace(**parts | {"render_run": rounding})
-    assert "changes ratings" in refusal(check_renderer, changing)
-    del parts["render_run_by"]
-    assert "no render_run_by()" in refusal(check_renderer, SimpleNamespace(**parts))
-    assert "render_run() writes nothing" in refusal(check_renderer, silent)
-    assert "closes the stream" in refusal(check_renderer, closing)
+    def changing(result: Result, to: TextIO, *, full: bool) -> None:
+        cast(Any, result.tables[0].rows)[0]["system"] = "other"
+        print("changed", file=to)
+
+    silent = SimpleNamespace(render=lambda result, to, *, full: None)
+    assert "no render()" in refusal(check_renderer, SimpleNamespace())
+    assert "render() writes nothing" in refusal(check_renderer, silent)
+    assert "closes the stream" in refusal(check_renderer, SimpleNamespace(render=closing))
+    assert "changes the result" in refusal(check_renderer, SimpleNamespace(render=changing))
 
 
 class _InThisProcess:

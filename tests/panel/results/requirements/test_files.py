@@ -9,12 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from persona_panel import check
+from persona_panel.analyses.score import score_result
 from persona_panel.results.requirements.decided import GateResult
 from persona_panel.results.requirements.decision import decide
 from persona_panel.results.requirements.figures import Figure, FigureKey
 from persona_panel.results.requirements.junit import junit
 from persona_panel.results.requirements.markdown import markdown
 from persona_panel.results.requirements.requirement import parse_requirement, written
+from persona_panel.results.shown import first_table
 from tests.helpers.gate_runs import run_of
 
 HOSTILE = "</failure>&\"'\x00\x1b[31m\u202e\ufffe\ud800|`@team #1 <img src=x>\n| x |"
@@ -73,7 +75,7 @@ def test_markdown_has_conclusion_requirements_and_leaderboard() -> None:
     run = run_of(SCORES, ("a", "b"))
     found = check(run, "composite[a] >= 1", "composite[a] >= 9.5")
     lines = markdown(
-        found, ["Who is ahead " + "cannot be said " * 9], run.leaderboard()
+        found, ["Who is ahead " + "cannot be said " * 9], first_table(score_result(run))
     ).splitlines()
     assert lines[0] == "### persona-panel: 1 of 2 requirements not met"
     assert lines[2] == "```text"
@@ -82,7 +84,7 @@ def test_markdown_has_conclusion_requirements_and_leaderboard() -> None:
     assert table[0] == "| requirement | result | found |"
     assert table[2].startswith("| `composite[a] >= 1` | met | ")
     assert table[3].startswith("| `composite[a] >= 9.5` | **not met** | ")
-    assert table[4] == "| rank | system | composite | 95 % interval over prompts | prompts |"
+    assert table[4] == "| system | rank | composite | prompts |"
     assert len(table) == 8
     assert "1 of 1 requirement met" in markdown(check(run, "composite[a] >= 1"), [])
 
@@ -91,14 +93,14 @@ def test_hostile_names_do_nothing_in_markdown() -> None:
     """Of a name with pipes, backticks, mentions and HTML every line stays a row of its table, and
     all of the name is in code; in the conclusion it cannot close the block."""
     run = run_of(SCORES, (HOSTILE, "b"))
-    text = markdown(about(HOSTILE), ["```", f"@team {HOSTILE}"], run.leaderboard())
+    text = markdown(about(HOSTILE), ["```", f"@team {HOSTILE}"], first_table(score_result(run)))
     block, _, rest = text.partition("````text\n")[2].partition("\n````\n")
     assert "@team" in block
     assert "```" in block
     rows = [line for line in rest.splitlines() if line]
     assert all(line.startswith("|") and line.endswith("|") for line in rows)
     cells = [len(line.replace("\\|", "").split("|")) for line in rows]
-    assert cells == [5] * 4 + [7] * 4
+    assert cells == [5] * 4 + [6] * 4
     for line in rows:
         outside = "".join(line.replace("\\|", "").split("``")[::2])
         assert "@" not in outside

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from persona_panel.experiments.sweep.plan import SweepPlan
+from persona_panel.analyses.score import score_result
 from persona_panel.experiments.sweep.result import Sweep
 from persona_panel.experiments.sweep.sweep_result import sweep_result
-from persona_panel.files.responses import Batch
-from persona_panel.planning.panel_plan import PanelPlan
-from persona_panel.reports.gate.run_figures import run_figures
 from persona_panel.results.requirements.decided import GateResult, decide_all, parsed
 from persona_panel.results.requirements.figures import Figure
 from persona_panel.results.requirements.of_result import result_figures
@@ -47,20 +44,7 @@ def figures_of(result: Gated) -> list[Figure]:
     if isinstance(result, Result):
         return result_figures(result)
     if isinstance(result, Run):
-        return run_figures(result)
+        return result_figures(score_result(result))
     if isinstance(result, Sweep):
         return result_figures(sweep_result(result))
     return result_figures(Result("statistics", (), [StatisticTables().for_programs(result, {})]))
-
-
-def planned_run(plan: PanelPlan, batch: Batch) -> list[Figure]:
-    """The figures that a run of a plan on a batch will have, all undefined: their names."""
-    return run_figures(Run.of(plan, batch))
-
-
-def planned_sweep(panel: PanelPlan, plan: SweepPlan) -> list[Figure]:
-    """The figures that a sweep will have, all undefined: their names."""
-    nothing = Batch([])
-    run = Run.of(panel, nothing)
-    sweep = Sweep(plan, panel.output_rubric, run, nothing, [], [], [])
-    return result_figures(sweep_result(sweep))

@@ -1,0 +1,295 @@
+"""What deliberation did, as tables of a run's result."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from math import inf, isnan, nan
+from typing import Any
+
+from persona_panel.results.conclusions.deliberation import deliberation_conclusion
+from persona_panel.results.conclusions.judge_names import left_out_of, short_ids
+from persona_panel.results.result import Result
+from persona_panel.results.table import Column, Key, Table, row_of
+from persona_panel.runs.deliberation import DeliberationReport
+from persona_panel.runs.run import Run
+from persona_panel.statistics.core.arrays import Statistic
+from persona_panel.statistics.core.display import ALL, number
+from persona_panel.statistics.core.estimate import Estimate
+from persona_panel.statistics.deliberation import TowardHumans
+from persona_panel.statistics.revisions import Change, Influence
+
+_JUDGES_SHOWN = 10
+_PERSONAS_SHOWN = 12
+_ALL = "all"
+_INFLUENCE = (
+    "How far row personas moved toward (+) or away from (−) column personas: of the changed "
+    "ratings, the share that moved nearer less the share that moved farther, from -1 to 1."
+)
+_BEFORE_AFTER = (
+    Column("before", "number", "mean before"),
+    Column("after", "number", "after"),
+    Column("n_moved", "whole", "changed", of="n"),
+    Column("n", "whole"),
+)
+
+
+def deliberation_result(run: Run) -> Result:
+    """Return what deliberation did to a run whose judges deliberated.
+
+    Raises:
+        InputError: its people's ratings share no response or no dimension with it.
+    """
+    report = run.deliberation()
+    if report is None:
+        return Result("deliberation", (), ())
+    said = deliberation_conclusion(
+        report.n_deliberated, report.n_responses, report.spread, report.humans
+    )
+    labels = {dimension.id: dimension.label for dimension in run.rubric.dimensions}
+    return Result("deliberation", said, [*deliberation_tables(report, labels)])
+
+
+def deliberation_tables(found: DeliberationReport, labels: Mapping[str, str]) -> Iterator[Table]:
+    """Yield what changed, toward whom, what it did to the rankings, and whether it brought the
+    panel nearer to the human ratings; for programs alone where nobody deliberated.
+
+    Args:
+        labels: of dimensions, by their ids.
+    """
+    n = found.n_deliberated
+    row = {
+        "deliberated": Estimate(n, exact=True, detail=f"of {found.n_responses:,} responses"),
+        "n_responses": found.n_responses,
+    }
+    columns = (
+        Column("deliberated", "estimate", figure="deliberated"),
+        Column("n_responses", "whole"),
+    )
+    yield Table("deliberation", (), columns, [row])
+    shown, moves = bool(n), bool(found.conformity.all.n_moves)
+    yield _dimensions(found, labels, "Deliberation: before and after" if shown else "")
+    yield _conformity(found, shown and moves)
+    yield from _influence(found.influence, shown and moves)
+    yield _judges(found, shown and moves)
+    yield from _rankings(found, shown)
+    if found.humans is not None:
+        yield _people(found.humans, labels, shown)
+
+
+def _dimensions(found: DeliberationReport, labels: Mapping[str, str], title: str) -> Table:
+    columns = (
+        *_BEFORE_AFTER,
+        Column("change", "estimate", figure="mean_change"),
+        Column("spread_before", "number", "spread of\njudges before"),
+        Column("spread_after", "number", "after"),
+        Column("spread_change", "estimate", "change\nof spread", signed=True,
+               figure="spread_change"),
+        Column("n_responses", "whole"),
+    )  # fmt: skip
+    rows = [
+        {
+            **row_of(means, _BEFORE_AFTER),
+            "dimension": name,
+            "change": Estimate(means.change, reason=_text(means.reason)),
+            "spread_before": found.spread[name].before,
+            "spread_after": found.spread[name].after,
+            "spread_change": _change(found.spread[name]),
+            "n_responses": found.spread[name].n_items,
+        }
+        for name, means in found.dimensions.items()
+    ]
+    moves, of = found.conformity.all.n_moves, sum(one.n for one in found.dimensions.values())
+    remark = (
+        f"{found.n_deliberated:,} of {found.n_responses:,} responses were deliberated; {moves:,} "
+        f"of {of:,} ratings changed by half a step or more."
+    )
+    return Table("deliberated_dimensions", (_dimension(labels),), columns, rows, title,
+                 chart="spread_change", remarks=[remark])  # fmt: skip
+
+
+def _dimension(labels: Mapping[str, str]) -> Key:
+    return Key("dimension", "dimension", {ALL}, labels)
+
+
+def _text(reason: object) -> str | None:
+    return None if reason is None else str(reason)
+
+
+def _change(change: Change, p: float = nan) -> Estimate:
+    """A change with its interval, where there is one."""
+    between = change.interval
+    if between is None or between.reason is not None:
+        why = change.reason or (between and between.reason)
+        return Estimate(change.change, p_adjusted=p, reason=_text(why))
+    return Estimate(
+        change.change, between.low, between.high, over="prompts", n=between.n_clusters,
+        df=min(between.degrees_of_freedom, between.n_clusters - 1.0), p_adjusted=p,
+        reason=_text(change.reason),
+    )  # fmt: skip
+
+
+def _share(found: Statistic) -> Estimate:
+    return Estimate(found.value, n=found.n_items, reason=_text(found.reason))
+
+
+def _conformity(found: DeliberationReport, is_shown: bool) -> Table:
+    columns = (
+        Column("n_moves", "whole", "total"),
+        Column("n_toward", "whole", "toward"),
+        Column("n_away", "whole", "away"),
+        Column("n_undefined", "whole", "neither"),
+        Column("share", "estimate", "share\ntoward"),
+    )
+    kinds = {
+        "stated": found.conformity.stated,
+        "unstated": found.conformity.unstated,
+        _ALL: found.conformity.all,
+    }
+    labels = {"stated": "with a stated reason", "unstated": "without one"}
+    rows = [
+        row_of(each, columns, changes=kind, share=_share(each.share))
+        for kind, each in kinds.items()
+    ]
+    title = "Changed ratings: toward or away from the mean of the other judges"
+    of = Key("changes", "changes", labels=labels)
+    return Table("conformity", (of,), columns, rows, title if is_shown else "")
+
+
+def _influence(found: Influence, is_shown: bool) -> Iterator[Table]:
+    """Yield who moved whom: each pair and each persona for programs; for people the pairs, of many
+    personas those who drew the others farthest."""
+    people = list(enumerate(found.personas))
+    cells = {(i, j): found.cell(i, j) for i, _ in people for j, _ in people}
+    pulls = {place: found.pull(place) for place, _ in people}
+    columns: tuple[Column, ...] = (
+        Column("nearer", "whole"), Column("farther", "whole"), Column("n", "whole"),
+        Column("net", "estimate"),
+    )  # fmt: skip
+    rows: list[dict[str, Any]] = [
+        {
+            "moved": moved, "by": by, "nearer": int(found.nearer[i, j]),
+            "farther": int(found.farther[i, j]), "n": int(found.n[i, j]),
+            "net": _share(cells[i, j]),
+        }
+        for i, moved in people
+        for j, by in people
+    ]  # fmt: skip
+    yield Table("influence", (Key("moved"), Key("by")), columns, rows)
+    many = is_shown and len(people) > _PERSONAS_SHOWN
+    order = sorted(people, key=lambda one: _descending(pulls[one[0]]))
+    columns = (
+        Column("net", "estimate", "influence\non all", signed=True),
+        Column("n", "whole", "changes"),
+    )
+    shown = {name for _, name in order[:_PERSONAS_SHOWN]}
+    rows = [
+        {"persona": name, "net": _share(pulls[place]), "n": pulls[place].n_items}
+        for place, name in order
+    ]
+    yield Table(
+        "pull", (Key("persona", "persona"),), columns, rows,
+        "Influence between personas" if many else "", short={"persona": shown},
+        remarks=[_INFLUENCE],
+    )  # fmt: skip
+    if not is_shown or many:
+        return
+    labels = {name: f"{place + 1} {name}" for place, name in people}
+    heads = tuple(Column(f"c{place}", "number", f"{place + 1}", signed=True) for place, _ in people)
+    rows = [
+        {"persona": name, **{f"c{j}": cells[i, j].value for j, _ in people}} for i, name in people
+    ]
+    rows.append({"persona": _ALL, **{f"c{j}": pulls[j].value for j, _ in people}})
+    yield Table(
+        "influence_matrix", (Key("persona", "persona", labels=labels),), heads, rows,
+        "Influence between personas", remarks=[_INFLUENCE], programs=False,
+    )  # fmt: skip
+
+
+def _descending(found: Statistic) -> float:
+    return inf if isnan(found.value) else -found.value
+
+
+def _judges(found: DeliberationReport, is_shown: bool) -> Table:
+    """Each judge's mean before and after; people are shown those with most changed ratings."""
+    order = sorted(found.judges.items(), key=lambda one: -one[1].n_moved / max(1, one[1].n))
+    columns = (*_BEFORE_AFTER, Column("change", "number"))
+    rows = [row_of(means, columns, judge=judge.id) for judge, means in order]
+    ids = [judge.id for judge in found.judges]
+    shown = {judge.id for judge, means in order[:_JUDGES_SHOWN] if means.n_moved}
+    remarks = [left_out_of(ids)] if short_ids(ids) and left_out_of(ids) else []
+    return Table(
+        "deliberated_judges", (Key("judge", "judge", labels=short_ids(ids)),), columns, rows,
+        "Judges with most changed ratings" if is_shown else "", short={"judge": shown},
+        remarks=remarks,
+    )  # fmt: skip
+
+
+def _rankings(found: DeliberationReport, is_shown: bool) -> Iterator[Table]:
+    """Yield what changed in the order of responses, for programs, and of systems."""
+    of = found.rankings
+    names = ("n_pairs", "n_swapped", "n_tied", "n_untied")
+    columns = (
+        *(Column(name, "whole") for name in names),
+        Column("tau_b", "estimate"),
+        Column("systems_tau_b", "estimate"),
+    )
+    inside = of.tau_b.mean
+    tau = {"tau_b": _share(inside), "systems_tau_b": _share(of.systems_tau_b)}
+    yield Table("reordering", (), columns, [row_of(of, columns, **tau)])
+    said = (
+        f"{of.n_swapped:,} of {of.n_pairs:,} pairs of responses to one prompt changed their order, "
+        f"{of.n_tied:,} became ties, {of.n_untied:,} ties were broken"
+    )
+    said += "" if inside.reason else f"; τ_b before to after {number(inside.value)}"
+    columns = (
+        Column("rank_before", "whole", "rank before"),
+        Column("rank_after", "whole", "after"),
+        Column("before", "number", "composite\nbefore"),
+        Column("after", "number", "after"),
+    )
+    rows = [row_of(one, columns, system=one.system) for one in of.systems]
+    changed = len(of.reranked)
+    yield Table(
+        "deliberated_systems", (Key("system", "system"),), columns, rows,
+        "Systems before and after deliberation" if is_shown else "",
+        remarks=[f"{said}.", *([] if changed else ["No system changed its rank."])],
+    )  # fmt: skip
+
+
+def _people(found: Mapping[str, TowardHumans], labels: Mapping[str, str], is_shown: bool) -> Table:
+    heads = {"tau_c": "τ_c", "distance": "distance", "spread": "spread"}
+    figures = {"tau_c": "human_tau_c_change", "distance": "human_distance_change"}
+    columns: list[Column] = []
+    for name, head in heads.items():
+        columns += [
+            Column(f"{name}_before", "number", f"{head}\nbefore"),
+            Column(f"{name}_after", "number", "after"),
+            Column(name, "estimate", f"change of\n{head}", signed=True, p="cell",
+                   figure=figures.get(name, "")),
+        ]  # fmt: skip
+    columns += [
+        Column("n_prompts", "whole", "prompts"),
+        Column("direction", "text", "direction"),
+        Column("reason", "text"),
+    ]
+    rows = []
+    for dimension, one in found.items():
+        row = {"dimension": dimension, "n_prompts": one.n_prompts, "direction": one.direction,
+               "reason": one.reason}  # fmt: skip
+        changes = {
+            "tau_c": (one.tau_c, one.p_tau_c),
+            "distance": (one.distance, one.p_distance),
+            "spread": (one.spread, one.p_spread),
+        }
+        for name, (change, p) in changes.items():
+            row |= {f"{name}_before": change.before, f"{name}_after": change.after}
+            row |= {name: _change(change, p)}
+        rows.append(row)
+    why = {
+        f"{labels.get(name, name)}: {one.direction} ({one.reason})."
+        for name, one in found.items()
+        if one.reason
+    }
+    title = "Agreement with human ratings, and spread among judges, before and after"
+    return Table("deliberated_people", (_dimension(labels),), tuple(columns), rows,
+                 title if is_shown else "", chart="tau_c", remarks=sorted(why))  # fmt: skip

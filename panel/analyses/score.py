@@ -1,0 +1,632 @@
+"""A run as a result: the systems, how far they differ, who differs about them, what is missing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from importlib.metadata import version
+from itertools import combinations
+from math import inf, isnan, nan
+from typing import Any, cast
+
+from persona_panel.analyses.breakdown.groups import labels_of_personas
+from persona_panel.analyses.breakdown.strata import SystemsBy
+from persona_panel.analyses.contested import Contested, contested_result, headline, most_contested
+from persona_panel.analyses.systems_by import systems_by_result
+from persona_panel.analyses.who_differs import who_differs
+from persona_panel.calls.budget import Spending
+from persona_panel.files.named_files import shown_folder
+from persona_panel.files.responses import Batch
+from persona_panel.graphs import Verdict
+from persona_panel.models.config import cost
+from persona_panel.planning.panel_plan import PanelPlan
+from persona_panel.results.conclusions.readings import origin_sentences
+from persona_panel.results.conclusions.wording import SAMPLES
+from persona_panel.results.requirements.figures import Figure
+from persona_panel.results.requirements.of_result import result_figures
+from persona_panel.results.result import Result
+from persona_panel.results.table import Column, Key, Table, row_of
+from persona_panel.rubrics import Usage, is_comparative
+from persona_panel.runs.coverage_tables import coverage_tables
+from persona_panel.runs.judgment_lines import usage_document
+from persona_panel.runs.run import Run, share_name
+from persona_panel.runs.run_remarks import counts_sentence, demonstration_notice, run_remarks
+from persona_panel.runs.scale_limits import composite_limits, composite_told, mean_limits
+from persona_panel.runs.summary import conclusion_of
+from persona_panel.statistics.core.arrays import Random, Reason
+from persona_panel.statistics.core.display import NONE, general, percent, signed
+from persona_panel.statistics.core.display import number as number_text
+from persona_panel.statistics.core.estimate import Difference, Estimate
+from persona_panel.statistics.core.levels import LEVEL
+from persona_panel.statistics.core.ranking import Leaderboard, SystemDifference, SystemRank
+from persona_panel.statistics.core.strengths import Strengths
+
+MUCH_OFF_SCALE = 0.5
+"""From which mean share of probability off the scale on a model's scores are warned of."""
+_RESPONSES_SHOWN = 12
+"""From more responses on their ranks are in the full report, not in the short one."""
+_RESPONSES_IN_FULL = 500
+"""From more responses on their ranks are in verdicts.csv alone."""
+_DIFFERENCES_SHOWN = 6
+_CONTESTED = 10
+_CONTESTED_SHOWN = 3
+_NAMED = 3
+_NO_COMPOSITE = "no response of this system has a composite"
+_NO_MEAN = "no judge rated it"
+_NO_STRENGTH = "no strengths fit the comparisons"
+_NOT_COMPARED = "one of the two has no composite"
+_NOT_TESTED = "its difference from no other system could be tested"
+_OVER: Mapping[Random, str] = {
+    "prompts": "prompts",
+    "prompts-and-judges": "prompts and judges",
+}
+_AGAIN = {
+    "failed": "failed",
+    "skipped": "was skipped",
+    "refused": "was refused",
+    "truncated": "was cut off at the token limit",
+    "unparsed": "could not be parsed",
+}
+_TRUNCATED = (
+    "Truncated answers reached their token limit, also a higher one where caps, context window and "
+    "provider allow it: set reasoning_tokens or the option max_tokens of the model."
+)
+_SAME = (
+    "Where both intervals are the same, judges add too little to what the prompts leave open; an "
+    "interval over prompts and judges is never narrower than that over prompts."
+)
+_ON_DIFFERENCES = (
+    "p: paired t-tests, adjusted by Holm's method over all pairs. Effect size: the mean of the "
+    "prompts' differences, divided by their standard deviation. Ranges of ranks, in brackets, "
+    f"leave out a place only where p, adjusted, is below {LEVEL}. Intervals are not widened for "
+    f"the number of pairs: one may leave out 0 where the adjusted p is above {LEVEL}."
+)
+
+
+def score_result(run: Run, strata: SystemsBy | None = None) -> Result:
+    """Return the result of a run; where nothing was scored, people see no tables.
+
+    Args:
+        strata: its systems within strata, to be shown, too.
+    """
+    board, controls, report = run.leaderboard(), run.control_leaderboard(), run.deliberation()
+    tables = [*_board_tables(run, board), *_strengths(run)]
+    if controls is not None:
+        tables += _board_tables(run, controls, "control_", ", by judges without a persona")
+    tables += _responses(run)
+    conclusion = [*_off_scale(run), *conclusion_of(run, board, controls, report)]
+    if run.coverage.scored:
+        said, contested = _who_differs(run)
+        conclusion += said
+        tables += contested
+    if report is not None:
+        # Few panels deliberate.
+        from persona_panel.analyses.deliberation import deliberation_tables
+
+        tables += deliberation_tables(report, _labels(run))
+    remarks = list(_on_what_is_there(run))
+    if strata is not None:
+        within = systems_by_result(strata, run)
+        conclusion += within.conclusion
+        tables += [replace(table, name=f"strata_{table.name}") for table in within.tables]
+        remarks = [*within.remarks, *remarks]
+    if not run.coverage.scored:
+        tables = [replace(table, title="") for table in tables if table.programs]
+    conclusion += demonstration_notice(*(judge.model for judge in run.judges))
+    people = None if run.humans is None else run.humans.origin
+    return Result(
+        "score",
+        conclusion,
+        [*tables, *coverage_tables(run), *_for_programs(run, board)],
+        remarks,
+        reading=[] if people is None else origin_sentences(people),
+        source="" if run.folder is None else shown_folder(run.folder),
+        coverage=run.coverage,
+    )
+
+
+def planned_score(plan: PanelPlan, batch: Batch) -> list[Figure]:
+    """Return the figures that a run of a plan on a batch will have, all undefined: their names."""
+    return result_figures(score_result(Run.of(plan, batch)))
+
+
+def _off_scale(run: Run) -> Iterator[str]:
+    """Yield which models' scores rest on little, before all that is concluded from them."""
+    for model, share in run.off_scale.items():
+        if share > MUCH_OFF_SCALE:
+            yield (
+                f"{model}: {percent(share)} of the probability of its answers lay on no value of "
+                "the scale (mean over judgments); its scores rest on the rest."
+            )
+
+
+def _labels(run: Run) -> dict[str, str]:
+    return {dimension.id: dimension.label for dimension in run.rubric.dimensions}
+
+
+def _systems(run: Run, board: Leaderboard) -> dict[str, SystemRank | None]:
+    """Every system with its place, best first, those without one last."""
+    found: dict[str, SystemRank | None] = {entry.system: entry for entry in board.systems}
+    return found | {item.system: None for item in run.items if item.system not in found}
+
+
+def _board_tables(run: Run, board: Leaderboard, prefix: str = "", by: str = "") -> Iterator[Table]:
+    """Yield the tables of a leaderboard.
+
+    Args:
+        prefix: of the names of tables and figures.
+        by: what is behind their titles: whose leaderboard it is.
+    """
+    systems = _systems(run, board)
+    yield leaderboard_table(
+        board, systems, f"Systems{by}", prefix, composite_limits(run.rubric),
+        composite_told(run.rubric),
+    )  # fmt: skip
+    yield differences_table(board, list(systems), f"Differences between systems{by}", prefix)
+    yield from _means(run, systems, prefix, by)
+
+
+def leaderboard_table(
+    board: Leaderboard,
+    systems: Mapping[str, SystemRank | None],
+    title: str,
+    prefix: str = "",
+    limits: tuple[float, float] = (-inf, inf),
+    composite: str = "",
+) -> Table:
+    """Return the systems with rank and composite; args as of `score_result`'s tables.
+
+    Args:
+        limits: of the scale of composites.
+        composite: what the composite is, a sentence.
+    """
+    by_judges = board.random == "prompts-and-judges"
+    figure = f"{prefix}composite"
+    columns = (
+        Column("rank", "estimate", "rank", better="lower", figure=f"{prefix}rank", digits=0),
+        Column(
+            "composite", "estimate", "composite", better="higher",
+            figure="" if by_judges else figure,
+        ),
+        Column(
+            "with_judges", "estimate", "over prompts\nand judges", ends_only=True,
+            figure=figure if by_judges else "",
+        ),
+        Column("n_prompts", "whole", "prompts"),
+        Column("declining_mean", "number"),
+        Column("n_abstained", "whole"),
+        Column("n_judged", "whole"),
+        Column("declines", "flag"),
+    )  # fmt: skip
+    rows = [_system_row(name, entry, board.random, limits) for name, entry in systems.items()]
+    declining = [entry for entry in board.systems if entry.declines]
+    remarks = [composite] if composite else []
+    if declining:
+        those = "; ".join(
+            f"{entry.system} ({entry.n_abstained:,} of {entry.n_judged:,})" for entry in declining
+        )
+        remarks.append(f"Not ranked, as more than half of the judgments are abstentions: {those}.")
+    if any(row["composite"].interval() == row["with_judges"].interval() != "" for row in rows):
+        remarks.append(_SAME)
+    of = Key("system", "system")
+    return Table(f"{prefix}systems", (of,), columns, rows, title, chart="composite",
+                 remarks=remarks)  # fmt: skip
+
+
+def _system_row(
+    name: str, entry: SystemRank | None, random: Random, limits: tuple[float, float]
+) -> dict[str, Any]:
+    if entry is None or entry.rank is None:
+        why = _unranked(entry)
+        lacking = dict.fromkeys(("rank", "composite", "with_judges"), Estimate(nan, reason=why))
+        if entry is None:
+            return {"system": name, **lacking}
+        counts = {"n_prompts": entry.n_prompts, "declining_mean": entry.composite}
+        found = {**lacking, **counts}
+    else:
+        n = entry.n_prompts
+        rank = Estimate(entry.rank, over=_OVER[random], n=n, reason=_NOT_TESTED)
+        if entry.rank_low is not None and entry.rank_high is not None:
+            rank = replace(rank, low=entry.rank_low, high=entry.rank_high, reason=None)
+        found = {
+            "rank": rank,
+            "composite": Estimate(
+                entry.composite, entry.ci_low, entry.ci_high, over="prompts", n=n, limits=limits,
+                reason=_text(entry.ci_reason),
+                sampled=entry.sampled if random == "prompts" else None,
+            ),
+            "with_judges": Estimate(
+                entry.composite, entry.judges_ci_low, entry.judges_ci_high,
+                over="prompts and judges", n=n, limits=limits,
+                reason=_text(entry.judges_ci_reason),
+                sampled=entry.sampled if random == "prompts-and-judges" else None,
+            ),
+            "n_prompts": n,
+        }  # fmt: skip
+    counts = {"n_abstained": entry.n_abstained, "n_judged": entry.n_judged}
+    return {"system": name, **found, **counts, "declines": entry.declines}
+
+
+def _text(reason: Reason | None) -> str | None:
+    return None if reason is None else str(reason)
+
+
+def _unranked(entry: SystemRank | None) -> str:
+    return str(Reason.DECLINES) if entry is not None and entry.declines else _NO_COMPOSITE
+
+
+def differences_table(
+    board: Leaderboard, systems: Sequence[str], title: str, prefix: str = ""
+) -> Table:
+    """Return how far each two systems differ; in short, those of the first system before the
+    others'."""
+    of: dict[tuple[str, str], SystemDifference | None] = {
+        (one.a, one.b): one for one in board.differences
+    }
+    for a, b in combinations(systems, 2):
+        if (a, b) not in of and (b, a) not in of:
+            of[a, b] = None
+    first = board.systems[0].system if board.systems else ""
+    tested = sorted((pair for pair, one in of.items() if one), key=lambda pair: pair[0] != first)
+    shown = set(tested[:_DIFFERENCES_SHOWN])
+    columns = (
+        Column(
+            "difference", "estimate", "difference", p="column", figure=f"{prefix}difference",
+            p_figure=f"{prefix}p",
+        ),
+        Column("effect_size", "estimate", "effect\nsize", figure=f"{prefix}effect_size"),
+        Column("n_prompts", "whole", "prompts"),
+    )  # fmt: skip
+    untested = [pair for pair, one in of.items() if one is None]
+    rows = [
+        {**_difference_row(pair, of[pair], board.random), "in_short": pair in shown}
+        for pair in [*tested, *untested]
+    ]
+    return Table(
+        f"{prefix}differences", (Key("a", "systems"), Key("b")), columns, rows, title,
+        short={"in_short": {True}}, sides=("a", "b"),
+        remarks=[f"Differences and ranges of ranks are {SAMPLES[board.random]}. {_ON_DIFFERENCES}"],
+    )  # fmt: skip
+
+
+def _difference_row(
+    pair: tuple[str, str], one: SystemDifference | None, random: Random
+) -> dict[str, Any]:
+    a, b = pair
+    if one is None:
+        nothing = Difference(nan, reason=_NOT_COMPARED, a=a, b=b)
+        return {"a": a, "b": b, "difference": nothing, "effect_size": nothing}
+    n = one.n_prompts
+    return {
+        "a": a,
+        "b": b,
+        "difference": Difference(
+            one.difference, one.ci_low, one.ci_high, over=_OVER[random], n=n, p=one.p,
+            p_adjusted=one.p_adjusted, sampled=one.sampled, reason=_text(one.reason), a=a, b=b,
+        ),
+        "effect_size": Difference(one.effect_size, n=n, reason=_text(one.reason), a=a, b=b),
+        "n_prompts": n,
+    }  # fmt: skip
+
+
+def _means(
+    run: Run, systems: Mapping[str, SystemRank | None], prefix: str, by: str
+) -> Iterator[Table]:
+    """Yield means by dimension and shares of categories: as people read them in short, a column a
+    dimension, then with their intervals."""
+    labels, numeric = _labels(run), [one.id for one in run.rubric.numeric]
+    title = f"Means by dimension{by}"
+    if not prefix:
+        heads = {name: labels[name] for name in numeric}
+        if heads:
+            yield _wide("means", title, systems, heads, "dimension")
+        for name, categories in run.categories.items():
+            shares = {share_name(name, one): one for one in categories}
+            head = f"{labels[name]}: share of each category"
+            yield _wide(f"shares_{name}", head, systems, shares, "category")
+    control = prefix.replace("_", " ")
+    dimension = Key("dimension", "dimension", labels={
+        name: f"{control}{label}" for name, label in labels.items()
+    })  # fmt: skip
+    columns = (
+        Column("mean", "estimate", "mean", figure=f"{prefix}{{dimension}}"),
+        Column("declining_mean", "number"),
+    )
+    rows = [
+        {"dimension": name, "category": category, "system": system}
+        | _mean_row(run, name if category is None else share_name(name, category), entry)
+        for name in run.dimensions
+        for category in run.categories.get(name, [None])
+        for system, entry in systems.items()
+    ]
+    of = (dimension, Key("category", "category"), Key("system", "system"))
+    yield Table(f"{prefix}dimensions", of, columns, rows, title, when="full")
+
+
+def _wide(
+    name: str,
+    title: str,
+    systems: Mapping[str, SystemRank | None],
+    heads: Mapping[str, str],
+    of: str,
+) -> Table:
+    """Systems by dimensions; the other way round where that is narrower."""
+    ranked = {system: entry for system, entry in systems.items() if entry is not None}
+    cells = {
+        (system, each): entry.dimensions.get(each, nan)
+        for system, entry in ranked.items()
+        for each in heads
+    }
+    if len(ranked) < len(heads):
+        key = Key(of, of, labels=heads)
+        columns = [Column(f"c{n}", "number", system) for n, system in enumerate(ranked)]
+        rows = [
+            {of: each} | {f"c{n}": cells[system, each] for n, system in enumerate(ranked)}
+            for each in heads
+        ]
+    else:
+        key = Key("system", "system")
+        columns = [Column(f"c{n}", "number", head) for n, head in enumerate(heads.values())]
+        rows = [
+            {"system": system} | {f"c{n}": cells[system, each] for n, each in enumerate(heads)}
+            for system in ranked
+        ]
+    return Table(name, (key,), tuple(columns), rows, title, when="short", programs=False)
+
+
+def _mean_row(run: Run, name: str, entry: SystemRank | None) -> dict[str, Any]:
+    if entry is not None and entry.declines:
+        mean = Estimate(nan, reason=str(Reason.DECLINES))
+        return {"mean": mean, "declining_mean": entry.dimensions.get(name)}
+    if entry is None or isnan(entry.dimensions.get(name, nan)):
+        return {"mean": Estimate(nan, reason=_NO_MEAN)}
+    low, high = entry.dimension_intervals[name]
+    sampled = entry.dimensions_sampled[name]
+    return {
+        "mean": Estimate(
+            entry.dimensions[name], low, high, over="prompts", n=sampled.n_prompts,
+            limits=mean_limits(run.rubric, [name])[0], reason=_text(sampled.reason),
+            sampled=sampled,
+        )
+    }  # fmt: skip
+
+
+def _strengths(run: Run) -> Iterator[Table]:
+    """Yield the Bradley-Terry strengths of systems that judges compare."""
+    if not any(is_comparative(judge.elicitation) for judge in run.judges):
+        return
+    yield from strengths_tables(run.strengths(), list(_systems(run, run.leaderboard())))
+
+
+def strengths_tables(found: Strengths | None, systems: Sequence[str]) -> Iterator[Table]:
+    """Yield the strengths of systems, and their differences for programs."""
+    over = "" if found is None else _OVER[found.random]
+    columns: tuple[Column, ...] = (
+        Column("strength", "estimate", "strength", better="higher", figure="strength"),
+        Column("win_probability", "estimate", "win\nprobability", figure="win_probability"),
+        Column("n_prompts", "whole", "prompts"),
+        Column("n_comparisons", "whole"),
+    )
+    entries = {} if found is None else {one.system: one for one in found.systems}
+    rows: list[dict[str, Any]] = []
+    for system in [*entries, *(name for name in systems if name not in entries)]:
+        if (entry := entries.get(system)) is None:
+            nothing = Estimate(nan, reason=_NO_STRENGTH)
+            rows.append({"system": system, "strength": nothing, "win_probability": nothing})
+            continue
+        n, why = entry.n_prompts, _text(entry.reason or entry.ci_reason)
+        strength = Estimate(
+            entry.strength, entry.ci_low, entry.ci_high, over=over, n=n, df=n - 1.0, reason=why
+        )
+        # On the logit, on which its interval is formed, a win probability is no other figure.
+        wins = Estimate(
+            entry.win_probability, entry.win_low, entry.win_high, over=over, n=n, reason=why
+        )
+        rows.append(row_of(entry, columns, system=system, strength=strength, win_probability=wins))
+    all_have_one = all(not isnan(row["strength"].value) for row in rows)
+    others = "" if all_have_one else " of those that have one"
+    remark = (
+        f"Strength: log-odds of being preferred; 0 is the mean{others}. Win probability: against a "
+        "system of strength 0, a tie counting half. Whether systems differ is tested above."
+    )
+    yield Table(
+        "strengths", (Key("system", "system"),), columns, rows,
+        "Strengths of systems (Bradley-Terry)", remarks=[remark],
+    )  # fmt: skip
+    pairs = {} if found is None else {(one.a, one.b): one for one in found.differences}
+    rows = []
+    for a, b in combinations(systems, 2):
+        one = pairs.get((a, b)) or pairs.get((b, a))
+        if one is None:
+            rows.append({"a": a, "b": b, "difference": Difference(nan, reason=_NO_STRENGTH)})
+            continue
+        difference = Difference(
+            one.difference, one.ci_low, one.ci_high, over=over, n=one.n_prompts,
+            df=one.n_prompts - 1.0, p=one.p, p_adjusted=one.p_adjusted, reason=_text(one.reason),
+        )  # fmt: skip
+        rows.append({"a": one.a, "b": one.b, "difference": difference})
+    column = Column("difference", "estimate", figure="strength_difference", p_figure="strength_p")
+    of = (Key("a"), Key("b"))
+    yield Table("strength_differences", of, (column,), rows, sides=("a", "b"))
+    columns = (Column("ties", "number"), Column("random", "text"))
+    known = [] if found is None else [row_of(found, columns)]
+    yield Table("comparisons", (), columns, known)
+
+
+def _responses(run: Run) -> Iterator[Table]:
+    """Yield the composite of each response and its rank within its prompt."""
+    n = len(run.items)
+    titles = {prompt: f"{prompt}: {title}" for prompt, title in run.titles.items()}
+    columns = (
+        Column("composite", "estimate", "composite", figure="response"),
+        Column("n_judges", "whole", "judges", of="n_asked"),
+        Column("majority", "text", "majority"),
+        Column("n_asked", "whole"),
+        Column("system", "text"),
+        Column("rank", "whole"),
+    )
+    rows: list[dict[str, Any]] = [
+        {
+            "prompt_id": verdict.prompt_id,
+            "id": verdict.id,
+            "composite": _of_response(verdict.composite),
+            "n_judges": verdict.n_judges,
+            "majority": _majority(verdict) if run.categories else None,
+            "n_asked": verdict.n_asked,
+            "system": verdict.system,
+            "rank": rank,
+            "prompt": titles.get(verdict.prompt_id, verdict.prompt_id),
+            "response": f"{NONE if rank is None else rank}. {verdict.system}/{verdict.id}",
+        }
+        for ranking in run.prompt_rankings().values()
+        for rank, verdict in ranking
+    ]
+    if n <= _RESPONSES_IN_FULL:
+        yield Table(
+            "responses_by_prompt", (Key("prompt", "prompt"), Key("response", "rank, response")),
+            columns, rows, "Responses by prompt", programs=False,
+            when="always" if n <= _RESPONSES_SHOWN else "full",
+        )  # fmt: skip
+    known = {(row["prompt_id"], row["id"]) for row in rows}
+    rows += [
+        {**item._asdict(), "composite": _of_response(nan)}
+        for item in run.items
+        if (item.prompt_id, item.id) not in known
+    ]
+    yield Table("responses", (Key("prompt_id"), Key("id")), columns, rows)
+
+
+def _of_response(composite: float) -> Estimate:
+    return Estimate(composite, reason=_NO_MEAN if isnan(composite) else None)
+
+
+def _majority(verdict: Verdict) -> str:
+    """What most judges chose on each dimension of categories; with a tie, who shares it."""
+    said = []
+    for summary in verdict.labels.values():
+        most = max(summary.counts.values())
+        first = [name for name, n in summary.counts.items() if summary.n and n == most]
+        said.append(" = ".join(first) or NONE)
+    return "; ".join(said)
+
+
+def _who_differs(run: Run) -> tuple[list[str], list[Table]]:
+    """Sentences on who sees responses otherwise and which are contested, with the most contested;
+    nothing where one judge rated."""
+    if not run.rubric.numeric or not (said := who_differs(run)):
+        return [], []
+    of, names = contested_result(run, _CONTESTED), labels_of_personas(run)
+    first = [one for one in most_contested(run)[:_CONTESTED_SHOWN] if one.established]
+    named = [f"{headline(one)}: {_apart(one, names)}." for one in first]
+    tables = [
+        replace(
+            table,
+            name=f"contested_{table.name}",
+            columns=tuple(replace(column, figure="") for column in table.columns),
+            when="full",
+        )
+        for table in of.tables
+    ]
+    return [*said, *of.conclusion, *named], tables
+
+
+def _apart(of: Contested, names: Mapping[str, str]) -> str:
+    """Who stands farthest from the panel, in short: those who do beyond noise; where nobody does by
+    itself, how far personas differ. `names` are the personas' labels by their ids."""
+    if not of.named:
+        return f"spread {number_text(of.spread)}, no persona by itself beyond noise"
+    order = sorted(of.named, key=lambda persona: -abs(of.departures[persona]))
+    those = [f"{names[name]} {signed(of.departures[name])}" for name in order[:_NAMED]]
+    more = f" and {len(order) - _NAMED} more" if len(order) > _NAMED else ""
+    return f"{', '.join(those)}{more}"
+
+
+def _on_what_is_there(run: Run) -> Iterator[str]:
+    """Yield what was judged and called, what is missing, what it cost, and where it is."""
+    coverage = run.coverage
+    if coverage.scored and len(run.items) > _RESPONSES_SHOWN and run.folder is not None:
+        yield "Ranks and means of each response are in verdicts.csv."
+    if run.reliability and (n := sum(verdict.n_unreliable for verdict in run.verdicts)):
+        at = run.reliability
+        yield (
+            f"{n:,} judgments rate {_labels(run)[at.dimension]} below {general(at.at_least)}: they "
+            "count as unreliable and are left out of the composite."
+        )
+    yield counts_sentence(run, coverage)
+    yield from _cached_tokens(run)
+    # Where nothing was scored the conclusion has it.
+    for status, n in coverage.missing.items() if coverage.scored else ():
+        why = run.commonest_reason(status)
+        yield f"{n:,} judgments missing: {status}" + (f" ({why})" if why else "")
+    for status, n in coverage.revisions_failed.items():
+        yield f"{n:,} judgments kept their earlier ratings: the re-rating {_AGAIN[status]}"
+    if "truncated" in coverage.missing or "truncated" in coverage.revisions_failed:
+        yield _TRUNCATED
+    if coverage.reasons_missing:
+        yield f"{coverage.reasons_missing:,} judges changed a rating and gave no reason"
+    if coverage.partial:
+        yield f"{coverage.partial:,} judgments scored on fewer comparisons than planned"
+    yield from run_remarks(run)
+
+
+def _cached_tokens(run: Run) -> Iterator[str]:
+    for inside, whence in (
+        (False, "were read from the providers' prompt caches."),
+        (True, "were kept from the last request by a model in this process."),
+    ):
+        used = [
+            one for model, one in run.calls.spent.items() if model.startswith("local:") == inside
+        ]
+        spent = sum(used, Usage())
+        if spent.cached:
+            yield f"{spent.cached:,} of {spent.input:,} input tokens {whence}"
+
+
+def _for_programs(run: Run, board: Leaderboard) -> Iterator[Table]:
+    """Yield what the run was, why judgments are missing or odd, and what its calls came to."""
+    calls = run.calls
+    columns: tuple[Column, ...] = (
+        Column("winner", "text"), Column("random", "text"), Column("seed", "whole"),
+        Column("version", "text"), Column("elapsed_s", "number"),
+    )  # fmt: skip
+    facts = {
+        "winner": board.winner, "random": board.random, "seed": run.seed,
+        "version": version("persona-panel"), "elapsed_s": round(run.elapsed_s, 3),
+    }  # fmt: skip
+    yield Table("run", (), columns, [facts])
+    reasons = [dict(zip(("status", "error", "n"), each, strict=True)) for each in run.reasons]
+    yield Table("reasons", (Key("status"), Key("error")), (Column("n", "whole"),), reasons)
+    columns = (
+        Column("calls", "whole"), Column("unsent", "whole"), Column("tokens", "whole"),
+        Column("usd", "number"),
+    )  # fmt: skip
+    estimated = Spending(calls.estimated.calls, calls.estimated.usage)
+    made = Spending(calls.made, calls.spent)
+    each_kind = {"made": made, "estimated": estimated, "earlier_runs": calls.before}
+    rows = [
+        {"of": kind, "calls": spent.calls, "unsent": calls.unsent if spent is made else None,
+         "tokens": spent.tokens, "usd": _usd(run, spent.usage)}
+        for kind, spent in each_kind.items()
+    ]  # fmt: skip
+    yield Table("calls", (Key("of"),), columns, rows)
+    names = tuple(usage_document(Usage()))
+    columns = (*(Column(f"{name}_tokens", "whole") for name in names), Column("usd", "number"))
+    of_judgments = {"judgments": run.usage}
+    rows = [
+        {"of": kind, "model": model, "usd": cost(run.prices.get(model), usage)}
+        | {f"{name}_tokens": n for name, n in usage_document(usage).items()}
+        for kind, by_model in (
+            of_judgments | {kind: spent.usage for kind, spent in each_kind.items()}
+        ).items()
+        for model, usage in sorted(by_model.items())
+    ]
+    yield Table("usage", (Key("of"), Key("model")), columns, rows)
+    faults = [{"fault": name, "n": n} for name, n in sorted(calls.faults.items())]
+    yield Table("faults", (Key("fault"),), (Column("n", "whole"),), faults)
+    odd = [{"model": model, "usage": said} for model, said in sorted(calls.odd.items())]
+    yield Table("odd_usage", (Key("model"),), (Column("usage", "text"),), odd)
+
+
+def _usd(run: Run, used: Mapping[str, Usage]) -> float | None:
+    costs = [cost(run.prices.get(model), usage) for model, usage in used.items()]
+    return None if None in costs else sum(cast(Iterable[float], costs))

@@ -1,0 +1,315 @@
+"""A run as a result: the conclusion, the leaderboard, who differs, what is contested, what is
+missing, on little room."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from persona_panel import Panel, Response
+from persona_panel.analyses.score import (
+    differences_table,
+    leaderboard_table,
+    score_result,
+    strengths_tables,
+)
+from persona_panel.files.responses import Item
+from persona_panel.graphs import Judge, Judgment
+from persona_panel.graphs.aggregate import aggregate
+from persona_panel.results.result import Result
+from persona_panel.rubrics import ModelResponse, Usage
+from persona_panel.runs.collected import judgment_of_row
+from persona_panel.runs.run import Run
+from persona_panel.statistics import WinCounts, bradley_terry
+from persona_panel.statistics.core.ranking import (
+    JudgeSample,
+    Leaderboard,
+    influence_of,
+    rank_systems,
+)
+from persona_panel.testing import ScriptedModel
+from tests.helpers.judgments import PLAIN
+
+
+def a_run(n_prompts: int, n_systems: int, models: str, personas: str = "perspectives") -> Run:
+    """Judgments of noise by this panel; on the first response, where there are two models, the
+    second persona is 4 points above the others."""
+    plan = Panel(personas, [ScriptedModel(model=name) for name in models]).plan
+    items = [
+        Item(f"p{i}", f"r{s}", f"system-{s}") for i in range(n_prompts) for s in range(n_systems)
+    ]
+    rubric = plan.output_rubric
+    run = Run(items, {item.prompt_id: "Why?" for item in items}, [*plan.judges], rubric,
+              prices={}, seed=0)  # fmt: skip
+    run.personas = tuple(plan.personas)
+    scores = np.random.default_rng(0).integers(4, 8, run.ratings.shape).astype(float)
+    second = [judge.persona == plan.personas[-1].id for judge in plan.judges]
+    scores[0, second] = 10
+    for item, row in zip(items, scores, strict=True):
+        judgments = [
+            judgment_of_row(item, judge, one.tolist(), rubric)
+            for judge, one in zip(plan.judges, row, strict=True)
+        ]
+        for judgment in judgments:
+            run.add(judgment)
+        run.conclude(aggregate(judgments, rubric))
+    return run
+
+
+def shown(run: Run, monkeypatch: pytest.MonkeyPatch) -> str:
+    """What a terminal of 80 columns shows."""
+    monkeypatch.setenv("COLUMNS", "80")
+    return score_result(run).text()
+
+
+def test_a_large_run_is_a_screen_and_a_half(monkeypatch: pytest.MonkeyPatch) -> None:
+    """200 prompts, six systems and 30 judges take at most 75 lines of 80 columns: no ranking by
+    prompt, who differs in a sentence each, the contested response by name."""
+    run = a_run(200, 6, "abc")
+    text = shown(run, monkeypatch)
+    assert len(text.splitlines()) <= 75
+    assert max(map(len, text.splitlines())) <= 80
+    assert "Responses by prompt" not in text
+    for part in ("Systems", "Means by dimension", "Personas and systems", "Axes: ", "Models: "):
+        assert part in text
+    assert "1 of 1,200 responses is contested" in text
+    assert "system-0, p0/r0 (" in text
+    assert "36,000 of 36,000 judgments scored" in text
+
+
+def test_calls_that_failed_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Calls made less those that failed, and what the cache answered, are the judgments; where no
+    call failed nothing is said of it, nor of batches, whose requests without an answer are no
+    calls."""
+    run = a_run(2, 2, "a")
+    n = run.coverage.expected
+    run.calls.made, run.calls.cached = n, 5
+    assert f"{n} calls made, 5 answered" in " ".join(shown(run, monkeypatch).split())
+    run.calls.faults.update({"timeout": 2, "HTTP 500": 3})
+    told = f"{n} calls made (5 of them failed), 5 answered from the cache."
+    assert told in " ".join(shown(run, monkeypatch).split())
+    run.calls.spent["a (batch)"] = Usage(1)
+    assert "failed)" not in shown(run, monkeypatch)
+
+
+def test_a_small_run_has_the_rank_of_each_response(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two prompts with two responses each are ranked; with one model it is said why nothing is
+    known of what is contested."""
+    text = shown(a_run(2, 2, "a", "disciplinary"), monkeypatch)
+    assert "Responses by prompt" in text
+    assert "Models: " not in text
+    assert "Axes: " not in text
+    assert " ".join(text.split()).count("one model with one replicate shows no noise") == 2
+
+
+def test_one_persona_and_one_model_have_nobody_beside_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Of a judge without a persona alone there is no such part."""
+    assert "Personas and" not in shown(a_run(2, 2, "a", "none"), monkeypatch)
+
+
+def test_cached_tokens_are_told_by_where_they_were_kept() -> None:
+    """Those of a provider's prompt cache, and those of a model inside this process."""
+    reply = ModelResponse("4", usage=Usage(input=10, cached=6))
+    panel = Panel("disciplinary", ScriptedModel(reply), "debate-speech", elicitation="holistic")
+    run = panel.score([Response(id="1", prompt="Why?", text="Because.", system="a")])
+    run.calls.spent["local:some"] = Usage(input=9, cached=7)
+    said = " ".join(score_result(run).text().split())
+    assert "30 of 50 input tokens were read from the providers' prompt caches." in said
+    assert "7 of 9 input tokens were kept from the last request by a model in this process." in said
+
+
+def rated(off_scale: float) -> str:
+    """Of a run of one judgment, with so much probability on no value of the scale."""
+    judge = Judge("ann", "openai:m", "expected")
+    run = Run([Item("q", "r", "ash")], {"q": "Why?"}, [judge], PLAIN, prices={}, seed=0)
+    name = PLAIN.dimensions[0].id
+    shares = {name: off_scale}
+    said = Judgment("q", "r", "ash", judge, "scored", scores={name: 5.0}, off_scale=shares)
+    run.add(said)
+    run.conclude(aggregate([said], PLAIN))
+    return score_result(run).text()
+
+
+def test_that_scores_rest_on_little_is_said_first() -> None:
+    """Where most of a model's probability lies on no value of the scale, that comes before what is
+    concluded from the rest; where little does, nothing is said."""
+    told = rated(0.98)
+    assert told.startswith("openai:m: 98 % of the probability of its answers lay on no value")
+    assert told.count("lay on no value") == 1
+    assert "lay on no value" not in rated(0.4)
+
+
+def board(table: list[list[float]]) -> Leaderboard:
+    """Of a prompts × systems table of composites."""
+    names = [name for _ in table for name in "ABCDEF"[: len(table[0])]]
+    prompts = [f"p{i}" for i, line in enumerate(table) for _ in line]
+    values = np.array(table).ravel()
+    return rank_systems(names, prompts, values, np.empty((len(values), 0)), [])
+
+
+def printed(found: Leaderboard) -> str:
+    """The tables of the leaderboard, as a terminal shows them."""
+    systems = {entry.system: entry for entry in found.systems}
+    tables = [leaderboard_table(found, systems, "Systems")]
+    tables.append(differences_table(found, list(systems), "Differences between systems"))
+    return Result("score", (), tables).text()
+
+
+def test_long_names_leave_the_systems_in_one_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    """At 80 columns, with names of 21 letters, every name stands once in each table."""
+    monkeypatch.setenv("COLUMNS", "80")
+    names = ["llama-3.1-8b-instruct", "claude-3-5-sonnet"]
+    rows = [(name, f"p{p}") for name in names for p in range(4)]
+    values = np.arange(len(rows)) % 3 + 5.0
+    systems, of = [one for one, _ in rows], [one for _, one in rows]
+    found = rank_systems(systems, of, values, np.empty((len(rows), 0)), [])
+    shown = printed(found).partition("Differences")[0]
+    assert shown.count(names[0]) == 1
+    assert max(map(len, shown.splitlines())) <= 80
+
+
+def test_differences_are_explained() -> None:
+    """Below the differences: what is random, what the effect size is, and what a range of ranks
+    leaves out."""
+    told = " ".join(printed(board([[9, 5.1], [8.5, 4.2], [9.2, 5], [8.8, 5.3], [9, 4.9]])).split())
+    assert "A − B" in told
+    assert "4.00" in told
+    assert "over prompts, with these judges as they are" in told
+    assert "the mean of the prompts' differences, divided by their standard deviation" in told
+    assert "leave out a place only where p, adjusted, is below 0.05" in told
+    assert "may leave out 0 where the adjusted p is above 0.05" in told
+
+
+def test_why_a_difference_is_not_tested_is_said() -> None:
+    """With one prompt there is no interval and no p, of systems and of their difference."""
+    told = printed(board([[9, 5]]))
+    assert "No interval: composite: an interval needs at least two prompts" in told
+    assert "No interval: difference: an interval needs at least two prompts" in told
+
+
+def test_differences_that_lack_a_test_are_named_where_others_have_one() -> None:
+    """B and C differ by 1 on every prompt, so that this pair alone has no spread."""
+    told = printed(board([[9, 5, 4], [3, 6, 5], [6, 5.5, 4.5]]))
+    assert "No interval: difference (B − C): no spread over prompts" in told
+
+
+def test_equal_composites_are_no_interval_of_no_width() -> None:
+    """Systems that have 5.24 and 5 on every prompt have no interval, with the reason."""
+    told = printed(board([[5.24, 5.0]] * 3))
+    assert "5.24 to 5.24" not in told
+    assert "no spread over prompts" in told
+
+
+def judged(ratings: np.ndarray) -> Leaderboard:
+    """Of one system's ratings `(prompts, judges)`."""
+    prompts = [f"p{i}" for i in range(len(ratings))]
+    judges = JudgeSample(
+        influence_of(ratings[:, :, None]), {"rater": [f"j{n}" for n in range(ratings.shape[1])]}
+    )
+    return rank_systems(
+        ["A"] * len(ratings),
+        prompts,
+        ratings.mean(axis=1),
+        np.empty((len(ratings), 0)),
+        [],
+        judges=judges,
+    )
+
+
+def test_equal_intervals_are_explained() -> None:
+    """With two prompts and judges that are all but alike both intervals are the same, and a remark
+    says why; with judges who differ they are not, and there is none."""
+    alike = np.array([[2.0, 2, 2, 2, 2.1], [6, 6, 6, 6, 6.1]])
+    assert "Where both intervals are the same" in printed(judged(alike))
+    differ = np.array([[2.0, 4, 6, 8, 9], [2.1, 4, 6, 8, 9.1], [2.0, 4.1, 6.1, 8, 9]])
+    assert "Where both intervals are the same" not in printed(judged(differ))
+
+
+def test_one_system_has_no_differences() -> None:
+    """Of a single system there is no table of differences."""
+    assert "Differences" not in printed(board([[5.0], [6.0]]))
+
+
+def test_many_differences_are_in_the_full_report() -> None:
+    """Of six systems six of fifteen differences are shown, those of the first system before."""
+    rng = np.random.default_rng(0)
+    told = printed(board((rng.normal(5, 1, (6, 6)) - np.arange(6)).tolist()))
+    assert told.count(" − ") == 6
+    assert all(f"A − {other}" in told for other in "BCDEF")
+    assert "--full has every table" in told
+
+
+def test_a_system_that_declines_is_named_below_the_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of B 6 of 8 judgments are abstentions: its line has neither rank nor composite, and below the
+    table stands why; programs have the mean of the others' ratings."""
+    monkeypatch.delenv("COLUMNS", raising=False)
+    table = np.array([[9, 5.1], [8.5, 4.2]])
+    counts = np.array([[0, 4], [3, 4]] * 2)
+    found = rank_systems(
+        ["A", "B"] * 2,
+        ["p", "p", "q", "q"],
+        table.ravel(),
+        np.empty((4, 0)),
+        [],
+        abstentions=counts,
+    )
+    told = " ".join(printed(found).split())
+    assert "B – – 2" in told
+    systems = {entry.system: entry for entry in found.systems}
+    assert leaderboard_table(found, systems, "").rows[1]["declining_mean"] == 4.65
+    assert "Not ranked, as more than half of the judgments are abstentions: B (6 of 8)." in told
+
+
+EVEN = [[0, 3, 2], [1, 0, 2], [2, 1, 0]]
+
+
+def compared(*wins: list[list[int]], monkeypatch: pytest.MonkeyPatch) -> str:
+    """Of a table of wins a prompt, on 80 columns."""
+    monkeypatch.setenv("COLUMNS", "80")
+    table = np.array(wins, dtype=float)
+    names = ["anna", "bert", "carl"]
+    found = bradley_terry(names, WinCounts(table, np.zeros_like(table)))
+    return Result("score", (), list(strengths_tables(found, names))).text()
+
+
+def test_figures_stand_in_one_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Strength, win probability and both intervals of every system, on 80 columns."""
+    other = [[0, 1, 4], [2, 0, 2], [1, 3, 0]]
+    told = compared(EVEN, EVEN, EVEN, other, other, monkeypatch=monkeypatch)
+    lines = told.splitlines()
+    assert all(len(line) <= 80 for line in lines)
+    assert [sum(name in line for line in lines) for name in ("anna", "bert", "carl")] == [1, 1, 1]
+    assert [line.count("[") for line in lines if "anna" in line] == [2]
+    assert "0 is the mean. Win probability" in " ".join(told.split())
+    assert "No interval" not in told
+    assert "Undefined" not in told
+
+
+def test_who_won_everything_is_named_and_has_no_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The system and the reason, below the table of the others."""
+    won = [[0, 3, 3], [0, 0, 2], [0, 1, 0]]
+    told = " ".join(compared(won, won, [[0, 3, 3], [0, 0, 1], [0, 2, 0]],
+                            monkeypatch=monkeypatch).split())  # fmt: skip
+    assert "Undefined: strength (anna); win probability (anna): it won every comparison, so" in told
+    assert "0 is the mean of those that have one" in told
+    assert told.count("anna") == 3
+    assert "inf" not in told.replace("finite", "")
+    assert "nan" not in told
+
+
+def test_two_prompts_have_no_interval_with_how_many_would_do(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Said once, as it holds for all."""
+    told = " ".join(compared(EVEN, EVEN, monkeypatch=monkeypatch).split())
+    assert "No interval: strength; win probability: its interval takes five prompts." in told
+
+
+def test_without_any_strength_the_reasons_stand_below(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No column without a figure but the reason for each system."""
+    told = compared(*[[[0, 1, 0], [1, 0, 0], [0, 0, 0]]] * 3, monkeypatch=monkeypatch)
+    assert "carl" in told and "it was compared with no other system" in " ".join(told.split())
+    told = compared(*[[[0, 1, 1], [0, 0, 1], [0, 0, 0]]] * 3, monkeypatch=monkeypatch)
+    assert "no other system has a finite strength" in " ".join(told.split())
