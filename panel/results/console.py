@@ -75,12 +75,6 @@ def output(to: TextIO | None = None) -> Console:
     return console
 
 
-def is_narrow(console: Console) -> bool:
-    """Whether a console has a width, so that long names fold; a pipe, a file and a document have
-    none."""
-    return console.width < _WITHOUT_END
-
-
 @dataclass(frozen=True, slots=True)
 class TableRow:
     """A line of a table: its name, its figures, and the heading that it stands under."""
