@@ -77,7 +77,7 @@ ANALYSES = {
     "plan": Read(lambda run, ours, theirs: plan(file_of(ours)), of_designs),
     "votes": Read(lambda run, ours, theirs: votes_result(votes_of(run, ours, theirs))),
     "calibrate": Read(lambda run, ours, theirs: calibrate(ours, needed(theirs)), of_widths),
-    "align": Read(lambda run, ours, theirs: align(ours, needed(theirs)), lambda result: (95, 0.25)),
+    "align": Read(lambda run, ours, theirs: align(ours, needed(theirs)), lambda *_: (95, 0.25)),
 }
 
 

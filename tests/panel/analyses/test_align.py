@@ -178,7 +178,7 @@ def test_aligned_scores_are_ratings_for_other_commands(
     out = str(tmp_path / "aligned.csv")
     done = run(files[0], "--human", files[1], "--method", "isotonic", "--out", out)
     assert done.exit_code == 0, done.output
-    assert f"{3 * N} aligned scores are in {out}." in done.stderr
+    assert f"{3 * N} aligned scores are in {out}." in " ".join(done.stderr.split())
     with Path(out).open(newline="") as file:
         rows = list(csv.DictReader(file))
     assert [row["learnt_from"] for row in rows] == (

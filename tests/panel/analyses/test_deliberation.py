@@ -13,6 +13,12 @@ from persona_panel.statistics.core.table import Ratings
 from tests.helpers.deliberations import AGREED, JUDGED, deliberation, humans
 
 
+@pytest.fixture(autouse=True)
+def unlimited_width(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No line is folded."""
+    monkeypatch.delenv("COLUMNS", raising=False)
+
+
 def shown(found: DeliberationReport) -> list[str]:
     """The lines, with single spaces between words."""
     tables = list(deliberation_tables(found, {"clarity": "Clarity [of all]"}))

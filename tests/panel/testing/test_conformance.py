@@ -428,7 +428,7 @@ def test_a_statistic_that_fails_is_named(
     try:
         assert said in refusal(check_statistic, "odd")
     finally:
-        del agreement_statistics._found["odd"]
+        del agreement_statistics._statistics["odd"]
 
 
 def test_an_undefined_statistic_conforms() -> None:
@@ -441,7 +441,7 @@ def test_an_undefined_statistic_conforms() -> None:
     try:
         check_statistic("undefined")
     finally:
-        del agreement_statistics._found["undefined"]
+        del agreement_statistics._statistics["undefined"]
     assert "no command shows" in refusal(check_statistic, "undefined")
 
 
@@ -460,7 +460,7 @@ def test_only_the_statistic_in_question_is_computed() -> None:
         check_statistic("slow")
         assert called
     finally:
-        del agreement_statistics._found["slow"]
+        del agreement_statistics._statistics["slow"]
 
 
 def test_a_renderer_that_fails_is_named() -> None:
