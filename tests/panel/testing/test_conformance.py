@@ -14,6 +14,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 
 from persona_panel import (
@@ -52,6 +53,8 @@ from persona_panel.statistics import (
     Statistic,
     agreement_statistics,
 )
+from persona_panel.statistics.core.arrays import Array
+from persona_panel.statistics.core.jackknife import Interval
 from persona_panel.testing import (
     MemoryReplyStore,
     ScriptedModel,
@@ -425,6 +428,66 @@ def test_a_statistic_that_fails_is_named(
         yield BlockResult(value(block))
 
     agreement_statistics.register("odd", "odd")(rows)
+    try:
+        assert said in refusal(check_statistic, "odd")
+    finally:
+        del agreement_statistics._found["odd"]
+
+
+@pytest.mark.parametrize(
+    ("resampled", "said"),
+    [
+        (lambda weights: weights.sum(axis=1), "gives another value of all items"),
+        (lambda weights: 0.5, "odd_resampling returns float for weights of the shape"),
+        (lambda weights: np.full(weights.shape, 0.5), "expected an array (resamples,), here (9,)"),
+    ],
+)
+def test_a_resampling_function_of_something_else_is_named(
+    resampled: Callable[[Array], Array], said: str
+) -> None:
+    """One whose value of all items is another, and one that returns another shape, named with the
+    shape that is wanted; neither is printed as an interval."""
+
+    def odd_resampling(weights: Array) -> Array:
+        return resampled(weights)
+
+    def rows(block: AgreementBlock) -> Iterator[BlockResult]:
+        yield BlockResult(Statistic(0.5, 24, 4), odd_resampling)
+
+    agreement_statistics.register("odd", "odd")(rows)
+    try:
+        assert said in refusal(check_statistic, "odd")
+    finally:
+        del agreement_statistics._found["odd"]
+
+
+@pytest.mark.parametrize(
+    ("result", "said"),
+    [
+        (
+            BlockResult(
+                Statistic(468.0, 24, 4), lambda weights: np.full(len(weights), 468.0),
+                limits=(0.0, 1.0),
+            ),
+            "outside the limits",
+        ),
+        (
+            BlockResult(
+                Statistic(0.5, 24, 4), ci=Interval(0.6, 0.7, 0.1, 7.0, 0.95, 8)
+            ),
+            "does not hold it",
+        ),
+        (
+            BlockResult(
+                Statistic(0.5, 24, 4), ci=Interval(0.7, 0.3, 0.1, 7.0, 0.95, 8)
+            ),
+            "does not hold it",
+        ),
+    ],
+)  # fmt: skip
+def test_an_interval_without_its_value_is_refused(result: BlockResult, said: str) -> None:
+    """A value outside its limits, and an interval that lies beside its value or is reversed."""
+    agreement_statistics.register("odd", "odd")(lambda block: [result])
     try:
         assert said in refusal(check_statistic, "odd")
     finally:
