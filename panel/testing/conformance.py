@@ -59,6 +59,11 @@ def require(right: bool, otherwise: str) -> None:
         raise AssertionError(otherwise)
 
 
+def _require_parts(extension: object, kind: str, parts: Sequence[str]) -> None:
+    missing = [repr(part) for part in parts if not hasattr(extension, part)]
+    require(not missing, f"the {kind} has no {', '.join(missing)}")
+
+
 _MOST_REQUESTS = 100
 
 
@@ -74,8 +79,7 @@ def check_provider(provider: Provider, config: ModelConfig) -> None:
     name = config.provider
     if name in provider_names():
         require(load_provider(name) == provider, f"another provider is called {name!r} already")
-    for part in ("packages", "client", "availability"):
-        require(hasattr(provider, part), f"the provider has no {part!r}")
+    _require_parts(provider, "provider", ("packages", "client", "availability"))
     packages = provider.packages
     require(
         not isinstance(packages, str) and all(isinstance(package, str) for package in packages),
@@ -162,8 +166,10 @@ def check_elicitation(elicitation: Elicitation, rubric: Rubric, answer: str | No
         not getattr(elicitation, "COMPARES", False),
         "it compares responses (COMPARES), and this check is for elicitations that rate one",
     )
+    parts = ("NEEDS_LOGPROBS", "GIVES_REASONS", "serves", "output_rubric", "calls", "dialogue")
+    _require_parts(elicitation, "elicitation", parts)
     for name in ("NEEDS_LOGPROBS", "GIVES_REASONS"):
-        require(isinstance(getattr(elicitation, name, None), bool), f"{name} is True or False")
+        require(isinstance(getattr(elicitation, name), bool), f"{name} is True or False")
     require(bool(elicitation.__doc__), "the elicitation has no docstring")
     why = elicitation.serves(rubric)
     require(why is None, f"it does not serve the rubric {rubric.id!r}: {why}")
