@@ -31,7 +31,7 @@ from persona_panel.graphs import Judge, Judgment
 from persona_panel.graphs.deliberation import StoppingRule
 from persona_panel.graphs.framing import Framings
 from persona_panel.models.batches import BatchApi, BatchClient, BatchSought, BatchStatus, NotToldYet
-from persona_panel.models.client import Capabilities, ModelClient
+from persona_panel.models.client import CallError, Capabilities, ModelClient
 from persona_panel.models.completions import body_of
 from persona_panel.models.config import ModelConfig
 from persona_panel.models.providers import Provider, load_provider, provider_names
@@ -71,7 +71,8 @@ def check_provider(provider: Provider, config: ModelConfig) -> None:
     """Whether a provider has what `persona_panel.models.providers.Provider` lists.
 
     Asks the model that `config` names one question, which may cost something: a provider of
-    served models is best checked with `config.base_url` at `persona_panel.testing.serving`.
+    served models is best checked with `config.base_url` at `persona_panel.testing.serving`, which
+    has a `path` for an API that is not OpenAI's. That it brings no reply is an AssertionError, too.
 
     A provider's `parameters` must differ by model, by temperature where its answers do, and hold no
     key or password that `config` says or names.
@@ -150,6 +151,11 @@ def _secrets_of(config: ModelConfig) -> Iterator[str]:
 async def _answer(client: ModelClient) -> ModelResponse:
     try:
         return await client.complete(ModelRequest("", ("Answer with the number 1.",)))
+    except (CallError, TimeoutError) as error:
+        kind = f", {error.kind}" if isinstance(error, CallError) else ""
+        raise AssertionError(
+            f"complete() brings no reply ({type(error).__name__}{kind}): {error}"
+        ) from error
     finally:
         await client.aclose()
         await client.aclose()

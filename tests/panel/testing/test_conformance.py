@@ -58,6 +58,7 @@ from persona_panel.statistics.core.jackknife import Interval
 from persona_panel.testing import (
     MemoryReplyStore,
     ScriptedModel,
+    always,
     check_elicitation,
     check_engine,
     check_executor,
@@ -68,6 +69,7 @@ from persona_panel.testing import (
     check_reply_store,
     check_statistic,
     check_stopping_rule,
+    raw,
     serving,
 )
 from persona_panel.testing.store import SAMPLE
@@ -101,6 +103,34 @@ def test_an_elicitation_that_compares_is_told_that_there_is_no_check() -> None:
     assert (
         said == "it compares responses (COMPARES), and this check is for elicitations that rate one"
     )
+
+
+def test_what_an_elicitation_lacks_is_named() -> None:
+    """Every part that is missing, in one sentence."""
+    own = load_elicitation("dimensions")
+    names = ("NEEDS_LOGPROBS", "GIVES_REASONS", "serves", "output_rubric", "dialogue")
+    bare = SimpleNamespace(**{name: getattr(own, name) for name in names[:-1]})
+    said = refusal(check_elicitation, bare, shipped("scrub"))
+    assert said == "the elicitation has no 'calls', 'dialogue'"
+
+
+def test_a_provider_whose_model_brings_no_reply_is_told_why() -> None:
+    """The fault's kind and words, and of a path that the server does not have the paths it has; at
+    a path of its own it is answered."""
+    with serving(always(raw({})), path="generate") as server:
+        config = ModelConfig(model="openai:stub", base_url=f"{server.base_url}/elsewhere")
+        said = refusal(check_provider, load_provider("openai"), config)
+        assert "brings no reply (CallError, permanent)" in said
+        assert "no such path /v1/elsewhere/chat/completions; there are /v1/chat/completions" in said
+        assert "/v1/generate" in said
+        assert not server.calls
+    body = {"choices": [{"message": {"role": "assistant", "content": "1"}}]}
+    with serving(always(raw(body)), path="own/chat/completions") as server:
+        config = ModelConfig(model="openai:stub", base_url=f"{server.base_url}/own")
+        check_provider(load_provider("openai"), config)
+        assert len(server.calls) == 1
+    with pytest.raises(ValueError, match="needs a script"), serving(path="generate"):
+        pass
 
 
 @pytest.mark.parametrize("name", stopping_rule_names())
