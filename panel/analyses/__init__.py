@@ -1,6 +1,6 @@
 """Analyses: one module a question, from what was rated to a `Result`.
 
-How to write one, or move one here (`votes.py` is an example; `X` is its name):
+How to write one (`votes.py` is an example; `X` is its name):
 
 1. `panel/analyses/X.py`, whose imports at the top are light (no numpy, no pydantic: `--help`
    imports the module); what computes is imported in the function.
@@ -18,10 +18,7 @@ How to write one, or move one here (`votes.py` is an example; `X` is its name):
    reasons, "in brackets", "--full has …" come by themselves.
 5. Its line in `panel/cli/main.py` (`"X": ("persona_panel.analyses.X", "…")`), its name in
    `panel/__init__.pyi`; on the page it is one of `PeopleSection.results`, or `section_of(result)`.
-6. Delete `panel/cli/X.py`, `panel/conclusions/X.py`, `panel/reports/terminal/X.py`,
-   `panel/gate/X_figures.py`, its functions in `panel/reports/{__init__,json,terminal/__init__}.py`
-   and `panel/testing/renderer_check.py`, its part of the page's template.
-7. A job that asks models is no analysis: its command has `@result_options(*examples)`, and ends
+6. A job that asks models is no analysis: its command has `@result_options(*examples)`, and ends
    with `output.show(result, status=…)`.
-8. `tests/panel/analyses/test_X.py`; names that changed in JSON, in CHANGELOG's table.
+7. `tests/panel/analyses/test_X.py`; names that changed in JSON, in CHANGELOG's table.
 """

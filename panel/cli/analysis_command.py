@@ -77,7 +77,7 @@ def result_options(*requirements: str) -> Callable[[Command], Command]:
     them as `output`, a `ResultOutput`.
 
     Args:
-        requirements: two or three on figures of this command, for its help.
+        requirements: one to three on figures of this command, for its help.
     """
 
     def declared(command: Command) -> Command:

@@ -123,12 +123,13 @@ def gate_options(*examples: str) -> Callable[[Command], Command]:
     """Options for what figures have to be; the command is given them as `gate`.
 
     Args:
-        examples: two or three requirements on figures of this command.
+        examples: one to three requirements on figures of this command.
     """
     *most, last = (f"'{one}'" for one in examples)
+    listed = f"{', '.join(most)} or {last}" if most else last
 
     def with_gate_options(command: Command) -> Command:
-        return _with_gate(command, f"{', '.join(most)} or {last}")
+        return _with_gate(command, listed)
 
     return with_gate_options
 

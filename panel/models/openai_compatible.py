@@ -27,11 +27,8 @@ from langchain_core.messages import BaseMessage, convert_to_openai_messages
 from langchain_core.outputs import ChatGeneration, ChatResult
 from pydantic import ConfigDict, Field, SecretStr, field_validator
 
-from persona_panel.files.descriptors import is_lack_of_descriptors
-from persona_panel.files.secrets import scrub
 from persona_panel.models.batches import BatchApi
 from persona_panel.models.client import (
-    NOTHING,
     CallError,
     Capabilities,
     not_too_long,
@@ -47,15 +44,12 @@ from persona_panel.models.completions import (
     body_of,
     completion_in,
     declined_parameter,
-    error_in,
     error_of,
     is_filtered,
     kind_of,
     parsed,
     read_completion,
     refused_by_filter,
-    retry_after,
-    retry_delay,
     without,
 )
 from persona_panel.models.config import (
@@ -64,6 +58,7 @@ from persona_panel.models.config import (
     options_document,
     without_headers,
 )
+from persona_panel.models.faults import complained, one_line, reached
 from persona_panel.models.http_responses import MOST_BYTES, HttpResponse
 from persona_panel.models.stray_answers import StrayAnswers
 from persona_panel.rubrics import ModelRequest, ModelResponse
@@ -74,7 +69,6 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _TOP_LOGPROBS_CAP = 20  # OpenAI's and vLLM's; above it they answer 400
-_EXCERPT = 300
 
 
 class OpenAICompatible(BaseChatModel):
@@ -358,7 +352,7 @@ class OpenAICompatible(BaseChatModel):
         if (doubt := self._strays.doubt(asked, said, id_, model)) is not None:
             self._wire.distrust()
             # What the answer to this one took, nobody knows.
-            said_so = self._one_line(f"{self.base_url}: {doubt}; it is not used")
+            said_so = one_line(f"{self.base_url}: {doubt}; it is not used", self.base_url)
             raise CallError(said_so, kind="transient", status=BROKEN, used=None)
 
     def _remember(self, declined: str) -> None:
@@ -373,20 +367,12 @@ class OpenAICompatible(BaseChatModel):
             return orjson.dumps(payload, default=dict)
         except orjson.JSONEncodeError as error:
             fault = CallError(
-                self._one_line(f"cannot be sent: {error}"), kind="rejected", unsent=True
+                one_line(f"cannot be sent: {error}", self.base_url), kind="rejected", unsent=True
             )
         raise fault
 
     async def _reached(self, exchange: Awaitable[HttpResponse]) -> HttpResponse:
-        fault: CallError | TimeoutError
-        try:
-            return await exchange
-        except TimeoutError:
-            fault = TimeoutError(f"{self.base_url}: no answer within {self.timeout_s:g} s")
-        except self._wire.FAULTS as error:
-            fault = self._unreachable(error)
-        # Raised out here, the fault has no context that could hold more than it says.
-        raise fault
+        return await reached(exchange, self.base_url, self.timeout_s)
 
     def _fault(self, complaint: Complaint, answer: HttpResponse, content: Any) -> CallError:
         kind = kind_of(complaint)
@@ -397,38 +383,4 @@ class OpenAICompatible(BaseChatModel):
             kind = "permanent"
             message = f"{complaint.message} (the option {option} is set for this model)"
             complaint = complaint._replace(message=message)
-        # A success without an answer may have been paid for, whether or not it says so.
-        refused = answer.status >= 300 or (isinstance(content, dict) and error_in(content))
-        return CallError(
-            self._one_line(f"{self.base_url} answered {answer.status}: {complaint.message}"),
-            kind=kind,
-            status=complaint.status,
-            retry_after=_wait(answer, content) if kind == "transient" else None,
-            used=usage_in(content) or (NOTHING if refused else None),
-        )
-
-    def _unreachable(self, error: Exception) -> CallError:
-        unsent = getattr(error, "is_unsent", False)
-        return CallError(
-            self._one_line(f"{self.base_url}: {error}"),
-            kind="permanent" if getattr(error, "is_final", False) else "transient",
-            used=NOTHING if unsent else None,
-            unsent=unsent,
-            no_descriptor=is_lack_of_descriptors(error),
-        )
-
-    def _one_line(self, text: str) -> str:
-        # Scrubbed before it is shortened: half a key would not be recognised. The first,
-        # generous cut only keeps a huge body from being searched.
-        visible = "".join(char if char.isprintable() else " " for char in text[:20_000])
-        line = " ".join(scrub(visible).split())
-        limit = len(self.base_url) + _EXCERPT
-        return line if len(line) <= limit else line[: limit - 1] + "…"
-
-
-def _wait(answer: HttpResponse, content: Any) -> float | None:
-    """Return how many seconds the server asks to wait, by its headers or, as Google's, in its
-    error."""
-    seconds = retry_after(answer.headers)
-    error = error_in(content) if seconds is None and isinstance(content, dict) else None
-    return retry_delay(error.get("details")) if isinstance(error, dict) else seconds
+        return complained(complaint, kind, answer, content, self.base_url)

@@ -64,6 +64,11 @@ class AgreementBlock:
         groups: the group of each, where the block is of several groups; else none.
         categories: the names of the categories whose codes the ratings are, 0, 1, …; none of
             numbers.
+        scale: the lowest and the highest value that a rating can have, whether or not any rater
+            gave it: of categories 0 and the last code, of a composite over scales that differ 0 and
+            1. None where it is not known, as of a file without a scale, or there is none, as of
+            ranks. A coefficient that depends on the number of categories goes by this: by the
+            values that occur it would change with the sample.
         prompt_kind: what `prompts` are called.
         judge_factors: what raters are sampled by, a label a rater: `rater`, or of a run
             `persona` and `model`.
@@ -78,6 +83,7 @@ class AgreementBlock:
     controls: Array
     raters: tuple[str, ...]
     categories: tuple[str, ...] = ()
+    scale: tuple[float, float] | None = None
     groups: tuple[str, ...] = ()
     prompt_kind: str = "prompts"
     judge_factors: Mapping[str, Labels] = field(default_factory=dict)
@@ -277,15 +283,19 @@ def _blocks(
         judge_factors=ratings.judge_factors(raters),
     )
     if together:
+        scales = {ratings.scales.get(dimension) for dimension in ratings.dimensions}
+        common = replace(common, scale=scales.pop() if len(scales) == 1 else None)
         yield ALL, _all_dimensions(common, scores, others, ratings.dimensions)
         return
     for place, dimension in enumerate(ratings.dimensions):
+        categories = ratings.categories.get(dimension, ())
         block = replace(
             common,
             ratings=scores[:, :, place],
             controls=others[:, :, place],
             level="nominal" if dimension in ratings.categories else options.level,
-            categories=ratings.categories.get(dimension, ()),
+            categories=categories,
+            scale=(0.0, len(categories) - 1.0) if categories else ratings.scales.get(dimension),
         )
         yield dimension, block
 

@@ -31,7 +31,7 @@ from persona_panel.graphs import Judge, Judgment
 from persona_panel.graphs.deliberation import StoppingRule
 from persona_panel.graphs.framing import Framings
 from persona_panel.models.batches import BatchApi, BatchClient, BatchSought, BatchStatus, NotToldYet
-from persona_panel.models.client import Capabilities, ModelClient
+from persona_panel.models.client import CallError, Capabilities, ModelClient
 from persona_panel.models.completions import body_of
 from persona_panel.models.config import ModelConfig
 from persona_panel.models.providers import Provider, load_provider, provider_names
@@ -60,6 +60,11 @@ def require(right: bool, otherwise: str) -> None:
         raise AssertionError(otherwise)
 
 
+def _require_parts(extension: object, kind: str, parts: Sequence[str]) -> None:
+    missing = [repr(part) for part in parts if not hasattr(extension, part)]
+    require(not missing, f"the {kind} has no {', '.join(missing)}")
+
+
 _MOST_REQUESTS = 100
 
 
@@ -67,7 +72,8 @@ def check_provider(provider: Provider, config: ModelConfig) -> None:
     """Check that a provider has what `persona_panel.models.providers.Provider` lists.
 
     Asks the model that `config` names one question, which may cost something: a provider of
-    served models is best checked with `config.base_url` at `persona_panel.testing.serving`.
+    served models is best checked with `config.base_url` at `persona_panel.testing.serving`, which
+    has a `path` for an API that is not OpenAI's. That it brings no reply is an AssertionError, too.
 
     A provider's `parameters` must differ by model, by temperature where its answers do, and hold no
     key or password that `config` says or names.
@@ -75,8 +81,7 @@ def check_provider(provider: Provider, config: ModelConfig) -> None:
     name = config.provider
     if name in provider_names():
         require(load_provider(name) == provider, f"another provider is called {name!r} already")
-    for part in ("packages", "client", "availability"):
-        require(hasattr(provider, part), f"the provider has no {part!r}")
+    _require_parts(provider, "provider", ("packages", "client", "availability"))
     packages = provider.packages
     require(
         not isinstance(packages, str) and all(isinstance(package, str) for package in packages),
@@ -147,6 +152,11 @@ def _secrets_of(config: ModelConfig) -> Iterator[str]:
 async def _answer(client: ModelClient) -> ModelResponse:
     try:
         return await client.complete(ModelRequest("", ("Answer with the number 1.",)))
+    except (CallError, TimeoutError) as error:
+        kind = f", {error.kind}" if isinstance(error, CallError) else ""
+        raise AssertionError(
+            f"complete() brings no reply ({type(error).__name__}{kind}): {error}"
+        ) from error
     finally:
         await client.aclose()
         await client.aclose()
@@ -163,8 +173,10 @@ def check_elicitation(elicitation: Elicitation, rubric: Rubric, answer: str | No
         not getattr(elicitation, "COMPARES", False),
         "it compares responses (COMPARES), and this check is for elicitations that rate one",
     )
+    parts = ("NEEDS_LOGPROBS", "GIVES_REASONS", "serves", "output_rubric", "calls", "dialogue")
+    _require_parts(elicitation, "elicitation", parts)
     for name in ("NEEDS_LOGPROBS", "GIVES_REASONS"):
-        require(isinstance(getattr(elicitation, name, None), bool), f"{name} is True or False")
+        require(isinstance(getattr(elicitation, name), bool), f"{name} is True or False")
     require(bool(elicitation.__doc__), "the elicitation has no docstring")
     why = elicitation.serves(rubric)
     require(why is None, f"it does not serve the rubric {rubric.id!r}: {why}")

@@ -36,17 +36,20 @@ from persona_panel.testing.conformance import require
 from persona_panel.testing.scripted_model import MODEL
 from persona_panel.testing.server import serving
 
-_N_ITEMS, _N_RATERS = 12, 4
+_N_ITEMS, _N_RATERS = 24, 4
+"""So many items, three to a prompt, as every kind of figure has an interval of."""
+_REFUSED = (Reason.NOT_THE_VALUE, Reason.OUTSIDE_LIMITS, Reason.NOT_HELD)
 _OPTIONS = AnalysisOptions(n_permutations=99)
 
 
 def check_statistic(name: str) -> None:
     """Check that a registered statistic of `agree`, `correlate` or panel quality has complete rows:
-    a finite value or the reason why there is none, an interval in order, and the same value in
-    whatever order the items come.
+    a finite value or the reason why there is none; an interval in order that holds the value, from
+    a resampling function of the right shape that gives the value where every item counts once; and
+    the same value in whatever order the items come.
 
-    It is tried on ratings of 12 items by 4 raters on one dimension that are complete, have gaps,
-    are all equal, and are of categories.
+    It is tried on ratings of 24 items of 8 prompts by 4 raters on one dimension that are complete,
+    have gaps, are all equal, and are of categories.
     """
     n_rows = 0
     for what, ratings in _samples():
@@ -116,6 +119,7 @@ def _check_row(row: Row, what: str) -> None:
         math.isnan(row.ci_low) == math.isnan(row.ci_high) and not row.ci_low > row.ci_high,
         f"{where} has the interval {row.ci_low} to {row.ci_high}",
     )
+    require(row.ci_reason not in _REFUSED, f"{where} has no interval, as {row.ci_reason}")
 
 
 def check_executor(

@@ -1,5 +1,5 @@
-"""A scripted HTTP server that speaks OpenAI's chat completions, files and batches:
-`serving(script)`.
+"""A scripted HTTP server that speaks OpenAI's chat completions, files and batches, and an API of
+your own at another path: `serving(script)`.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ class ScriptedBatches:
                 if batch["status"] == "in_progress":
                     self._end(batch, answer, "cancelled", 0)
                 return Reply.json(batch)
-        return Reply.error("no such path", 404)
+        return Reply.error(f"no such path; there are {', '.join(_BATCHES)}", 404)
 
     def _upload(self, form: bytes) -> Reply:
         match = re.search(rb'name="file"; filename="([^"]*)".*?\r\n\r\n(.*)\r\n--', form, re.S)
@@ -209,6 +209,9 @@ def _now() -> int:
     return int(time.time())
 
 
+_CHAT = ("/v1/chat/completions", "/v1/messages")
+_BATCHES = ("/v1/files", "/v1/batches")
+_OTHERS = ("/v1/models", "/calls")
 _OWN_HOSTS = ("127.0.0.1", "localhost")
 """The names under which the server is reached; its port is never the usual one, and named, too."""
 
@@ -217,7 +220,15 @@ class ScriptedServer:
     """The server at work. `base_url` ends in /v1; `in_flight_max` counts calls at once; `batches`
     has the batches that were made, and says what becomes of them."""
 
-    def __init__(self, script: Script, latency_s: float = 0.0, *, keep_calls: bool = True) -> None:
+    def __init__(
+        self,
+        script: Script,
+        latency_s: float = 0.0,
+        *,
+        keep_calls: bool = True,
+        path: str | None = None,
+    ) -> None:
+        self._paths = _CHAT if path is None else (*_CHAT, f"/v1/{path.lstrip('/')}")
         self.base_url = ""
         self.port = 0
         self.calls: list[Call] = []
@@ -246,10 +257,11 @@ class ScriptedServer:
         if request.path == "/calls":
             counts = {"received": self._count, "in_flight": self._in_flight}
             return Reply.json(counts | {"kinds": dict(self.kinds)})
-        if request.path.startswith(("/v1/files", "/v1/batches")):
+        if request.path.startswith(_BATCHES):
             return self.batches.handle(request, self._answer_row)
-        if request.path not in ("/v1/chat/completions", "/v1/messages"):
-            return Reply.error("no such path", 404)
+        if request.path not in self._paths:
+            there = ", ".join((*self._paths, *_BATCHES, *_OTHERS))
+            return Reply.error(f"no such path {request.path}; there are {there}", 404)
         self._in_flight += 1
         self.in_flight_max = max(self.in_flight_max, self._in_flight)
         try:
@@ -279,10 +291,27 @@ class ScriptedServer:
 
 @contextmanager
 def serving(
-    script: Script | None = None, *, latency_s: float = 0.0, port: int = 0
+    script: Script | None = None,
+    *,
+    latency_s: float = 0.0,
+    port: int = 0,
+    path: str | None = None,
 ) -> Iterator[ScriptedServer]:
-    """Run the server in a thread with its own loop, for as long as the block lasts."""
-    server = ScriptedServer(script or always(ok()), latency_s)
+    """Run the server in a thread with its own loop, for as long as the block lasts.
+
+    Args:
+        script: what becomes of each call; by default an answer in OpenAI's form.
+        latency_s: seconds before each answer.
+        port: on which it listens; 0 is any that is free.
+        path: a further path below `base_url`, such as `generate`, at which the script answers: that
+            of an API which is not OpenAI's. Its answers are `raw` ones, as `ok` speaks OpenAI's.
+
+    Raises:
+        ValueError: a path without a script.
+    """
+    if path is not None and script is None:
+        raise ValueError("a path of your own needs a script, such as always(raw({...}))")
+    server = ScriptedServer(script or always(ok()), latency_s, path=path)
     ready = threading.Event()
     loop = asyncio.new_event_loop()
     done = asyncio.Event()

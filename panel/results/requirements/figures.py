@@ -143,7 +143,8 @@ def _called(requirement: Requirement, figures: Sequence[Figure]) -> Figure:
     if not fitting:
         # In another order, perhaps.
         near = [one for one in called if _has_all(requirement.keys, one)] or called
-        raise WrongRequirement(asked, _one_of(asked, _names_of(near, by_label)))
+        names = _names_of(near, by_label, len(requirement.keys))
+        raise WrongRequirement(asked, _one_of(asked, names))
     if len(fitting) > 1:
         further = [_n_further(requirement.keys, one) for one in fitting]
         nearest = [one for one, n in zip(fitting, further, strict=True) if n == min(further)]
@@ -176,14 +177,19 @@ def _n_further(names: Sequence[str], figure: Figure) -> int:
     return sum(not key.may_be_left_out for at, key in enumerate(figure.keys) if at not in named)
 
 
-def _names_of(figures: Sequence[Figure], by_label: bool) -> list[str]:
-    """Figures' names, or labels, in full where a shorter one is also that of another."""
+def _names_of(figures: Sequence[Figure], by_label: bool, n_keys: int = 0) -> list[str]:
+    """Return figures' names, or labels, in full where a shorter one is also that of another or has
+    fewer keys than were asked for."""
     if by_label:
         figures = [replace(one, name=one.label) for one in figures]
     short = [str(one) for one in figures]
     counts = Counter(short)
+
+    def is_whole(one: Figure, name: str) -> bool:
+        return counts[name] == 1 and sum(not key.may_be_left_out for key in one.keys) >= n_keys
+
     return [
-        written(one.name, tuple(key.name for key in one.keys)) if counts[name] > 1 else name
+        name if is_whole(one, name) else written(one.name, tuple(key.name for key in one.keys))
         for one, name in zip(figures, short, strict=True)
     ]
 

@@ -358,6 +358,9 @@ class Reason(StrEnum):
     )
     UNDEFINED_ESTIMATE = "the statistic is undefined"
     UNDEFINED_WITHOUT_ONE = "the statistic is undefined without one of the prompts or judges"
+    NOT_THE_VALUE = "the resampling function gives another value of all items"
+    OUTSIDE_LIMITS = "the value lies outside the limits that its statistic states"
+    NOT_HELD = "the interval that came with the value does not hold it"
     DECLINES = "more than half of its judgments are abstentions"
     FEW_SOURCES = "fewer than two sources"
     TWO_SOURCES = "two sources only, whose correlation is always 1 or -1"

@@ -32,6 +32,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from persona_panel.statistics.core.arrays import (
+    ROUNDING,
     Array,
     IntArray,
     Labels,
@@ -159,6 +160,7 @@ def jackknife(
     limits: tuple[float, float] = (-inf, inf),
     judges: Sequence[Sequence[Resampled | None]] = (),
     counted: Mask | None = None,
+    expected: float = nan,
     confidence: float = 0.95,
     seed: int = 0,
 ) -> Interval:
@@ -173,16 +175,20 @@ def jackknife(
         n_items: how many items the weights are for.
         clusters: a label an item; each item is its own cluster if None.
         kind: what the statistic is; see `EstimateKind`.
-        limits: between which the statistic lies; an end outside is cut there.
+        limits: between which the statistic lies; an end outside is cut there, and a value outside
+            has no interval.
         judges: for each factor that judges are sampled from (personas, models), the statistic
             without each of its levels, None where it is undefined. None at all: judges are taken
             as they are.
         counted: the items from which the statistic is computed `(items,)`; all of them if None.
+        expected: what the statistic of all items was computed to be. Where it is another here,
+            there is no interval: it would be that of something else. NaN: nothing is compared.
         confidence: in (0, 1).
         seed: of the groups in which more than `MOST_GROUPS` clusters are left out.
 
     Raises:
-        ValueError: an unknown kind, a confidence outside (0, 1), or not one label an item.
+        ValueError: an unknown kind, a confidence outside (0, 1), not one label an item, or a
+            statistic that does not return an array `(resamples,)`; the message names its function.
 
     >>> values = np.array([1.0, 2, 3, 4, 5, 6])
     >>> interval = jackknife(resampled_mean(values), 6, kind="mean")
@@ -204,13 +210,17 @@ def jackknife(
         return none(Reason.FEW_JUDGES)
     groups, n_groups = _groups(codes, n_clusters, seed)
     without = left_out_weights(groups, n_groups)
-    value, *others = statistic(np.concatenate([unit_weights(n_items), without])).tolist()
+    value, *others = _of(statistic, np.concatenate([unit_weights(n_items), without])).tolist()
     if isnan(value):
         return none(Reason.UNDEFINED_ESTIMATE)
+    if abs(value - expected) > ROUNDING * max(1.0, abs(value)):
+        return none(Reason.NOT_THE_VALUE)
+    if not limits[0] - ROUNDING <= value <= limits[1] + ROUNDING:
+        return none(Reason.OUTSIDE_LIMITS)
     left_out = np.array(others)
     # For a mean, a group enters if it has a mean itself; for other statistics, if the value differs
     # or is undefined without it.
-    alone = statistic(1 - without) if kind in _MEANS else np.empty(0)
+    alone = _of(statistic, 1 - without) if kind in _MEANS else np.empty(0)
     entering = (
         ~np.isnan(alone)
         if kind in _MEANS
@@ -258,6 +268,28 @@ def jackknife(
     low, high = min(low, value), max(high, value)
     low, high = float(max(low, limits[0])), float(min(high, limits[1]))
     return Interval(low, high, float(error), float(df), confidence, n_entering)
+
+
+def _of(statistic: Resampled, weights: Array) -> Array:
+    """Return a statistic of each resample.
+
+    Raises:
+        ValueError: the function returns something else than an array of the shape `(resamples,)`.
+    """
+    values: object = statistic(weights)
+    if isinstance(values, np.ndarray) and values.shape == (len(weights),):
+        return values
+    shape = f"an array of the shape {values.shape}" if isinstance(values, np.ndarray) else None
+    raise ValueError(
+        f"the resampling function {_name_of(statistic)} returns {shape or type(values).__name__} "
+        f"for weights of the shape {weights.shape}; expected an array (resamples,), here "
+        f"({len(weights)},)"
+    )
+
+
+def _name_of(function: Resampled) -> str:
+    name = getattr(function, "__qualname__", type(function).__name__)
+    return f"{getattr(function, '__module__', '')}.{name}"
 
 
 def left_out_variance(left_out: Array, shares: Array) -> float:
@@ -396,7 +428,9 @@ def _without_levels(factor: Sequence[Resampled | None], groups: IntArray, seed: 
     without = left_out_weights(fewer, int(fewer.max(initial=-1)) + 1)
     weights = np.concatenate([unit_weights(len(groups)), without])
     nothing = np.full(len(weights), nan)
-    return np.array([nothing if statistic is None else statistic(weights) for statistic in factor])
+    return np.array(
+        [nothing if statistic is None else _of(statistic, weights) for statistic in factor]
+    )
 
 
 def _shared(levels: Array) -> tuple[float, float]:

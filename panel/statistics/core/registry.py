@@ -10,6 +10,7 @@ among the rows of Python and `--json`, and in the terminal's tables.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -43,12 +44,13 @@ class BlockResult:
 
     Attributes:
         statistic: the value, or why there is none.
-        resampled: the statistic as a function of resampling weights; its interval is computed
-            where the row is made. None: no interval, or `ci`.
+        resampled: the statistic as a function of resampling weights, which gives its value where
+            every item counts once; its interval is computed where the row is made. None: no
+            interval, or `ci`.
         kind, limits: what the statistic is and between which values it lies, as for `jackknife`.
         note: further facts for people to read.
         by, by_value: as for `Row`.
-        ci: an interval that is known already.
+        ci: an interval that is known already; it holds the value.
         p_raw, n_tests, adjusted_over: as for `Row`, where the statistic has adjusted its
             p-value itself; it is then not adjusted over dimensions.
         counted: the items from which it is computed, as for `jackknife`.
@@ -114,6 +116,7 @@ def interval_of(
         limits=result.limits,
         judges=judges,
         counted=result.counted,
+        expected=result.statistic.value,
         confidence=options.confidence,
         seed=options.seed,
     )
@@ -203,6 +206,8 @@ def _row(
     statistic = result.statistic
     if interval is None:
         interval = result.ci
+        if interval and not interval.reason and not interval.low <= found.value <= interval.high:
+            interval = replace(interval, low=nan, high=nan, reason=Reason.NOT_HELD)
     there = interval is not None and interval.reason is None
     adjusted = result.adjusted_over is not None
     return Row(
@@ -237,6 +242,7 @@ ANY_LEVEL: tuple[MeasurementLevel, ...] = get_args(MeasurementLevel)
 ORDERED: tuple[MeasurementLevel, ...] = ("ordinal", "interval", "ratio")
 """The levels of all ratings but categories."""
 
+_NAME = re.compile(r"[a-z][a-z0-9]*(?:_[a-z0-9]+)*")
 LAST = 1000
 """The order of a statistic that asks for none: behind those that do."""
 
@@ -403,9 +409,15 @@ class Registry(Generic[BlockT]):
 
         Raises:
             ValueError: another statistic has the name, the summary, or the heading in the same
-                table, so that one would hide the other; or there is no such level or need.
+                table, so that one would hide the other; a name of another form; or there is no such
+                level or need.
         """
 
+        if not _NAME.fullmatch(name):
+            raise ValueError(
+                f"a statistic is called {name!r}; expected lower-case letters and digits, words "
+                "joined by underscores, such as 'near_agreement'"
+            )
         for need in needs:
             check_choice("what a statistic needs", need, Need)
         for level in levels:

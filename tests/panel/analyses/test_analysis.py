@@ -83,6 +83,16 @@ def test_the_help_of_an_analysis_needs_no_array(name: str) -> None:
     assert done.stdout.strip() == "[]", done.stderr
 
 
+def test_the_help_names_the_examples_that_there_are() -> None:
+    """One, two or three requirements stand in the help as they do in a sentence."""
+    examples = ("a > 1", "b > 1", "c > 1")
+    listed = ("'a > 1'", "'a > 1' or 'b > 1'", "'a > 1', 'b > 1' or 'c > 1'")
+    for n, said in enumerate(listed, 1):
+        made = Analysis("sample", "A sample", sample, MADE.parameters, examples[:n])
+        printed = CliRunner().invoke(analysis_command(made), ["--help"]).stdout
+        assert f"such as {said}: exit status 3" in " ".join(printed.split())
+
+
 def test_the_command_prints_any_result_in_any_format() -> None:
     """Its reading and what is missing on standard error, the rest as asked for."""
     done = run("runs/a")

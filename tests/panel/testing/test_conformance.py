@@ -14,6 +14,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, TextIO, cast
 
+import numpy as np
 import pytest
 
 from persona_panel import (
@@ -52,9 +53,12 @@ from persona_panel.statistics import (
     Statistic,
     agreement_statistics,
 )
+from persona_panel.statistics.core.arrays import Array
+from persona_panel.statistics.core.jackknife import Interval
 from persona_panel.testing import (
     MemoryReplyStore,
     ScriptedModel,
+    always,
     check_elicitation,
     check_engine,
     check_executor,
@@ -65,6 +69,7 @@ from persona_panel.testing import (
     check_reply_store,
     check_statistic,
     check_stopping_rule,
+    raw,
     serving,
 )
 from persona_panel.testing.store import SAMPLE
@@ -98,6 +103,34 @@ def test_an_elicitation_that_compares_is_told_that_there_is_no_check() -> None:
     assert (
         said == "it compares responses (COMPARES), and this check is for elicitations that rate one"
     )
+
+
+def test_what_an_elicitation_lacks_is_named() -> None:
+    """Every part that is missing, in one sentence."""
+    own = load_elicitation("dimensions")
+    names = ("NEEDS_LOGPROBS", "GIVES_REASONS", "serves", "output_rubric", "dialogue")
+    bare = SimpleNamespace(**{name: getattr(own, name) for name in names[:-1]})
+    said = refusal(check_elicitation, bare, shipped("scrub"))
+    assert said == "the elicitation has no 'calls', 'dialogue'"
+
+
+def test_a_provider_whose_model_brings_no_reply_is_told_why() -> None:
+    """The fault's kind and words, and of a path that the server does not have the paths it has; at
+    a path of its own it is answered."""
+    with serving(always(raw({})), path="generate") as server:
+        config = ModelConfig(model="openai:stub", base_url=f"{server.base_url}/elsewhere")
+        said = refusal(check_provider, load_provider("openai"), config)
+        assert "brings no reply (CallError, permanent)" in said
+        assert "no such path /v1/elsewhere/chat/completions; there are /v1/chat/completions" in said
+        assert "/v1/generate" in said
+        assert not server.calls
+    body = {"choices": [{"message": {"role": "assistant", "content": "1"}}]}
+    with serving(always(raw(body)), path="own/chat/completions") as server:
+        config = ModelConfig(model="openai:stub", base_url=f"{server.base_url}/own")
+        check_provider(load_provider("openai"), config)
+        assert len(server.calls) == 1
+    with pytest.raises(ValueError, match="needs a script"), serving(path="generate"):
+        pass
 
 
 @pytest.mark.parametrize("name", stopping_rule_names())
@@ -429,6 +462,66 @@ def test_a_statistic_that_fails_is_named(
         assert said in refusal(check_statistic, "odd")
     finally:
         del agreement_statistics._statistics["odd"]
+
+
+@pytest.mark.parametrize(
+    ("resampled", "said"),
+    [
+        (lambda weights: weights.sum(axis=1), "gives another value of all items"),
+        (lambda weights: 0.5, "odd_resampling returns float for weights of the shape"),
+        (lambda weights: np.full(weights.shape, 0.5), "expected an array (resamples,), here (9,)"),
+    ],
+)
+def test_a_resampling_function_of_something_else_is_named(
+    resampled: Callable[[Array], Array], said: str
+) -> None:
+    """One whose value of all items is another, and one that returns another shape, named with the
+    shape that is wanted; neither is printed as an interval."""
+
+    def odd_resampling(weights: Array) -> Array:
+        return resampled(weights)
+
+    def rows(block: AgreementBlock) -> Iterator[BlockResult]:
+        yield BlockResult(Statistic(0.5, 24, 4), odd_resampling)
+
+    agreement_statistics.register("odd", "odd")(rows)
+    try:
+        assert said in refusal(check_statistic, "odd")
+    finally:
+        del agreement_statistics._found["odd"]
+
+
+@pytest.mark.parametrize(
+    ("result", "said"),
+    [
+        (
+            BlockResult(
+                Statistic(468.0, 24, 4), lambda weights: np.full(len(weights), 468.0),
+                limits=(0.0, 1.0),
+            ),
+            "outside the limits",
+        ),
+        (
+            BlockResult(
+                Statistic(0.5, 24, 4), ci=Interval(0.6, 0.7, 0.1, 7.0, 0.95, 8)
+            ),
+            "does not hold it",
+        ),
+        (
+            BlockResult(
+                Statistic(0.5, 24, 4), ci=Interval(0.7, 0.3, 0.1, 7.0, 0.95, 8)
+            ),
+            "does not hold it",
+        ),
+    ],
+)  # fmt: skip
+def test_an_interval_without_its_value_is_refused(result: BlockResult, said: str) -> None:
+    """A value outside its limits, and an interval that lies beside its value or is reversed."""
+    agreement_statistics.register("odd", "odd")(lambda block: [result])
+    try:
+        assert said in refusal(check_statistic, "odd")
+    finally:
+        del agreement_statistics._found["odd"]
 
 
 def test_an_undefined_statistic_conforms() -> None:

@@ -75,6 +75,16 @@ def test_a_wrong_name_is_answered_by_the_nearest(
     assert caught.value.expected.startswith(expected)
 
 
+def test_keys_that_may_be_left_out_are_named_to_who_asks_for_a_key() -> None:
+    """Of a figure whose keys may all be left out, a wrong key is answered by the keys there are."""
+    dimensions = [FigureKey(name, may_be_left_out=True) for name in ("clear", "sound")]
+    figures = [Figure("consensus", (one,)) for one in dimensions]
+    for there in (figures[:1], figures):
+        with pytest.raises(WrongRequirement) as caught:
+            find(parse_requirement("consensus[foo] > 0"), there)
+        assert "consensus[clear]" in caught.value.expected
+
+
 def test_of_many_names_the_nearest_are_shown() -> None:
     """Of 100 systems six are named, and how many there are; quotes stand where they are needed."""
     figures = [Figure("composite", (FigureKey(f"system, {n}"),)) for n in range(100)]

@@ -14,10 +14,12 @@ import numpy as np
 import pytest
 
 from persona_panel.statistics import (
+    OF_SCORES,
     AgreementBlock,
     AnalysisOptions,
     BlockResult,
     PanelBlock,
+    Ratings,
     Reason,
     Statistic,
     StatisticTable,
@@ -28,7 +30,7 @@ from persona_panel.statistics import (
     panel_quality,
     panel_quality_statistics,
 )
-from persona_panel.statistics.core.registry import LAST, Registry
+from persona_panel.statistics.core.registry import ANY_LEVEL, LAST, Registry
 from tests.helpers import forked
 from tests.helpers.rating_tables import HUMANS, PANEL, QUICK
 from tests.helpers.results import statistics_of
@@ -212,6 +214,40 @@ def test_what_a_statistic_needs(prompts: list[Hashable] | None) -> None:
     assert [row.value for row in registry.rows(block, "all", "all")] == ([2.0] if prompts else [])
 
 
+def test_a_block_knows_the_scale_of_its_ratings() -> None:
+    """The ends of the dimension's scale, whichever values occur; of categories the codes there are,
+    of a composite over scales that differ 0 and 1, of all dimensions together the one that all are
+    on; None where it is not known."""
+    seen: dict[str, tuple[float, float] | None] = {}
+
+    @agreement_statistics.register("seen_scale", "seen", of=OF_SCORES, levels=ANY_LEVEL)
+    def looked_at(block: AgreementBlock) -> Iterator[BlockResult]:
+        seen[name_of.get(len(block.categories), block.of)] = block.scale
+        yield BlockResult(Statistic.undefined(Reason.NO_PAIRS))
+
+    name_of = {3: "kinds"}
+    scores = np.random.default_rng(0).integers(1, 3, (8, 3, 2)).astype(float)
+    given = Ratings(
+        scores, tuple("abcdefgh"), tuple("xyz"), ("clear", "sound"), ("all",) * 3,
+        scales={"clear": (1, 7), "sound": (1, 7)},
+    )  # fmt: skip
+    only = ["seen_scale"]
+    try:
+        agree(given, QUICK, only=only)
+        assert seen == {"dimension": (1, 7), "composite": (1, 7)}
+        agree(given, QUICK, by="group", only=only)
+        assert seen["dimension"] == (1, 7)
+        mixed = {"clear": (1.0, 7.0), "sound": (0.0, 10.0)}
+        agree(replace(given, scales=mixed), QUICK, only=only)
+        assert seen["composite"] == (0, 1)
+        agree(replace(given, scales={}), QUICK, only=only)
+        assert (seen["dimension"], seen["composite"]) == (None, None)
+        agree(replace(given, categories={"sound": ("no", "so-so", "yes")}), QUICK, only=only)
+        assert seen["kinds"] == (0, 2)
+    finally:
+        del agreement_statistics._found["seen_scale"]
+
+
 def test_a_table_shows_every_group_unless_it_says_otherwise() -> None:
     """A table of which nothing but the heading is said has a column for each statistic, and
     figures of each group of raters."""
@@ -231,6 +267,9 @@ def test_what_cannot_be_registered() -> None:
         ValueError, match="controls, categories, incomplete_rankings, found 'prompt'"
     ):
         agreement_statistics.register("new", "new", needs=("prompt",))
+    for name in ("Bad Name", "bad-name", "_bad", "bad__name", ""):
+        with pytest.raises(ValueError, match="expected lower-case letters and digits"):
+            agreement_statistics.register(name, "new")
     with pytest.raises(ValueError, match="found 'metric'"):
         agreement_statistics.register("new", "new", levels=("metric",))  # type: ignore[arg-type]
 
