@@ -206,7 +206,11 @@ def _row(
     statistic = result.statistic
     if interval is None:
         interval = result.ci
-        if interval and not interval.reason and not interval.low <= found.value <= interval.high:
+        if (
+            interval
+            and not interval.reason
+            and not interval.low <= statistic.value <= interval.high
+        ):
             interval = replace(interval, low=nan, high=nan, reason=Reason.NOT_HELD)
     there = interval is not None and interval.reason is None
     adjusted = result.adjusted_over is not None

@@ -488,7 +488,7 @@ def test_a_resampling_function_of_something_else_is_named(
     try:
         assert said in refusal(check_statistic, "odd")
     finally:
-        del agreement_statistics._found["odd"]
+        del agreement_statistics._statistics["odd"]
 
 
 @pytest.mark.parametrize(
@@ -521,7 +521,7 @@ def test_an_interval_without_its_value_is_refused(result: BlockResult, said: str
     try:
         assert said in refusal(check_statistic, "odd")
     finally:
-        del agreement_statistics._found["odd"]
+        del agreement_statistics._statistics["odd"]
 
 
 def test_an_undefined_statistic_conforms() -> None:

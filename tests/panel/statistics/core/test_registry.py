@@ -245,7 +245,7 @@ def test_a_block_knows_the_scale_of_its_ratings() -> None:
         agree(replace(given, categories={"sound": ("no", "so-so", "yes")}), QUICK, only=only)
         assert seen["kinds"] == (0, 2)
     finally:
-        del agreement_statistics._found["seen_scale"]
+        del agreement_statistics._statistics["seen_scale"]
 
 
 def test_a_table_shows_every_group_unless_it_says_otherwise() -> None:
