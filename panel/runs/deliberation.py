@@ -40,7 +40,7 @@ from persona_panel.statistics.revisions import (
 
 
 def before_after_document(means: BeforeAfter) -> dict[str, Any]:
-    """Means before and after, and how many ratings moved."""
+    """Return the means before and after, and how many ratings moved."""
     return {
         "before": json_number(means.before),
         "after": json_number(means.after),
@@ -52,7 +52,7 @@ def before_after_document(means: BeforeAfter) -> dict[str, Any]:
 
 
 def change_document(change: Change) -> dict[str, Any]:
-    """A statistic before and after, with the interval of its change."""
+    """Return a statistic before and after, with the interval of its change."""
     interval = change.interval
     return {
         "before": json_number(change.before),
@@ -71,7 +71,7 @@ def _share(estimate: Statistic, name: str) -> dict[str, Any]:
 
 
 def conformity_document(found: Conformity) -> dict[str, Any]:
-    """How many moves went toward the peers, and away."""
+    """Return how many moves went toward the peers, and away."""
     return {
         "moves": found.n_moves,
         "toward": found.n_toward,
@@ -81,7 +81,7 @@ def conformity_document(found: Conformity) -> dict[str, Any]:
 
 
 def influence_document(found: Influence) -> dict[str, Any]:
-    """Who moved whom: the net pull of each persona, and each pair's."""
+    """Return the net pull of each persona, and of each pair."""
     people = list(enumerate(found.personas))
     return {
         "pull": [
@@ -104,7 +104,7 @@ def influence_document(found: Influence) -> dict[str, Any]:
 
 
 def rankings_document(found: Reordering) -> dict[str, Any]:
-    """How far the order of responses and of systems changed."""
+    """Return how far the order of responses and of systems changed."""
     return {
         "pairs": found.n_pairs,
         "swapped": found.n_swapped,
@@ -126,7 +126,7 @@ def rankings_document(found: Reordering) -> dict[str, Any]:
 
 
 def humans_document(found: TowardHumans) -> dict[str, Any]:
-    """Whether the panel came nearer to people."""
+    """Return whether the panel came nearer to people."""
     return {
         "direction": found.direction,
         "reason": found.reason,
@@ -139,7 +139,7 @@ def humans_document(found: TowardHumans) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class DeliberationReport:
-    """What deliberation did.
+    """The effect of deliberation on a run's ratings.
 
     Attributes:
         n_responses: how many there were, of which `n_deliberated` were deliberated.
@@ -166,7 +166,7 @@ class DeliberationReport:
     people: RatingsOrigin | None = None
 
     def summary(self) -> dict[str, Any]:
-        """What summary.json holds under `deliberation`: null for what is undefined, with
+        """Return the value of `deliberation` in summary.json: null for what is undefined, with
         `reason` beside it."""
         return {
             "responses": self.n_responses,
@@ -206,29 +206,30 @@ class RevisedRatings(Protocol):
     def judges(self) -> Sequence[Judge]: ...
     @property
     def rubric(self) -> Rubric:
-        """As the ratings come."""
+        """Return the rubric of the ratings."""
 
     @property
     def before(self) -> NDArray[np.float64] | None:
-        """`(responses, judges, dimensions)`, the first ratings, NaN where missing."""
+        """Return the first ratings `(responses, judges, dimensions)`, NaN where missing."""
 
     @property
     def ratings(self) -> NDArray[np.float64]:
-        """The last ratings; those before where a response was not deliberated."""
+        """Return the last ratings; those before where a response was not deliberated."""
 
     @property
     def stated(self) -> NDArray[np.bool_]:
-        """`(responses, judges)`, whether the judge said what changed its mind."""
+        """Return whether each judge said what changed its mind `(responses, judges)`."""
 
     @property
     def deliberated(self) -> NDArray[np.bool_]:
-        """`(responses,)`"""
+        """Return which responses were deliberated `(responses,)`."""
 
 
 def deliberation_of(
     revised: RevisedRatings, seed: int, humans: Ratings | None = None
 ) -> DeliberationReport:
-    """What deliberation did to a run's ratings by number: a category has no mean to move to.
+    """Measure the effect of deliberation on a run's ratings by number: a category has no mean to
+    move to.
 
     Args:
         revised: the ratings before and after.
@@ -277,7 +278,7 @@ def deliberation_of(
 
 
 def _composites(revised: RevisedRatings, ratings: NDArray[np.float64]) -> list[float]:
-    """What the rubric's own rule makes of ratings, response by response."""
+    """Return the composite of each response by the rubric's own rule."""
     return [
         aggregate(
             [
@@ -291,7 +292,7 @@ def _composites(revised: RevisedRatings, ratings: NDArray[np.float64]) -> list[f
 
 
 def _mean_of_means(scores: Array) -> Array:
-    """Each response's mean over dimensions of its means over judges."""
+    """Return each response's mean over dimensions of its means over judges."""
     means = divide(np.nansum(scores, axis=1), np.sum(~np.isnan(scores), axis=1))
     return divide(means.sum(axis=1), scores.shape[2])
 
@@ -299,7 +300,7 @@ def _mean_of_means(scores: Array) -> Array:
 def _ratings(
     scores: Array, judges: Sequence[Judge], items: Sequence[Item], dimensions: Sequence[str]
 ) -> Ratings:
-    """A run's scores under the names that `load_ratings` gives to those of its folder."""
+    """Return a run's scores under the names that `load_ratings` gives to those of its folder."""
     return Ratings(
         scores,
         tuple(f"{item.prompt_id}/{item.id}" for item in items),

@@ -91,7 +91,7 @@ def _not_ours(path: Path) -> InputError:
 
 
 def _items(path: Path) -> tuple[list[Item], dict[str, str]]:
-    """Which responses there are, and the beginnings of their prompts."""
+    """Return which responses there are, and the beginnings of their prompts."""
     items, titles = [], {}
     first: dict[tuple[str, str], int] = {}
     for _, number, line in kept_lines(path):
@@ -113,7 +113,7 @@ def _title(line: Mapping[str, Any]) -> str:
 def _swept(
     folder: Path, sweep: Mapping[str, Any], judgments: JudgmentFile
 ) -> tuple[list[Item], dict[str, str]]:
-    """The answers that were judged, in the order of prompts, systems and conditions."""
+    """Return the answers that were judged, in the order of prompts, systems and conditions."""
     judged = {(judgment.prompt_id, judgment.id): judgment.system for judgment in judgments}
     lines = {(one["prompt_id"], one["id"]): one for _, _, one in kept_lines(folder / RESPONSES)}
     own = (folder / PROMPTS).is_file()
@@ -193,7 +193,8 @@ def _verdict(run: Run, row: int, statuses: Sequence[Status], abstained: Sequence
 
 
 def _concluded(path: Path) -> set[tuple[str, str]] | None:
-    """The responses that have verdicts by verdicts.csv; None where there is no such file."""
+    """Read which responses have verdicts from verdicts.csv; return None where there is no such
+    file."""
     try:
         return {(text_of(row["prompt_id"]), text_of(row["id"])) for row in own_rows(path)}
     except FileNotFoundError:
@@ -203,7 +204,7 @@ def _concluded(path: Path) -> set[tuple[str, str]] | None:
 
 
 def _restore_calls(run: Run, path: Path) -> None:
-    """Give a run what summary.json says of its calls."""
+    """Restore a run's figures of calls from summary.json."""
     summary = kept_object(path)
     judging = {judge.model for judge in run.judges}
     try:

@@ -40,7 +40,7 @@ Prices = Mapping[str, Price | None]
 
 
 def calls_document(counts: CallCounts, prices: Prices) -> dict[str, Any]:
-    """What the calls came to, and what earlier runs into the same folder spent."""
+    """Return the figures of the calls, and what earlier runs into the same folder spent."""
     estimated = Spending(counts.estimated.calls, counts.estimated.usage)
     return {
         "made": counts.made,
@@ -56,7 +56,7 @@ def calls_document(counts: CallCounts, prices: Prices) -> dict[str, Any]:
 
 
 def json_usd(usd: float | None) -> float | None:
-    """Null in JSON where a price is not known, which is not to say that it is nothing."""
+    """Return null for JSON where a price is not known, which is not to say that it is nothing."""
     return None if usd is None else round(usd, 6)
 
 
@@ -70,7 +70,7 @@ def _spending(spent: Spending, prices: Prices) -> dict[str, Any]:
 
 
 def _cost(used: Mapping[str, Usage], prices: Prices) -> float | None:
-    """What this usage by model costs; None where a price is not known."""
+    """Return the cost of this usage by model; None where a price is not known."""
     costs = [cost(prices.get(model), usage) for model, usage in used.items()]
     known = [usd for usd in costs if usd is not None]
     return json_usd(math.fsum(known)) if len(known) == len(costs) else None
@@ -81,7 +81,7 @@ def _usages(used: Mapping[str, Usage]) -> dict[str, dict[str, int]]:
 
 
 def system_document(entry: SystemRank) -> dict[str, Any]:
-    """A system's place."""
+    """Return a system's place in the form of summary.json."""
     return {
         "system": entry.system,
         "composite": json_number(entry.composite),
@@ -107,7 +107,7 @@ def system_document(entry: SystemRank) -> dict[str, Any]:
 
 
 def difference_document(one: SystemDifference) -> dict[str, Any]:
-    """How far two systems differ."""
+    """Return how far two systems differ, in the form of summary.json."""
     return {
         "a": one.a,
         "b": one.b,
@@ -123,7 +123,7 @@ def difference_document(one: SystemDifference) -> dict[str, Any]:
 
 
 class RankedRun(Protocol):
-    """What the tables of verdicts and of systems are made from; a `Run` is one."""
+    """The source of the tables of verdicts and of systems; a `Run` is one."""
 
     dimensions: tuple[str, ...]
     categories: Mapping[str, Sequence[str]]
@@ -138,7 +138,8 @@ class RankedRun(Protocol):
 
 
 def judgment_columns(run: CollectedRatings) -> list[FrameColumn]:
-    """A data frame with one row a judgment and dimension, missing ones with them.
+    """Return the columns of a data frame with one row a judgment and dimension, missing ones with
+    them.
 
     Rows, not a column for each dimension: so the columns are the same for every rubric, whatever
     its dimensions are called, and numbers and categories do not share one.
@@ -180,7 +181,7 @@ def judgment_columns(run: CollectedRatings) -> list[FrameColumn]:
 
 
 def verdict_columns(run: RankedRun) -> list[FrameColumn]:
-    """A data frame with one row a verdict, in the order of the input.
+    """Return the columns of a data frame with one row a verdict, in the order of the input.
 
     Columns are those of verdicts.csv: `prompt_id`, `id`, `system`, `composite`, `rank` (within the
     prompt), `n_judges`; for each dimension `NAME_mean`, `NAME_sd` and `NAME_n`, or `NAME_majority`,
@@ -224,7 +225,7 @@ def verdict_columns(run: RankedRun) -> list[FrameColumn]:
 
 
 def ranking_columns(run: RankedRun) -> list[FrameColumn]:
-    """A data frame with one row a system, best first: the leaderboard.
+    """Return the columns of a data frame with one row a system, best first: the leaderboard.
 
     Columns are the fields of `SystemRank`, and for each dimension `NAME_mean`, `NAME_ci_low` and
     `NAME_ci_high`; the share of a category is called `NAME:CATEGORY`.
@@ -251,7 +252,7 @@ def ranking_columns(run: RankedRun) -> list[FrameColumn]:
 
 
 def difference_columns(run: RankedRun) -> list[FrameColumn]:
-    """A data frame with one row for every two systems, the better one first.
+    """Return the columns of a data frame with one row for every two systems, the better one first.
 
     Columns are the fields of `SystemDifference`: `a`, `b`, `difference` (a − b), `ci_low`,
     `ci_high`, `p`, `p_adjusted`, `effect_size`, `n_prompts`, `reason`.
@@ -269,7 +270,7 @@ def difference_columns(run: RankedRun) -> list[FrameColumn]:
 def _repeated(
     name: str, kind: ColumnKind, values: Sequence[Any], each: int, times: int
 ) -> FrameColumn:
-    """Every value `each` times in a row, and all of that `times` times."""
+    """Repeat every value `each` times in a row, and all of that `times` times."""
     given = np.empty(len(values), dtype=object)
     given[:] = values
     return FrameColumn(name, kind, np.tile(np.repeat(given, each), times).tolist())
@@ -278,7 +279,7 @@ def _repeated(
 def run_facts(
     run: CollectedRatings, folder: Path | None, board: Leaderboard | None = None
 ) -> Facts:
-    """Sizes, coverage and the folder; with the leaderboard, where it is given."""
+    """Return sizes, coverage and the folder; with the leaderboard, where it is given."""
     coverage = run.coverage
     facts = [
         counted(len(run.items), "response"),
@@ -314,7 +315,7 @@ def conclusion_of(
     controls: Leaderboard | None,
     report: DeliberationReport | None,
 ) -> list[str]:
-    """Sentences on who is ahead and, where judges deliberated, on what that did."""
+    """Return sentences on who is ahead and, where judges deliberated, on what that did."""
     judged = judged_in(run)
     said = score_conclusion(board, judged, controls)
     if report is not None and judged.scored:
@@ -328,7 +329,7 @@ def conclusion_of(
 
 
 def judged_in(run: CollectedRatings) -> Judged:
-    """What conclusions have to know of a run's judges, and of its gaps."""
+    """Return what conclusions have to know of a run's judges, and of its gaps."""
     coverage = run.coverage
     controls = controls_among(run.judges)
     judges = [judge for judge in run.judges if judge not in controls]

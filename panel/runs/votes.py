@@ -34,8 +34,8 @@ MODELS = "models"
 
 @dataclass(frozen=True, slots=True)
 class DimensionVotes:
-    """Votes on one dimension, on the `composite`, or on `all`: the only dimension, or the mean over
-    dimensions, of people who name none.
+    """The votes on one dimension, on the `composite`, or on `all`: the only dimension, or the mean
+    over dimensions, of people who name none.
 
     Attributes:
         sources: personas first; those of which the run has two or more.
@@ -58,7 +58,7 @@ class DimensionVotes:
 
 @dataclass(frozen=True, slots=True)
 class VotesReport:
-    """What `persona-panel votes` says.
+    """The result of `persona-panel votes`.
 
     Attributes:
         dimensions: the composite first, where there is one.
@@ -78,7 +78,7 @@ class VotesReport:
 
     @property
     def main(self) -> DimensionVotes:
-        """The composite, or the first dimension where there is none."""
+        """Return the composite, or the first dimension where there is none."""
         return self.dimensions[0]
 
 
@@ -88,7 +88,7 @@ def votes_of(
     humans: Ratings | None = None,
     names: tuple[str, str] = ("the run", "the human ratings"),
 ) -> VotesReport:
-    """The report on a run that was read.
+    """Report on a run that was read.
 
     Args:
         ratings: those of its folder.
@@ -164,7 +164,8 @@ def _of_dimension(
 
 
 def _limits(name: str, ratings: Ratings, people: Ratings, rubric: Rubric) -> Limits:
-    """Between which a judge's scores on a dimension lie, or their mean over those that it is of."""
+    """Return the lowest and highest score of a judge on a dimension, or of their mean over those
+    that it is of."""
     every = [one.id for one in rubric.numeric]
     shared = [each for each in every if each in people.dimensions] or every
     ends = mean_limits(rubric, [name] if name in every else shared)
@@ -175,7 +176,8 @@ def _limits(name: str, ratings: Ratings, people: Ratings, rubric: Rubric) -> Lim
 
 
 def _sources(judges: Mapping[str, Judge], ratings: Ratings) -> dict[str, list[list[int]]]:
-    """For each thing that judges differ in, the columns of those who differ in nothing else."""
+    """Return for each thing that judges differ in the columns of those who differ in nothing
+    else."""
     found: dict[str, dict[tuple[object, ...], list[int]]] = {
         PERSONAS: {}, REPLICATES: {}, REPEATED: {}, MODELS: {}
     }  # fmt: skip
@@ -196,7 +198,7 @@ def _sources(judges: Mapping[str, Judge], ratings: Ratings) -> dict[str, list[li
 
 
 def _scores(ratings: Ratings, composites: Array | None) -> dict[str, Array]:
-    """Each judge's score of each response, by dimension `(responses, judges)`."""
+    """Return each judge's score of each response, by dimension `(responses, judges)`."""
     numeric = ratings.numeric()
     found = {name: numeric.scores[:, :, d] for d, name in enumerate(numeric.dimensions)}
     if composites is not None:
@@ -205,7 +207,8 @@ def _scores(ratings: Ratings, composites: Array | None) -> dict[str, Array]:
 
 
 def _shared_scores(ratings: Ratings, people: Ratings) -> dict[str, Array]:
-    """The same on the dimensions that people rated, too, and on their mean."""
+    """Return the scores on the dimensions that people rated, too, and on their mean, as
+    `_scores`."""
     return {
         name: each
         for name, each in _scores(_on_shared(ratings, people), None).items()
@@ -227,6 +230,6 @@ def _on_shared(ratings: Ratings, other: Ratings) -> Ratings:
 
 
 def _people_on(name: str, ratings: Ratings, people: Ratings) -> Array:
-    """People's ratings on a dimension, in the order of the run's responses."""
+    """Return people's ratings on a dimension, in the order of the run's responses."""
     scored = _scores(_on_shared(people, ratings), None)[name]
     return rows_of(scored, people.items, ratings.items)
