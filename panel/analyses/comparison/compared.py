@@ -113,7 +113,7 @@ def labels_of(*runs: OpenedRun) -> dict[str, str]:
 
 
 def _opened(given: Sequence[RunSource]) -> list[OpenedRun]:
-    """The runs, all of whose faults are found before any is refused."""
+    """Open the runs; show the faults of all before any is refused."""
     opened: list[OpenedRun] = []
     faults: list[Fault] = []
     for one in given:
@@ -137,7 +137,7 @@ def _opened(given: Sequence[RunSource]) -> list[OpenedRun]:
 
 @dataclass(slots=True, eq=False)
 class _RunPair:
-    """A run and the first, on the way to a result."""
+    """The comparison of a run with the first, as it is worked out."""
 
     a: OpenedRun
     b: OpenedRun
@@ -197,14 +197,15 @@ class _RunPair:
         return found
 
     def compare_with(self, people: Ratings, name: str, epsilon: float | None) -> None:
-        """Take in which of the panels is nearer to people."""
+        """Add which of the panels is nearer to people."""
         self.people, self.origin = nearer_of(
             self.a, self.b, self.matched, self.terms, people, name, epsilon
         )
 
     @property
     def same_tests(self) -> list[str]:
-        """By difference, the one whose test it is: a composite of one dimension is that one."""
+        """Return by difference the one whose test it is: a composite of one dimension is that
+        one."""
         return [self.terms.same_as.get(name, name) for name in self.differences]
 
     def found(self) -> ComparedRuns:
@@ -274,7 +275,7 @@ class _RunPair:
         )
 
     def two_runs(self, called: Called) -> TwoRuns:
-        """What the conclusion has to know, under the labels of dimensions."""
+        """Return what the conclusion has to know, under the labels of dimensions."""
         models = {judge.model for one in (self.a, self.b) for judge in one.judges}
         alike = next(iter(self._alike()), None)
         rubric = self.a.run.rubric

@@ -43,7 +43,7 @@ _STRATA_SHOWN = 2
 
 @dataclass(frozen=True, slots=True)
 class TwoRuns:
-    """What a conclusion has to know of two runs.
+    """The facts that a conclusion on two runs is drawn from.
 
     Attributes:
         a, b: what they are called.
@@ -81,12 +81,12 @@ class TwoRuns:
     is_ranking: bool = False
 
     def unit(self, name: str) -> str:
-        """What follows a number in the unit of a dimension's scores."""
+        """Return the words that follow a number in the unit of a dimension's scores."""
         return self.units.get(name, " points")
 
 
 def compare_conclusion(compared: Sequence[TwoRuns], random: Random) -> list[str]:
-    """Of each run that is compared with the first, what is established and what is not.
+    """Say of each run that is compared with the first what is established and what is not.
 
     A difference is established, and a panel nearer to people, by a p-value below `LEVEL` that is
     adjusted by Holm over all dimensions and runs, composites as a family of their own. The number
@@ -110,9 +110,9 @@ def compare_conclusion(compared: Sequence[TwoRuns], random: Random) -> list[str]
 
 
 def _n_tests(compared: Sequence[TwoRuns]) -> int:
-    """By how many the level of the first difference is divided in Holm's first step: as many as
-    there are composites, and twice as many where there are dimensions beside them; else as many as
-    there are dimensions."""
+    """Return by how many the level of the first difference is divided in Holm's first step: as many
+    as there are composites, and twice as many where there are dimensions beside them; else as many
+    as there are dimensions."""
     tested = [
         name == COMPOSITE
         for one in compared
@@ -221,7 +221,7 @@ def _to_settle(one: TwoRuns, main: str, found: PairedDifference, n_tests: int) -
 
 
 def _alike(one: TwoRuns) -> list[str]:
-    """How far two panels order responses alike, and rate the same ones highest."""
+    """Say how far two panels order responses alike, and rate the same ones highest."""
     if one.order is None or one.best is None:
         return []
     within, over_all = one.order
@@ -241,7 +241,7 @@ def _alike(one: TwoRuns) -> list[str]:
 
 
 def _other_judges(one: TwoRuns) -> list[str]:
-    """What the numbers of judges bring about that is no merit of either panel."""
+    """Say what the numbers of judges bring about that is no merit of either panel."""
     a, b = one.n_judges
     facts = []
     if a != b and not one.people:
@@ -260,7 +260,7 @@ def _other_judges(one: TwoRuns) -> list[str]:
 
 
 def _sides_shown_nearer(people: Mapping[str, NearerToPeople]) -> set[int]:
-    """Which panels any figure shows to be nearer to people: 1 for b, −1 for a."""
+    """Return which panels any figure shows to be nearer to people: 1 for b, −1 for a."""
     sides = set()
     for one in people.values():
         # Nearer is a smaller distance, and more of the others.
@@ -272,7 +272,7 @@ def _sides_shown_nearer(people: Mapping[str, NearerToPeople]) -> set[int]:
 
 
 def _people(runs: TwoRuns) -> list[str]:
-    """Which panel is nearer to people."""
+    """Say which panel is nearer to people."""
     found, a, b = runs.people, runs.a, runs.b
     if not found:
         return []
@@ -313,7 +313,7 @@ def _nearer(
     *,
     of_scores: bool = False,
 ) -> list[str]:
-    """On which dimensions either panel is shown nearer.
+    """Say on which dimensions either panel is shown nearer.
 
     Args:
         sign: that of b − a where b is.
@@ -350,7 +350,7 @@ def _limits(one: TwoRuns) -> list[str]:
 
 
 def _facts(found: PairedDifference) -> str:
-    """Interval, seen from the higher one, p-value and prompts."""
+    """Return the interval, seen from the higher one, the p-value and the prompts, in words."""
     low, high = found.ci_low, found.ci_high
     if found.difference < 0:
         low, high = -high, -low

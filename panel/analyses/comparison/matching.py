@@ -23,7 +23,8 @@ _Key = tuple[str, str]
 
 
 class TextPair(NamedTuple):
-    """Responses compared: to a prompt, by a system (of two names, both), their rows in each run."""
+    """A pair of responses that are compared: to a prompt, by a system (of two names, both), their
+    rows in each run."""
 
     prompt_id: str
     system: str
@@ -33,7 +34,7 @@ class TextPair(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Matched:
-    """What two runs are compared by.
+    """The pairs, judges and columns that two runs are compared by.
 
     Attributes:
         compared: what differs.
@@ -51,12 +52,12 @@ class Matched:
 
     @property
     def rows(self) -> tuple[list[tuple[int, ...]], list[tuple[int, ...]]]:
-        """Of each pair, the rows in each run."""
+        """Return the rows of each pair in each run."""
         return [pair.a_rows for pair in self.pairs], [pair.b_rows for pair in self.pairs]
 
 
 def match_runs(a: OpenedRun, b: OpenedRun) -> Matched:
-    """What two runs are compared by.
+    """Match the responses and judges that two runs are compared by.
 
     Responses are the same where prompt, id and texts are. Where one run has nothing but what the
     other has, or the panels differ and they have something in common, panels are compared; else
@@ -80,7 +81,8 @@ def match_runs(a: OpenedRun, b: OpenedRun) -> Matched:
 
 
 def _version_of(versions: Sequence[str]) -> list[str]:
-    """Versions, and not seeds: these are chance, which intervals are about."""
+    """Return the version of a response; seeds are none: they are chance, which intervals are
+    about."""
     return [one for one in versions if not one.startswith("seed")]
 
 
@@ -92,7 +94,8 @@ def _also(versions: Sequence[str]) -> list[str]:
 
 
 def _shared_prompts(a: OpenedRun, b: OpenedRun) -> tuple[set[str], list[str]]:
-    """The prompts that both runs have, with the same text, and what is to be said of others."""
+    """Return the prompts that both runs have, with the same text, and what is to be said of
+    others."""
     first, second = ({key[0]: text.prompt for key, text in one.texts.items()} for one in (a, b))
     both = [name for name in first if name in second]
     changed = [name for name in both if first[name] != second[name]]
@@ -222,7 +225,7 @@ def _paired_systems(
     keys: Sequence[Sequence[_Key]],
     notes: list[str],
 ) -> list[tuple[str, str]]:
-    """Which system of the first run is compared with which of the second."""
+    """Return which system of the first run is compared with which of the second."""
     first, second = (
         Counter(one.system(key) for key in own) for one, own in zip((a, b), keys, strict=True)
     )
@@ -262,7 +265,7 @@ def _no_systems(
 def _common_judges(
     a: OpenedRun, b: OpenedRun, notes: list[str]
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """The columns of the judges that both have, in the order of the first run."""
+    """Return the columns of the judges that both have, in the order of the first run."""
     theirs = {judge: column for column, judge in zip(b.columns, b.judges, strict=True)}
     pairs = [
         (column, theirs[judge])
@@ -299,7 +302,8 @@ def _uses_pairs(
     systems: Sequence[tuple[str, str]],
     notes: list[str],
 ) -> bool:
-    """Whether responses are paired by their column `pair`: where all that are compared have it."""
+    """Return whether responses are paired by their column `pair`: where all that are compared have
+    it."""
     known = [
         [
             one.texts[key].pair is not None

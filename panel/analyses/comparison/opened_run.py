@@ -56,16 +56,16 @@ class OpenedRun:
 
     @property
     def judges(self) -> list[Judge]:
-        """Those of `columns`."""
+        """Return the judges of `columns`."""
         return [self.run.judges[column] for column in self.columns]
 
     def system(self, key: tuple[str, str]) -> str:
-        """Who wrote a response."""
+        """Return the system that wrote a response."""
         return self.run.items[self.rows[key]].system
 
 
 def open_run(given: Run | str | Path) -> OpenedRun:
-    """A run that `compare` can take.
+    """Open a run that `compare` can take.
 
     Raises:
         InputError: it is no run of `score`, or nothing in it was scored; says what would do.
@@ -119,12 +119,13 @@ def open_run(given: Run | str | Path) -> OpenedRun:
 
 
 def _document(folder: Path) -> dict[str, Any]:
-    """Its run.json; empty where that is none, of which `load_run` says what it is."""
+    """Read the run.json; return an empty object where that is none, of which `load_run` says what
+    it is."""
     return object_if_there(folder / "run.json") or {}
 
 
 def _refuse_other_kinds(name: str, folder: Path) -> None:
-    """See that it is no folder of a command that scores variants of texts."""
+    """Refuse a folder of a command that scores variants of texts."""
     kinds = {
         "a sweep's folder": _document(folder).get("sweep") is not None,
         "an injection audit's folder": (folder / "injection.json").is_file(),
@@ -135,7 +136,7 @@ def _refuse_other_kinds(name: str, folder: Path) -> None:
 
 
 def compares(opened: OpenedRun) -> bool:
-    """Whether its judges compare responses with each other, so that a rating says how good a
+    """Return whether its judges compare responses with each other, so that a rating says how good a
     response is among those of its run."""
     return any(_is_comparative(model["elicitation"]) for model in opened.document["models"])
 

@@ -16,7 +16,7 @@ _HOW_MANY = frozenset({"replicates", "plain_judge", "seed"})
 
 
 def panel_differences(a: OpenedRun, b: OpenedRun) -> list[str]:
-    """What makes the two panels two; empty where the same panel judged twice."""
+    """Say what makes the two panels two; nothing where the same panel judged twice."""
     first, second = a.document, b.document
     found = [*_rubrics(a, b)]
     runs = a.name, b.name
@@ -33,7 +33,7 @@ def panel_differences(a: OpenedRun, b: OpenedRun) -> list[str]:
 
 
 def version_differences(a: OpenedRun, b: OpenedRun) -> list[str]:
-    """What may change ratings besides the panel: seeds and versions of this package."""
+    """Say what may change ratings besides the panel: seeds and versions of this package."""
     keys = {"seed": "seed", "version": "version of persona-panel"}
     return [
         f"{words} ({a.document.get(key)}; {b.document.get(key)})"
@@ -43,8 +43,9 @@ def version_differences(a: OpenedRun, b: OpenedRun) -> list[str]:
 
 
 def judges_in_both(a: OpenedRun, b: OpenedRun) -> set[Judge]:
-    """The judges of either run who are the same in the other: asked alike by the same rubric, of
-    the same description, by a model with the same settings. An id alone does not say that."""
+    """Return the judges of either run who are the same in the other: asked alike by the same
+    rubric, of the same description, by a model with the same settings. An id alone does not say
+    that."""
     first, second = a.document, b.document
     asked = [
         {name: value for name, value in _switches(document).items() if name not in _HOW_MANY}
@@ -68,7 +69,7 @@ def judges_in_both(a: OpenedRun, b: OpenedRun) -> set[Judge]:
 
 
 def _switches(document: Mapping[str, Any]) -> dict[str, Any]:
-    """The panel's settings, and the nodes of a graph of one's own."""
+    """Return the panel's settings, and the nodes of a graph of one's own."""
     return {**recorded_settings(document), "graph": document.get("graph")}
 
 
@@ -78,7 +79,7 @@ def _words(setting: str) -> str:
 
 
 def _settings(model: Mapping[str, Any]) -> dict[str, Any]:
-    """What a model was called with."""
+    """Return the settings that a model was called with."""
     return {"model": model.get("model"), **model.get("parameters", {})}
 
 

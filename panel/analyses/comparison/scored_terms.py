@@ -24,7 +24,7 @@ from persona_panel.statistics.paired import PairedTerms, by_other_judges, by_sam
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ScoredTerms:
-    """What two runs are compared by.
+    """The scores that two runs are compared by.
 
     Attributes:
         paired: by dimension, the composite first; the share of a category is a dimension.
@@ -43,7 +43,7 @@ class ScoredTerms:
 
 
 def scored_terms(a: OpenedRun, b: OpenedRun, matched: Matched) -> ScoredTerms:
-    """What two runs have in common, in pairs.
+    """Return what two runs have in common, in pairs.
 
     Raises:
         InputError: a dimension, or the composite, is on another scale in either; or they have no
@@ -96,8 +96,8 @@ def _terms(
     *,
     whole: bool,
 ) -> Iterator[tuple[str, Array]]:
-    """By dimension what of each judge the score of each pair's side is the mean of `(pairs, judges,
-    terms)`: the mean over the side's responses."""
+    """Return by dimension the terms of each judge whose mean is the score of each pair's side
+    `(pairs, judges, terms)`: the mean over the side's responses."""
     run, ratings = one.run, one.run.ratings[:, list(columns)]
     if whole:
         terms = composite_terms(ratings, run.rubric, run.dimensions, run.categories)
@@ -125,8 +125,8 @@ def _of_pairs(terms: Array, rows: Sequence[tuple[int, ...]]) -> Array:
 
 
 def _factors(a: OpenedRun, b: OpenedRun, matched: Matched) -> dict[str, Labels]:
-    """Personas and models, each where there are several and both sides have the same ones: what
-    panels do not share is what is compared, and no sample."""
+    """Return personas and models, each where there are several and both sides have the same ones:
+    what panels do not share is what is compared, and no sample."""
     facets = [
         judge_facets(one.run.judges[column] for column in columns)
         for one, columns in zip((a, b), matched.columns, strict=True)
@@ -141,7 +141,7 @@ def _factors(a: OpenedRun, b: OpenedRun, matched: Matched) -> dict[str, Labels]:
 
 
 def _repeats(rules: Sequence[Composite | None]) -> dict[str, str]:
-    """The dimension that the composite of both sides is."""
+    """Return the dimension that the composite of both sides is."""
     names = {None if rule is None else _only_term(rule) for rule in rules}
     name = names.pop()
     return {} if names or name is None else {name: COMPOSITE}
@@ -189,7 +189,7 @@ def _other_composite(a: OpenedRun, b: OpenedRun) -> list[Fault]:
 
 
 def _scale(dimension: Dimension) -> str:
-    """A scale as far as ratings depend on it."""
+    """Return a scale as far as ratings depend on it."""
     scale = dimension.scale
     if isinstance(scale, CategoryScale):
         return ", ".join(scale.names)

@@ -27,7 +27,7 @@ _BY_JUDGES = ("persona", "axis", "model")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StratumTerms:
-    """What two runs are compared by within a stratum: pairs with their prompts.
+    """The scores that two runs are compared by within a stratum: pairs with their prompts.
 
     Attributes:
         name: of the dimension that it is on; `composite` for the whole.
@@ -43,7 +43,7 @@ class StratumTerms:
 def stratum_terms(
     a: OpenedRun, b: OpenedRun, matched: Matched, terms: ScoredTerms, by: str
 ) -> list[StratumTerms]:
-    """The strata that both runs have, in order of appearance: composites, or dimensions.
+    """Return the strata that both runs have, in order of appearance: composites, or dimensions.
 
     Judges of a stratum are compared with each other; of texts, pairs whose responses have the same
     value in both runs.
@@ -85,8 +85,8 @@ def stratum_terms(
 
 
 def strata_apart(strata: Sequence[StratumTerms]) -> list[StratumDifference]:
-    """How far the difference of the runs in each stratum is above that in the others, over prompts
-    with these judges as they are. Dimensions on different scales are not compared."""
+    """Compare the difference of the runs in each stratum with that in the others, over prompts with
+    these judges as they are. Dimensions on different scales are not compared."""
     limits = {one.terms.limits[one.name] for one in strata}
     if len(limits) > 1:
         return [StratumDifference.undefined(one.stratum, Reason.OTHER_SCALE) for one in strata]
@@ -99,7 +99,7 @@ def strata_apart(strata: Sequence[StratumTerms]) -> list[StratumDifference]:
 
 
 def _columns(one: OpenedRun, columns: Sequence[int], by: str) -> dict[str, tuple[int, ...]]:
-    """The judges of each stratum, by their columns."""
+    """Return the judges of each stratum, by their columns."""
     axes = axes_of(one.run)
     found: dict[str, tuple[int, ...]] = {}
     for column in columns:
@@ -111,7 +111,7 @@ def _columns(one: OpenedRun, columns: Sequence[int], by: str) -> dict[str, tuple
 
 
 def _values(a: OpenedRun, b: OpenedRun, matched: Matched, by: str) -> list[str | None]:
-    """The value that all responses of a pair have in common, None where there is none."""
+    """Return the value that all responses of a pair have in common, None where there is none."""
     known = [name for one in (a, b) for text in one.texts.values() for name in text.metadata]
     for one in (a, b):
         if not any(by in text.metadata for text in one.texts.values()):
