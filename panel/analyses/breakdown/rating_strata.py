@@ -29,7 +29,7 @@ _OF_A_RUN = ("persona", "axis", "model", "prompt", "dimension", "source")
 def strata_of(
     source: str, ratings: Ratings, by: str, mapping: ColumnMapping | None = None
 ) -> Literal["dimension"] | Strata:
-    """The strata of ratings that were read from `source`.
+    """Return the strata of ratings that were read from `source`.
 
     Of a run: `persona`, `axis` and `model` of its judges, `prompt`, `dimension`, `source` (the
     system), or any column of its responses' metadata. Of a file: `prompt`, `dimension`, `source`,

@@ -53,8 +53,8 @@ class SystemInStratum:
 
 @dataclass(frozen=True, slots=True)
 class PairInStratum(Tested):
-    """How far system `a` is above system `b` in a stratum; fields as of `SystemDifference`, but
-    that `p_adjusted` is by Holm over all pairs of all strata."""
+    """The difference of system `a` above system `b` in a stratum; fields as of `SystemDifference`,
+    but that `p_adjusted` is by Holm over all pairs of all strata."""
 
     stratum: str
     a: str
@@ -70,9 +70,9 @@ class PairInStratum(Tested):
 
 @dataclass(frozen=True, slots=True)
 class StratumContrast(Tested):
-    """How far a stratum is above the mean of the others: its texts' composite (`system` is `all`),
-    or how far the system is above the others in the prompt. Of two strata there is the first's
-    alone. Intervals and p-values are over prompts, with these judges as they are; see
+    """The difference of a stratum above the mean of the others: its texts' composite (`system` is
+    `all`), or how far the system is above the others in the prompt. Of two strata there is the
+    first's alone. Intervals and p-values are over prompts, with these judges as they are; see
     `persona_panel.statistics.strata`."""
 
     stratum: str
@@ -114,7 +114,7 @@ class SystemsBy:
 
 
 def systems_by(run: Run, by: str, column: Sequence[str | None] | None = None) -> SystemsBy:
-    """The systems of a run within strata.
+    """Compare the systems of a run within strata.
 
     Within a persona, an axis or a model, composites are those of its judges alone; within a prompt
     or a value of a column, those of all judges on its responses; within a dimension, its means in
@@ -190,7 +190,8 @@ def column_of(
     source: str,
     mapping: Mapping[str, str] | None = None,
 ) -> list[str | None]:
-    """The value of a column of the metadata of each response, as text, None where it has none.
+    """Return the value of a column of the metadata of each response, as text, None where it has
+    none.
 
     Args:
         source: where they are from, for errors.
@@ -260,7 +261,7 @@ def _panel(run: Run) -> list[int]:
 
 
 def _board(run: Run, rows: Sequence[int], judges: Sequence[int]) -> Leaderboard:
-    """The systems on these responses by these judges, on the rubric's composite."""
+    """Rank the systems on these responses by these judges, on the rubric's composite."""
     ratings = run.ratings[np.ix_(rows, judges)]
     of_judges = [run.judges[place] for place in judges]
     given = run.rubric, run.dimensions, run.categories
@@ -286,13 +287,13 @@ def _ranked(
 
 
 def _composites(run: Run) -> Array:
-    """The panel's composite of each response; of a rubric without one NaN."""
+    """Return the panel's composite of each response; of a rubric without one NaN."""
     terms = composite_terms(run.ratings[:, _panel(run)], run.rubric, run.dimensions, run.categories)
     return np.full(len(run.items), nan) if terms is None else mean_there(terms, 1).mean(axis=1)
 
 
 def _dimension_scores(run: Run) -> dict[str, Array]:
-    """Of each dimension the panel's mean of each response; none where they are on different
+    """Return of each dimension the panel's mean of each response; none where they are on different
     scales."""
     if not RunCells.of(run).one_scale:
         return {}
@@ -304,7 +305,8 @@ def _dimension_scores(run: Run) -> dict[str, Array]:
 
 
 def _by_system(run: Run, strata: Mapping[str, Array]) -> list[StratumContrast]:
-    """Whether each system is above the others of a prompt more in one stratum than in the others.
+    """Test whether each system is above the others of a prompt more in one stratum than in the
+    others.
 
     Args:
         strata: of each the scores `(responses,)`, NaN of those that are not in it.
@@ -321,7 +323,7 @@ def _by_system(run: Run, strata: Mapping[str, Array]) -> list[StratumContrast]:
 
 
 def _ahead(run: Run, scores: Array, mine: Mask) -> Array:
-    """How far a system's responses are above the mean of the others' to the prompt."""
+    """Return how far a system's responses are above the mean of the others' to the prompt."""
     codes = encode_labels([item.prompt_id for item in run.items], len(run.items))[1]
     n = int(codes.max(initial=-1)) + 1
     others = means_by(np.where(mine, nan, scores), codes, n)
@@ -332,7 +334,7 @@ def _ahead(run: Run, scores: Array, mine: Mask) -> Array:
 def _contrasts(
     run: Run, scores: Sequence[tuple[str, Mapping[str, Array]]]
 ) -> list[StratumContrast]:
-    """The strata of each of several scores; adjusted over all of them."""
+    """Contrast the strata of each of several scores; p-values are adjusted over all of them."""
     names, codes = encode_labels([item.prompt_id for item in run.items], len(run.items))
     found = [
         (system, one)
