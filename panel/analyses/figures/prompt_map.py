@@ -37,7 +37,7 @@ class MapPoint:
 
 
 def prompt_map(points: Sequence[MapPoint]) -> PaperFigure:
-    """The prompts as points, marked by stratum, with arms to the middle of their bundle.
+    """Draw the prompts as points, marked by stratum, with arms to the middle of their bundle.
 
     Of many strata those with the most prompts have a mark of their own.
     """
@@ -79,7 +79,7 @@ def prompt_map(points: Sequence[MapPoint]) -> PaperFigure:
 
 
 def written_map(points: Sequence[MapPoint]) -> Iterator[tuple[str, bytes]]:
-    """The map as files: the ending of each, and what is in it."""
+    """Return the map as files: the ending of each, and what is in it."""
     figure = prompt_map(points)
     for ending in ("png", "svg"):
         content = io.BytesIO()

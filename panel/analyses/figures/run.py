@@ -50,8 +50,8 @@ class RunPlots:
         self._run = run
 
     def systems(self, dimension: str | None = None, *, columns: PageColumns = 1) -> PaperFigure:
-        """A forest plot of the leaderboard: each system's composite, the best first, with its 95 %
-        intervals over prompts, and over prompts and judges.
+        """Draw a forest plot of the leaderboard: each system's composite, the best first, with its
+        95 % intervals over prompts, and over prompts and judges.
 
         Args:
             dimension: the mean on this dimension, with its interval over prompts, in place of the
@@ -96,8 +96,8 @@ class RunPlots:
         return figure
 
     def dimensions(self, *, columns: PageColumns = 2) -> PaperFigure:
-        """A forest plot for each dimension, systems in the order of the leaderboard: means with
-        their 95 % intervals over prompts; of dimensions with categories, the share of each."""
+        """Draw a forest plot for each dimension, systems in the order of the leaderboard: means
+        with their 95 % intervals over prompts; of dimensions with categories, the share of each."""
         check_plots(columns)
         from persona_panel.statistics.figures.charts import (
             ForestMarks,
@@ -130,8 +130,8 @@ class RunPlots:
         return figure
 
     def differences(self, reference: str | None = None, *, columns: PageColumns = 1) -> PaperFigure:
-        """Each other system's difference from one, with its 95 % interval; the marker is filled
-        where p, adjusted by Holm's method over all pairs of systems, is below 0.05.
+        """Draw each other system's difference from one, with its 95 % interval; the marker is
+        filled where p, adjusted by Holm's method over all pairs of systems, is below 0.05.
 
         Args:
             reference: the system that is taken from the others, the best unless named.
@@ -189,7 +189,7 @@ class RunPlots:
         return figure
 
     def strengths(self, *, columns: PageColumns = 1) -> PaperFigure:
-        """The systems' Bradley-Terry strengths with their 95 % intervals, where judges compare
+        """Draw the systems' Bradley-Terry strengths with their 95 % intervals, where judges compare
         responses.
 
         Raises:
@@ -229,9 +229,9 @@ class RunPlots:
     def personas(
         self, by: Literal["system", "dimension"] = "system", *, columns: PageColumns = 2
     ) -> PaperFigure:
-        """A heatmap of how far each persona is from the panel on each system, on the same
-        responses and with the persona's severity taken out: who sees a system otherwise.
-        A star: more than chance explains. Personas are grouped by their axes.
+        """Draw a heatmap of how far each persona is from the panel on each system, on the same
+        responses and with the persona's severity taken out: who sees a system otherwise. A star:
+        more than chance explains. Personas are grouped by their axes.
 
         Args:
             by: `dimension`: on each dimension in place of each system.
@@ -280,7 +280,7 @@ class RunPlots:
         return figure
 
     def contested(self, top: int = 10, *, columns: PageColumns = 1) -> PaperFigure:
-        """The most contested responses: where each persona stands above or below the panel, in
+        """Draw the most contested responses: where each persona stands above or below the panel, in
         points (of dimensions on different scales, in shares of their width), with its severity
         taken out. Markers are those of the personas' axes, filled where a persona alone differs by
         more than noise; those furthest from the panel are named.
@@ -326,7 +326,7 @@ class RunPlots:
         return figure
 
     def _personas_by_axis(self, personas: Sequence[str]) -> dict[str, dict[str, str]]:
-        """The labels of these personas by axis; all under one empty axis where there are not
+        """Return the labels of these personas by axis; all under one empty axis where there are not
         several, or axes are not known."""
         known = {persona.id: persona for persona in self._run.personas}
         found: dict[str, dict[str, str]] = {}
@@ -369,7 +369,7 @@ def _mean(entry: SystemRank, dimension: str) -> ForestPoint:
 
 
 def _reasons(what: str, systems: Iterable[SystemRank | SystemStrength], field: str) -> list[str]:
-    """Why systems lack something, each reason once."""
+    """Return why systems lack something, each reason once."""
     lacking: dict[str, list[str]] = {}
     for one in systems:
         if reason := getattr(one, field):
