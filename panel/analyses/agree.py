@@ -160,9 +160,9 @@ def agree_result(
 def _for_people(
     made: StatisticTables, rows: Sequence[Row], ratings: Ratings, by: str
 ) -> tuple[list[Table], list[str]]:
-    """The short table, then those of the full report: the main statistics of every group, all
-    others, and panel quality, of all raters together. Of each stratum there are the main statistics
-    of all raters only: the others would fill screens."""
+    """Return the short table, then those of the full report: the main statistics of every group,
+    all others, and panel quality, of all raters together. Of each stratum there are the main
+    statistics of all raters only: the others would fill screens."""
     from dataclasses import replace
 
     from persona_panel.results.conclusions.judge_names import in_short, short_names, what_all_have

@@ -329,7 +329,7 @@ def align_result(
 def _claim(
     each: AlignedDimension, one: MethodAlignment, columns: Sequence[Column]
 ) -> dict[str, Any]:
-    """The row of a method's error; without one, why nothing was learnt."""
+    """Return the row of a method's error; without one, why nothing was learnt."""
     from persona_panel.statistics.core.estimate import Difference
 
     error, words = one.error, (LOWER, HIGHER, NONE)
@@ -347,7 +347,7 @@ def _claim(
 
 
 def _sizes(found: Alignment) -> str:
-    """How much people rated, and how reliably; of several dimensions from least to most."""
+    """Say how much people rated, and how reliably; of several dimensions from least to most."""
     learnt = [each.learnt for each in found.dimensions if each.learnt.methods]
 
     def span(name: str) -> str:
@@ -362,7 +362,8 @@ def _sizes(found: Alignment) -> str:
 
 
 def verdict(found: MethodAlignment) -> str:
-    """What is shown of a method: `LOWER`, `HIGHER` or `NONE`; its reason where it learnt nothing.
+    """Return what is shown of a method: `LOWER`, `HIGHER` or `NONE`; its reason where it learnt
+    nothing.
 
     An error is lower only where the aligned scores also order texts as people do.
     """
@@ -375,8 +376,8 @@ def verdict(found: MethodAlignment) -> str:
 
 
 def align_conclusion(found: Alignment) -> list[str]:
-    """Which methods lower the error on held-out prompts, which do not, and why nothing was learnt:
-    on the composite, or the only dimension, then on the other dimensions together."""
+    """Say which methods lower the error on held-out prompts, which do not, and why nothing was
+    learnt: on the composite, or the only dimension, then on the other dimensions together."""
     refused: dict[Reason, list[AlignedDimension]] = {}
     primary: list[AlignedDimension] = []
     rest: list[AlignedDimension] = []
@@ -396,7 +397,7 @@ def align_conclusion(found: Alignment) -> list[str]:
 
 
 def _labelled(found: Alignment) -> list[AlignedDimension]:
-    """The dimensions by the labels that people read."""
+    """Return the dimensions by the labels that people read."""
     from persona_panel.results.conclusions.labels import called_by
 
     called = called_by(found.panel.labels)
@@ -404,7 +405,7 @@ def _labelled(found: Alignment) -> list[AlignedDimension]:
 
 
 def _without_a_gain(found: Alignment) -> list[str]:
-    """What to know of aligned scores that are written although no gain is established."""
+    """Say what to know of aligned scores that are written although no gain is established."""
     without = [
         one.dimension
         for one in _labelled(found)
@@ -438,7 +439,7 @@ def _on_dimension(found: AlignedDimension) -> list[str]:
 
 
 def _by_dimension(found: Sequence[AlignedDimension]) -> list[str]:
-    """A sentence for each method: on which of several dimensions it does what."""
+    """Return a sentence for each method: on which of several dimensions it does what."""
     by_method: dict[AlignmentMethod, dict[str, MethodAlignment]] = {}
     for each in found:
         for one in each.learnt.methods:
@@ -450,7 +451,7 @@ def _by_dimension(found: Sequence[AlignedDimension]) -> list[str]:
 
 
 def _verdicts(of: Mapping[str, MethodAlignment]) -> list[str]:
-    """What a method does on these dimensions, and on which of them."""
+    """Say what a method does on these dimensions, and on which of them."""
     from persona_panel.results.conclusions.rows import on_dimensions
 
     by_verdict: dict[str, list[str]] = {LOWER: [], HIGHER: [], NONE: []}
@@ -498,7 +499,7 @@ def _changed(one: MethodAlignment, error: HeldOutFigure, verb: str, on: str) -> 
 
 
 def _but(none: Sequence[MethodAlignment]) -> str:
-    """Where the error is lower, and the order shows nothing of people's, that this is why."""
+    """Say, where the error is lower and the order shows nothing of people's, that this is why."""
     drawn = [one for one in none if _is_drawn(one)]
     if not drawn:
         return ""
@@ -511,7 +512,7 @@ def _but(none: Sequence[MethodAlignment]) -> str:
 
 
 def _is_drawn(one: MethodAlignment) -> bool:
-    """Whether the error is lower without an order that is shown to be people's."""
+    """Return whether the error is lower without an order that is shown to be people's."""
     error = one.error
     return (
         error is not None

@@ -294,7 +294,7 @@ def calibrate_conclusion(found: Calibration) -> list[str]:
 
 
 def _uncorrected(systems: Iterable[CorrectedSystem]) -> list[str]:
-    """Which means could not be corrected, by reason."""
+    """Say which means could not be corrected, by reason."""
     from persona_panel.statistics.core.arrays import Reason
     from persona_panel.statistics.prediction_powered import LEAST_PROMPTS
 
@@ -314,7 +314,7 @@ def _uncorrected(systems: Iterable[CorrectedSystem]) -> list[str]:
 
 
 def _noted(systems: Sequence[CorrectedSystem], pairs: Sequence[CorrectedPair]) -> list[str]:
-    """What is to be known of some corrected means, by note."""
+    """Say what is to be known of some corrected means, by note."""
     from persona_panel.statistics.core.arrays import Reason
 
     by_note: dict[Reason, list[str]] = {}
@@ -331,7 +331,7 @@ def _noted(systems: Sequence[CorrectedSystem], pairs: Sequence[CorrectedPair]) -
 
 
 def _ahead(pairs: Sequence[CorrectedPair], whose: str) -> list[str]:
-    """The differences that are shown by these means, or that there are none."""
+    """Say which differences are shown by these means, or that none is."""
     tested = [one for one in pairs if not isnan(one.corrected.p_adjusted)]
     if not tested:
         return []
@@ -352,7 +352,7 @@ def _ahead(pairs: Sequence[CorrectedPair], whose: str) -> list[str]:
 
 
 def _first_place(pairs: Sequence[CorrectedPair]) -> list[str]:
-    """Which of three or more systems may be best on the composite, or the only dimension: those
+    """Say which of three or more systems may be best on the composite, or the only dimension: those
     that no other is shown to be ahead of."""
     primary = [one for one in pairs if one.dimension == COMPOSITE] or list(pairs)
     tested = [one for one in primary if not isnan(one.corrected.p_adjusted) and not one.is_share]
@@ -370,7 +370,7 @@ def _first_place(pairs: Sequence[CorrectedPair]) -> list[str]:
 
 
 def _gained(corrected: Sequence[CorrectedSystem]) -> list[str]:
-    """How wide the intervals are, of people's own."""
+    """Say how wide the intervals are, of people's own."""
     ratios = sorted(one.mean.width_ratio for one in corrected)
     told = number(ratios[0])
     if ratios[-1] - ratios[0] >= 0.005:
@@ -383,7 +383,7 @@ def _gained(corrected: Sequence[CorrectedSystem]) -> list[str]:
 
 
 def _to_halve(corrected: Sequence[CorrectedSystem]) -> str:
-    """What would halve the widest interval."""
+    """Say what would halve the widest interval."""
     widest = max(corrected, key=lambda one: one.mean.corrected.width)
     found = widest.mean
     what = f"the widest interval, of {_name(widest)}," if len(corrected) > 1 else "the interval"
@@ -407,9 +407,9 @@ def _name(one: CorrectedSystem) -> str:
 
 
 def best_first(systems: Sequence[CorrectedSystem]) -> list[CorrectedSystem]:
-    """Systems dimension by dimension, by their corrected means, the highest first, those without
-    one last: by those on the composite where there is one, so that a system has one place in all of
-    its dimensions, as `score` has it; else by those on each dimension."""
+    """Order systems dimension by dimension, by their corrected means, the highest first, those
+    without one last: by those on the composite where there is one, so that a system has one place
+    in all of its dimensions, as `score` has it; else by those on each dimension."""
     names = list(dict.fromkeys(one.dimension for one in systems))
     of_composite = {
         one.system: one.mean.corrected.value for one in systems if one.dimension == COMPOSITE
@@ -423,7 +423,8 @@ def best_first(systems: Sequence[CorrectedSystem]) -> list[CorrectedSystem]:
 
 
 def established_leads(board: Leaderboard) -> tuple[_Lead, ...]:
-    """The systems of each difference that a leaderboard establishes, the better one first."""
+    """Return the systems of each difference that a leaderboard establishes, the better one
+    first."""
     return tuple(
         (one.a, one.b) if one.difference > 0 else (one.b, one.a)
         for one in board.differences
@@ -432,7 +433,7 @@ def established_leads(board: Leaderboard) -> tuple[_Lead, ...]:
 
 
 def leads_conclusion(found: Calibration) -> list[str]:
-    """Which of the panel's leads people's ratings do not show; nothing of those that they do.
+    """Say which of the panel's leads people's ratings do not show; nothing of those that they do.
 
     A lead is shown by the corrected difference of the same systems, with an adjusted p below
     `LEVEL` and an interval that leaves 0 out on the lead's side: on the composite, or on any
@@ -479,7 +480,8 @@ def leads_conclusion(found: Calibration) -> list[str]:
 
 
 def _sign(pair: CorrectedPair, lead: _Lead) -> int | None:
-    """1 where people show the lead, −1 where the contrary, 0 neither; None where undefined."""
+    """Return 1 where people show the lead, −1 where the contrary, 0 neither; None where
+    undefined."""
     found = pair.corrected
     if found.reason is not None or isnan(found.p_adjusted):
         return None
@@ -496,8 +498,8 @@ def _named(leads: Collection[_Lead], n: int) -> str:
 
 
 def _figure(leads: dict[_Lead, list[CorrectedPair]], what: str) -> str:
-    """The differences of the leads with their intervals, better − other; of more than a few, from
-    the lowest to the highest; and on which dimensions."""
+    """Return the differences of the leads with their intervals, better − other; of more than a few,
+    from the lowest to the highest; and on which dimensions."""
     those = [(lead, one) for lead, pairs in leads.items() for one in pairs]
     names = list(dict.fromkeys(_dimension(one) for _, one in those if one.dimension != ALL))
     is_range = len(those) > NAMES_SHOWN
@@ -522,5 +524,5 @@ def _dimension(pair: CorrectedPair) -> str:
 
 
 def _turned(lead: _Lead, pair: CorrectedPair) -> Difference:
-    """The difference, the better system of the lead less the other."""
+    """Return the difference, the better system of the lead less the other."""
     return pair.corrected if pair.corrected.a == lead[0] else -pair.corrected

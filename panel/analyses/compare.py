@@ -264,7 +264,8 @@ def _why(of: PairedFigure) -> str | None:
 def _apart(
     pairs: Sequence[ComparedRuns], runs: tuple[Key, ...], by: str, labels: Mapping[str, str]
 ) -> Table:
-    """Whether the difference depends on the stratum; of two strata the first stands for both."""
+    """Say whether the difference depends on the stratum; of two strata the first stands for
+    both."""
     names: dict[str, str] = dict(labels)
     for each in pairs:
         if len(each.apart) == 1 and len(each.strata) == 2:
@@ -412,7 +413,7 @@ def _changed(pairs: Sequence[ComparedRuns], runs: tuple[Key, ...]) -> Table:
 
 
 def _label(of: ChangedResponse) -> str:
-    """A response by its prompt, system and ids, those of both runs where they differ."""
+    """Name a response by its prompt, system and ids, those of both runs where they differ."""
     sides = dict.fromkeys(map(_ids, (of.a_ids, of.b_ids)))
     return f"{of.prompt_id}, {of.system}, {' → '.join(sides)}"
 
@@ -422,7 +423,7 @@ def _ids(ids: Sequence[str]) -> str:
 
 
 def _matching(each: ComparedRuns) -> Iterator[str]:
-    """What was compared, and what does not match."""
+    """Say what was compared, and what does not match."""
     texts = "Same texts" if each.compared == "panels" else "Other texts"
     panel = "other panel" if each.panel else "same panel"
     joined = " and " if each.compared == "texts" and each.panel else ", "

@@ -347,7 +347,8 @@ def reasons(
 
 
 def _of_axes(axes: Sequence[str], on: Array, unit: str) -> list[str]:
-    """How axes stand to each other on a dimension, where there are several of two personas."""
+    """Return how axes stand to each other on a dimension, where there are several of two
+    personas."""
     import numpy as np
 
     sides = {axis: on[[one == axis for one in axes]] for axis in dict.fromkeys(axes) if axis}

@@ -182,8 +182,8 @@ def _for_people(
     by: str,
     judges: Mapping[str, str] | None,
 ) -> tuple[list[Table], list[str]]:
-    """The short table; those of the full report, with how often each side gives each score; what
-    judges' names leave out."""
+    """Return the short table; those of the full report, with how often each side gives each score;
+    and what judges' names leave out."""
     from persona_panel.analyses.correlate_conclusion import n_claimed
     from persona_panel.results.conclusions.judge_names import in_short, short_names, what_all_have
     from persona_panel.results.conclusions.labels import labelled_rows, whole_label
@@ -228,7 +228,7 @@ def _for_people(
 
 
 def _as_people(row: Row) -> Row:
-    """A row with people called so, where its names call them humans."""
+    """Return a row with people called so, where its names call them humans."""
     from persona_panel.statistics.comparison import HUMANS
 
     group = _PEOPLE if row.group == HUMANS else row.group
@@ -237,8 +237,8 @@ def _as_people(row: Row) -> Row:
 
 
 def _scores(panel: Ratings, humans: Ratings) -> list[Table]:
-    """How often each side gives each score to the items that both have, to the whole number where
-    there are many scores; nothing where none can be compared."""
+    """Return how often each side gives each score to the items that both have, to the whole number
+    where there are many scores; nothing where none can be compared."""
     import numpy as np
 
     from persona_panel.statistics import score_distributions

@@ -50,7 +50,7 @@ def correlate_conclusion(
     humans: Ratings,
     judges: Mapping[str, str] | None = None,
 ) -> list[str]:
-    """Where the panel's mean goes with people's, and more or less so than one person; how many
+    """Say where the panel's mean goes with people's, and more or less so than one person; how many
     prompts would settle what is open.
 
     The correlation is the mean τ_b within prompts where a prompt has two items, as the difference
@@ -108,7 +108,8 @@ def correlate_conclusion(
 
 
 def _is_composite(name: str, found: Mapping[str, Row], panel: Ratings) -> bool:
-    """Whether the row of this name is of the mean over dimensions, not of one that is so called."""
+    """Return whether the row of this name is of the mean over dimensions, not of one that is so
+    called."""
     return name in found and name not in panel.dimensions
 
 
@@ -117,7 +118,7 @@ def _over(panel: Ratings, humans: Ratings) -> str:
 
 
 def _by_strata(rows: Sequence[Row], by: str) -> list[str]:
-    """From where to where the correlation is in the strata, and whether these differ."""
+    """Say from where to where the correlation is in the strata, and whether these differ."""
     said: list[str] = []
     for statistic, name in (
         (_WITHIN, "τ_b with people within prompts"),
@@ -144,7 +145,7 @@ def _by_strata(rows: Sequence[Row], by: str) -> list[str]:
 
 
 def _tested(over_all: Mapping[str, Row], within: Mapping[str, Row]) -> dict[str, Row]:
-    """By dimension the correlation that is concluded from."""
+    """Return by dimension the correlation that is concluded from."""
     return {
         name: within[name]
         if name in within and within[name].reason is not Reason.ONE_ITEM_A_PROMPT
@@ -154,7 +155,7 @@ def _tested(over_all: Mapping[str, Row], within: Mapping[str, Row]) -> dict[str,
 
 
 def _sign(row: Row, n_tests: int) -> int:
-    """1 or −1 where a correlation is established, else 0."""
+    """Return 1 or −1 where a correlation is established, else 0."""
     if isnan(row.p_value):
         return sign_of(adjusted_ends(row, n_tests, fisher=True))
     if not row.p_value < LEVEL or row.ci_low <= 0 <= row.ci_high:
@@ -193,13 +194,14 @@ def _correlated(found: Mapping[str, Row], n_tests: int) -> list[str]:
 
 
 def _has_one_of_two(row: Row) -> bool:
-    """Whether only one of p-value and interval, which a claim takes both of, is on its side."""
+    """Return whether only one of p-value and interval, which a claim takes both of, is on its
+    side."""
     leaves_out = row.ci_low > 0 or row.ci_high < 0
     return not isnan(row.p_value) and (row.p_value < LEVEL) != leaves_out
 
 
 def _figures(names: Sequence[str], found: Mapping[str, Row]) -> str:
-    """τ_b of few dimensions each, of more from the lowest to the highest."""
+    """Return τ_b of few dimensions each, of more from the lowest to the highest."""
     within = found[names[0]].statistic in (_WITHIN, _DIFFERENCE_WITHIN)
     what = "mean τ_b" if within else "τ_b"
     if len(names) == 1:
@@ -212,7 +214,7 @@ def _figures(names: Sequence[str], found: Mapping[str, Row]) -> str:
 
 
 def _people(differences: Mapping[str, Row], found: Mapping[str, Row], n_tests: int) -> list[str]:
-    """Whether the panel's mean goes with people more or less than one of them does, for so many
+    """Say whether the panel's mean goes with people more or less than one of them does, for so many
     claims that are made together; nothing where there is one person."""
     if not differences:
         return []
@@ -235,8 +237,8 @@ def _people(differences: Mapping[str, Row], found: Mapping[str, Row], n_tests: i
 
 
 def _differences(rows: Sequence[Row], group: str, found: Mapping[str, Row]) -> dict[str, Row]:
-    """By dimension the panel less one human: within prompts where the correlation is and that
-    difference has an interval, else over all items."""
+    """Return by dimension the panel less one human: within prompts where the correlation is and
+    that difference has an interval, else over all items."""
     defined = {
         (row.statistic, row.dimension): row
         for row in rows
@@ -256,16 +258,16 @@ def _differences(rows: Sequence[Row], group: str, found: Mapping[str, Row]) -> d
 
 
 def n_claimed(rows: Sequence[Row], group: str) -> int:
-    """For how many dimensions the intervals of a group less one person are widened; the composite,
-    where there is one, is by itself."""
+    """Return for how many dimensions the intervals of a group less one person are widened; the
+    composite, where there is one, is by itself."""
     over_all = by_dimension(rows, group, _MAIN)
     found = _tested(over_all, by_dimension(rows, group, _WITHIN))
     return len([name for name in _differences(rows, group, found) if name != COMPOSITE])
 
 
 def _where_they_differ(names: Sequence[str], differences: Mapping[str, Row], n_tests: int) -> str:
-    """The differences, within prompts first, then over all items; and that a claim takes more than
-    an interval that leaves 0 out, where that is so."""
+    """Say where the differences lie, within prompts first, then over all items; and that a claim
+    takes more than an interval that leaves 0 out, where that is so."""
     told = []
     for statistic, where in (
         (_DIFFERENCE_WITHIN, "within prompts"),
@@ -286,7 +288,7 @@ def _where_they_differ(names: Sequence[str], differences: Mapping[str, Row], n_t
 
 
 def _to_settle(found: Mapping[str, Row], n_tests: int, what: str) -> list[str]:
-    """How many prompts would show each correlation that is open to be other than 0."""
+    """Say how many prompts would show each correlation that is open to be other than 0."""
     needed = {}
     for name, row in found.items():
         if row.reason or _sign(row, n_tests) or isnan(row.ci_low) or abs(row.value) >= 1:
@@ -328,20 +330,20 @@ def _labelled(labels: Mapping[str, Row]) -> str:
 
 
 def _beyond_chance(labels: Mapping[str, Row]) -> list[str]:
-    """The dimensions on which the agreement of labels is established."""
+    """Return the dimensions on which the agreement of labels is established."""
     n = len(labels)
     return [name for name, row in labels.items() if adjusted_ends(row, n)[0] > 0]
 
 
 def _on_side(sign: int, differences: Mapping[str, Row], n_tests: int) -> list[str]:
-    """The dimensions whose difference, adjusted for so many claims, is on this side of 0."""
+    """Return the dimensions whose difference, adjusted for so many claims, is on this side of 0."""
     return [
         name for name, row in differences.items() if sign_of(_claimed_ends(row, n_tests)) == sign
     ]
 
 
 def _claimed_ends(row: Row, n_tests: int) -> tuple[float, float]:
-    """The interval of a difference, widened for so many claims.
+    """Return the interval of a difference, widened for so many claims.
 
     Over all items the widened one has half of the degrees of freedom: the jackknife's variance of
     the panel less one human varies as one with 9 or 10 of 20 items does, and with 21 to 24 of 48.
@@ -353,7 +355,7 @@ def _claimed_ends(row: Row, n_tests: int) -> tuple[float, float]:
 
 
 def _gained(gains: Mapping[str, Row]) -> list[str]:
-    """Whether personas add to the correlation with people."""
+    """Say whether personas add to the correlation with people."""
     if not gains:
         return []
     if all(row.reason for row in gains.values()):

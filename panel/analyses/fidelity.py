@@ -248,7 +248,7 @@ def contrast_label(row: FidelityContrast, several: bool) -> str:
 
 
 def _figures(found: Sequence[FidelityContrast]) -> str:
-    """The ratios of few contrasts, in brackets."""
+    """Return the ratios of few contrasts, in brackets."""
     if len(found) > _NAMED:
         return ""
     ratios = [f"ratio {row.ratio.number()}, {row.ratio.interval()}" for row in found]

@@ -57,7 +57,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class GroupContrasts:
-    """People's and personas' differences between groups.
+    """The differences of people and of personas between groups.
 
     Attributes:
         rows: one for each contrast, stratum and dimension, null controls last.
@@ -126,7 +126,8 @@ def group_contrasts(
 
 
 def _read(reader: Callable[[], T], faults: list[Fault]) -> T:
-    """What a reader gives; what it refuses goes to `faults`, and nothing may then be used."""
+    """Return what a reader gives; add what it refuses to `faults`, after which nothing may be
+    used."""
     try:
         return reader()
     except InputError as error:
@@ -146,8 +147,8 @@ def _item_tables(
     mapping: ColumnMapping | None,
     human_mapping: ColumnMapping | None,
 ) -> list[AttributeTable]:
-    """Where attributes of items are looked up, in this order: the file of items, a run's metadata
-    or the panel's file, and people's ratings."""
+    """Return the tables in which attributes of items are looked up, in this order: the file of
+    items, a run's metadata or the panel's file, and people's ratings."""
     tables = [] if items is None else [item_attributes(items, wanted)]
     for source, columns in ((panel, mapping), (human, human_mapping)):
         if set(wanted) <= {column for table in tables for column in table.columns}:
@@ -164,7 +165,7 @@ def _item_tables(
 def _strata(
     groups: GroupFile, tables: Sequence[AttributeTable], items: Sequence[str], file: str
 ) -> dict[str, IntArray]:
-    """By stratum 1 for the items in it, −1 for those of the one that is subtracted.
+    """Return by stratum 1 for the items in it, −1 for those of the one that is subtracted.
 
     Raises:
         InputError: no item is in a stratum, or one is in both of an interaction.
@@ -197,7 +198,7 @@ def _strata(
 
 @dataclass(frozen=True, slots=True)
 class _Sides:
-    """People and personas by group: the columns of each in its ratings."""
+    """The people and personas of each group: their columns in the ratings of each."""
 
     ours: Ratings
     theirs: Ratings
@@ -216,7 +217,7 @@ class _Sides:
         file: str,
         names: tuple[str, str],
     ) -> _Sides:
-        """Who is in which group.
+        """Return who is in which group.
 
         Raises:
             InputError: a group has no people, or a persona is not there; lists every fault.
@@ -271,7 +272,7 @@ class _Sides:
     def contrast(
         self, one: GroupContrast, dimension: str, signs: IntArray, control: bool, n_tests: int
     ) -> FidelityContrast:
-        """One contrast on one dimension."""
+        """Estimate one contrast on one dimension."""
         a, b = self.groups.sides(one)
         theirs = self.theirs.scores[:, :, self.theirs.dimensions.index(dimension)]
         people = theirs[:, self.people[a]], theirs[:, self.people[b]]
@@ -296,16 +297,16 @@ class _Sides:
     def _common(
         self, people: tuple[Array, Array], panel: PairedGroupDifference, signs: IntArray
     ) -> IntArray:
-        """The items that both sides have a difference on."""
+        """Return the items that both sides have a difference on."""
         lacking = np.isnan(row_means(people[0]) - row_means(people[1]))
         return np.where(lacking | (panel.signs == 0), 0, signs)
 
     def _panel(
         self, scores: Array, a: list[int], b: list[int], signs: IntArray
     ) -> tuple[PairedGroupDifference, str | None]:
-        """The personas' difference, and what it takes as a sample beside items or prompts: models
-        that speak for both groups, where there are several; else raters, where they are no personas
-        of a run and at least five stand for each group."""
+        """Return the personas' difference, and what it takes as a sample beside items or prompts:
+        models that speak for both groups, where there are several; else raters, where they are no
+        personas of a run and at least five stand for each group."""
         prompts = self.ours.prompts
         models = [name for name in dict.fromkeys(self._models(a)) if name in self._models(b)]
         if len(models) > 1:
@@ -330,7 +331,8 @@ class _Sides:
 
 
 def _run_attributes(folder: Path) -> AttributeTable:
-    """The metadata of a run's responses, by `prompt_id/id`, and by id where ids come once."""
+    """Return the metadata of a run's responses, by `prompt_id/id`, and by id where ids come
+    once."""
     values: dict[str, AttributeValues] = {}
     columns: dict[str, None] = {}
     ids: dict[str, list[AttributeValues]] = {}
@@ -348,8 +350,9 @@ def _run_attributes(folder: Path) -> AttributeTable:
 def _comparable(
     ours: Ratings, theirs: Ratings, names: tuple[str, str], dimension: str | None
 ) -> tuple[Ratings, Ratings]:
-    """Both sides on the items that both have, in one order, with numbers on common dimensions; the
-    first has the items' prompts, by whichever tells several that have several items.
+    """Return both sides on the items that both have, in one order, with numbers on common
+    dimensions; the first has the items' prompts, by whichever tells several that have several
+    items.
 
     Raises:
         InputError: they share no item or no dimension, or are ranks or labels.
@@ -416,7 +419,7 @@ def _of_dimension(ratings: Ratings, name: str, file: str, *, may_be_unnamed: boo
 def _of_the_same_people(
     sides: Sequence[tuple[str, str]], people: Mapping[str, list[int]]
 ) -> list[str]:
-    """That raters are in both groups of a contrast."""
+    """Warn that raters are in both groups of a contrast."""
     notes = []
     for a, b in dict.fromkeys(sides):
         if both := len(set(people[a]) & set(people[b])):
@@ -429,7 +432,7 @@ def _of_the_same_people(
 
 
 def _themselves(raters: Collection[str], names: tuple[str, str]) -> list[str]:
-    """That raters of the panel are called as people are, who are then compared with
+    """Warn that raters of the panel are called as people are, who are then compared with
     themselves."""
     if not raters:
         return []
@@ -442,7 +445,7 @@ def _themselves(raters: Collection[str], names: tuple[str, str]) -> list[str]:
 
 
 def _of_prompts(prompts: Sequence[str] | None) -> list[str]:
-    """What intervals take items as, where they are not over prompts."""
+    """Say what intervals take items as, where they are not over prompts."""
     if prompts is None:
         return [
             "No prompts are named, so the intervals take items as independent. Where several items "

@@ -36,7 +36,7 @@ class Option(click.Option):
 
 
 class _Epsilon(click.FloatRange):
-    """A share from 0 to below 1; click takes nan for a number, which no epsilon is."""
+    """The type of a share from 0 to below 1; click takes nan for a number, which no epsilon is."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         epsilon = super().convert(value, param, ctx)

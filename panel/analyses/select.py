@@ -71,8 +71,8 @@ def select_result(
 
 
 def select_conclusion(found: Sequence[SelectedItem], panel: Ratings, n: int) -> list[str]:
-    """How many items of how many systems and prompts, their probabilities, and where they are too
-    few for `calibrate`, the annotator test and `align`."""
+    """Say how many items of how many systems and prompts were drawn, their probabilities, and where
+    they are too few for `calibrate`, the annotator test and `align`."""
     systems = Counter(one.system for one in found)
     prompts = {one.prompt for one in found}
     of = f" of {counted(len(systems), 'system')}" if panel.sources is not None else ""

@@ -119,7 +119,7 @@ def _conclusion(found: SystemsBy) -> list[str]:
 
 
 def _interactions(found: SystemsBy) -> Table:
-    """Whether systems stand otherwise in one stratum than in another, for programs."""
+    """Test whether systems stand otherwise in one stratum than in another, for programs."""
     return Table(
         "interactions",
         (Key("stratum"), Key("b"), Key("dimension"), Key("system")),
