@@ -99,12 +99,12 @@ class CollectedComparisons:
             member = np.zeros((len(self._of_prompt[prompt]), len(systems)))
             for line, item in enumerate(self._of_prompt[prompt]):
                 member[line, place[item.system]] = 1
-            for found, counts in zip(
+            for result, counts in zip(
                 _counted(self._outcomes[prompt][columns]),
                 ((by_prompt.wins, by_judge.wins), (by_prompt.ties, by_judge.ties)),
                 strict=True,
             ):
-                of_systems = member.T @ found @ member
+                of_systems = member.T @ result @ member
                 counts[0][row] = of_systems.sum(axis=0)
                 counts[1][:] += of_systems
         if random == "prompts":
@@ -136,17 +136,17 @@ def _counted(outcomes: NDArray[np.uint8]) -> tuple[NDArray[np.float64], NDArray[
 def strengths_document(strengths: Strengths) -> dict[str, Any]:
     """Return the strengths in the form of summary.json."""
     return {
-        "systems": [_entry(one) for one in strengths.systems],
-        "differences": [_entry(one) for one in strengths.differences],
+        "systems": [_entry(system) for system in strengths.systems],
+        "differences": [_entry(difference) for difference in strengths.differences],
         "ties": json_number(strengths.ties),
         "random": strengths.random,
     }
 
 
-def _entry(one: SystemStrength | StrengthDifference) -> dict[str, Any]:
+def _entry(entry: SystemStrength | StrengthDifference) -> dict[str, Any]:
     return {
         name: json_number(value) if isinstance(value, float) else value
-        for name, value in asdict(one).items()
+        for name, value in asdict(entry).items()
     }
 
 

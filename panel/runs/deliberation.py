@@ -70,70 +70,71 @@ def _share(estimate: Statistic, name: str) -> dict[str, Any]:
     return {name: json_number(estimate.value), "reason": estimate.reason}
 
 
-def conformity_document(found: Conformity) -> dict[str, Any]:
+def conformity_document(result: Conformity) -> dict[str, Any]:
     """Return how many moves went toward the peers, and away."""
     return {
-        "moves": found.n_moves,
-        "toward": found.n_toward,
-        "away": found.n_away,
-        "undefined": found.n_undefined,
-    } | _share(found.share, "share")
+        "moves": result.n_moves,
+        "toward": result.n_toward,
+        "away": result.n_away,
+        "undefined": result.n_undefined,
+    } | _share(result.share, "share")
 
 
-def influence_document(found: Influence) -> dict[str, Any]:
+def influence_document(result: Influence) -> dict[str, Any]:
     """Return the net pull of each persona, and of each pair."""
-    people = list(enumerate(found.personas))
+    people = list(enumerate(result.personas))
     return {
         "pull": [
-            {"persona": name, "of": (pull := found.pull(place)).n_items} | _share(pull, "net")
+            {"persona": name, "of": (pull := result.pull(place)).n_items} | _share(pull, "net")
             for place, name in people
         ],
         "cells": [
             {
                 "moved": moved,
                 "by": by,
-                "nearer": int(found.nearer[row, column]),
-                "farther": int(found.farther[row, column]),
-                "of": int(found.n[row, column]),
+                "nearer": int(result.nearer[row, column]),
+                "farther": int(result.farther[row, column]),
+                "of": int(result.n[row, column]),
             }
-            | _share(found.cell(row, column), "net")
+            | _share(result.cell(row, column), "net")
             for row, moved in people
             for column, by in people
         ],
     }
 
 
-def rankings_document(found: Reordering) -> dict[str, Any]:
+def rankings_document(result: Reordering) -> dict[str, Any]:
     """Return how far the order of responses and of systems changed."""
     return {
-        "pairs": found.n_pairs,
-        "swapped": found.n_swapped,
-        "tied": found.n_tied,
-        "untied": found.n_untied,
-        "tau_b": _share(found.tau_b.mean, "value"),
-        "systems_tau_b": _share(found.systems_tau_b, "value"),
+        "pairs": result.n_pairs,
+        "swapped": result.n_swapped,
+        "tied": result.n_tied,
+        "untied": result.n_untied,
+        "tau_b": _share(result.tau_b.mean, "value"),
+        "systems_tau_b": _share(result.systems_tau_b, "value"),
         "systems": [
             {
-                "system": one.system,
-                "before": json_number(one.before),
-                "after": json_number(one.after),
-                "rank_before": one.rank_before,
-                "rank_after": one.rank_after,
+                "system": system.system,
+                "before": json_number(system.before),
+                "after": json_number(system.after),
+                "rank_before": system.rank_before,
+                "rank_after": system.rank_after,
             }
-            for one in found.systems
+            for system in result.systems
         ],
     }
 
 
-def humans_document(found: TowardHumans) -> dict[str, Any]:
+def humans_document(nearness: TowardHumans) -> dict[str, Any]:
     """Return whether the panel came nearer to people."""
     return {
-        "direction": found.direction,
-        "reason": found.reason,
-        "prompts": found.n_prompts,
-        "tau_c": change_document(found.tau_c) | {"p_holm": json_number(found.p_tau_c)},
-        "distance": change_document(found.distance) | {"p_holm": json_number(found.p_distance)},
-        "spread": change_document(found.spread) | {"p_holm": json_number(found.p_spread)},
+        "direction": nearness.direction,
+        "reason": nearness.reason,
+        "prompts": nearness.n_prompts,
+        "tau_c": change_document(nearness.tau_c) | {"p_holm": json_number(nearness.p_tau_c)},
+        "distance": change_document(nearness.distance)
+        | {"p_holm": json_number(nearness.p_distance)},
+        "spread": change_document(nearness.spread) | {"p_holm": json_number(nearness.p_spread)},
     }
 
 
@@ -192,7 +193,7 @@ class DeliberationReport:
             "humans": None
             if self.humans is None
             else [
-                {"dimension": name} | humans_document(found) for name, found in self.humans.items()
+                {"dimension": name} | humans_document(human) for name, human in self.humans.items()
             ],
         }
 
@@ -243,7 +244,7 @@ def deliberation_of(
     if revised.before is None:
         raise ValueError("a panel that does not deliberate has no ratings from before")
     rubric, judges, items = revised.rubric, revised.judges, revised.items
-    numeric = [d for d, one in enumerate(rubric.dimensions) if one.id not in rubric.categories]
+    numeric = [d for d, entry in enumerate(rubric.dimensions) if entry.id not in rubric.categories]
     first, last = (side[:, :, numeric] for side in (revised.before, revised.ratings))
     names = [dimension.id for dimension in rubric.numeric]
     revisions = Revisions(
@@ -325,7 +326,7 @@ def _toward(
     from persona_panel.files.aligned_ratings import align_ratings
 
     file = "human ratings" if human.origin is None else human.origin.file
-    ends = {name: (one.min, one.max) for name, one in rubric.numeric_scales.items()}
+    ends = {name: (scale.min, scale.max) for name, scale in rubric.numeric_scales.items()}
     scales = {name: (float(low), float(high)) for name, (low, high) in ends.items()}
     (first, humans), (last, _) = (
         align_ratings(replace(side, scales=scales), human, "the run", file) for side in sides
@@ -336,7 +337,7 @@ def _toward(
         row_means(humans.sign * humans.scores[:, :, humans.dimensions.index(name)])
         for name in shared
     ]
-    found = toward_humans(
+    result = toward_humans(
         first.scores[:, :, columns],
         last.scores[:, :, columns],
         rows_of(np.stack(means, axis=1), humans.items, first.items),
@@ -346,4 +347,4 @@ def _toward(
         and all(humans.scales.get(name) in (None, first.scales.get(name)) for name in shared),
         seed=seed,
     )
-    return dict(zip(shared, found, strict=True)), humans.origin
+    return dict(zip(shared, result, strict=True)), humans.origin

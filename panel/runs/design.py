@@ -109,36 +109,36 @@ class DesignReport:
 
     def warnings(self) -> list[str]:
         """Return the reasons why the figures are not to be taken at their word."""
-        found = []
+        sentences = []
         if self.rescaled:
-            found.append(
+            sentences.append(
                 "Dimensions are on different scales: in the composite each rating counts as the "
                 "share of its scale's width, from 0 to 1."
             )
         if self.grouped:
-            found.append(
+            sentences.append(
                 f"Raters are of {self.grouped} groups, whose raters may have something in common "
                 "(a model, say): each group's mean counts as one rater. Figures are for groups of "
                 "such a size; what more raters in each would give is not known."
             )
         if turns := next(filter(None, (study.in_turn for study in self.studies)), None):
             facet, each, n = turns
-            found.append(
+            sentences.append(
                 f"A response was rated by {each} of {n} {facet}s. Designs are of {facet}s who rate "
                 "every response."
             )
         if few := self.few():
             levels = " and ".join(f"{n} {name}s" for name, n in few.items())
-            found.append(
+            sentences.append(
                 f"All figures are rough: they rest on {levels}. From fewer than {FEW_LEVELS} a "
                 "variance may be off by a factor of several."
             )
-        return found
+        return sentences
 
     def main(self, measured: str) -> DesignStudy | None:
         """Return the study of `item` or `system` means that is shown: of the composite, where there
         is one."""
-        return next((one for one in self.studies if one.measured == measured), None)
+        return next((study for study in self.studies if study.measured == measured), None)
 
     def calls(self, measured: str, result: DesignResult) -> int:
         """Return the calls for all systems, or for one response; a rating is one where it is not
@@ -181,17 +181,17 @@ def design_report(
     composites = None if run is None else judge_composites(run, ratings)
     span = inf if run is None else composite_span(run.rubric, ratings.scales)
     studies = tuple(design_studies(ratings, composites, span))
-    found = _reaching(source, studies, ratings, target, None if run is None else _cost(run))
+    result = _reaching(source, studies, ratings, target, None if run is None else _cost(run))
     if run is not None:
-        found = replace(
-            found,
+        result = replace(
+            result,
             deliberated=run.before is not None,
             coverage=ratings.coverage,
             in_points=in_points(run.rubric),
             rescaled=bool(run.rubric.rescaled),
         )
     if human is None:
-        return found
+        return result
     theirs = load_human_ratings(
         human, human_mapping, min_raters=2, human_scale=human_scale, allow_unmatched=allow_unmatched
     )
@@ -201,7 +201,7 @@ def design_report(
     of_people = _reaching(
         human, tuple(design_studies(people)), people, target, None, fewest_prompts=LEAST_PROMPTS
     )
-    return replace(found, people=replace(of_people, origin=people.origin))
+    return replace(result, people=replace(of_people, origin=people.origin))
 
 
 def _reaching(
@@ -216,7 +216,7 @@ def _reaching(
     """Report on these ratings, with the designs that reach the target."""
     if not studies:
         raise InputError([Fault(source, "categories only", "a dimension that is rated by numbers")])
-    systems = next((one for one in studies if one.measured == SYSTEM), None)
+    systems = next((study for study in studies if study.measured == SYSTEM), None)
     cheapest = present = None
     if target is not None:
         if systems is None or systems.reason is not None or systems.components.levels["prompt"] < 2:
@@ -290,10 +290,10 @@ def judge_composites(run: Run, ratings: Ratings) -> Array | None:
         return None
     row = _places(f"{item.prompt_id}/{item.id}" for item in run.items)
     column = _places(judge.id for judge in run.judges)
-    found: Array = terms.mean(axis=2)[
+    composites: Array = terms.mean(axis=2)[
         np.ix_([row[name] for name in ratings.items], [column[name] for name in ratings.raters])
     ]
-    return found
+    return composites
 
 
 def _places(names: Iterable[str]) -> Mapping[str, int]:

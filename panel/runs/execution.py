@@ -218,18 +218,18 @@ def masked_command(arguments: Sequence[str]) -> str:
     A secret is what a variable holds that is called a key, token, secret or password, what
     stands behind an option of such a name, a password in an address, and the value of any header.
     """
-    told = [Path(arguments[0]).name] if arguments else []
+    words = [Path(arguments[0]).name] if arguments else []
     named = False
     for argument in arguments[1:]:
         name, equals, _ = argument.partition("=")
         if named:
-            told.append(_MASK)
+            words.append(_MASK)
         elif equals and _SECRET_NAME.search(name):
-            told.append(f"{name}={_MASK}")
+            words.append(f"{name}={_MASK}")
         else:
-            told.append(_without_headers(argument))
+            words.append(_without_headers(argument))
         named = not named and argument.startswith("-") and bool(_SECRET_NAME.search(argument))
-    return shlex.join(map(_scrubbed, told))
+    return shlex.join(map(_scrubbed, words))
 
 
 def _without_headers(argument: str) -> str:
@@ -242,8 +242,8 @@ def _without_headers(argument: str) -> str:
         name, value = parsed_option(argument.removeprefix(before))
     except ValueError:
         return argument
-    told = with_headers({name: value}, lambda _: _MASK)
-    return argument if told == {name: value} else f"{before}{name}={json.dumps(told[name])}"
+    masked = with_headers({name: value}, lambda _: _MASK)
+    return argument if masked == {name: value} else f"{before}{name}={json.dumps(masked[name])}"
 
 
 def _scrubbed(text: str) -> str:
@@ -291,10 +291,10 @@ def _versions(models: Iterable[BoundModel]) -> dict[str, str]:
             # A chat model of the user's own: its module says where it is from.
             kind = str(model.client.parameters.get("provider", ""))
             names[kind.partition(".")[0].replace("_", "-")] = None
-    found = {}
+    versions = {}
     for name in filter(None, names):
         try:
-            found[name] = version(name)
+            versions[name] = version(name)
         except PackageNotFoundError:
             continue
-    return found
+    return versions

@@ -107,9 +107,9 @@ class _NotebookProgress:
         elif self._done and elapsed > _TIME_LEFT_AFTER_S:
             left = elapsed * (self._total - self._done) / self._done
             parts += [f"{self._done / elapsed:,.1f}/s", f"about {clock(round(left))} left"]
-        told = ", ".join(parts)
+        text = ", ".join(parts)
         bar = f'<progress value="{self._done}" max="{self._total}"></progress>'
-        data = {"text/plain": told, "text/html": f"<div>{bar} {told}</div>"}
+        data = {"text/plain": text, "text/html": f"<div>{bar} {text}</div>"}
         self._publish(data=data, metadata={}, transient=self._place, update=update)
 
 
@@ -225,13 +225,13 @@ async def score(
         folder = None
         if output is not None:
             folder = RunFolder(output, manifest, texts, start_of(output, plan.models))
-        told = on_judgment or notebook_progress(len(batch) * len(plan.judges))
+        on_each = on_judgment or notebook_progress(len(batch) * len(plan.judges))
 
         def take(judgment: Judgment) -> None:
             run.add(judgment)
             if folder is not None:
                 kept_going(caller, folder.path, folder.add, judgment)
-            told(judgment)
+            on_each(judgment)
 
         started = time.monotonic()
         run.calls = caller.counts
@@ -270,8 +270,8 @@ async def stream(
     """Yield verdicts as they come, for a batch that need not fit into memory; see
     `Panel.astream`."""
     mode = mode_of(plan)
-    given = responses if isinstance(responses, AsyncIterable) else responses_in(responses)
-    units = mode.streamed_units(identified(response) async for response in as_async(given))
+    stream_of = responses if isinstance(responses, AsyncIterable) else responses_in(responses)
+    units = mode.streamed_units(identified(response) async for response in as_async(stream_of))
     async with prepared(plan, caps) as caller:
         take = on_judgment or (lambda _: None)
         async with aclosing(_Judging(plan, mode, caller).verdicts(units, take)) as verdicts:
@@ -439,8 +439,8 @@ def _compare_with(humans: Ratings, run: Run, plan: PanelPlan) -> None:
         )
     run.humans = humans
     # What matches nothing is said beside the run's figures.
-    if (found := run.deliberation()) is not None:
-        run.humans = replace(humans, origin=found.people)
+    if (deliberation := run.deliberation()) is not None:
+        run.humans = replace(humans, origin=deliberation.people)
 
 
 @dataclass(frozen=True, slots=True)

@@ -241,7 +241,7 @@ def _other_mapping(kept: Mapping[str, Any], output: RunOutput) -> str | None:
     """Say that columns of the inputs were mapped otherwise at the last start; None if they were
     not."""
     starts = kept.get("starts") or [{}]
-    then = [given["mapping"] for given in starts[-1].get("inputs", ()) if given.get("mapping")]
+    then = [start["mapping"] for start in starts[-1].get("inputs", ()) if start.get("mapping")]
     now = [dict(mapping) for mapping in output.mappings.values()]
     if then == now:
         return None

@@ -183,12 +183,12 @@ class JudgmentFile:
                 judgment = self._judgment(number, text)
                 place = (judgment.prompt_id, judgment.id)
                 self._offsets.setdefault(place, []).append((offset, number))
-        found = []
+        judgments = []
         with self.path.open("rb") as file:
             for offset, number in self._offsets.get((prompt_id, response_id), ()):
                 file.seek(offset)
-                found.append(self._judgment(number, file.readline()))
-        return found
+                judgments.append(self._judgment(number, file.readline()))
+        return judgments
 
     def _lines(self) -> Iterator[tuple[int, int, bytes]]:
         """Yield each whole line: its offset, its number from 1, its text."""
@@ -213,8 +213,8 @@ class JudgmentFile:
                 if known and not isinstance(error, orjson.JSONDecodeError)
                 else None
             )
-            found, expected = "no judgment that a run writes", "a line of judgments.jsonl"
-            fault = Fault(str(self.path), found, expected, number, field)
+            actual, expected = "no judgment that a run writes", "a line of judgments.jsonl"
+            fault = Fault(str(self.path), actual, expected, number, field)
             raise InputError([fault]) from None
         if judge != judgment.judge.id:
             expected = f"{shown(judgment.judge.id)}, as its other fields say"

@@ -50,8 +50,8 @@ def require_folder(path: Path, name: str) -> None:
         InputError: there is none.
     """
     if not path.is_dir():
-        found = "a file" if path.is_file() else unreadable(path)
-        raise InputError([Fault(name, found, "a run's folder, as `score --out` writes it")])
+        actual = "a file" if path.is_file() else unreadable(path)
+        raise InputError([Fault(name, actual, "a run's folder, as `score --out` writes it")])
 
 
 def kept_object(path: Path) -> dict[str, Any]:
@@ -176,12 +176,12 @@ def kept_manifest(path: Path) -> tuple[dict[str, Any], KeptManifest]:
         return document, KeptManifest.model_validate(document)
     except ValidationError as error:
         faults: dict[str, Fault] = {}
-        for one in error.errors(include_url=False):
-            field = printable(".".join(map(str, one["loc"])))
-            found, expected = explain(one)
+        for detail in error.errors(include_url=False):
+            field = printable(".".join(map(str, detail["loc"])))
+            actual, expected = explain(detail)
             # Of a field all of whose parts are wrong, the first.
-            fault = Fault(str(path), found, f"{expected}, {_REMEDY}", field=field)
-            faults.setdefault(str(one["loc"][0]), fault)
+            fault = Fault(str(path), actual, f"{expected}, {_REMEDY}", field=field)
+            faults.setdefault(str(detail["loc"][0]), fault)
         raise InputError(list(faults.values())) from None
 
 
@@ -249,7 +249,7 @@ class KeptTexts:
             return
         what = self.name.partition(".")[0]
         why = "" if reason is None else f"; {reason}"
-        told = [
+        others = [
             f"{n:,} {how}{names}"
             for n, how, names in (
                 (len(gone), "not among these", _named(gone)),
@@ -259,7 +259,7 @@ class KeptTexts:
             if n
         ]
         raise RunFolderError(
-            f"{folder} contains a run on {n_held:,} other {what}: {'; '.join(told)}{why}. A run "
+            f"{folder} contains a run on {n_held:,} other {what}: {'; '.join(others)}{why}. A run "
             f"can be continued only with all the {what} that it began with, and further ones; "
             "choose another --out, or replace the earlier run with --overwrite"
         )
@@ -289,8 +289,8 @@ def json_line(line: Mapping[str, Any], place: int) -> bytes:
 def _whole(response: Response) -> dict[str, Any]:
     """Return a response with its metadata, in the form that `load_responses` reads."""
     line = line_of(response)
-    for given, value in response.metadata.items():
-        name = given
+    for column, value in response.metadata.items():
+        name = column
         # As in verdicts.csv: metadata never takes the place of a field of ours.
         while name in line or name in NAMES:
             name = f"metadata_{name}"
@@ -396,11 +396,11 @@ def kept_metadata(folder: Path, items: Sequence[Item]) -> list[dict[str, Any]]:
     Raises:
         InputError: its file cannot be read.
     """
-    found = {
+    columns = {
         (line["prompt_id"], line["id"]): metadata_in(line)
         for _, _, line in kept_lines(folder / RESPONSES)
     }
-    return [found.get(item[:2], {}) for item in items]
+    return [columns.get(item[:2], {}) for item in items]
 
 
 def _in_order(
@@ -412,8 +412,8 @@ def _in_order(
     with path.open("rb") as file:
         for item in items:
             if item[:2] not in offsets:
-                found = f"no response {item.prompt_id}/{item.id}"
-                raise InputError([Fault(str(path), found, "every response that was judged")])
+                actual = f"no response {item.prompt_id}/{item.id}"
+                raise InputError([Fault(str(path), actual, "every response that was judged")])
             offset, number = offsets[item[:2]]
             file.seek(offset)
             try:

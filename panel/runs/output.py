@@ -73,9 +73,9 @@ class RunOutput:
     mappings: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, given: str | Path | RunOutput) -> RunOutput:
+    def of(cls, source: str | Path | RunOutput) -> RunOutput:
         """Return a path as an output."""
-        return given if isinstance(given, RunOutput) else cls(given)
+        return source if isinstance(source, RunOutput) else cls(source)
 
     def with_file(self, name: str, mapping: Mapping[str, str]) -> RunOutput:
         """Return the same for a run whose first input is this file, with its columns so mapped."""
@@ -221,7 +221,7 @@ def locked(path: Path) -> Iterator[None]:
 
 def results_in(path: Path, key_of: KeyOf) -> set[int]:
     """Return the results in a file, by their keys' hashes: a run may have millions."""
-    found = set()
+    keys = set()
     for text in lines_of(path):
         try:
             key = key_of(orjson.loads(text))
@@ -229,8 +229,8 @@ def results_in(path: Path, key_of: KeyOf) -> set[int]:
             # A kill has torn it.
             continue
         if key is not None:
-            found.add(hash(key))
-    return found
+            keys.add(hash(key))
+    return keys
 
 
 def _lock(file: IO[bytes], shown: Path) -> None:

@@ -136,9 +136,9 @@ def _response(value: Any) -> Response:
     except ValidationError as error:
         faults = []
         for detail in error.errors(include_url=False):
-            found, expected = explain(detail)
+            actual, expected = explain(detail)
             field = ".".join(map(str, detail["loc"])) or None
-            faults.append(Fault("response", found, expected, field=field))
+            faults.append(Fault("response", actual, expected, field=field))
         raise InputError(faults) from None
 
 

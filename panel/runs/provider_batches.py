@@ -273,7 +273,7 @@ async def look(run: Path, *, trusted: bool = False) -> list[BatchNow]:
         RunStopped: a provider does not say.
     """
     batches = _batches(run)
-    async with _clients(run, [one for one in batches if one.open], trusted) as clients:
+    async with _clients(run, [batch for batch in batches if batch.open], trusted) as clients:
         return [
             BatchNow(batch, await _status(batch, batches, clients[batch.token].batches))
             if batch.open

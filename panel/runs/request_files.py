@@ -114,7 +114,7 @@ async def read_answer_files(
         n += reading.taken
         # What is left out is known once every request has been met.
         if not reading.taken:
-            return AnswersRead(n, tuple(reading.told()))
+            return AnswersRead(n, tuple(reading.sentences()))
 
 
 @dataclass(slots=True)
@@ -176,12 +176,12 @@ class _Reading:
         elif kept.text != without_keys(row.answer, model).text:
             self._leave_out("other", place)
 
-    def told(self) -> Iterator[str]:
+    def sentences(self) -> Iterator[str]:
         """Return what was left out, a sentence for each kind."""
-        for why, one in self._left_out.items():
-            said = _SENTENCES[why].format(n=f"{one.n:,}", rows="row" if one.n == 1 else "rows")
-            first = ", ".join(one.places) + (", …" if one.n > len(one.places) else "")
-            yield f"{said}{one.said and f' ({one.said})'}: {first}"
+        for why, rows in self._left_out.items():
+            said = _SENTENCES[why].format(n=f"{rows.n:,}", rows="row" if rows.n == 1 else "rows")
+            first = ", ".join(rows.places) + (", …" if rows.n > len(rows.places) else "")
+            yield f"{said}{rows.said and f' ({rows.said})'}: {first}"
 
     def _read(self, line: bytes) -> BatchAnswer | None:
         """Read the answer in a line, as the batches of the model read it whose request it
@@ -206,10 +206,10 @@ class _Reading:
         return None if isinstance(row, dict) and row.keys() in self._requests else "no answer"
 
     def _leave_out(self, why: str, place: str, said: str = "") -> None:
-        one = self._left_out.setdefault(why, _LeftOut(said))
-        one.n += 1
-        if len(one.places) < _SHOWN:
-            one.places.append(place)
+        rows = self._left_out.setdefault(why, _LeftOut(said))
+        rows.n += 1
+        if len(rows.places) < _SHOWN:
+            rows.places.append(place)
 
 
 def request_fields(apis: Iterable[BatchApi]) -> list[Set[str]]:
@@ -263,8 +263,8 @@ def _lines(path: Path) -> Iterator[tuple[int, bytes | None]]:
         _refuse(path, error.strerror or "what cannot be read")
 
 
-def _refuse(path: Path, found: str) -> NoReturn:
-    raise InputError([Fault(str(path), found, "files of answers, one a line")])
+def _refuse(path: Path, result: str) -> NoReturn:
+    raise InputError([Fault(str(path), result, "files of answers, one a line")])
 
 
 _REQUESTS = "requests-"
@@ -370,7 +370,7 @@ def _file_names(models: Iterable[str]) -> dict[str, str]:
     taken, names = set(n), dict[str, str]()
     for model, name in plain.items():
         numbered = (f"{name}-model-{number}" for number in count(1))
-        free = (one for one in numbered if one.lower() not in taken)
+        free = (item for item in numbered if item.lower() not in taken)
         names[model] = name if n[name.lower()] == 1 else next(free)
         taken.add(names[model].lower())
     return names

@@ -65,9 +65,11 @@ def composite_limits(rubric: Rubric) -> Limits:
     if rule.share_of is not None or rubric.rescaled:
         return SHARE
     if rule.product_of is not None:
-        corners = [prod(ends) for ends in product(*(_ends(rubric, one) for one in rule.product_of))]
+        corners = [
+            prod(ends) for ends in product(*(_ends(rubric, item) for item in rule.product_of))
+        ]
         return min(corners), max(corners)
-    ends = [_ends(rubric, one) for one in rule.mean_of or ()]
+    ends = [_ends(rubric, item) for item in rule.mean_of or ()]
     return sum(low for low, _ in ends) / len(ends), sum(high for _, high in ends) / len(ends)
 
 
@@ -144,7 +146,7 @@ def composite_told(rubric: Rubric) -> str:
     rule = composite_rule(rubric)
     if rule is None:
         return ""
-    labels = {one.id: one.label for one in rubric.dimensions}
+    labels = {dimension.id: dimension.label for dimension in rubric.dimensions}
     if rule.share_of is not None:
         on = labels[rule.share_of.dimension]
         what = f"the share of judgments with {rule.share_of.value} on {on}"
@@ -159,11 +161,11 @@ def composite_told(rubric: Rubric) -> str:
         what = f"the mean of {of}" if len(names) > 1 else of
         if rubric.rescaled:
             what += ", which are on different scales: each as a share of the width of its own"
-    told = f"Composite: {what}, {_scale(rubric)}"
+    text = f"Composite: {what}, {_scale(rubric)}"
     if rule.reliable_where is not None:
         least = general(rule.reliable_where.at_least)
-        told += f", without judgments below {least} on {labels[rule.reliable_where.dimension]}"
-    return f"{told}."
+        text += f", without judgments below {least} on {labels[rule.reliable_where.dimension]}"
+    return f"{text}."
 
 
 def _scale(rubric: Rubric) -> str:
@@ -172,11 +174,11 @@ def _scale(rubric: Rubric) -> str:
     low, high = (general(end) for end in composite_limits(rubric))
     rule = composite_rule(rubric)
     ends = {
-        (one.scale.low, one.scale.high)
-        for one in rubric.dimensions
+        (dimension.scale.low, dimension.scale.high)
+        for dimension in rubric.dimensions
         if rule is not None
-        and one.id in (rule.mean_of or ())
-        and not isinstance(one.scale, CategoryScale)
+        and dimension.id in (rule.mean_of or ())
+        and not isinstance(dimension.scale, CategoryScale)
     }
     if len(ends) == 1 and not rubric.rescaled:
         [(least, most)] = ends

@@ -106,19 +106,19 @@ def system_document(entry: SystemRank) -> dict[str, Any]:
     }
 
 
-def difference_document(one: SystemDifference) -> dict[str, Any]:
+def difference_document(difference: SystemDifference) -> dict[str, Any]:
     """Return how far two systems differ, in the form of summary.json."""
     return {
-        "a": one.a,
-        "b": one.b,
-        "difference": json_number(one.difference),
-        "ci_low": json_number(one.ci_low),
-        "ci_high": json_number(one.ci_high),
-        "p": json_number(one.p),
-        "p_adjusted": json_number(one.p_adjusted),
-        "effect_size": json_number(one.effect_size),
-        "n_prompts": one.n_prompts,
-        "reason": one.reason,
+        "a": difference.a,
+        "b": difference.b,
+        "difference": json_number(difference.difference),
+        "ci_low": json_number(difference.ci_low),
+        "ci_high": json_number(difference.ci_high),
+        "p": json_number(difference.p),
+        "p_adjusted": json_number(difference.p_adjusted),
+        "effect_size": json_number(difference.effect_size),
+        "n_prompts": difference.n_prompts,
+        "reason": difference.reason,
     }
 
 
@@ -161,7 +161,7 @@ def judgment_columns(run: CollectedRatings) -> list[FrameColumn]:
         _repeated("model", "text", [judge.model for judge in judges], d, n),
         _repeated("elicitation", "text", [judge.elicitation for judge in judges], d, n),
         _repeated("replicate", "whole", [judge.replicate for judge in judges], d, n),
-        _repeated("status", "text", [one for row in run.statuses for one in row], d, 1),
+        _repeated("status", "text", [entry for row in run.statuses for entry in row], d, 1),
         _repeated("dimension", "text", run.dimensions, 1, n * j),
     ]
     scores = run.ratings.copy()
@@ -198,27 +198,27 @@ def verdict_columns(run: RankedRun) -> list[FrameColumn]:
     columns = [
         *field_columns(verdicts, "text", "prompt_id", "id", "system"),
         *field_columns(verdicts, "number", "composite"),
-        FrameColumn("rank", "whole", [ranks[one.prompt_id, one.id] for one in verdicts]),
+        FrameColumn("rank", "whole", [ranks[item.prompt_id, item.id] for item in verdicts]),
         *field_columns(verdicts, "whole", "n_judges"),
     ]
     for name in run.dimensions:
         if (categories := run.categories.get(name)) is not None:
             labels = [verdict.labels[name] for verdict in verdicts]
             columns.append(
-                FrameColumn(f"{name}_majority", "text", [one.majority for one in labels])
+                FrameColumn(f"{name}_majority", "text", [label.majority for label in labels])
             )
-            shares = [one.shares for one in labels]
+            shares = [label.shares for label in labels]
             columns += [
                 FrameColumn(f"{name}:{each}", "number", [share[each] for share in shares])
                 for each in categories
             ]
-            columns.append(FrameColumn(f"{name}_n", "whole", [one.n for one in labels]))
+            columns.append(FrameColumn(f"{name}_n", "whole", [label.n for label in labels]))
         else:
             means = [verdict.dimensions[name] for verdict in verdicts]
             columns += [
-                FrameColumn(f"{name}_mean", "number", [one.mean for one in means]),
-                FrameColumn(f"{name}_sd", "number", [one.sd for one in means]),
-                FrameColumn(f"{name}_n", "whole", [one.n for one in means]),
+                FrameColumn(f"{name}_mean", "number", [mean.mean for mean in means]),
+                FrameColumn(f"{name}_sd", "number", [mean.sd for mean in means]),
+                FrameColumn(f"{name}_n", "whole", [mean.n for mean in means]),
             ]
     columns += field_columns(verdicts, "number", "abstain_share")
     return columns + (field_columns(verdicts, "whole", "n_unreliable") if run.reliability else [])
@@ -271,9 +271,9 @@ def _repeated(
     name: str, kind: ColumnKind, values: Sequence[Any], each: int, times: int
 ) -> FrameColumn:
     """Repeat every value `each` times in a row, and all of that `times` times."""
-    given = np.empty(len(values), dtype=object)
-    given[:] = values
-    return FrameColumn(name, kind, np.tile(np.repeat(given, each), times).tolist())
+    source = np.empty(len(values), dtype=object)
+    source[:] = values
+    return FrameColumn(name, kind, np.tile(np.repeat(source, each), times).tolist())
 
 
 def run_facts(

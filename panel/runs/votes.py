@@ -100,7 +100,7 @@ def votes_of(
             judges of the run differ in persona, model or replicate alone.
     """
     sources = _sources({judge.id: judge for judge in run.judges}, ratings)
-    if not any(len(one) > 1 for sets in sources.values() for one in sets):
+    if not any(len(item) > 1 for sets in sources.values() for item in sets):
         raise InputError(
             [Fault(names[0], "a single judge", "two personas, models or replicates at least")]
         )
@@ -140,10 +140,10 @@ def _of_dimension(
     is_composite = name == ALL and ALL not in ratings.labels
     called = COMPOSITE if is_composite else name
     if people is None:
-        found, differences = effective_votes(scores, sources, None, ratings.prompts)
-        return DimensionVotes(called, tuple(found), tuple(differences))
+        result, differences = effective_votes(scores, sources, None, ratings.prompts)
+        return DimensionVotes(called, tuple(result), tuple(differences))
     reference = _people_on(name, ratings, people)
-    found, differences = effective_votes(scores, sources, reference, ratings.prompts)
+    result, differences = effective_votes(scores, sources, reference, ratings.prompts)
     panel = scores[:, judges]
     same_scale = on_limits(people, name, reference, _limits(name, ratings, people, rubric))
     distance = ensemble_distance(
@@ -154,7 +154,7 @@ def _of_dimension(
     )
     return DimensionVotes(
         called,
-        tuple(found),
+        tuple(result),
         tuple(differences),
         distance,
         None if distance.chosen is None else ratings.raters[judges[distance.chosen]],
@@ -166,7 +166,7 @@ def _of_dimension(
 def _limits(name: str, ratings: Ratings, people: Ratings, rubric: Rubric) -> Limits:
     """Return the lowest and highest score of a judge on a dimension, or of their mean over those
     that it is of."""
-    every = [one.id for one in rubric.numeric]
+    every = [item.id for item in rubric.numeric]
     shared = [each for each in every if each in people.dimensions] or every
     ends = mean_limits(rubric, [name] if name in every else shared)
     if len(set(ends)) > 1:
@@ -178,7 +178,7 @@ def _limits(name: str, ratings: Ratings, people: Ratings, rubric: Rubric) -> Lim
 def _sources(judges: Mapping[str, Judge], ratings: Ratings) -> dict[str, list[list[int]]]:
     """Return for each thing that judges differ in the columns of those who differ in nothing
     else."""
-    found: dict[str, dict[tuple[object, ...], list[int]]] = {
+    sources: dict[str, dict[tuple[object, ...], list[int]]] = {
         PERSONAS: {}, REPLICATES: {}, REPEATED: {}, MODELS: {}
     }  # fmt: skip
     for column, name in enumerate(ratings.raters):
@@ -187,23 +187,23 @@ def _sources(judges: Mapping[str, Judge], ratings: Ratings) -> dict[str, list[li
             judge.persona, judge.model, judge.elicitation, judge.replicate
         )  # fmt: skip
         if not judge.has_persona:
-            found[REPLICATES].setdefault((model, asked), []).append(column)
+            sources[REPLICATES].setdefault((model, asked), []).append(column)
             if name in ratings.controls:
                 continue
         else:
-            found[PERSONAS].setdefault((model, asked, replicate), []).append(column)
-            found[REPEATED].setdefault((persona, model, asked), []).append(column)
-        found[MODELS].setdefault((persona, asked, replicate), []).append(column)
-    return {name: list(sets.values()) for name, sets in found.items()}
+            sources[PERSONAS].setdefault((model, asked, replicate), []).append(column)
+            sources[REPEATED].setdefault((persona, model, asked), []).append(column)
+        sources[MODELS].setdefault((persona, asked, replicate), []).append(column)
+    return {name: list(sets.values()) for name, sets in sources.items()}
 
 
 def _scores(ratings: Ratings, composites: Array | None) -> dict[str, Array]:
     """Return each judge's score of each response, by dimension `(responses, judges)`."""
     numeric = ratings.numeric()
-    found = {name: numeric.scores[:, :, d] for d, name in enumerate(numeric.dimensions)}
+    scores = {name: numeric.scores[:, :, d] for d, name in enumerate(numeric.dimensions)}
     if composites is not None:
-        return {ALL: composites, **found}
-    return {ALL: numeric.composite().scores[:, :, 0], **found} if len(found) > 1 else found
+        return {ALL: composites, **scores}
+    return {ALL: numeric.composite().scores[:, :, 0], **scores} if len(scores) > 1 else scores
 
 
 def _shared_scores(ratings: Ratings, people: Ratings) -> dict[str, Array]:

@@ -80,7 +80,9 @@ def refuse_unpriced_batches(models: Sequence[BoundModel], caps: Caps) -> None:
 
 def longest_persona(personas: Iterable[Persona]) -> Persona:
     """Return the persona that takes the most tokens of a request."""
-    return max(personas, key=lambda one: tokens_in(one.label) + tokens_in(one.description))
+    return max(
+        personas, key=lambda persona: tokens_in(persona.label) + tokens_in(persona.description)
+    )
 
 
 PROBE = ModelRequest(

@@ -358,7 +358,7 @@ def _tasks_of(
     plan: PanelPlan, model: str, responses: Sequence[Response]
 ) -> Iterator[ComparisonTask]:
     """Return the tasks that all judges of a model are asked."""
-    [bound] = [one for one in plan.models if one.id == model]
+    [bound] = [model_of_plan for model_of_plan in plan.models if model_of_plan.id == model]
     for judge in (judge for judge in plan.judges if judge.model == model):
         persona = plan.personas_by_id[judge.persona]
         yield from bound.comparison_tasks(
@@ -370,9 +370,9 @@ def _refuse_uncomparable(batch: Batch) -> None:
     """Refuse prompts that have a single response or too many, or come in versions."""
     faults = []
     if batch.versions is not None:
-        found = "responses to several versions of a prompt (field condition)"
+        actual = "responses to several versions of a prompt (field condition)"
         expected = "one version, or an elicitation that rates each response by itself"
-        faults.append(Fault(file=batch.versions, found=found, expected=expected))
+        faults.append(Fault(file=batch.versions, found=actual, expected=expected))
     for responses in _by_prompt(batch):
         n = len(responses)
         if not 2 <= n <= MOST:
