@@ -64,17 +64,20 @@ class OpenedRun:
         return self.run.items[self.rows[key]].system
 
 
-def open_run(given: Run | str | Path) -> OpenedRun:
+def open_run(supplied: Run | str | Path) -> OpenedRun:
     """Open a run that `compare` can take.
 
     Raises:
         InputError: it is no run of `score`, or nothing in it was scored; says what would do.
     """
-    source = given if isinstance(given, Run) else local_run(given)
+    source = supplied if isinstance(supplied, Run) else local_run(supplied)
     folder = source.folder if isinstance(source, Run) else Path(source)
     if folder is None:
-        found, expected = "a run that was not written", "one scored with out=FOLDER: texts are kept"
-        raise InputError([Fault("run", found, expected)])
+        actual, expected = (
+            "a run that was not written",
+            "one scored with out=FOLDER: texts are kept",
+        )
+        raise InputError([Fault("run", actual, expected)])
     # The path of an address has one slash.
     name = str(source) if is_address(source) else shown_folder(folder)
     _refuse_other_kinds(name, folder)
@@ -130,9 +133,9 @@ def _refuse_other_kinds(name: str, folder: Path) -> None:
         "a sweep's folder": _document(folder).get("sweep") is not None,
         "an injection audit's folder": (folder / "injection.json").is_file(),
     }
-    for found, there in kinds.items():
+    for kind, there in kinds.items():
         if there:
-            raise InputError([Fault(name, found, _A_RUN)])
+            raise InputError([Fault(name, kind, _A_RUN)])
 
 
 def compares(opened: OpenedRun) -> bool:

@@ -52,7 +52,7 @@ def nearer_of(
         )
     ours = _scores(a, matched, terms)
     ours, theirs = align_ratings(ours, people, f"{a.name} and {b.name}", people_name)
-    found = {}
+    result = {}
     prompts = [pair.prompt_id for pair in matched.pairs]
     for name, rated in _targets(ours, theirs):
         paired = terms.paired[name]
@@ -61,14 +61,14 @@ def nearer_of(
         called = name if name in theirs.dimensions else ALL
         same_scale = on_limits(theirs, called, rated, terms.limits[name])
         same_scale = same_scale and not theirs.lower_is_better
-        found[name] = replace(
+        result[name] = replace(
             nearer_to_people(*sides, row_means(raters), prompts, same_scale=same_scale),
             advantages=compared_advantages(
                 *sides, raters, prompts, epsilon=epsilon, same_scale=same_scale
             ),
             n_people=theirs.n_raters_of(ours),
         )
-    return found, theirs.origin
+    return result, theirs.origin
 
 
 def _scores(a: OpenedRun, matched: Matched, terms: ScoredTerms) -> Ratings:

@@ -164,4 +164,4 @@ class RunComparison:
     @property
     def rows(self) -> tuple[RunDifference, ...]:
         """Return the differences of all runs, those of a run together, the composite first."""
-        return tuple(row for one in self.compared for row in one.differences)
+        return tuple(row for item in self.compared for row in item.differences)
