@@ -62,7 +62,10 @@ class RunCells:
 
     def in_shares(self, run: Run) -> PersonaCells:
         """Return the dimensions with numbers, each over the width of its scale."""
-        widths = [one.max - one.min for one in run.rubric.numeric_scales.values()]
+        widths = [
+            numeric_scale.max - numeric_scale.min
+            for numeric_scale in run.rubric.numeric_scales.values()
+        ]
         scaled = self.dimensions.values / np.array(widths)
         return PersonaCells(scaled, self.dimensions.personas, self.dimensions.models)
 

@@ -39,9 +39,9 @@ def column_in(
     """
     known: dict[str, None] = {}
     values = {}
-    for key, one in metadata:
-        known.update(dict.fromkeys(one))
-        values[key] = stratum_label(one.get(name))
+    for key, item in metadata:
+        known.update(dict.fromkeys(item))
+        values[key] = stratum_label(item.get(name))
     if name not in known:
         raise no_column(source, name, (*others, *known), mapping)
     return values
@@ -53,10 +53,10 @@ def no_column(
     """Say that there is no such column, with what there is; of a mapped one, what it was mapped
     to."""
     expected = f"one of {', '.join(dict.fromkeys(there))}"
-    found = f"no column {name!r} to go by"
+    actual = f"no column {name!r} to go by"
     if (field := _field_of(name, mapping)) is not None:
-        found += f", as it was mapped to the {field} (--map {field}={name})"
-    return InputError([Fault(source, found, expected)])
+        actual += f", as it was mapped to the {field} (--map {field}={name})"
+    return InputError([Fault(source, actual, expected)])
 
 
 def warn_of_mapped(by: str, mapping: Mapping[str, str], source: str) -> None:
@@ -74,10 +74,10 @@ def mapping_of(folder: Path) -> dict[str, str]:
     they were not mapped."""
     path = folder / "run.json"
     document: Any = json_of(path) if path.is_file() else {}
-    inputs = [one for start in document.get("starts", ())[-1:] for one in start.get("inputs", ())]
+    inputs = [item for start in document.get("starts", ())[-1:] for item in start.get("inputs", ())]
     # Responses are the first input; human ratings may have a mapping of their own.
-    found: dict[str, str] = dict(inputs[0].get("mapping", {})) if inputs else {}
-    return found
+    result: dict[str, str] = dict(inputs[0].get("mapping", {})) if inputs else {}
+    return result
 
 
 def _field_of(name: str, mapping: Mapping[str, str] | None) -> str | None:

@@ -158,24 +158,24 @@ def systems_by(run: Run, by: str, column: Sequence[str | None] | None = None) ->
             between = _contrasts(run, [(ALL_SYSTEMS, strata)])
             interactions = _by_system(run, strata)
             authors = author_shares(scores, labels, [item.prompt_id for item in run.items])
-    pairs = [(stratum, one) for stratum, board in boards for one in board.differences]
-    adjusted = holm([one.p for _, one in pairs])
+    pairs = [(stratum, difference) for stratum, board in boards for difference in board.differences]
+    adjusted = holm([pair.p for _, pair in pairs])
     return SystemsBy(
         by,
         tuple(
             SystemInStratum(
-                stratum, one.system, one.composite, one.ci_low, one.ci_high, one.n_prompts,
-                one.ci_reason,
+                stratum, system.system, system.composite, system.ci_low, system.ci_high,
+                system.n_prompts, system.ci_reason,
             )
             for stratum, board in boards
-            for one in board.systems
+            for system in board.systems
         ),
         tuple(
             PairInStratum(
-                stratum, one.a, one.b, one.difference, one.ci_low, one.ci_high, one.p, float(p),
-                one.n_prompts, one.reason,
+                stratum, entry.a, entry.b, entry.difference, entry.ci_low, entry.ci_high, entry.p,
+                float(p), entry.n_prompts, entry.reason,
             )
-            for (stratum, one), p in zip(pairs, adjusted, strict=True)
+            for (stratum, entry), p in zip(pairs, adjusted, strict=True)
         ),
         tuple(interactions),
         tuple(between),
@@ -264,10 +264,10 @@ def _board(run: Run, rows: Sequence[int], judges: Sequence[int]) -> Leaderboard:
     """Rank the systems on these responses by these judges, on the rubric's composite."""
     ratings = run.ratings[np.ix_(rows, judges)]
     of_judges = [run.judges[place] for place in judges]
-    given = run.rubric, run.dimensions, run.categories
-    terms = composite_terms(ratings, *given)
+    source = run.rubric, run.dimensions, run.categories
+    terms = composite_terms(ratings, *source)
     scores = np.full(len(rows), nan) if terms is None else mean_there(terms, 1).mean(axis=1)
-    sample = judge_sample(ratings, of_judges, *given)
+    sample = judge_sample(ratings, of_judges, *source)
     return _ranked(run, rows, scores, sample, composite_limits(run.rubric))
 
 
@@ -299,8 +299,8 @@ def _dimension_scores(run: Run) -> dict[str, Array]:
         return {}
     judges = _panel(run)
     return {
-        one.id: mean_there(run.ratings[:, judges, run.dimensions.index(one.id)], 1)
-        for one in run.rubric.numeric
+        item.id: mean_there(run.ratings[:, judges, run.dimensions.index(item.id)], 1)
+        for item in run.rubric.numeric
     }
 
 
@@ -327,8 +327,8 @@ def _ahead(run: Run, scores: Array, mine: Mask) -> Array:
     codes = encode_labels([item.prompt_id for item in run.items], len(run.items))[1]
     n = int(codes.max(initial=-1)) + 1
     others = means_by(np.where(mine, nan, scores), codes, n)
-    found: Array = np.where(mine, scores - others[codes], nan)
-    return found
+    result: Array = np.where(mine, scores - others[codes], nan)
+    return result
 
 
 def _contrasts(
@@ -336,10 +336,10 @@ def _contrasts(
 ) -> list[StratumContrast]:
     """Contrast the strata of each of several scores; p-values are adjusted over all of them."""
     names, codes = encode_labels([item.prompt_id for item in run.items], len(run.items))
-    found = [
-        (system, one)
+    result = [
+        (system, stratum_difference)
         for system, strata in scores
-        for one in stratum_differences(
+        for stratum_difference in stratum_differences(
             [
                 (name, StratumFigure.mean(means_by(values, codes, len(names)), names))
                 for name, values in strata.items()
@@ -347,13 +347,13 @@ def _contrasts(
             ]
         )
     ]
-    adjusted = holm([one.p for _, one in found])
+    adjusted = holm([entry.p for _, entry in result])
     return [
         StratumContrast(
-            one.stratum, system, one.difference, one.ci_low, one.ci_high, one.p, float(p),
-            one.n_prompts, one.reason,
+            entry.stratum, system, entry.difference, entry.ci_low, entry.ci_high, entry.p, float(p),
+            entry.n_prompts, entry.reason,
         )
-        for (system, one), p in zip(found, adjusted, strict=True)
+        for (system, entry), p in zip(result, adjusted, strict=True)
     ]  # fmt: skip
 
 
