@@ -67,7 +67,7 @@ def agree_conclusion(rows: Sequence[Row], ratings: Ratings, by: str) -> list[str
         _beyond_chance(families, word),
         *_levels(families),
         # What is open of the composite goes first; dimensions have their turn where it is settled.
-        *next(filter(None, (_to_settle(one, ratings) for one in families)), ()),
+        *next(filter(None, (_to_settle(family, ratings) for family in families)), ()),
         *differ,
         *_effective_number(composite, rows, group, word),
         *_personas(rows),
@@ -142,18 +142,18 @@ def _broken_down(rows: Sequence[Row], group: str, by: str) -> str:
         and row.group in (group, ALL)
         and not row.reason
     ]
-    told = f"{_ALPHA} is undefined for each of them"
+    text = f"{_ALPHA} is undefined for each of them"
     if values:
-        told = f"{_ALPHA} {range_over(values)}"
-    return f"Agreement by {by}: {told}."
+        text = f"{_ALPHA} {range_over(values)}"
+    return f"Agreement by {by}: {text}."
 
 
 def _beyond_chance(families: Sequence[_Family], word: str) -> str:
     n_raters = max(row.n_raters for each in families for row in each.alphas.values())
-    told = _agreeing(families[0])
+    text = _agreeing(families[0])
     for family in families[1:]:
-        told += f"; by dimension they {_agreeing(family, told)}"
-    return f"The {counted(n_raters, word)} {told}."
+        text += f"; by dimension they {_agreeing(family, text)}"
+    return f"The {counted(n_raters, word)} {text}."
 
 
 def _agreeing(family: _Family, before: str = "") -> str:
@@ -187,19 +187,19 @@ def _basis(names: Sequence[str], tests: Mapping[str, Row], lows: Mapping[str, fl
         if rows:
             # Of what is shown the weakest, of the rest the strongest.
             shown = rows[0].p_value < LEVEL
-            row = (max if shown else min)(rows, key=lambda one: one.p_value)
+            row = (max if shown else min)(rows, key=lambda entry: entry.p_value)
             others = (
                 "" if len(rows) == 1 or row.p_value == 1 else " or less" if shown else " or more"
             )
             facts.append(f"{what}, {p_of(row)}{others}")
     untested = [lows[name] for name in names if name not in tests]
     if untested:
-        told = "interval of Krippendorff α above 0"
+        text = "interval of Krippendorff α above 0"
         if all(map(isnan, untested)):
-            told = "Krippendorff α has no interval"
+            text = "Krippendorff α has no interval"
         elif not untested[0] > 0:
-            told = "interval of Krippendorff α not above 0"
-        facts.append(told)
+            text = "interval of Krippendorff α not above 0"
+        facts.append(text)
     return f" ({'; '.join(facts)})"
 
 
@@ -207,14 +207,14 @@ def _levels(families: Sequence[_Family]) -> list[str]:
     """Say how high α is; of the composite first, behind it by dimension."""
     of = " of the composite" if COMPOSITE in families[0].alphas else ""
     if all(isnan(low) for each in families for low, _ in each.ends.values()):
-        told = "; by dimension it is ".join(_values(each.alphas) for each in families)
+        text = "; by dimension it is ".join(_values(each.alphas) for each in families)
         rows = [row for each in families for row in each.alphas.values() if not row.reason]
         reasons = dict.fromkeys(str(row.ci_reason) for row in rows if row.ci_reason)
         why = "; ".join(reasons) or "intervals were left out"
-        return [f"{_ALPHA}{of} is {told}, but how high it is for other prompts is open: {why}."]
-    told = "; by dimension it is ".join(_level(each.alphas, each.ends) for each in families)
+        return [f"{_ALPHA}{of} is {text}, but how high it is for other prompts is open: {why}."]
+    text = "; by dimension it is ".join(_level(each.alphas, each.ends) for each in families)
     return [
-        f"{_ALPHA}{of} is {told} ({TENTATIVE} is usually asked for tentative conclusions from "
+        f"{_ALPHA}{of} is {text} ({TENTATIVE} is usually asked for tentative conclusions from "
         f"single ratings, {RELIABLE} for firm ones)."
     ]
 
@@ -294,12 +294,12 @@ def _effective_number(
     if not whole and not parts:
         return []
     n_raters = max(row.n_raters for row in (*whole, *parts))
-    told = f"{from_to(whole or parts, 1)} of {n_raters:,}"
+    text = f"{from_to(whole or parts, 1)} of {n_raters:,}"
     if whole:
-        told += " on the composite"
-        told += f" and {from_to(parts, 1)} by dimension" if parts else ""
+        text += " on the composite"
+        text += f" and {from_to(parts, 1)} by dimension" if parts else ""
     return [
-        f"The effective number of {word}s is {told}, which says nothing of shared errors. "
+        f"The effective number of {word}s is {text}, which says nothing of shared errors. "
         f"{WITHOUT_PEOPLE.format(word)}"
     ]
 

@@ -117,8 +117,8 @@ def _by_dimension(
             )
             parts.append(f"{how}{on_dimensions(those, names, every)}{why}")
     figures = ", ".join(
-        f"{what} {from_to([found[name] for name in names], 2)}"
-        for what, found in (("winning rate ω", rates), ("advantage ρ", advantages))
+        f"{what} {from_to([result[name] for name in names], 2)}"
+        for what, result in (("winning rate ω", rates), ("advantage ρ", advantages))
     )
     epsilon, *_ = rates[names[0]].note.split(";")
     return f"By dimension the panel {'; it '.join(parts)}: {figures} ({epsilon})."
@@ -127,21 +127,21 @@ def _by_dimension(
 def _why(name: str, on: str, group: str, panel: Ratings, humans: Ratings) -> list[str]:
     """Say why a panel that goes with people does not pass: its scores lie elsewhere, or spread
     otherwise, or differ from theirs text by text. Nothing of labels."""
-    found = _distance(name, group, panel, humans)
-    if found is None:
+    result = _distance(name, group, panel, humans)
+    if result is None:
         return []
-    by, side = number(abs(found.shift)), "above" if found.shift > 0 else "below"
+    by, side = number(abs(result.shift)), "above" if result.shift > 0 else "below"
     level = "that of people" if by == number(0.0) else f"{by} points {side} people's"
-    told = (
+    text = (
         "The test asks how near scores are, a correlation only how they order texts"
         f"{on and f':{on}'}{',' if on else ':'} the panel's mean is {level} and its scores spread "
-        f"{number(found.spread)} times as far. Another level and unit would take away at most "
-        f"{percent(found.linear_share)} of the mean squared distance between them"
+        f"{number(result.spread)} times as far. Another level and unit would take away at most "
+        f"{percent(result.linear_share)} of the mean squared distance between them"
     )
-    if found.linear_share < _MOSTLY:
-        return [f"{told}; the rest is of single texts."]
+    if result.linear_share < _MOSTLY:
+        return [f"{text}; the rest is of single texts."]
     return [
-        f"{told}: `calibrate` takes such a bias out of systems' means, `align` out of single "
+        f"{text}: `calibrate` takes such a bias out of systems' means, `align` out of single "
         "scores."
     ]
 
@@ -221,12 +221,12 @@ def _judges_by_dimension(rows: Sequence[Row], group: str, dimensions: Sequence[s
     passed = [sum(map(_passed, those)) for those in judges]
     least, most = min(passed), max(passed)
     if not most:
-        told = "none pass it on any dimension"
+        text = "none pass it on any dimension"
     elif least == most:
-        told = f"{_pass(most)} it on each dimension"
+        text = f"{_pass(most)} it on each dimension"
     else:
-        told = f"{least:,} to {most:,} pass it, depending on the dimension"
-    return [f"Of its {counted(n_judges, 'judge')} alone, {told}."]
+        text = f"{least:,} to {most:,} pass it, depending on the dimension"
+    return [f"Of its {counted(n_judges, 'judge')} alone, {text}."]
 
 
 def _of_judges(rows: Sequence[Row], group: str, dimension: str) -> list[Row]:

@@ -260,18 +260,18 @@ def _scores(panel: Ratings, humans: Ratings) -> list[Table]:
             ]
             for side in sides.values()
         ]
-        found = score_distributions(*scores)
-        means = found.means
-        if len(found.values) > _VALUES_SHOWN:
-            found = score_distributions(*map(np.round, scores))
-        if len(found.values) > _VALUES_SHOWN:
+        result = score_distributions(*scores)
+        means = result.means
+        if len(result.values) > _VALUES_SHOWN:
+            result = score_distributions(*map(np.round, scores))
+        if len(result.values) > _VALUES_SHOWN:
             remarks.append(f"{dimension}: too many distinct scores for a distribution.")
             continue
-        values |= {float(value) for value in found.values}
-        for side, mean, shares in zip(sides, means, found.shares, strict=True):
+        values |= {float(value) for value in result.values}
+        for side, mean, shares in zip(sides, means, result.shares, strict=True):
             by_value = {
                 general(value): float(share)
-                for value, share in zip(found.values, shares, strict=True)
+                for value, share in zip(result.values, shares, strict=True)
             }
             rows.append({"raters": side, "dimension": dimension, "mean": float(mean)} | by_value)
     if not rows:

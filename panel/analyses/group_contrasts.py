@@ -170,13 +170,13 @@ def _strata(
     Raises:
         InputError: no item is in a stratum, or one is in both of an interaction.
     """
-    found: dict[str, IntArray] = {}
+    result: dict[str, IntArray] = {}
     faults: list[Fault] = []
-    for one in _all(groups):
+    for item in _all(groups):
         signs = np.zeros(len(items), dtype=np.intp)
-        if not one.strata:
+        if not item.strata:
             signs += 1
-        for sign, condition in zip((1, -1), one.strata, strict=False):
+        for sign, condition in zip((1, -1), item.strata, strict=False):
             try:
                 held = meeting(condition, tables, items, f"{file}: {condition.text}")
             except InputError as error:
@@ -190,10 +190,10 @@ def _strata(
                 overlap = "items that meet both conditions of an interaction"
                 faults.append(Fault(where, overlap, "strata without a common item"))
             signs[there] = sign
-        found[one.stratum] = signs
+        result[item.stratum] = signs
     if faults:
         raise InputError(list(dict.fromkeys(faults)))
-    return found
+    return result
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,9 +227,9 @@ class _Sides:
         personas: dict[str, list[int]] = {}
         unknown = [rater for rater in theirs.raters if table.of(rater) is None]
         if len(unknown) == len(theirs.raters):
-            found = f"none of the raters of {names[1]} ({some(theirs.raters, _RATERS_NAMED)})"
+            actual = f"none of the raters of {names[1]} ({some(theirs.raters, _RATERS_NAMED)})"
             expected = f"them; there are {some(table.values, _RATERS_NAMED)}"
-            raise InputError([Fault(table.file, found, expected, field="rater")])
+            raise InputError([Fault(table.file, actual, expected, field="rater")])
         for name, group in groups.groups.items():
             where = f"{file}: groups.{name}"
             condition = group.of_people
@@ -241,17 +241,17 @@ class _Sides:
             people[name] = [at for at, each in enumerate(held) if each is True]
             if not people[name]:
                 occurring = values_of(condition, table, theirs.raters)
-                found = f"{condition.text!r}, which no rater of {names[1]} meets"
+                actual = f"{condition.text!r}, which no rater of {names[1]} meets"
                 expected = f"one rater or more; among them {occurring}"
-                faults.append(Fault(f"{where}.condition", found, expected))
+                faults.append(Fault(f"{where}.condition", actual, expected))
             known = ours.raters if ours.personas is None else ours.personas
             for persona in group.personas:
                 if persona not in known:
                     what = "rater" if ours.personas is None else "persona"
                     expected = f"{what}s of {names[0]}: {some(dict.fromkeys(known), _RATERS_NAMED)}"
                     expected += did_you_mean(persona, known)
-                    found = f"the {what} {shown(persona)}"
-                    faults.append(Fault(f"{where}.personas", found, expected))
+                    actual = f"the {what} {shown(persona)}"
+                    faults.append(Fault(f"{where}.personas", actual, expected))
             personas[name] = [at for at, each in enumerate(known) if each in group.personas]
         if faults:
             raise InputError(list(dict.fromkeys(faults)))
@@ -262,7 +262,7 @@ class _Sides:
                 f"{len(unknown):,} of {len(theirs.raters):,} raters {verb} in {table.file}, and "
                 "belong to no group."
             )
-        notes += _of_the_same_people([groups.sides(one) for one in _all(groups)], people)
+        notes += _of_the_same_people([groups.sides(item) for item in _all(groups)], people)
         if ours.personas is None:
             stand = {ours.raters[at] for own in personas.values() for at in own}
             notes += _themselves(stand & set(theirs.raters), names)
@@ -270,10 +270,15 @@ class _Sides:
         return cls(ours, theirs, groups, people, personas, notes)
 
     def contrast(
-        self, one: GroupContrast, dimension: str, signs: IntArray, control: bool, n_tests: int
+        self,
+        group_contrast: GroupContrast,
+        dimension: str,
+        signs: IntArray,
+        control: bool,
+        n_tests: int,
     ) -> FidelityContrast:
         """Estimate one contrast on one dimension."""
-        a, b = self.groups.sides(one)
+        a, b = self.groups.sides(group_contrast)
         theirs = self.theirs.scores[:, :, self.theirs.dimensions.index(dimension)]
         people = theirs[:, self.people[a]], theirs[:, self.people[b]]
         prompts = self.ours.prompts
@@ -284,7 +289,9 @@ class _Sides:
             signs = self._common(people, panel, signs)
             panel, sample = self._panel(ours, self.personas[a], self.personas[b], signs)
         reliability = split_half(*(side[signs != 0] for side in people))
-        name = ContrastName(self.groups.name_of(one), one.stratum, dimension, control)
+        name = ContrastName(
+            self.groups.name_of(group_contrast), group_contrast.stratum, dimension, control
+        )
         return fidelity_contrast(
             name,
             group_difference(*people, signs, prompts=prompts),
@@ -318,10 +325,10 @@ class _Sides:
             differences = np.stack(by_model, axis=1)
             return difference_by_model(differences, signs, prompts=prompts), "models"
         sampled = self.ours.personas is None and min(len(a), len(b)) >= LEAST_RATERS
-        found = group_difference(
+        result = group_difference(
             scores[:, a], scores[:, b], signs, sampled=sampled, prompts=prompts
         )
-        return found, "raters" if sampled else None
+        return result, "raters" if sampled else None
 
     def _models(self, columns: Sequence[int]) -> list[str]:
         return [self.ours.groups[at] for at in columns]
@@ -341,9 +348,9 @@ def _run_attributes(folder: Path) -> AttributeTable:
         columns.update(dict.fromkeys(known))
         values[f"{line['prompt_id']}/{line['id']}"] = known
         ids.setdefault(str(line["id"]), []).append(known)
-    for name, found in ids.items():
-        if len(found) == 1:
-            values.setdefault(name, found[0])
+    for name, result in ids.items():
+        if len(result) == 1:
+            values.setdefault(name, result[0])
     return AttributeTable(str(folder / RESPONSES), tuple(columns), values, of_items=True)
 
 
@@ -359,8 +366,8 @@ def _comparable(
     """
     faults = [
         Fault(name, "ranks", "scores: the size of a difference between ranks says nothing")
-        for name, one in zip(names, (ours, theirs), strict=True)
-        if one.lower_is_better
+        for name, entry in zip(names, (ours, theirs), strict=True)
+        if entry.lower_is_better
     ]
     if faults:
         raise InputError(faults)
@@ -371,8 +378,8 @@ def _comparable(
     ours, theirs = ours.numeric(), theirs.numeric()
     _refuse_other_scales(ours, theirs, names)
     if not set(ours.dimensions) & set(theirs.dimensions):
-        found = "labels of categories only"
-        raise InputError([Fault(names[1], found, "scores: categories have no difference")])
+        actual = "labels of categories only"
+        raise InputError([Fault(names[1], actual, "scores: categories have no difference")])
     place = {item: at for at, item in enumerate(theirs.items)}
     kept = [at for at, item in enumerate(ours.items) if item in place]
     items = tuple(ours.items[at] for at in kept)
@@ -383,7 +390,7 @@ def _comparable(
         if side.prompts is not None
     ]
     # A run has a prompt of each text, or one of all, where people's file may have topics.
-    prompts = max(named, key=lambda one: 1 < len(set(one)) < len(one), default=None)
+    prompts = max(named, key=lambda entry: 1 < len(set(entry)) < len(entry), default=None)
     return (
         replace(ours, scores=ours.scores[kept], items=items, prompts=prompts, sources=None),
         replace(theirs, scores=theirs.scores[rows], items=items, prompts=None, sources=None),
@@ -396,9 +403,9 @@ def _refuse_other_scales(ours: Ratings, theirs: Ratings, names: tuple[str, str])
     faults = []
     for name, (low, high) in ours.scales.items():
         if name in theirs.dimensions and theirs.scales.get(name, (low, high)) != (low, high):
-            found = f"the scale {' to '.join(map(general, theirs.scales[name]))} on {shown(name)}"
+            actual = f"the scale {' to '.join(map(general, theirs.scales[name]))} on {shown(name)}"
             expected = f"the scale of {names[0]}, {general(low)} to {general(high)}"
-            faults.append(Fault(names[1], found, expected, field="score"))
+            faults.append(Fault(names[1], actual, expected, field="score"))
     if faults:
         raise InputError(faults)
 
@@ -406,11 +413,11 @@ def _refuse_other_scales(ours: Ratings, theirs: Ratings, names: tuple[str, str])
 def _of_dimension(ratings: Ratings, name: str, file: str, *, may_be_unnamed: bool) -> Ratings:
     if name in ratings.dimensions:
         at = ratings.dimensions.index(name)
-        categories = {key: found for key, found in ratings.categories.items() if key == name}
+        categories = {key: category for key, category in ratings.categories.items() if key == name}
         scores = ratings.scores[:, :, at : at + 1]
         return replace(ratings, scores=scores, dimensions=(name,), categories=categories)
     if ratings.dimensions == (ALL,) and (may_be_unnamed or not ratings.personas):
-        categories = {name: found} if (found := ratings.categories.get(ALL)) else {}
+        categories = {name: result} if (result := ratings.categories.get(ALL)) else {}
         return replace(ratings, dimensions=(name,), categories=categories)
     expected = f"one of {', '.join(ratings.dimensions)}{did_you_mean(name, ratings.dimensions)}"
     raise InputError([Fault(file, f"no dimension {shown(name)}", expected)])

@@ -284,40 +284,42 @@ def _conclusion(report: DesignReport, study: DesignStudy) -> str:
         return f"{mean}: its precision cannot be estimated ({study.reason})."
     present, *others = study.designs
     error = f"{_small(present.figures.absolute_error)}{_unit(report)}"
-    told = f"{mean} has a standard error of {error} with {_listed(present)}"
+    text = f"{mean} has a standard error of {error} with {_listed(present)}"
     if study.in_turn is not None and study.measured == SYSTEM:
         facet, _, n = study.in_turn
-        told = (
+        text = (
             f"{mean} has a standard error of {_small(study.error_as_rated)}{_unit(report)} as it "
             f"was rated, by {n} {facet}s in turn; with {_listed(present)} who rate every response "
             f"it would have one of {error}"
         )
     if not isnan(present.width):
-        told += (
+        text += (
             f", and a 95 % interval over prompts and {_raters(report)} of about "
             f"±{_small(present.width / 2)}"
         )
-    told += "."
+    text += "."
     if largest := [name for name, share in (study.error_shares or {}).items() if share >= 0.1][:3]:
         shares = [f"{name} ({percent((study.error_shares or {})[name])})" for name in largest]
-        told += f" Its error comes most from {', '.join(shares)}."
+        text += f" Its error comes most from {', '.join(shares)}."
     size = prod(present.figures.levels.values())
-    doubled = [one for one in others if prod(one.figures.levels.values()) == 2 * size]
+    doubled = [other for other in others if prod(other.figures.levels.values()) == 2 * size]
     if doubled:
-        best = min(doubled, key=lambda one: one.figures.absolute_error)
-        told += (
+        best = min(doubled, key=lambda entry: entry.figures.absolute_error)
+        text += (
             f" Twice the {_changed(present, best)}s would lower it most, to "
             f"{_small(best.figures.absolute_error)}"
         )
         # More of what there are few of brings degrees of freedom, too, which no standard error has.
-        narrowest = min((one for one in doubled if not isnan(one.width)), key=_width, default=best)
+        narrowest = min(
+            (item for item in doubled if not isnan(item.width)), key=_width, default=best
+        )
         if not isnan(present.width) and _width(narrowest) < _width(best):
-            told += (
+            text += (
                 f"; twice the {_changed(present, narrowest)}s would narrow the interval most, to "
                 f"±{_small(narrowest.width / 2)}"
             )
-        told += "."
-    return told
+        text += "."
+    return text
 
 
 def _changed(present: DesignResult, other: DesignResult) -> str:
@@ -375,7 +377,7 @@ def _reached(report: DesignReport, target: PrecisionTarget) -> list[str]:
     elif report.with_these_judges != report.cheapest:
         costed = _costed(report, report.with_these_judges)
         levels = report.with_these_judges.figures.levels
-        which = f" ({' and '.join(counted(levels[one], one) for one in few)})" if few else ""
+        which = f" ({' and '.join(counted(levels[item], item) for item in few)})" if few else ""
         lines.append(f"With the present {raters}{which} it takes about {costed}.")
     levels = report.cheapest.figures.levels
     sampled = [
@@ -416,10 +418,10 @@ def _either(facets: Sequence[str]) -> str:
 
 
 def _costed(report: DesignReport, result: DesignResult) -> str:
-    told = f"{_listed(result)}: {_counted(report, report.calls(SYSTEM, result))}"
+    text = f"{_listed(result)}: {_counted(report, report.calls(SYSTEM, result))}"
     if (usd := report.usd(SYSTEM, result)) is not None:
-        told += f", ${usd:,.2f}"
-    return f"{told} for {counted(report.n_systems, 'system')}"
+        text += f", ${usd:,.2f}"
+    return f"{text} for {counted(report.n_systems, 'system')}"
 
 
 def _counted(report: DesignReport, n: int) -> str:
