@@ -100,21 +100,21 @@ def agree(
     from persona_panel.statistics import AnalysisOptions, agreement_differences, panel_quality
     from persona_panel.statistics import agree as agreement
 
-    found = opened_ratings(ratings, mapping, scale=scale, scale_option="--scale", min_raters=2)
+    result = opened_ratings(ratings, mapping, scale=scale, scale_option="--scale", min_raters=2)
     name = ratings if isinstance(ratings, str) else input_name(ratings, "the ratings")
-    check_groups(name, found)
+    check_groups(name, result)
     strata: Breakdown | Strata = "group"
     if by != "group":
-        strata = strata_of(name, found, by or "dimension", mapping)
+        strata = strata_of(name, result, by or "dimension", mapping)
     options = AnalysisOptions(
         level=level, random=random, intervals=intervals, n_permutations=resamples
     )
-    rows = agreement(found, options, strata, progress)
+    rows = agreement(result, options, strata, progress)
     if by is not None and strata != "group":
-        rows += agreement_differences(found, strata, options)
+        rows += agreement_differences(result, strata, options)
     if strata == "dimension":
-        rows += panel_quality(found, options, progress)
-    return agree_result(rows, found, by or "dimension", source=name)
+        rows += panel_quality(result, options, progress)
+    return agree_result(rows, result, by or "dimension", source=name)
 
 
 def agree_result(
@@ -160,9 +160,9 @@ def agree_result(
 def _for_people(
     made: StatisticTables, rows: Sequence[Row], ratings: Ratings, by: str
 ) -> tuple[list[Table], list[str]]:
-    """The short table, then those of the full report: the main statistics of every group, all
-    others, and panel quality, of all raters together. Of each stratum there are the main statistics
-    of all raters only: the others would fill screens."""
+    """Return the short table, then those of the full report: the main statistics of every group,
+    all others, and panel quality, of all raters together. Of each stratum there are the main
+    statistics of all raters only: the others would fill screens."""
     from dataclasses import replace
 
     from persona_panel.results.conclusions.judge_names import in_short, short_names, what_all_have

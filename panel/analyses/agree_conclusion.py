@@ -42,7 +42,7 @@ are usually called reliable: K. Krippendorff (2004), "Reliability in content ana
 
 
 def agree_conclusion(rows: Sequence[Row], ratings: Ratings, by: str) -> list[str]:
-    """Whether all raters together agree beyond chance, and whether Krippendorff's α reaches the
+    """Say whether all raters together agree beyond chance, and whether Krippendorff's α reaches the
     values usually asked for; what would settle what is open.
 
     Beyond chance: the permutation test of Kendall's W, adjusted over dimensions, or of its form for
@@ -67,7 +67,7 @@ def agree_conclusion(rows: Sequence[Row], ratings: Ratings, by: str) -> list[str
         _beyond_chance(families, word),
         *_levels(families),
         # What is open of the composite goes first; dimensions have their turn where it is settled.
-        *next(filter(None, (_to_settle(one, ratings) for one in families)), ()),
+        *next(filter(None, (_to_settle(family, ratings) for family in families)), ()),
         *differ,
         *_effective_number(composite, rows, group, word),
         *_personas(rows),
@@ -80,9 +80,9 @@ _Ends = Mapping[str, tuple[float, float]]
 
 @dataclass(frozen=True, slots=True)
 class _Family:
-    """What is tested together, the composite or the dimensions: α of each, its interval widened for
-    their number, where it is asked on which side of `TENTATIVE` and (`lows`) whether above 0; and
-    the tests of agreement. `n_tests` is the number for the former."""
+    """The statistics that are tested together, of the composite or the dimensions: α of each, its
+    interval widened for their number, where it is asked on which side of `TENTATIVE` and (`lows`)
+    whether above 0; and the tests of agreement. `n_tests` is the number for the former."""
 
     alphas: Mapping[str, Row]
     ends: _Ends
@@ -92,7 +92,7 @@ class _Family:
 
 
 def _families(composite: Sequence[Row], rows: Sequence[Row], group: str) -> list[_Family]:
-    """Those of the composite and of the dimensions, as far as there are any."""
+    """Return the families of the composite and of the dimensions, as far as there are any."""
     parts, tests = [], []
     for those in (composite, rows):
         alphas = by_dimension(those, group, "krippendorff_alpha")
@@ -115,7 +115,7 @@ def _families(composite: Sequence[Row], rows: Sequence[Row], group: str) -> list
 
 
 def _is_decided(row: Row, n_tests: int) -> bool:
-    """Whether α is shown to be on either side of `TENTATIVE`."""
+    """Return whether α is shown to be on either side of `TENTATIVE`."""
     low, high = adjusted_ends(row, n_tests)
     return low >= TENTATIVE or high < TENTATIVE
 
@@ -124,8 +124,8 @@ _TESTS = {"kendall_w": "Kendall W", "kendall_w_incomplete": "W of incomplete ran
 
 
 def _tests(rows: Sequence[Row], group: str) -> dict[str, Row]:
-    """By dimension the permutation test of agreement that counts most raters; none where W is
-    undefined."""
+    """Return by dimension the permutation test of agreement that counts most raters; none where W
+    is undefined."""
     return {
         name: row
         for statistic in _TESTS
@@ -142,23 +142,23 @@ def _broken_down(rows: Sequence[Row], group: str, by: str) -> str:
         and row.group in (group, ALL)
         and not row.reason
     ]
-    told = f"{_ALPHA} is undefined for each of them"
+    text = f"{_ALPHA} is undefined for each of them"
     if values:
-        told = f"{_ALPHA} {range_over(values)}"
-    return f"Agreement by {by}: {told}."
+        text = f"{_ALPHA} {range_over(values)}"
+    return f"Agreement by {by}: {text}."
 
 
 def _beyond_chance(families: Sequence[_Family], word: str) -> str:
     n_raters = max(row.n_raters for each in families for row in each.alphas.values())
-    told = _agreeing(families[0])
+    text = _agreeing(families[0])
     for family in families[1:]:
-        told += f"; by dimension they {_agreeing(family, told)}"
-    return f"The {counted(n_raters, word)} {told}."
+        text += f"; by dimension they {_agreeing(family, text)}"
+    return f"The {counted(n_raters, word)} {text}."
 
 
 def _agreeing(family: _Family, before: str = "") -> str:
-    """On which of a family raters agree beyond chance, and by what; by intervals only where that
-    was not said `before`."""
+    """Say on which of a family raters agree beyond chance, and by what; by intervals only where
+    that was not said `before`."""
     alphas, lows, tests = family.alphas, family.lows, family.tests
     names = [
         name
@@ -179,41 +179,42 @@ def _agreeing(family: _Family, before: str = "") -> str:
 
 
 def _basis(names: Sequence[str], tests: Mapping[str, Row], lows: Mapping[str, float]) -> str:
-    """By which tests agreement beyond chance is shown, or not shown, on all of these dimensions."""
+    """Say by which tests agreement beyond chance is shown, or not shown, on all of these
+    dimensions."""
     facts = []
     for statistic, what in _TESTS.items():
         rows = [row for name in names if (row := tests.get(name)) and row.statistic == statistic]
         if rows:
             # Of what is shown the weakest, of the rest the strongest.
             shown = rows[0].p_value < LEVEL
-            row = (max if shown else min)(rows, key=lambda one: one.p_value)
+            row = (max if shown else min)(rows, key=lambda entry: entry.p_value)
             others = (
                 "" if len(rows) == 1 or row.p_value == 1 else " or less" if shown else " or more"
             )
             facts.append(f"{what}, {p_of(row)}{others}")
     untested = [lows[name] for name in names if name not in tests]
     if untested:
-        told = "interval of Krippendorff α above 0"
+        text = "interval of Krippendorff α above 0"
         if all(map(isnan, untested)):
-            told = "Krippendorff α has no interval"
+            text = "Krippendorff α has no interval"
         elif not untested[0] > 0:
-            told = "interval of Krippendorff α not above 0"
-        facts.append(told)
+            text = "interval of Krippendorff α not above 0"
+        facts.append(text)
     return f" ({'; '.join(facts)})"
 
 
 def _levels(families: Sequence[_Family]) -> list[str]:
-    """How high α is; of the composite first, behind it by dimension."""
+    """Say how high α is; of the composite first, behind it by dimension."""
     of = " of the composite" if COMPOSITE in families[0].alphas else ""
     if all(isnan(low) for each in families for low, _ in each.ends.values()):
-        told = "; by dimension it is ".join(_values(each.alphas) for each in families)
+        text = "; by dimension it is ".join(_values(each.alphas) for each in families)
         rows = [row for each in families for row in each.alphas.values() if not row.reason]
         reasons = dict.fromkeys(str(row.ci_reason) for row in rows if row.ci_reason)
         why = "; ".join(reasons) or "intervals were left out"
-        return [f"{_ALPHA}{of} is {told}, but how high it is for other prompts is open: {why}."]
-    told = "; by dimension it is ".join(_level(each.alphas, each.ends) for each in families)
+        return [f"{_ALPHA}{of} is {text}, but how high it is for other prompts is open: {why}."]
+    text = "; by dimension it is ".join(_level(each.alphas, each.ends) for each in families)
     return [
-        f"{_ALPHA}{of} is {told} ({TENTATIVE} is usually asked for tentative conclusions from "
+        f"{_ALPHA}{of} is {text} ({TENTATIVE} is usually asked for tentative conclusions from "
         f"single ratings, {RELIABLE} for firm ones)."
     ]
 
@@ -254,7 +255,7 @@ def _undecided(ends: _Ends) -> list[str]:
 
 
 def _to_settle(family: _Family, ratings: Ratings) -> list[str]:
-    """How many prompts would show on which side of the lower value α lies."""
+    """Say how many prompts would show on which side of the lower value α lies."""
     alphas, open_ = family.alphas, _undecided(family.ends)
     what = clusters_of(ratings)
     needed = {}
@@ -284,7 +285,8 @@ def _to_settle(family: _Family, ratings: Ratings) -> list[str]:
 def _effective_number(
     composite: Sequence[Row], rows: Sequence[Row], group: str, word: str
 ) -> list[str]:
-    """How to read the effective number of judges, which no rating by others is compared with."""
+    """Say how to read the effective number of judges, which no rating by others is compared
+    with."""
     whole, parts = (
         [row for row in by_dimension(those, group, "effective_judges").values() if not row.reason]
         for those in (composite, rows)
@@ -292,18 +294,18 @@ def _effective_number(
     if not whole and not parts:
         return []
     n_raters = max(row.n_raters for row in (*whole, *parts))
-    told = f"{from_to(whole or parts, 1)} of {n_raters:,}"
+    text = f"{from_to(whole or parts, 1)} of {n_raters:,}"
     if whole:
-        told += " on the composite"
-        told += f" and {from_to(parts, 1)} by dimension" if parts else ""
+        text += " on the composite"
+        text += f" and {from_to(parts, 1)} by dimension" if parts else ""
     return [
-        f"The effective number of {word}s is {told}, which says nothing of shared errors. "
+        f"The effective number of {word}s is {text}, which says nothing of shared errors. "
         f"{WITHOUT_PEOPLE.format(word)}"
     ]
 
 
 def _personas(rows: Sequence[Row]) -> list[str]:
-    """Whether personas change ratings beyond what a model varies by itself."""
+    """Say whether personas change ratings beyond what a model varies by itself."""
     added = [row for row in rows if row.statistic == "disagreement_added" and row.by is None]
     if not added:
         return []
@@ -319,7 +321,7 @@ def _personas(rows: Sequence[Row]) -> list[str]:
 
 
 def _limits(ratings: Ratings, group: str) -> list[str]:
-    """What raters have in common, and agreement may come from."""
+    """Say what raters have in common, and agreement may come from."""
     if ratings.personas is None:
         return []
     raters = ratings.raters_by_group()[group]

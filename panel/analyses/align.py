@@ -167,19 +167,19 @@ def align(
         allow_unmatched=allow_unmatched,
     )
     try:
-        found = alignment(ours, theirs, methods=wanted, folds=folds, seed=seed)
+        result = alignment(ours, theirs, methods=wanted, folds=folds, seed=seed)
     except ValueError as error:
         expected = "scores of the same items and dimension, as numbers, on both sides"
         where = input_name(human, "the human ratings")
         raise InputError([Fault(where, str(error), expected)]) from None
     reading = [*reading_of(theirs), *rescaling_of(ours)]
     if out is not None:
-        if not (n := write_aligned_scores(found, Path(out))):
-            lacks = f"no aligned scores to write: {' '.join(align_conclusion(found)).rstrip('.')}"
+        if not (n := write_aligned_scores(result, Path(out))):
+            lacks = f"no aligned scores to write: {' '.join(align_conclusion(result)).rstrip('.')}"
             raise InputError([Fault(str(out), lacks, "a method that learns something")])
-        reading += [f"{n:,} aligned scores are in {out}.", *_without_a_gain(found)]
+        reading += [f"{n:,} aligned scores are in {out}.", *_without_a_gain(result)]
     return align_result(
-        found,
+        result,
         reading=reading,
         source=input_name(panel, "the panel's ratings"),
         coverage=ours.coverage,
@@ -187,7 +187,7 @@ def align(
 
 
 def align_result(
-    found: Alignment,
+    alignment_result: Alignment,
     *,
     reading: Sequence[str] = (),
     source: str = "",
@@ -202,16 +202,16 @@ def align_result(
     from persona_panel.results.conclusions.labels import called_by, whole_label
     from persona_panel.statistics.alignment_rules import compares_judges
 
-    names = [each.dimension for each in found.dimensions]
-    called = called_by(found.panel.labels)
-    labels = {name: called(name) for name in names} | {ALL: whole_label(found.panel)}
+    names = [each.dimension for each in alignment_result.dimensions]
+    called = called_by(alignment_result.panel.labels)
+    labels = {name: called(name) for name in names} | {ALL: whole_label(alignment_result.panel)}
     dimension = Key(
         "dimension", "dimension", names if len(names) == 1 else (ALL, COMPOSITE), labels
     )
     method = Key(
         "method", "method", labels={str(name): label for name, label in METHOD_NAMES.items()}
     )
-    learnt = [(each, one) for each in found.dimensions for one in each.learnt.methods]
+    learnt = [(each, item) for each in alignment_result.dimensions for item in each.learnt.methods]
     short = COMPOSITE in {each.dimension for each, _ in learnt}
     before, after = Column("before", "number", "panel"), Column("after", "number", "aligned")
     claims = (
@@ -238,24 +238,24 @@ def align_result(
         Column("reason", "text"),
     )
     gains = [
-        (each, [one for one in each.learnt.methods
-                if compares_judges(one.method) and verdict(one) == LOWER])
-        for each in found.dimensions
+        (each, [item for item in each.learnt.methods
+                if compares_judges(item.method) and verdict(item) == LOWER])
+        for each in alignment_result.dimensions
     ]  # fmt: skip
     weights = [
         {"dimension": each.dimension, "judge": judge, **{
-            one.method: float(one.rule.weights[place]) for one in those if one.rule is not None
+            item.method: float(item.rule.weights[place]) for item in those if item.rule is not None
         }}
         for each, those in gains if those
         for place, judge in enumerate(each.judges)
     ]  # fmt: skip
-    rules = [(each, one, one.rule) for each, one in learnt if one.rule is not None]
+    rules = [(each, item, item.rule) for each, item in learnt if item.rule is not None]
     tables = [
         Table(
             "errors",
             (method, dimension),
             claims,
-            [_claim(each, one, claims) for each, one in learnt],
+            [_claim(each, item, claims) for each, item in learnt],
             "Error (RMSE) on held-out prompts",
             short={"dimension": {COMPOSITE}} if short else {},
         ),
@@ -265,9 +265,9 @@ def align_result(
             moved := (before, after, Column("difference", "estimate", "change",
                                             figure="{figure}_change")),
             [
-                row_of(figure, moved, dimension=each.dimension, method=one.method,
+                row_of(figure, moved, dimension=each.dimension, method=item.method,
                        figure=figure.figure)
-                for each, one in learnt for figure in one.figures[1:]
+                for each, item in learnt for figure in item.figures[1:]
             ],
             "Other figures of nearness to people's mean",
             when="full",
@@ -278,7 +278,7 @@ def align_result(
             of_people,
             [
                 row_of(each.learnt, of_people, dimension=each.dimension)
-                for each in found.dimensions
+                for each in alignment_result.dimensions
             ],
             "People's mean" if learnt else "",
             when="full",
@@ -297,9 +297,9 @@ def align_result(
             (method, dimension, Key("judge")),
             (Column("weight", "number"),),
             [
-                {"method": one.method, "dimension": each.dimension, "judge": judge,
+                {"method": item.method, "dimension": each.dimension, "judge": judge,
                  "weight": weight}
-                for each, one, rule in rules
+                for each, item, rule in rules
                 for judge, weight in zip(each.judges, rule.weights.tolist(), strict=True)
             ],
         ),
@@ -308,17 +308,17 @@ def align_result(
             (method, dimension),
             (Column("score", "number"), Column("value", "number")),
             [
-                {"dimension": each.dimension, "method": one.method, "score": score, "value": value}
-                for each, one, rule in rules
+                {"dimension": each.dimension, "method": item.method, "score": score, "value": value}
+                for each, item, rule in rules
                 for score, value in zip(rule.scores.tolist(), rule.values.tolist(), strict=True)
             ],
         ),
     ]  # fmt: skip
     return Result(
         "align",
-        align_conclusion(found),
+        align_conclusion(alignment_result),
         tables,
-        [_sizes(found), _HOW_TO_READ] if learnt else (),
+        [_sizes(alignment_result), _HOW_TO_READ] if learnt else (),
         _IN_FULL if learnt else (),
         reading=reading,
         source=source,
@@ -327,31 +327,34 @@ def align_result(
 
 
 def _claim(
-    each: AlignedDimension, one: MethodAlignment, columns: Sequence[Column]
+    each: AlignedDimension, learnt_method: MethodAlignment, columns: Sequence[Column]
 ) -> dict[str, Any]:
-    """The row of a method's error; without one, why nothing was learnt."""
+    """Return the row of a method's error; without one, why nothing was learnt."""
     from persona_panel.statistics.core.estimate import Difference
 
-    error, words = one.error, (LOWER, HIGHER, NONE)
-    moved = Difference(nan, reason=one.reason) if error is None else error.difference
+    error, words = learnt_method.error, (LOWER, HIGHER, NONE)
+    moved = Difference(nan, reason=learnt_method.reason) if error is None else error.difference
     return row_of(
-        one,
+        learnt_method,
         columns,
         dimension=each.dimension,
-        method=one.method,
+        method=learnt_method.method,
         before=None if error is None else error.before,
         after=None if error is None else error.after,
-        difference=replace(moved, p_adjusted=one.p_adjusted),
-        verdict=said if (said := verdict(one)) in words else None,
+        difference=replace(moved, p_adjusted=learnt_method.p_adjusted),
+        verdict=said if (said := verdict(learnt_method)) in words else None,
     )
 
 
-def _sizes(found: Alignment) -> str:
-    """How much people rated, and how reliably; of several dimensions from least to most."""
-    learnt = [each.learnt for each in found.dimensions if each.learnt.methods]
+def _sizes(alignment_result: Alignment) -> str:
+    """Say how much people rated, and how reliably; of several dimensions from least to most."""
+    learnt = [each.learnt for each in alignment_result.dimensions if each.learnt.methods]
 
     def span(name: str) -> str:
-        ends = min(getattr(one, name) for one in learnt), max(getattr(one, name) for one in learnt)
+        ends = (
+            min(getattr(item, name) for item in learnt),
+            max(getattr(item, name) for item in learnt),
+        )
         low, high = (f"{x:,}" if isinstance(x, int) else number(x) for x in ends)
         return low if low == high else f"{low} to {high}"
 
@@ -361,33 +364,34 @@ def _sizes(found: Alignment) -> str:
     )
 
 
-def verdict(found: MethodAlignment) -> str:
-    """What is shown of a method: `LOWER`, `HIGHER` or `NONE`; its reason where it learnt nothing.
+def verdict(learnt_method: MethodAlignment) -> str:
+    """Return what is shown of a method: `LOWER`, `HIGHER` or `NONE`; its reason where it learnt
+    nothing.
 
     An error is lower only where the aligned scores also order texts as people do.
     """
-    if found.reason is not None:
-        return found.reason
-    error = found.error
-    if error is None or not found.p_adjusted < LEVEL:
+    if learnt_method.reason is not None:
+        return learnt_method.reason
+    error = learnt_method.error
+    if error is None or not learnt_method.p_adjusted < LEVEL:
         return NONE
     return LOWER if error.difference.value < 0 else HIGHER
 
 
-def align_conclusion(found: Alignment) -> list[str]:
-    """Which methods lower the error on held-out prompts, which do not, and why nothing was learnt:
-    on the composite, or the only dimension, then on the other dimensions together."""
+def align_conclusion(alignment_result: Alignment) -> list[str]:
+    """Say which methods lower the error on held-out prompts, which do not, and why nothing was
+    learnt: on the composite, or the only dimension, then on the other dimensions together."""
     refused: dict[Reason, list[AlignedDimension]] = {}
     primary: list[AlignedDimension] = []
     rest: list[AlignedDimension] = []
-    for one in _labelled(found):
-        if one.learnt.reason is not None:
-            refused.setdefault(one.learnt.reason, []).append(one)
+    for entry in _labelled(alignment_result):
+        if entry.learnt.reason is not None:
+            refused.setdefault(entry.learnt.reason, []).append(entry)
         else:
-            (primary if one.dimension == COMPOSITE else rest).append(one)
+            (primary if entry.dimension == COMPOSITE else rest).append(entry)
     if len(rest) == 1:
         primary, rest = primary + rest, []
-    said = [sentence for one in primary for sentence in _on_dimension(one)]
+    said = [sentence for item in primary for sentence in _on_dimension(item)]
     return [
         *said,
         *_by_dimension(rest),
@@ -395,20 +399,23 @@ def align_conclusion(found: Alignment) -> list[str]:
     ]
 
 
-def _labelled(found: Alignment) -> list[AlignedDimension]:
-    """The dimensions by the labels that people read."""
+def _labelled(alignment_result: Alignment) -> list[AlignedDimension]:
+    """Return the dimensions by the labels that people read."""
     from persona_panel.results.conclusions.labels import called_by
 
-    called = called_by(found.panel.labels)
-    return [replace(one, dimension=called(one.dimension)) for one in found.dimensions]
+    called = called_by(alignment_result.panel.labels)
+    return [
+        replace(dimension, dimension=called(dimension.dimension))
+        for dimension in alignment_result.dimensions
+    ]
 
 
-def _without_a_gain(found: Alignment) -> list[str]:
-    """What to know of aligned scores that are written although no gain is established."""
+def _without_a_gain(alignment_result: Alignment) -> list[str]:
+    """Say what to know of aligned scores that are written although no gain is established."""
     without = [
-        one.dimension
-        for one in _labelled(found)
-        if any(of.scores is not None and verdict(of) != LOWER for of in one.learnt.methods)
+        item.dimension
+        for item in _labelled(alignment_result)
+        if any(of.scores is not None and verdict(of) != LOWER for of in item.learnt.methods)
     ]
     if not without:
         return []
@@ -420,15 +427,15 @@ def _without_a_gain(found: Alignment) -> list[str]:
     ]
 
 
-def _on_dimension(found: AlignedDimension) -> list[str]:
-    on = "" if found.dimension == ALL else f" on {dimension_called(found.dimension)}"
+def _on_dimension(aligned: AlignedDimension) -> list[str]:
+    on = "" if aligned.dimension == ALL else f" on {dimension_called(aligned.dimension)}"
     said = []
     by_verdict: dict[str, list[MethodAlignment]] = {}
-    for one in found.learnt.methods:
-        by_verdict.setdefault(verdict(one), []).append(one)
+    for method in aligned.learnt.methods:
+        by_verdict.setdefault(verdict(method), []).append(method)
     for word, verb in ((LOWER, "lowers"), (HIGHER, "raises")):
-        for one in by_verdict.pop(word, []):
-            said.append(_changed(one, one.figures[0], verb, on))
+        for method in by_verdict.pop(word, []):
+            said.append(_changed(method, method.figures[0], verb, on))
     none = by_verdict.pop(NONE, [])
     if none:
         said.append(f"No gain is established{on} by {_listed(none)}{_but(none)}.")
@@ -437,12 +444,12 @@ def _on_dimension(found: AlignedDimension) -> list[str]:
     return said
 
 
-def _by_dimension(found: Sequence[AlignedDimension]) -> list[str]:
-    """A sentence for each method: on which of several dimensions it does what."""
+def _by_dimension(dimensions: Sequence[AlignedDimension]) -> list[str]:
+    """Return a sentence for each method: on which of several dimensions it does what."""
     by_method: dict[AlignmentMethod, dict[str, MethodAlignment]] = {}
-    for each in found:
-        for one in each.learnt.methods:
-            by_method.setdefault(one.method, {})[each.dimension] = one
+    for each in dimensions:
+        for item in each.learnt.methods:
+            by_method.setdefault(item.method, {})[each.dimension] = item
     return [
         f"By dimension, {METHOD_NAMES[method]} {'; it '.join(_verdicts(of))}."
         for method, of in by_method.items()
@@ -450,12 +457,12 @@ def _by_dimension(found: Sequence[AlignedDimension]) -> list[str]:
 
 
 def _verdicts(of: Mapping[str, MethodAlignment]) -> list[str]:
-    """What a method does on these dimensions, and on which of them."""
+    """Say what a method does on these dimensions, and on which of them."""
     from persona_panel.results.conclusions.rows import on_dimensions
 
     by_verdict: dict[str, list[str]] = {LOWER: [], HIGHER: [], NONE: []}
-    for name, one in of.items():
-        by_verdict.setdefault(verdict(one), []).append(name)
+    for name, item in of.items():
+        by_verdict.setdefault(verdict(item), []).append(name)
     said = []
     for word, names in by_verdict.items():
         if not names:
@@ -485,11 +492,11 @@ def _but_by_dimension(names: Sequence[str], of: Mapping[str, MethodAlignment]) -
     return f" (the error{on} is lower, but the scores are not shown to order texts as people do)"
 
 
-def _changed(one: MethodAlignment, error: HeldOutFigure, verb: str, on: str) -> str:
-    name = METHOD_NAMES[one.method]
+def _changed(learnt_method: MethodAlignment, error: HeldOutFigure, verb: str, on: str) -> str:
+    name = METHOD_NAMES[learnt_method.method]
     # Without its sign.
     moved = error.difference if error.difference.value > 0 else -error.difference
-    facts = in_brackets(moved.interval(), p_text(one.p_adjusted))
+    facts = in_brackets(moved.interval(), p_text(learnt_method.p_adjusted))
     return (
         f"{name[0].upper()}{name[1:]} {verb} the error{on} on held-out prompts by "
         f"{moved.number()} points{facts}: RMSE {number(error.after)} instead of "
@@ -498,8 +505,8 @@ def _changed(one: MethodAlignment, error: HeldOutFigure, verb: str, on: str) -> 
 
 
 def _but(none: Sequence[MethodAlignment]) -> str:
-    """Where the error is lower, and the order shows nothing of people's, that this is why."""
-    drawn = [one for one in none if _is_drawn(one)]
+    """Say, where the error is lower and the order shows nothing of people's, that this is why."""
+    drawn = [item for item in none if _is_drawn(item)]
     if not drawn:
         return ""
     names = "" if len(drawn) == len(none) else f" of {_listed(drawn)}"
@@ -510,19 +517,19 @@ def _but(none: Sequence[MethodAlignment]) -> str:
     )
 
 
-def _is_drawn(one: MethodAlignment) -> bool:
-    """Whether the error is lower without an order that is shown to be people's."""
-    error = one.error
+def _is_drawn(learnt_method: MethodAlignment) -> bool:
+    """Return whether the error is lower without an order that is shown to be people's."""
+    error = learnt_method.error
     return (
         error is not None
         and error.difference.p < LEVEL
         and error.difference.value < 0
-        and one.p >= LEVEL
+        and learnt_method.p >= LEVEL
     )
 
 
 def _refused(reason: Reason, those: Sequence[AlignedDimension]) -> str:
-    names = [dimension_called(one.dimension) for one in those if one.dimension != ALL]
+    names = [dimension_called(item.dimension) for item in those if item.dimension != ALL]
     on = f" on {listed(names, 'dimensions')}" if names else ""
     learnt = those[0].learnt
     facts = []
@@ -535,4 +542,4 @@ def _refused(reason: Reason, those: Sequence[AlignedDimension]) -> str:
 
 
 def _listed(methods: Sequence[MethodAlignment]) -> str:
-    return listed([METHOD_NAMES[one.method] for one in methods])
+    return listed([METHOD_NAMES[method.method] for method in methods])

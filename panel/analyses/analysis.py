@@ -42,9 +42,10 @@ class Analysis:
 
     @property
     def help(self) -> str:
-        """The help of the command: what the function's docstring says before its arguments."""
+        """Return the help of the command: what the function's docstring says before its
+        arguments."""
         text, _, _ = inspect.getdoc(self.function).partition("\nArgs:")  # type: ignore[union-attr]
-        examples = " or ".join(f"--require '{one}'" for one in self.requirements)
+        examples = " or ".join(f"--require '{requirement}'" for requirement in self.requirements)
         return f"{text.strip()}\n\n{_EXIT.format(examples)}"
 
 

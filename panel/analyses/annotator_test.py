@@ -28,9 +28,9 @@ def annotator_test_conclusion(
     humans: Ratings,
     judges: Mapping[str, str],
 ) -> list[str]:
-    """A sentence on the panel and one on its judges for the composite, or the only dimension, and
-    for the other dimensions together; one for each reason why the test is undefined; none where it
-    was not asked for.
+    """Return a sentence on the panel and one on its judges for the composite, or the only
+    dimension, and for the other dimensions together; one for each reason why the test is undefined;
+    none where it was not asked for.
 
     Where people's ratings are noisy, one score for every item passes the test, too: with a
     reliability of their mean of 0.56 in 95 % of simulated tables. So a panel that passes is said to
@@ -104,7 +104,8 @@ def _by_dimension(
     advantages: Mapping[str, Row],
     correlated: Collection[str],
 ) -> str:
-    """Where the panel passes, of several dimensions, and from where to where its figures are."""
+    """Say where the panel passes, of several dimensions, and from where to where its figures
+    are."""
     parts = []
     for how in (_FIT, _NEAR, _FAILED):
         if those := [name for name in names if _how(rates[name], name in correlated) == how]:
@@ -116,37 +117,37 @@ def _by_dimension(
             )
             parts.append(f"{how}{on_dimensions(those, names, every)}{why}")
     figures = ", ".join(
-        f"{what} {from_to([found[name] for name in names], 2)}"
-        for what, found in (("winning rate ω", rates), ("advantage ρ", advantages))
+        f"{what} {from_to([result[name] for name in names], 2)}"
+        for what, result in (("winning rate ω", rates), ("advantage ρ", advantages))
     )
     epsilon, *_ = rates[names[0]].note.split(";")
     return f"By dimension the panel {'; it '.join(parts)}: {figures} ({epsilon})."
 
 
 def _why(name: str, on: str, group: str, panel: Ratings, humans: Ratings) -> list[str]:
-    """Why a panel that goes with people does not pass: its scores lie elsewhere, or spread
+    """Say why a panel that goes with people does not pass: its scores lie elsewhere, or spread
     otherwise, or differ from theirs text by text. Nothing of labels."""
-    found = _distance(name, group, panel, humans)
-    if found is None:
+    result = _distance(name, group, panel, humans)
+    if result is None:
         return []
-    by, side = number(abs(found.shift)), "above" if found.shift > 0 else "below"
+    by, side = number(abs(result.shift)), "above" if result.shift > 0 else "below"
     level = "that of people" if by == number(0.0) else f"{by} points {side} people's"
-    told = (
+    text = (
         "The test asks how near scores are, a correlation only how they order texts"
         f"{on and f':{on}'}{',' if on else ':'} the panel's mean is {level} and its scores spread "
-        f"{number(found.spread)} times as far. Another level and unit would take away at most "
-        f"{percent(found.linear_share)} of the mean squared distance between them"
+        f"{number(result.spread)} times as far. Another level and unit would take away at most "
+        f"{percent(result.linear_share)} of the mean squared distance between them"
     )
-    if found.linear_share < _MOSTLY:
-        return [f"{told}; the rest is of single texts."]
+    if result.linear_share < _MOSTLY:
+        return [f"{text}; the rest is of single texts."]
     return [
-        f"{told}: `calibrate` takes such a bias out of systems' means, `align` out of single "
+        f"{text}: `calibrate` takes such a bias out of systems' means, `align` out of single "
         "scores."
     ]
 
 
 def _distance(name: str, group: str, panel: Ratings, humans: Ratings) -> DistanceParts | None:
-    """How far the mean of a group of judges is from people's mean on a dimension, on the items
+    """Say how far the mean of a group of judges is from people's mean on a dimension, on the items
     that both have."""
     if name == COMPOSITE and name not in panel.dimensions:
         sides = on_composite(panel, humans)
@@ -169,7 +170,7 @@ def _distance(name: str, group: str, panel: Ratings, humans: Ratings) -> Distanc
 def _to_pass(
     names: Sequence[str], rates: Mapping[str, Row], needed: Mapping[str, Row]
 ) -> list[str]:
-    """How many items would let the panel pass, on the dimension that needs most."""
+    """Say how many items would let the panel pass, on the dimension that needs most."""
     open_ = [name for name in names if not _passed(rates[name]) and not needed[name].reason]
     if not open_:
         return []
@@ -182,7 +183,7 @@ def _to_pass(
 
 
 def _undefined(rates: Mapping[str, Row]) -> list[str]:
-    """A sentence for each reason, with all dimensions that it is the reason of."""
+    """Return a sentence for each reason, with all dimensions that it is the reason of."""
     by_reason: dict[Reason, list[str]] = {}
     for dimension, rate in rates.items():
         if rate.reason:
@@ -197,7 +198,7 @@ def _undefined(rates: Mapping[str, Row]) -> list[str]:
 def _judges(
     rows: Sequence[Row], group: str, dimension: str, on: str, called: Mapping[str, str]
 ) -> list[str]:
-    """Which of several judges pass."""
+    """Say which of several judges pass."""
     those = _of_judges(rows, group, dimension)
     if len(those) < 2:
         return []
@@ -212,7 +213,7 @@ def _pass(n: int) -> str:
 
 
 def _judges_by_dimension(rows: Sequence[Row], group: str, dimensions: Sequence[str]) -> list[str]:
-    """How many of several judges pass, from the dimension with fewest to that with most."""
+    """Say how many of several judges pass, from the dimension with fewest to that with most."""
     judges = [_of_judges(rows, group, name) for name in dimensions]
     n_judges = max(map(len, judges))
     if n_judges < 2:
@@ -220,12 +221,12 @@ def _judges_by_dimension(rows: Sequence[Row], group: str, dimensions: Sequence[s
     passed = [sum(map(_passed, those)) for those in judges]
     least, most = min(passed), max(passed)
     if not most:
-        told = "none pass it on any dimension"
+        text = "none pass it on any dimension"
     elif least == most:
-        told = f"{_pass(most)} it on each dimension"
+        text = f"{_pass(most)} it on each dimension"
     else:
-        told = f"{least:,} to {most:,} pass it, depending on the dimension"
-    return [f"Of its {counted(n_judges, 'judge')} alone, {told}."]
+        text = f"{least:,} to {most:,} pass it, depending on the dimension"
+    return [f"Of its {counted(n_judges, 'judge')} alone, {text}."]
 
 
 def _of_judges(rows: Sequence[Row], group: str, dimension: str) -> list[Row]:

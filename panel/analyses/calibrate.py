@@ -135,12 +135,12 @@ def calibrate(
     check_calibration(ours, theirs, *names)
     known = given_inclusion(theirs, selected, human_mapping)
     chances = None if known is None else inclusion_of(known, ours, theirs, selected or names[1])
-    found = calibration(ours, theirs, inclusion=chances)
+    result = calibration(ours, theirs, inclusion=chances)
     if (run := run_of(panel)) is not None:
         leads, leads_on = established_leads(run.leaderboard()), composite_name(run.rubric)
-        found = replace(found, leads=leads, leads_on=leads_on)
+        result = replace(result, leads=leads, leads_on=leads_on)
     return calibrate_result(
-        found,
+        result,
         reading=[*reading_of(theirs), *rescaling_of(ours)],
         source=names[0],
         coverage=ours.coverage,
@@ -148,7 +148,7 @@ def calibrate(
 
 
 def calibrate_result(
-    found: Calibration,
+    calibrated: Calibration,
     *,
     labels: Mapping[str, str] | None = None,
     reading: Sequence[str] = (),
@@ -165,9 +165,9 @@ def calibrate_result(
     from persona_panel.results.conclusions.labels import called_by
     from persona_panel.statistics.prediction_powered import WIDEST
 
-    systems = {each.system for each in found.systems}
-    dimensions = {each.dimension for each in found.systems}
-    called = called_by(found.labels)
+    systems = {each.system for each in calibrated.systems}
+    dimensions = {each.dimension for each in calibrated.systems}
+    called = called_by(calibrated.labels)
     labels = {name: called(name) for name in dimensions} if labels is None else labels
     alone = systems if len(systems) == 1 else ()
     dimension = Key(
@@ -213,7 +213,7 @@ def calibrate_result(
                     corrected=replace(each.mean.corrected, p=nan),
                     **{"lambda": each.mean.tuning},
                 )
-                for each in best_first(found.systems)
+                for each in best_first(calibrated.systems)
             ],
             "Means over prompts, corrected by people's ratings",
             short={"dimension": {COMPOSITE}} if COMPOSITE in dimensions else {},
@@ -228,7 +228,7 @@ def calibrate_result(
                     each.mean, of_pairs, a=each.corrected.a, b=each.corrected.b,
                     dimension=each.dimension,
                 )
-                for each in found.pairs
+                for each in calibrated.pairs
             ],
             "Differences",
             when="full",
@@ -244,25 +244,25 @@ def calibrate_result(
                     "system": each.system, "dimension": each.dimension,
                     "n_human": each.mean.n_human, "needed": each.mean.to_halve,
                 }
-                for each in found.systems
+                for each in calibrated.systems
             ],
         ),
     ]  # fmt: skip
     adjusted = f"{_ADJUSTED}{_OF_THE_COMPOSITE if COMPOSITE in dimensions else ''}."
-    drawn = [_WEIGHTED] if found.weighted else [] if found.complete else [_AT_RANDOM]
+    drawn = [_WEIGHTED] if calibrated.weighted else [] if calibrated.complete else [_AT_RANDOM]
     return Result(
         "calibrate",
-        calibrate_conclusion(found),
+        calibrate_conclusion(calibrated),
         tables,
         [_HOW_TO_READ, *drawn],
-        [_LAMBDA.format(WIDEST), *([adjusted] if found.pairs else [])],
+        [_LAMBDA.format(WIDEST), *([adjusted] if calibrated.pairs else [])],
         reading=reading,
         source=source,
         coverage=coverage,
     )
 
 
-def calibrate_conclusion(found: Calibration) -> list[str]:
+def calibrate_conclusion(calibrated: Calibration) -> list[str]:
     """Return, on the composite and by dimension, who is ahead of whom by the corrected differences
     (p-values adjusted by Holm); between whom first place is open; which of the panel's leads people
     do not show; how wide corrected intervals are, of people's own; what would halve the widest,
@@ -270,38 +270,38 @@ def calibrate_conclusion(found: Calibration) -> list[str]:
     everything there is nothing to correct, and that is said in place of widths."""
     from persona_panel.results.conclusions.labels import called_by
 
-    found = found.labelled(called_by(found.labels))
-    corrected = [one for one in found.systems if one.mean.corrected.reason is None]
-    said = _uncorrected(found.systems)
+    calibrated = calibrated.labelled(called_by(calibrated.labels))
+    corrected = [system for system in calibrated.systems if system.mean.corrected.reason is None]
+    said = _uncorrected(calibrated.systems)
     if corrected:
-        everything = found.complete
+        everything = calibrated.complete
         if everything:
             said.append(
                 "People rated everything that the panel scored: these are people's means; the "
                 "panel adds nothing to them."
             )
-        said += _ahead(found.pairs, "people's" if everything else "the corrected")
-        said += _first_place(found.pairs)
-    said += leads_conclusion(found)
+        said += _ahead(calibrated.pairs, "people's" if everything else "the corrected")
+        said += _first_place(calibrated.pairs)
+    said += leads_conclusion(calibrated)
     if corrected:
         # Of what is shown: where there is a composite, the other means are in --full alone.
-        primary = [one for one in corrected if one.dimension == COMPOSITE] or corrected
+        primary = [item for item in corrected if item.dimension == COMPOSITE] or corrected
         if not everything:
             said += _gained(primary)
         said.append(_to_halve(primary))
-        said += _noted(corrected, found.pairs)
-    return [*said, ONE_PERSON] if found.n_people == 1 else said
+        said += _noted(corrected, calibrated.pairs)
+    return [*said, ONE_PERSON] if calibrated.n_people == 1 else said
 
 
 def _uncorrected(systems: Iterable[CorrectedSystem]) -> list[str]:
-    """Which means could not be corrected, by reason."""
+    """Say which means could not be corrected, by reason."""
     from persona_panel.statistics.core.arrays import Reason
     from persona_panel.statistics.prediction_powered import LEAST_PROMPTS
 
     by_reason: dict[str, list[str]] = {}
-    for one in systems:
-        if (reason := one.mean.corrected.reason) is not None:
-            by_reason.setdefault(reason, []).append(_name(one))
+    for system in systems:
+        if (reason := system.mean.corrected.reason) is not None:
+            by_reason.setdefault(reason, []).append(_name(system))
     return [
         f"No correction of {listed(names, 'means')}: {reason}."
         + (
@@ -314,13 +314,13 @@ def _uncorrected(systems: Iterable[CorrectedSystem]) -> list[str]:
 
 
 def _noted(systems: Sequence[CorrectedSystem], pairs: Sequence[CorrectedPair]) -> list[str]:
-    """What is to be known of some corrected means, by note."""
+    """Say what is to be known of some corrected means, by note."""
     from persona_panel.statistics.core.arrays import Reason
 
     by_note: dict[Reason, list[str]] = {}
-    for one in systems:
-        for note in one.mean.notes:
-            by_note.setdefault(note, []).append(_name(one))
+    for system in systems:
+        for note in system.mean.notes:
+            by_note.setdefault(note, []).append(_name(system))
     said = []
     for note, names in by_note.items():
         of = "" if len(names) == len(systems) else f" of {listed(names, 'means')}"
@@ -331,18 +331,18 @@ def _noted(systems: Sequence[CorrectedSystem], pairs: Sequence[CorrectedPair]) -
 
 
 def _ahead(pairs: Sequence[CorrectedPair], whose: str) -> list[str]:
-    """The differences that are shown by these means, or that there are none."""
-    tested = [one for one in pairs if not isnan(one.corrected.p_adjusted)]
+    """Say which differences are shown by these means, or that none is."""
+    tested = [pair for pair in pairs if not isnan(pair.corrected.p_adjusted)]
     if not tested:
         return []
-    shown = [one for one in tested if one.corrected.shown]
+    shown = [item for item in tested if item.corrected.shown]
     if not shown:
         n = counted(len(tested), "difference")
         return [f"By {whose} means no system is shown to be ahead of another ({n})."]
     said = []
-    for one in shown[:NAMES_SHOWN]:
-        ahead = one.corrected if one.corrected.value > 0 else -one.corrected
-        on = "" if one.dimension == ALL else f" on {dimension_called(one.dimension)}"
+    for entry in shown[:NAMES_SHOWN]:
+        ahead = entry.corrected if entry.corrected.value > 0 else -entry.corrected
+        on = "" if entry.dimension == ALL else f" on {dimension_called(entry.dimension)}"
         said.append(f"By {whose} means {ahead.a} is ahead of {ahead.b}{on}: {ahead}.")
     if len(shown) > NAMES_SHOWN:
         left = len(shown) - NAMES_SHOWN
@@ -352,13 +352,15 @@ def _ahead(pairs: Sequence[CorrectedPair], whose: str) -> list[str]:
 
 
 def _first_place(pairs: Sequence[CorrectedPair]) -> list[str]:
-    """Which of three or more systems may be best on the composite, or the only dimension: those
+    """Say which of three or more systems may be best on the composite, or the only dimension: those
     that no other is shown to be ahead of."""
-    primary = [one for one in pairs if one.dimension == COMPOSITE] or list(pairs)
-    tested = [one for one in primary if not isnan(one.corrected.p_adjusted) and not one.is_share]
-    differences = [one.corrected for one in tested]
+    primary = [pair for pair in pairs if pair.dimension == COMPOSITE] or list(pairs)
+    tested = [
+        item for item in primary if not isnan(item.corrected.p_adjusted) and not item.is_share
+    ]
+    differences = [item.corrected for item in tested]
     systems = list(dict.fromkeys(name for each in differences for name in (each.a, each.b)))
-    if len(systems) < 3 or len({one.dimension for one in tested}) > 1:
+    if len(systems) < 3 or len({item.dimension for item in tested}) > 1:
         return []
     behind = {each.b if each.value > 0 else each.a for each in differences if each.shown}
     open_ = [name for name in systems if name not in behind]
@@ -370,69 +372,72 @@ def _first_place(pairs: Sequence[CorrectedPair]) -> list[str]:
 
 
 def _gained(corrected: Sequence[CorrectedSystem]) -> list[str]:
-    """How wide the intervals are, of people's own."""
-    ratios = sorted(one.mean.width_ratio for one in corrected)
-    told = number(ratios[0])
+    """Say how wide the intervals are, of people's own."""
+    ratios = sorted(item.mean.width_ratio for item in corrected)
+    text = number(ratios[0])
     if ratios[-1] - ratios[0] >= 0.005:
-        told += f" to {number(ratios[-1])}"
+        text += f" to {number(ratios[-1])}"
     s = "s are" if len(ratios) > 1 else " is"
-    what = f"The corrected interval{s} {told} times as wide as with people's ratings alone"
+    what = f"The corrected interval{s} {text} times as wide as with people's ratings alone"
     if ratios[0] > 0.98:
         return [f"{what}: the panel adds nothing here that is shown."]
     return [f"{what}."]
 
 
 def _to_halve(corrected: Sequence[CorrectedSystem]) -> str:
-    """What would halve the widest interval."""
-    widest = max(corrected, key=lambda one: one.mean.corrected.width)
-    found = widest.mean
+    """Say what would halve the widest interval."""
+    widest = max(corrected, key=lambda entry: entry.mean.corrected.width)
+    result = widest.mean
     what = f"the widest interval, of {_name(widest)}," if len(corrected) > 1 else "the interval"
-    if found.to_halve is None:
+    if result.to_halve is None:
         return (
             f"To halve {what} more ratings by people of what the panel scored "
-            f"({counted(found.n_items, 'item')}, {found.n_human:,} rated) are not enough: it takes "
-            "more prompts."
+            f"({counted(result.n_items, 'item')}, {result.n_human:,} rated) are not enough: it "
+            "takes more prompts."
         )
     return (
-        f"About {counted(found.to_halve, 'item')} rated by people (now {found.n_human:,}) would "
+        f"About {counted(result.to_halve, 'item')} rated by people (now {result.n_human:,}) would "
         f"halve {what} if the panel goes with people as here."
     )
 
 
-def _name(one: CorrectedSystem) -> str:
-    if one.dimension == ALL:
-        return "the mean" if one.system == ALL else one.system
-    on = dimension_called(one.dimension)
-    return on if one.system == ALL else f"{one.system} on {on}"
+def _name(corrected_system: CorrectedSystem) -> str:
+    if corrected_system.dimension == ALL:
+        return "the mean" if corrected_system.system == ALL else corrected_system.system
+    on = dimension_called(corrected_system.dimension)
+    return on if corrected_system.system == ALL else f"{corrected_system.system} on {on}"
 
 
 def best_first(systems: Sequence[CorrectedSystem]) -> list[CorrectedSystem]:
-    """Systems dimension by dimension, by their corrected means, the highest first, those without
-    one last: by those on the composite where there is one, so that a system has one place in all of
-    its dimensions, as `score` has it; else by those on each dimension."""
-    names = list(dict.fromkeys(one.dimension for one in systems))
+    """Order systems dimension by dimension, by their corrected means, the highest first, those
+    without one last: by those on the composite where there is one, so that a system has one place
+    in all of its dimensions, as `score` has it; else by those on each dimension."""
+    names = list(dict.fromkeys(system.dimension for system in systems))
     of_composite = {
-        one.system: one.mean.corrected.value for one in systems if one.dimension == COMPOSITE
+        system.system: system.mean.corrected.value
+        for system in systems
+        if system.dimension == COMPOSITE
     }
 
-    def place(one: CorrectedSystem) -> tuple[int, bool, float]:
-        mean = of_composite.get(one.system, one.mean.corrected.value)
-        return names.index(one.dimension), isnan(mean), 0.0 if isnan(mean) else -mean
+    def place(corrected_system: CorrectedSystem) -> tuple[int, bool, float]:
+        mean = of_composite.get(corrected_system.system, corrected_system.mean.corrected.value)
+        return names.index(corrected_system.dimension), isnan(mean), 0.0 if isnan(mean) else -mean
 
     return sorted(systems, key=place)
 
 
 def established_leads(board: Leaderboard) -> tuple[_Lead, ...]:
-    """The systems of each difference that a leaderboard establishes, the better one first."""
+    """Return the systems of each difference that a leaderboard establishes, the better one
+    first."""
     return tuple(
-        (one.a, one.b) if one.difference > 0 else (one.b, one.a)
-        for one in board.differences
-        if one.shown
+        (difference.a, difference.b) if difference.difference > 0 else (difference.b, difference.a)
+        for difference in board.differences
+        if difference.shown
     )
 
 
-def leads_conclusion(found: Calibration) -> list[str]:
-    """Which of the panel's leads people's ratings do not show; nothing of those that they do.
+def leads_conclusion(calibrated: Calibration) -> list[str]:
+    """Say which of the panel's leads people's ratings do not show; nothing of those that they do.
 
     A lead is shown by the corrected difference of the same systems, with an adjusted p below
     `LEVEL` and an interval that leaves 0 out on the lead's side: on the composite, or on any
@@ -443,35 +448,35 @@ def leads_conclusion(found: Calibration) -> list[str]:
     contrary: dict[_Lead, list[CorrectedPair]] = {}
     open_: dict[_Lead, list[CorrectedPair]] = {}
     undefined: dict[_Lead, list[CorrectedPair]] = {}
-    primary = (ALL, COMPOSITE, found.leads_on)
-    told_of = [one for one in found.pairs if not one.is_share or one.dimension in primary]
-    for lead in found.leads:
-        pairs = [one for one in told_of if {one.corrected.a, one.corrected.b} == {*lead}]
-        pairs = [one for one in pairs if one.dimension in primary] or pairs
-        signs = [_sign(one, lead) for one in pairs]
+    primary = (ALL, COMPOSITE, calibrated.leads_on)
+    told_of = [pair for pair in calibrated.pairs if not pair.is_share or pair.dimension in primary]
+    for lead in calibrated.leads:
+        pairs = [item for item in told_of if {item.corrected.a, item.corrected.b} == {*lead}]
+        pairs = [pair for pair in pairs if pair.dimension in primary] or pairs
+        signs = [_sign(pair, lead) for pair in pairs]
         if -1 in signs:
-            contrary[lead] = [one for one, sign in zip(pairs, signs, strict=True) if sign == -1]
+            contrary[lead] = [item for item, sign in zip(pairs, signs, strict=True) if sign == -1]
         elif 1 not in signs and 0 in signs:
-            open_[lead] = [one for one, sign in zip(pairs, signs, strict=True) if sign == 0]
+            open_[lead] = [item for item, sign in zip(pairs, signs, strict=True) if sign == 0]
         elif pairs and 1 not in signs:
             undefined[lead] = pairs
     said = []
-    what = "difference" if found.complete else "corrected difference"
-    n = len(found.leads)
+    what = "difference" if calibrated.complete else "corrected difference"
+    n = len(calibrated.leads)
     if contrary:
-        told = _figure(contrary, what)
-        said.append(f"People's ratings show the contrary of {_named(contrary, n)}{told}.")
+        text = _figure(contrary, what)
+        said.append(f"People's ratings show the contrary of {_named(contrary, n)}{text}.")
     if open_:
         names = _named(open_, n)
         be = "is" if len(open_) == 1 else "are"
-        told = _figure(open_, what)
-        said.append(f"{names[0].upper()}{names[1:]} {be} not shown by people's ratings{told}.")
+        text = _figure(open_, what)
+        said.append(f"{names[0].upper()}{names[1:]} {be} not shown by people's ratings{text}.")
     if undefined:
         reasons = dict.fromkeys(
-            one.corrected.reason
+            pair.corrected.reason
             for pairs in undefined.values()
-            for one in pairs
-            if one.corrected.reason
+            for pair in pairs
+            if pair.corrected.reason
         )
         why = f": {'; '.join(reasons)}" if reasons else ""
         said.append(f"Whether people's ratings show {_named(undefined, n)} cannot be said{why}.")
@@ -479,13 +484,14 @@ def leads_conclusion(found: Calibration) -> list[str]:
 
 
 def _sign(pair: CorrectedPair, lead: _Lead) -> int | None:
-    """1 where people show the lead, −1 where the contrary, 0 neither; None where undefined."""
-    found = pair.corrected
-    if found.reason is not None or isnan(found.p_adjusted):
+    """Return 1 where people show the lead, −1 where the contrary, 0 neither; None where
+    undefined."""
+    result = pair.corrected
+    if result.reason is not None or isnan(result.p_adjusted):
         return None
-    if not found.shown or not found.sign:
+    if not result.shown or not result.sign:
         return 0
-    return 1 if (found.value > 0) == (found.a == lead[0]) else -1
+    return 1 if (result.value > 0) == (result.a == lead[0]) else -1
 
 
 def _named(leads: Collection[_Lead], n: int) -> str:
@@ -496,10 +502,10 @@ def _named(leads: Collection[_Lead], n: int) -> str:
 
 
 def _figure(leads: dict[_Lead, list[CorrectedPair]], what: str) -> str:
-    """The differences of the leads with their intervals, better − other; of more than a few, from
-    the lowest to the highest; and on which dimensions."""
-    those = [(lead, one) for lead, pairs in leads.items() for one in pairs]
-    names = list(dict.fromkeys(_dimension(one) for _, one in those if one.dimension != ALL))
+    """Return the differences of the leads with their intervals, better − other; of more than a few,
+    from the lowest to the highest; and on which dimensions."""
+    those = [(lead, pair) for lead, pairs in leads.items() for pair in pairs]
+    names = list(dict.fromkeys(_dimension(item) for _, item in those if item.dimension != ALL))
     is_range = len(those) > NAMES_SHOWN
     # Of several leads on several dimensions each difference has its own; a range has none.
     has_own = len(leads) > 1 and len(names) > 1 and not is_range
@@ -507,14 +513,14 @@ def _figure(leads: dict[_Lead, list[CorrectedPair]], what: str) -> str:
     if len(those) == 1:
         return f"{on}: {what} {_turned(*those[0])}"
     if is_range:
-        low, *_, high = sorted(_turned(lead, one).value for lead, one in those)
+        low, *_, high = sorted(_turned(lead, item).value for lead, item in those)
         return f"{on}: {what}s from {number(low)} to {number(high)}"
-    told = []
-    for (better, other), one in those:
+    text = []
+    for (better, other), entry in those:
         of = [f"{better} − {other}"] if len(leads) > 1 else []
-        of += [f"on {_dimension(one)}"] if len(names) > 1 else []
-        told.append(f"{' '.join(of)}: {_turned((better, other), one)}")
-    return f"{on}: {what}s, {'; '.join(told)}"
+        of += [f"on {_dimension(entry)}"] if len(names) > 1 else []
+        text.append(f"{' '.join(of)}: {_turned((better, other), entry)}")
+    return f"{on}: {what}s, {'; '.join(text)}"
 
 
 def _dimension(pair: CorrectedPair) -> str:
@@ -522,5 +528,5 @@ def _dimension(pair: CorrectedPair) -> str:
 
 
 def _turned(lead: _Lead, pair: CorrectedPair) -> Difference:
-    """The difference, the better system of the lead less the other."""
+    """Return the difference, the better system of the lead less the other."""
     return pair.corrected if pair.corrected.a == lead[0] else -pair.corrected

@@ -129,29 +129,29 @@ def compare(
     )
 
 
-def compare_result(found: RunComparison) -> Result:
+def compare_result(comparison: RunComparison) -> Result:
     """Return the result of runs that were compared."""
     from persona_panel.results.conclusions.readings import origin_sentences
 
-    labels = {COMPOSITE: COMPOSITE, **found.labels}
-    last = [PurePath(name).name for name in found.runs]
+    labels = {COMPOSITE: COMPOSITE, **comparison.labels}
+    last = [PurePath(name).name for name in comparison.runs]
     short = {
         name: own
-        for name, own in zip(found.runs, last, strict=True)
-        if last.count(own) == 1 and own not in found.runs
+        for name, own in zip(comparison.runs, last, strict=True)
+        if last.count(own) == 1 and own not in comparison.runs
     }
     runs = Key("b", "run", labels=short), Key("a", labels=short)
     dimension = Key("dimension", "dimension", {COMPOSITE}, labels)
-    by = found.by or ""
+    by = comparison.by or ""
     of_strata = labels if by == "dimension" else {}
-    pairs = found.compared
+    pairs = comparison.compared
     tables = [
         Table(
             "differences",
             (*runs, dimension),
             _difference_columns("difference"),
             [
-                _row_of(row, found.random, dimension=row.dimension)
+                _row_of(row, comparison.random, dimension=row.dimension)
                 for each in pairs
                 for row in each.differences
             ],
@@ -164,7 +164,7 @@ def compare_result(found: RunComparison) -> Result:
             (*runs, Key("system", "system")),
             _difference_columns(),
             [
-                _row_of(row, found.random, system=row.system)
+                _row_of(row, comparison.random, system=row.system)
                 for each in pairs
                 for row in each.systems
             ],
@@ -176,7 +176,7 @@ def compare_result(found: RunComparison) -> Result:
             (*runs, Key("by"), Key("stratum", by, labels=of_strata), Key("dimension")),
             _difference_columns(),
             [
-                _row_of(row, found.random, by=by, stratum=row.stratum, dimension=row.dimension)
+                _row_of(row, comparison.random, by=by, stratum=row.stratum, dimension=row.dimension)
                 for each in pairs
                 for row in each.strata
             ],
@@ -185,7 +185,7 @@ def compare_result(found: RunComparison) -> Result:
         ),
         _apart(pairs, runs, by, of_strata),
         _alike(pairs, runs, dimension),
-        _people(found, runs, dimension),
+        _people(comparison, runs, dimension),
         _changed(pairs, runs),
         Table(
             "runs",
@@ -207,10 +207,10 @@ def compare_result(found: RunComparison) -> Result:
     ]
     return Result(
         "compare",
-        found.conclusion,
+        comparison.conclusion,
         tables,
-        _how_to_read(found),
-        reading=[] if found.people is None else origin_sentences(found.people),
+        _how_to_read(comparison),
+        reading=[] if comparison.people is None else origin_sentences(comparison.people),
     )
 
 
@@ -264,7 +264,8 @@ def _why(of: PairedFigure) -> str | None:
 def _apart(
     pairs: Sequence[ComparedRuns], runs: tuple[Key, ...], by: str, labels: Mapping[str, str]
 ) -> Table:
-    """Whether the difference depends on the stratum; of two strata the first stands for both."""
+    """Say whether the difference depends on the stratum; of two strata the first stands for
+    both."""
     names: dict[str, str] = dict(labels)
     for each in pairs:
         if len(each.apart) == 1 and len(each.strata) == 2:
@@ -334,8 +335,8 @@ def _alike(pairs: Sequence[ComparedRuns], runs: tuple[Key, ...], dimension: Key)
     )  # fmt: skip
 
 
-def _people(found: RunComparison, runs: tuple[Key, ...], dimension: Key) -> Table:
-    every = [nearer for each in found.compared for _, nearer in each.people]
+def _people(comparison: RunComparison, runs: tuple[Key, ...], dimension: Key) -> Table:
+    every = [nearer for each in comparison.compared for _, nearer in each.people]
     remarks = [
         "τ_b with the mean human rating: higher is nearer. Distance of a panel's score from it, on "
         "the panel's scale, if people rated on that: lower is nearer. So b − a above 0 says of τ_b "
@@ -344,7 +345,7 @@ def _people(found: RunComparison, runs: tuple[Key, ...], dimension: Key) -> Tabl
         "a family of their own, as above."
     ]
     if any(nearer.advantages is not None for nearer in every):
-        epsilon = "" if found.epsilon is None else f", epsilon {found.epsilon:g}"
+        epsilon = "" if comparison.epsilon is None else f", epsilon {comparison.epsilon:g}"
         remarks.append(
             f"By the alternative annotator test{epsilon}: advantage ρ, how often a panel is at "
             "least as near to the other people as a person is, on average over people who share 30 "
@@ -366,7 +367,7 @@ def _people(found: RunComparison, runs: tuple[Key, ...], dimension: Key) -> Tabl
             {"a": each.a, "b": each.b, "dimension": name, "statistic": statistic}
             | {"a_value": a, "b_value": b, "difference": of and _figure(of)}
             | {"n_items": of and of.n_items}
-            for each in found.compared
+            for each in comparison.compared
             for name, nearer in each.people
             for statistic, a, b, of in _nearness(nearer)
         ],
@@ -412,7 +413,7 @@ def _changed(pairs: Sequence[ComparedRuns], runs: tuple[Key, ...]) -> Table:
 
 
 def _label(of: ChangedResponse) -> str:
-    """A response by its prompt, system and ids, those of both runs where they differ."""
+    """Name a response by its prompt, system and ids, those of both runs where they differ."""
     sides = dict.fromkeys(map(_ids, (of.a_ids, of.b_ids)))
     return f"{of.prompt_id}, {of.system}, {' → '.join(sides)}"
 
@@ -422,7 +423,7 @@ def _ids(ids: Sequence[str]) -> str:
 
 
 def _matching(each: ComparedRuns) -> Iterator[str]:
-    """What was compared, and what does not match."""
+    """Say what was compared, and what does not match."""
     texts = "Same texts" if each.compared == "panels" else "Other texts"
     panel = "other panel" if each.panel else "same panel"
     joined = " and " if each.compared == "texts" and each.panel else ", "
@@ -438,10 +439,10 @@ def _matching(each: ComparedRuns) -> Iterator[str]:
     yield from each.notes
 
 
-def _how_to_read(found: RunComparison) -> list[str]:
+def _how_to_read(comparison: RunComparison) -> list[str]:
     return [
-        f"a: {found.runs[0]}; b: the run compared with it. Intervals and tests are "
-        f"{SAMPLES[found.random]}; a prompt counts once. p: Student's t, adjusted by Holm's "
+        f"a: {comparison.runs[0]}; b: the run compared with it. Intervals and tests are "
+        f"{SAMPLES[comparison.random]}; a prompt counts once. p: Student's t, adjusted by Holm's "
         "method over all dimensions and runs; composites are a family of their own, and each "
         "family has half of the level, and all of it once the other is shown (by system: over all "
         "systems and runs). Intervals are each at 95 %, not widened for their number. Effect size: "

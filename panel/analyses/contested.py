@@ -112,8 +112,8 @@ def contested_result(run: Run, top: int | None = 10, *, source: str = "") -> Res
         top: how many responses to list; None: all.
         source: what the run is called.
     """
-    found = most_contested(run)
-    listed = found[:top]
+    result = most_contested(run)
+    listed = result[:top]
     unit = unit_of_departures(run)
     keys = Key("system", "system"), Key("prompt_id", "prompt"), Key("id", "response")
     names = [{"system": each.system, "prompt_id": each.prompt_id, "id": each.id} for each in listed]
@@ -163,7 +163,7 @@ def contested_result(run: Run, top: int | None = 10, *, source: str = "") -> Res
             for name, value in each.departures.items()
         ],
     )
-    tested = sum(each.reason is None for each in found)
+    tested = sum(each.reason is None for each in result)
     counts = Table(
         "counts",
         (),
@@ -174,9 +174,9 @@ def contested_result(run: Run, top: int | None = 10, *, source: str = "") -> Res
         ),
         [
             {
-                "responses": len(found),
+                "responses": len(result),
                 "tested": tested,
-                "contested": sum(each.established for each in found) if tested else None,
+                "contested": sum(each.established for each in result) if tested else None,
             }
         ],
     )
@@ -195,11 +195,11 @@ def contested_result(run: Run, top: int | None = 10, *, source: str = "") -> Res
         remarks=[f"{headline(each)}: {' '.join(each.why)}" for each, _ in shown],
         programs=False,
     )
-    more = len(found) - len(listed)
-    rest = f"{counted(more, 'more response')}: --top {len(found)} lists all."
+    more = len(result) - len(listed)
+    rest = f"{counted(more, 'more response')}: --top {len(result)} lists all."
     return Result(
         "contested",
-        contested_conclusion(found),
+        contested_conclusion(result),
         (for_people, responses, dimensions, departures, counts),
         [rest] if shown and more else [],
         source=source,
@@ -213,14 +213,16 @@ def headline(of: Contested) -> str:
     return ids if of.title == of.prompt_id else f"{ids} ({of.title})"
 
 
-def contested_conclusion(found: Sequence[Contested]) -> list[str]:
+def contested_conclusion(responses: Sequence[Contested]) -> list[str]:
     """Return how many of all responses of a run are contested, or why that cannot be said, in a
     sentence; none of no response."""
-    if not found:
+    if not responses:
         return []
-    why = "; ".join(dict.fromkeys(str(each.reason) for each in found if each.reason is not None))
-    tested = sum(each.reason is None for each in found)
-    n = sum(each.established for each in found)
+    why = "; ".join(
+        dict.fromkeys(str(each.reason) for each in responses if each.reason is not None)
+    )
+    tested = sum(each.reason is None for each in responses)
+    n = sum(each.established for each in responses)
     if not tested:
         return [f"Which responses are contested cannot be said: {why}."]
     if not n:
@@ -266,46 +268,46 @@ def _ranked(run: Run) -> tuple[Contested, ...]:
 
     cells = RunCells.of(run)
     used = cells.dimensions if cells.one_scale else cells.in_shares(run)
-    found = contested_responses(used)
+    values = contested_responses(used)
     seen = response_departures(used)
-    labels = {one.id: one.label for one in run.rubric.dimensions}
+    labels = {dimension.id: dimension.label for dimension in run.rubric.dimensions}
     names = labels_of_personas(run)
     axes = axes_of(run)
     unit = unit_of_departures(run).after_number
     personas = used.personas
     result = []
-    for one in found:
-        item = run.items[one.response]
-        departures = seen.departures[one.response]
-        shown = seen.shown[one.response]
+    for entry in values:
+        item = run.items[entry.response]
+        departures = seen.departures[entry.response]
+        shown = seen.shown[entry.response]
         why: tuple[str, ...] = ()
-        if one.reason is None:
+        if entry.reason is None:
             labels_of = [names[persona] for persona in personas]
             on = [labels[name] for name in cells.names]
             sides = [axes.get(persona, "") for persona in personas]
-            of_each = seen.by_dimension[one.response]
-            why = reasons(one, on, labels_of, sides, of_each, unit)
+            of_each = seen.by_dimension[entry.response]
+            why = reasons(entry, on, labels_of, sides, of_each, unit)
         result.append(
             Contested(
                 *item,
                 title=run.titles.get(item.prompt_id, item.prompt_id),
-                spread=one.spread,
-                by_dimension=dict(zip(cells.names, one.by_dimension, strict=True)),
-                share=one.share,
-                p=one.p,
-                p_adjusted=one.p_adjusted,
-                established=one.shown,
+                spread=entry.spread,
+                by_dimension=dict(zip(cells.names, entry.by_dimension, strict=True)),
+                share=entry.share,
+                p=entry.p,
+                p_adjusted=entry.p_adjusted,
+                established=entry.shown,
                 departures=dict(zip(personas, departures.tolist(), strict=True)),
                 named=tuple(p for p, is_shown in zip(personas, shown, strict=True) if is_shown),
                 why=why,
-                reason=one.reason,
+                reason=entry.reason,
             )
         )
     return tuple(result)
 
 
 def reasons(
-    found: ContestedResponse,
+    response: ContestedResponse,
     dimensions: Sequence[str],
     personas: Sequence[str],
     axes: Sequence[str],
@@ -322,17 +324,17 @@ def reasons(
     """
     import numpy as np
 
-    if not found.spread > 0:
+    if not response.spread > 0:
         return ("Personas differ by no more than models do for one persona.",)
-    place = int(np.nanargmax(found.by_dimension))
+    place = int(np.nanargmax(response.by_dimension))
     said = []
-    if not found.shown:
-        said.append(f"Noise alone may explain it (adjusted p {found.p_adjusted:.2g}).")
+    if not response.shown:
+        said.append(f"Noise alone may explain it (adjusted p {response.p_adjusted:.2g}).")
     if len(dimensions) > 1:
-        widest = f"standard deviation {found.by_dimension[place]:.2f}{unit}"
+        widest = f"standard deviation {response.by_dimension[place]:.2f}{unit}"
         said.append(f"Personas differ most on {dimensions[place]} ({widest}).")
     on = by_dimension[:, place]
-    far = max(_APART, found.by_dimension[place] / 2)
+    far = max(_APART, response.by_dimension[place] / 2)
     sides = []
     for word, sign in (("above", 1), ("below", -1)):
         order = [p for p in np.argsort(-sign * on, kind="stable") if sign * on[p] > far]
@@ -347,10 +349,11 @@ def reasons(
 
 
 def _of_axes(axes: Sequence[str], on: Array, unit: str) -> list[str]:
-    """How axes stand to each other on a dimension, where there are several of two personas."""
+    """Return how axes stand to each other on a dimension, where there are several of two
+    personas."""
     import numpy as np
 
-    sides = {axis: on[[one == axis for one in axes]] for axis in dict.fromkeys(axes) if axis}
+    sides = {axis: on[[own == axis for own in axes]] for axis in dict.fromkeys(axes) if axis}
     means = {
         axis: float(np.nanmean(those))
         for axis, those in sides.items()

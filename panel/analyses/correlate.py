@@ -182,8 +182,8 @@ def _for_people(
     by: str,
     judges: Mapping[str, str] | None,
 ) -> tuple[list[Table], list[str]]:
-    """The short table; those of the full report, with how often each side gives each score; what
-    judges' names leave out."""
+    """Return the short table; those of the full report, with how often each side gives each score;
+    and what judges' names leave out."""
     from persona_panel.analyses.correlate_conclusion import n_claimed
     from persona_panel.results.conclusions.judge_names import in_short, short_names, what_all_have
     from persona_panel.results.conclusions.labels import labelled_rows, whole_label
@@ -228,7 +228,7 @@ def _for_people(
 
 
 def _as_people(row: Row) -> Row:
-    """A row with people called so, where its names call them humans."""
+    """Return a row with people called so, where its names call them humans."""
     from persona_panel.statistics.comparison import HUMANS
 
     group = _PEOPLE if row.group == HUMANS else row.group
@@ -237,8 +237,8 @@ def _as_people(row: Row) -> Row:
 
 
 def _scores(panel: Ratings, humans: Ratings) -> list[Table]:
-    """How often each side gives each score to the items that both have, to the whole number where
-    there are many scores; nothing where none can be compared."""
+    """Return how often each side gives each score to the items that both have, to the whole number
+    where there are many scores; nothing where none can be compared."""
     import numpy as np
 
     from persona_panel.statistics import score_distributions
@@ -260,18 +260,18 @@ def _scores(panel: Ratings, humans: Ratings) -> list[Table]:
             ]
             for side in sides.values()
         ]
-        found = score_distributions(*scores)
-        means = found.means
-        if len(found.values) > _VALUES_SHOWN:
-            found = score_distributions(*map(np.round, scores))
-        if len(found.values) > _VALUES_SHOWN:
+        result = score_distributions(*scores)
+        means = result.means
+        if len(result.values) > _VALUES_SHOWN:
+            result = score_distributions(*map(np.round, scores))
+        if len(result.values) > _VALUES_SHOWN:
             remarks.append(f"{dimension}: too many distinct scores for a distribution.")
             continue
-        values |= {float(value) for value in found.values}
-        for side, mean, shares in zip(sides, means, found.shares, strict=True):
+        values |= {float(value) for value in result.values}
+        for side, mean, shares in zip(sides, means, result.shares, strict=True):
             by_value = {
                 general(value): float(share)
-                for value, share in zip(found.values, shares, strict=True)
+                for value, share in zip(result.values, shares, strict=True)
             }
             rows.append({"raters": side, "dimension": dimension, "mean": float(mean)} | by_value)
     if not rows:

@@ -50,7 +50,7 @@ def correlate_conclusion(
     humans: Ratings,
     judges: Mapping[str, str] | None = None,
 ) -> list[str]:
-    """Where the panel's mean goes with people's, and more or less so than one person; how many
+    """Say where the panel's mean goes with people's, and more or less so than one person; how many
     prompts would settle what is open.
 
     The correlation is the mean τ_b within prompts where a prompt has two items, as the difference
@@ -76,15 +76,15 @@ def correlate_conclusion(
     differ = [] if by is None else _by_strata(rows, by)
     if by not in (None, "dimension"):
         return differ
-    found = _tested(by_dimension(rows, group, _MAIN), by_dimension(rows, group, _WITHIN))
+    result = _tested(by_dimension(rows, group, _MAIN), by_dimension(rows, group, _WITHIN))
     labels = by_dimension(rows, group, _LABELS)
-    primary = {name: found.pop(name) for name in [COMPOSITE] if _is_composite(name, found, panel)}
-    n_tests = tests_of_two(primary, found, lambda row, n: bool(_sign(row, n)))
+    primary = {name: result.pop(name) for name in [COMPOSITE] if _is_composite(name, result, panel)}
+    n_tests = tests_of_two(primary, result, lambda row, n: bool(_sign(row, n)))
     said, over = list[str](), _over(panel, humans)
-    differences = _differences(rows, group, primary), _differences(rows, group, found)
+    differences = _differences(rows, group, primary), _differences(rows, group, result)
     n_of_people = tests_of_two(*differences, lambda row, n: bool(sign_of(_claimed_ends(row, n))))
     for family, n, apart, n_apart in zip(
-        (primary, found), n_tests, differences, n_of_people, strict=True
+        (primary, result), n_tests, differences, n_of_people, strict=True
     ):
         if family:
             said += _correlated(family, n)
@@ -92,11 +92,11 @@ def correlate_conclusion(
             said += _to_settle(family, n, over)
     if labels:
         said.append(_labelled(labels))
-    if (primary or found or labels) and humans.n_raters_of(panel) == 1:
+    if (primary or result or labels) and humans.n_raters_of(panel) == 1:
         said.append(ONE_PERSON)
     correlated = [
         name
-        for family, n in zip((primary, found), n_tests, strict=True)
+        for family, n in zip((primary, result), n_tests, strict=True)
         for name, row in family.items()
         if _sign(row, n) == 1
     ]
@@ -107,9 +107,10 @@ def correlate_conclusion(
     return said or ["Panel and people share no dimension on which they can be compared."]
 
 
-def _is_composite(name: str, found: Mapping[str, Row], panel: Ratings) -> bool:
-    """Whether the row of this name is of the mean over dimensions, not of one that is so called."""
-    return name in found and name not in panel.dimensions
+def _is_composite(name: str, correlations: Mapping[str, Row], panel: Ratings) -> bool:
+    """Return whether the row of this name is of the mean over dimensions, not of one that is so
+    called."""
+    return name in correlations and name not in panel.dimensions
 
 
 def _over(panel: Ratings, humans: Ratings) -> str:
@@ -117,7 +118,7 @@ def _over(panel: Ratings, humans: Ratings) -> str:
 
 
 def _by_strata(rows: Sequence[Row], by: str) -> list[str]:
-    """From where to where the correlation is in the strata, and whether these differ."""
+    """Say from where to where the correlation is in the strata, and whether these differ."""
     said: list[str] = []
     for statistic, name in (
         (_WITHIN, "τ_b with people within prompts"),
@@ -144,7 +145,7 @@ def _by_strata(rows: Sequence[Row], by: str) -> list[str]:
 
 
 def _tested(over_all: Mapping[str, Row], within: Mapping[str, Row]) -> dict[str, Row]:
-    """By dimension the correlation that is concluded from."""
+    """Return by dimension the correlation that is concluded from."""
     return {
         name: within[name]
         if name in within and within[name].reason is not Reason.ONE_ITEM_A_PROMPT
@@ -154,7 +155,7 @@ def _tested(over_all: Mapping[str, Row], within: Mapping[str, Row]) -> dict[str,
 
 
 def _sign(row: Row, n_tests: int) -> int:
-    """1 or −1 where a correlation is established, else 0."""
+    """Return 1 or −1 where a correlation is established, else 0."""
     if isnan(row.p_value):
         return sign_of(adjusted_ends(row, n_tests, fisher=True))
     if not row.p_value < LEVEL or row.ci_low <= 0 <= row.ci_high:
@@ -162,10 +163,10 @@ def _sign(row: Row, n_tests: int) -> int:
     return 1 if row.value > 0 else -1
 
 
-def _correlated(found: Mapping[str, Row], n_tests: int) -> list[str]:
-    defined = {name: row for name, row in found.items() if not row.reason}
+def _correlated(correlations: Mapping[str, Row], n_tests: int) -> list[str]:
+    defined = {name: row for name, row in correlations.items() if not row.reason}
     if not defined:
-        why = reasons_of(found.values())
+        why = reasons_of(correlations.values())
         return [f"Whether the panel goes with people cannot be said: {why}."]
     said = []
     for sign, how in (
@@ -180,53 +181,58 @@ def _correlated(found: Mapping[str, Row], n_tests: int) -> list[str]:
                 if row.statistic == statistic and _sign(row, n_tests) == sign
             ]
             if names:
-                every = all_dimensions(len(found)) if sign else "any dimension"
-                on = on_dimensions(names, found, every)
+                every = all_dimensions(len(correlations)) if sign else "any dimension"
+                on = on_dimensions(names, correlations, every)
                 figures = _figures(names, defined)
                 if not sign and any(_has_one_of_two(defined[name]) for name in names):
                     figures += f"; a claim takes p below {LEVEL} and an interval that leaves 0 out"
                 said.append(how.format(where=where, on=on, figures=figures))
-    if without := [name for name, row in found.items() if row.reason]:
-        why = reasons_of(found[name] for name in without)
+    if without := [name for name, row in correlations.items() if row.reason]:
+        why = reasons_of(correlations[name] for name in without)
         said.append(f"It is undefined on {listed(without, 'dimensions')} ({why}).")
     return said
 
 
 def _has_one_of_two(row: Row) -> bool:
-    """Whether only one of p-value and interval, which a claim takes both of, is on its side."""
+    """Return whether only one of p-value and interval, which a claim takes both of, is on its
+    side."""
     leaves_out = row.ci_low > 0 or row.ci_high < 0
     return not isnan(row.p_value) and (row.p_value < LEVEL) != leaves_out
 
 
-def _figures(names: Sequence[str], found: Mapping[str, Row]) -> str:
-    """τ_b of few dimensions each, of more from the lowest to the highest."""
-    within = found[names[0]].statistic in (_WITHIN, _DIFFERENCE_WITHIN)
+def _figures(names: Sequence[str], correlations: Mapping[str, Row]) -> str:
+    """Return τ_b of few dimensions each, of more from the lowest to the highest."""
+    within = correlations[names[0]].statistic in (_WITHIN, _DIFFERENCE_WITHIN)
     what = "mean τ_b" if within else "τ_b"
     if len(names) == 1:
-        return f"{what} {figure(found[names[0]])}"
+        return f"{what} {figure(correlations[names[0]])}"
     if len(names) <= _SHOWN:
-        return "; ".join(f"{name}, {what} {figure(found[name])}" for name in names)
-    values = sorted(names, key=lambda name: found[name].value)
-    (least, low), (most, high) = ((name, found[name].value) for name in (values[0], values[-1]))
+        return "; ".join(f"{name}, {what} {figure(correlations[name])}" for name in names)
+    values = sorted(names, key=lambda name: correlations[name].value)
+    (least, low), (most, high) = (
+        (name, correlations[name].value) for name in (values[0], values[-1])
+    )
     return f"{what} from {number(low)} ({least}) to {number(high)} ({most})"
 
 
-def _people(differences: Mapping[str, Row], found: Mapping[str, Row], n_tests: int) -> list[str]:
-    """Whether the panel's mean goes with people more or less than one of them does, for so many
+def _people(
+    differences: Mapping[str, Row], correlations: Mapping[str, Row], n_tests: int
+) -> list[str]:
+    """Say whether the panel's mean goes with people more or less than one of them does, for so many
     claims that are made together; nothing where there is one person."""
     if not differences:
         return []
     said, rest = [], dict(differences)
     for sign, how in ((1, "more"), (-1, "less")):
         if names := _on_side(sign, differences, n_tests):
-            on = on_dimensions(names, found, "all dimensions")
+            on = on_dimensions(names, correlations, "all dimensions")
             said.append(
                 f"The panel's mean correlates {how} with the other people than one person does"
                 f"{on}: {_where_they_differ(names, differences, n_tests)}."
             )
             rest = {name: row for name, row in rest.items() if name not in names}
     if rest:
-        on = on_dimensions(list(rest), found, "any dimension")
+        on = on_dimensions(list(rest), correlations, "any dimension")
         said.append(
             "That the panel's mean correlates more or less with the other people than one person "
             f"does is not shown{on}: {_where_they_differ(list(rest), rest, n_tests)}."
@@ -234,9 +240,11 @@ def _people(differences: Mapping[str, Row], found: Mapping[str, Row], n_tests: i
     return said
 
 
-def _differences(rows: Sequence[Row], group: str, found: Mapping[str, Row]) -> dict[str, Row]:
-    """By dimension the panel less one human: within prompts where the correlation is and that
-    difference has an interval, else over all items."""
+def _differences(
+    rows: Sequence[Row], group: str, correlations: Mapping[str, Row]
+) -> dict[str, Row]:
+    """Return by dimension the panel less one human: within prompts where the correlation is and
+    that difference has an interval, else over all items."""
     defined = {
         (row.statistic, row.dimension): row
         for row in rows
@@ -245,7 +253,7 @@ def _differences(rows: Sequence[Row], group: str, found: Mapping[str, Row]) -> d
         and not row.reason
     }
     chosen = {}
-    for name, row in found.items():
+    for name, row in correlations.items():
         over_all = defined.get((_DIFFERENCE, name))
         within = defined.get((_DIFFERENCE_WITHIN, name)) if row.statistic == _WITHIN else None
         if within is not None and not isnan(within.ci_low):
@@ -256,39 +264,39 @@ def _differences(rows: Sequence[Row], group: str, found: Mapping[str, Row]) -> d
 
 
 def n_claimed(rows: Sequence[Row], group: str) -> int:
-    """For how many dimensions the intervals of a group less one person are widened; the composite,
-    where there is one, is by itself."""
+    """Return for how many dimensions the intervals of a group less one person are widened; the
+    composite, where there is one, is by itself."""
     over_all = by_dimension(rows, group, _MAIN)
-    found = _tested(over_all, by_dimension(rows, group, _WITHIN))
-    return len([name for name in _differences(rows, group, found) if name != COMPOSITE])
+    result = _tested(over_all, by_dimension(rows, group, _WITHIN))
+    return len([name for name in _differences(rows, group, result) if name != COMPOSITE])
 
 
 def _where_they_differ(names: Sequence[str], differences: Mapping[str, Row], n_tests: int) -> str:
-    """The differences, within prompts first, then over all items; and that a claim takes more than
-    an interval that leaves 0 out, where that is so."""
-    told = []
+    """Say where the differences lie, within prompts first, then over all items; and that a claim
+    takes more than an interval that leaves 0 out, where that is so."""
+    text = []
     for statistic, where in (
         (_DIFFERENCE_WITHIN, "within prompts"),
         (_DIFFERENCE, "over all items"),
     ):
         if those := [name for name in names if differences[name].statistic == statistic]:
-            told.append(f"difference {where} of {_figures(those, differences)}")
+            text.append(f"difference {where} of {_figures(those, differences)}")
     if any(
         differences[name].ci_low * differences[name].ci_high > 0
         and not sign_of(_claimed_ends(differences[name], n_tests))
         for name in names
     ):
         level = f"{100 - 100 * LEVEL / n_tests:.4g} %"
-        told.append(
+        text.append(
             f"each interval is at 95 %; at {level}, which a claim takes here, each contains 0"
         )
-    return "; ".join(told)
+    return "; ".join(text)
 
 
-def _to_settle(found: Mapping[str, Row], n_tests: int, what: str) -> list[str]:
-    """How many prompts would show each correlation that is open to be other than 0."""
+def _to_settle(correlations: Mapping[str, Row], n_tests: int, what: str) -> list[str]:
+    """Say how many prompts would show each correlation that is open to be other than 0."""
     needed = {}
-    for name, row in found.items():
+    for name, row in correlations.items():
         if row.reason or _sign(row, n_tests) or isnan(row.ci_low) or abs(row.value) >= 1:
             continue
         # An end at a limit is infinite on Fisher's scale: half of the interval is enough.
@@ -300,11 +308,11 @@ def _to_settle(found: Mapping[str, Row], n_tests: int, what: str) -> list[str]:
     if not needed:
         return []
     hardest = max(needed, key=lambda name: needed[name] or float("inf"))
-    on = on_dimensions([hardest], found, "")
+    on = on_dimensions([hardest], correlations, "")
     return [
-        f"If the correlation{on} is as observed ({number(found[hardest].value)}), "
+        f"If the correlation{on} is as observed ({number(correlations[hardest].value)}), "
         f"{as_many(needed[hardest], what)} would establish it "
-        f"{power(found[hardest].n_clusters or 0, what)}."
+        f"{power(correlations[hardest].n_clusters or 0, what)}."
     ]
 
 
@@ -314,34 +322,34 @@ def _labelled(labels: Mapping[str, Row]) -> str:
     said = []
     if above:
         on = on_dimensions(above, labels, all_dimensions(len(labels)))
-        told = "; ".join(figure(labels[name]) for name in above[:_SHOWN])
-        said.append(f"The panel's labels agree with people's beyond chance{on} (Cohen κ {told})")
+        text = "; ".join(figure(labels[name]) for name in above[:_SHOWN])
+        said.append(f"The panel's labels agree with people's beyond chance{on} (Cohen κ {text})")
     if rest:
-        told = "; ".join(figure(labels[name]) for name in rest[:_SHOWN])
+        text = "; ".join(figure(labels[name]) for name in rest[:_SHOWN])
         on = on_dimensions(rest, labels, "any dimension")
-        said.append(f"agreement of labels beyond chance is not established{on} (Cohen κ {told})")
+        said.append(f"agreement of labels beyond chance is not established{on} (Cohen κ {text})")
     if not said:
         why = reasons_of(labels.values())
         said.append(f"whether labels agree with people's cannot be said ({why})")
-    told = "; ".join(said)
-    return f"{told[0].upper()}{told[1:]}."
+    text = "; ".join(said)
+    return f"{text[0].upper()}{text[1:]}."
 
 
 def _beyond_chance(labels: Mapping[str, Row]) -> list[str]:
-    """The dimensions on which the agreement of labels is established."""
+    """Return the dimensions on which the agreement of labels is established."""
     n = len(labels)
     return [name for name, row in labels.items() if adjusted_ends(row, n)[0] > 0]
 
 
 def _on_side(sign: int, differences: Mapping[str, Row], n_tests: int) -> list[str]:
-    """The dimensions whose difference, adjusted for so many claims, is on this side of 0."""
+    """Return the dimensions whose difference, adjusted for so many claims, is on this side of 0."""
     return [
         name for name, row in differences.items() if sign_of(_claimed_ends(row, n_tests)) == sign
     ]
 
 
 def _claimed_ends(row: Row, n_tests: int) -> tuple[float, float]:
-    """The interval of a difference, widened for so many claims.
+    """Return the interval of a difference, widened for so many claims.
 
     Over all items the widened one has half of the degrees of freedom: the jackknife's variance of
     the panel less one human varies as one with 9 or 10 of 20 items does, and with 21 to 24 of 48.
@@ -353,7 +361,7 @@ def _claimed_ends(row: Row, n_tests: int) -> tuple[float, float]:
 
 
 def _gained(gains: Mapping[str, Row]) -> list[str]:
-    """Whether personas add to the correlation with people."""
+    """Say whether personas add to the correlation with people."""
     if not gains:
         return []
     if all(row.reason for row in gains.values()):
@@ -361,17 +369,17 @@ def _gained(gains: Mapping[str, Row]) -> list[str]:
     said = []
     for sign, how in ((1, "correlates more"), (-1, "correlates less")):
         if names := _on_side(sign, gains, len(gains)):
-            told = _figures(names, gains)
+            text = _figures(names, gains)
             said.append(
                 f"With personas the panel's mean {how} with people than without"
                 f"{on_dimensions(names, gains, 'all dimensions')}: "
-                f"difference over all items of {told}."
+                f"difference over all items of {text}."
             )
     if said:
         return said
     values = [row for row in gains.values() if not row.reason]
-    told = f": difference over all items of τ_b {figure(values[0])}" if len(values) == 1 else ""
+    text = f": difference over all items of τ_b {figure(values[0])}" if len(values) == 1 else ""
     return [
         "That personas add to the correlation with people, or take from it, is not shown on "
-        f"{counted(len(gains), 'dimension')}{told}."
+        f"{counted(len(gains), 'dimension')}{text}."
     ]

@@ -113,7 +113,7 @@ def fidelity(
     from persona_panel.analyses.group_contrasts import group_contrasts
     from persona_panel.analyses.inputs import input_name
 
-    found = group_contrasts(
+    result = group_contrasts(
         panel,
         human,
         raters,
@@ -125,11 +125,11 @@ def fidelity(
         human_scale=human_scale,
         allow_unmatched=allow_unmatched,
     )
-    return fidelity_result(found, source=input_name(panel, ""))
+    return fidelity_result(result, source=input_name(panel, ""))
 
 
 def fidelity_result(
-    found: GroupContrasts, *, source: str = "", labels: Mapping[str, str] | None = None
+    result: GroupContrasts, *, source: str = "", labels: Mapping[str, str] | None = None
 ) -> Result:
     """Return the result of contrasts.
 
@@ -141,14 +141,14 @@ def fidelity_result(
     from persona_panel.statistics.fidelity import VERDICTS
 
     labels = labels or {}
-    dimensions = {row.dimension for row in found.rows}
+    dimensions = {row.dimension for row in result.rows}
     shown = [
         replace(
             row,
-            contrast=found.names.get(row.contrast, row.contrast),
+            contrast=result.names.get(row.contrast, row.contrast),
             dimension=labels.get(row.dimension, row.dimension),
         )
-        for row in found.rows
+        for row in result.rows
     ]
     columns: tuple[Column, ...] = (
         Column("human", "estimate", "people", digits=3, figure="human_difference"),
@@ -168,7 +168,7 @@ def fidelity_result(
         Column("reason", "text"),
     )
     keys = (
-        Key("contrast", "contrast", labels=found.names),
+        Key("contrast", "contrast", labels=result.names),
         Key("stratum", "items", {ALL}),
         Key("dimension", "dimension", dimensions if len(dimensions) == 1 else (), labels),
     )
@@ -180,7 +180,7 @@ def fidelity_result(
             row_of(
                 row, columns, contrast=row.contrast, stratum=row.stratum, dimension=row.dimension
             )
-            for row in found.rows
+            for row in result.rows
         ],
         "Differences between groups, A - B",
         chart="ratio",
@@ -189,10 +189,10 @@ def fidelity_result(
         "fidelity",
         fidelity_conclusion(shown),
         (contrasts,),
-        [*_how_to_read(shown), *found.notes],
-        reading=[] if found.people is None else origin_sentences(found.people),
+        [*_how_to_read(shown), *result.notes],
+        reading=[] if result.people is None else origin_sentences(result.people),
         source=source,
-        coverage=found.coverage,
+        coverage=result.coverage,
     )
 
 
@@ -225,16 +225,16 @@ def fidelity_conclusion(rows: Sequence[FidelityContrast]) -> list[str]:
     tested = [row for row in rows if not row.control]
     said = []
     for verdict, words in _WORDS.items():
-        found = [row for row in tested if row.verdict == verdict]
-        if found:
-            names = listed([contrast_label(row, several) for row in found], "contrasts")
-            said.append(f"{words.format(of=names)}{_figures(found)}.")
+        result = [row for row in tested if row.verdict == verdict]
+        if result:
+            names = listed([contrast_label(row, several) for row in result], "contrasts")
+            said.append(f"{words.format(of=names)}{_figures(result)}.")
     unclear: dict[str, list[FidelityContrast]] = {}
     for row in tested:
         if row.verdict == "not measurable":
             unclear.setdefault(str(row.reason).partition(":")[0], []).append(row)
-    for reason, found in unclear.items():
-        names = listed([contrast_label(row, several) for row in found], "contrasts")
+    for reason, result in unclear.items():
+        names = listed([contrast_label(row, several) for row in result], "contrasts")
         said.append(
             f"Whether the personas differ as people do cannot be said on {names}: {reason}."
         )
@@ -247,11 +247,11 @@ def contrast_label(row: FidelityContrast, several: bool) -> str:
     return f"{row.contrast}{in_brackets(*of)}"
 
 
-def _figures(found: Sequence[FidelityContrast]) -> str:
-    """The ratios of few contrasts, in brackets."""
-    if len(found) > _NAMED:
+def _figures(contrasts: Sequence[FidelityContrast]) -> str:
+    """Return the ratios of few contrasts, in brackets."""
+    if len(contrasts) > _NAMED:
         return ""
-    ratios = [f"ratio {row.ratio.number()}, {row.ratio.interval()}" for row in found]
+    ratios = [f"ratio {row.ratio.number()}, {row.ratio.interval()}" for row in contrasts]
     return f" ({'; '.join(ratios)})"
 
 
@@ -280,12 +280,12 @@ def _controls(controls: Sequence[FidelityContrast], several: bool) -> list[str]:
 def _by_item(rows: Sequence[FidelityContrast]) -> list[str]:
     from persona_panel.statistics.group_differences import RELIABLE
 
-    found = [row.split_half for row in rows if not isnan(row.split_half)]
-    if not found:
+    result = [row.split_half for row in rows if not isnan(row.split_half)]
+    if not result:
         return []
-    low, high = min(found), max(found)
-    measured = number(low) if len(found) == 1 else f"{number(low)} to {number(high)}"
-    of = f"split-half correlation {measured} on {counted(len(found), 'contrast')}"
+    low, high = min(result), max(result)
+    measured = number(low) if len(result) == 1 else f"{number(low)} to {number(high)}"
+    of = f"split-half correlation {measured} on {counted(len(result), 'contrast')}"
     if low >= RELIABLE:
         return [f"People's difference is reliable item by item, too: {of}."]
     if high < RELIABLE:

@@ -57,7 +57,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class GroupContrasts:
-    """People's and personas' differences between groups.
+    """The differences of people and of personas between groups.
 
     Attributes:
         rows: one for each contrast, stratum and dimension, null controls last.
@@ -126,7 +126,8 @@ def group_contrasts(
 
 
 def _read(reader: Callable[[], T], faults: list[Fault]) -> T:
-    """What a reader gives; what it refuses goes to `faults`, and nothing may then be used."""
+    """Return what a reader gives; add what it refuses to `faults`, after which nothing may be
+    used."""
     try:
         return reader()
     except InputError as error:
@@ -146,8 +147,8 @@ def _item_tables(
     mapping: ColumnMapping | None,
     human_mapping: ColumnMapping | None,
 ) -> list[AttributeTable]:
-    """Where attributes of items are looked up, in this order: the file of items, a run's metadata
-    or the panel's file, and people's ratings."""
+    """Return the tables in which attributes of items are looked up, in this order: the file of
+    items, a run's metadata or the panel's file, and people's ratings."""
     tables = [] if items is None else [item_attributes(items, wanted)]
     for source, columns in ((panel, mapping), (human, human_mapping)):
         if set(wanted) <= {column for table in tables for column in table.columns}:
@@ -164,18 +165,18 @@ def _item_tables(
 def _strata(
     groups: GroupFile, tables: Sequence[AttributeTable], items: Sequence[str], file: str
 ) -> dict[str, IntArray]:
-    """By stratum 1 for the items in it, −1 for those of the one that is subtracted.
+    """Return by stratum 1 for the items in it, −1 for those of the one that is subtracted.
 
     Raises:
         InputError: no item is in a stratum, or one is in both of an interaction.
     """
-    found: dict[str, IntArray] = {}
+    result: dict[str, IntArray] = {}
     faults: list[Fault] = []
-    for one in _all(groups):
+    for item in _all(groups):
         signs = np.zeros(len(items), dtype=np.intp)
-        if not one.strata:
+        if not item.strata:
             signs += 1
-        for sign, condition in zip((1, -1), one.strata, strict=False):
+        for sign, condition in zip((1, -1), item.strata, strict=False):
             try:
                 held = meeting(condition, tables, items, f"{file}: {condition.text}")
             except InputError as error:
@@ -189,15 +190,15 @@ def _strata(
                 overlap = "items that meet both conditions of an interaction"
                 faults.append(Fault(where, overlap, "strata without a common item"))
             signs[there] = sign
-        found[one.stratum] = signs
+        result[item.stratum] = signs
     if faults:
         raise InputError(list(dict.fromkeys(faults)))
-    return found
+    return result
 
 
 @dataclass(frozen=True, slots=True)
 class _Sides:
-    """People and personas by group: the columns of each in its ratings."""
+    """The people and personas of each group: their columns in the ratings of each."""
 
     ours: Ratings
     theirs: Ratings
@@ -216,7 +217,7 @@ class _Sides:
         file: str,
         names: tuple[str, str],
     ) -> _Sides:
-        """Who is in which group.
+        """Return who is in which group.
 
         Raises:
             InputError: a group has no people, or a persona is not there; lists every fault.
@@ -226,9 +227,9 @@ class _Sides:
         personas: dict[str, list[int]] = {}
         unknown = [rater for rater in theirs.raters if table.of(rater) is None]
         if len(unknown) == len(theirs.raters):
-            found = f"none of the raters of {names[1]} ({some(theirs.raters, _RATERS_NAMED)})"
+            actual = f"none of the raters of {names[1]} ({some(theirs.raters, _RATERS_NAMED)})"
             expected = f"them; there are {some(table.values, _RATERS_NAMED)}"
-            raise InputError([Fault(table.file, found, expected, field="rater")])
+            raise InputError([Fault(table.file, actual, expected, field="rater")])
         for name, group in groups.groups.items():
             where = f"{file}: groups.{name}"
             condition = group.of_people
@@ -240,17 +241,17 @@ class _Sides:
             people[name] = [at for at, each in enumerate(held) if each is True]
             if not people[name]:
                 occurring = values_of(condition, table, theirs.raters)
-                found = f"{condition.text!r}, which no rater of {names[1]} meets"
+                actual = f"{condition.text!r}, which no rater of {names[1]} meets"
                 expected = f"one rater or more; among them {occurring}"
-                faults.append(Fault(f"{where}.condition", found, expected))
+                faults.append(Fault(f"{where}.condition", actual, expected))
             known = ours.raters if ours.personas is None else ours.personas
             for persona in group.personas:
                 if persona not in known:
                     what = "rater" if ours.personas is None else "persona"
                     expected = f"{what}s of {names[0]}: {some(dict.fromkeys(known), _RATERS_NAMED)}"
                     expected += did_you_mean(persona, known)
-                    found = f"the {what} {shown(persona)}"
-                    faults.append(Fault(f"{where}.personas", found, expected))
+                    actual = f"the {what} {shown(persona)}"
+                    faults.append(Fault(f"{where}.personas", actual, expected))
             personas[name] = [at for at, each in enumerate(known) if each in group.personas]
         if faults:
             raise InputError(list(dict.fromkeys(faults)))
@@ -261,7 +262,7 @@ class _Sides:
                 f"{len(unknown):,} of {len(theirs.raters):,} raters {verb} in {table.file}, and "
                 "belong to no group."
             )
-        notes += _of_the_same_people([groups.sides(one) for one in _all(groups)], people)
+        notes += _of_the_same_people([groups.sides(item) for item in _all(groups)], people)
         if ours.personas is None:
             stand = {ours.raters[at] for own in personas.values() for at in own}
             notes += _themselves(stand & set(theirs.raters), names)
@@ -269,10 +270,15 @@ class _Sides:
         return cls(ours, theirs, groups, people, personas, notes)
 
     def contrast(
-        self, one: GroupContrast, dimension: str, signs: IntArray, control: bool, n_tests: int
+        self,
+        group_contrast: GroupContrast,
+        dimension: str,
+        signs: IntArray,
+        control: bool,
+        n_tests: int,
     ) -> FidelityContrast:
-        """One contrast on one dimension."""
-        a, b = self.groups.sides(one)
+        """Estimate one contrast on one dimension."""
+        a, b = self.groups.sides(group_contrast)
         theirs = self.theirs.scores[:, :, self.theirs.dimensions.index(dimension)]
         people = theirs[:, self.people[a]], theirs[:, self.people[b]]
         prompts = self.ours.prompts
@@ -283,7 +289,9 @@ class _Sides:
             signs = self._common(people, panel, signs)
             panel, sample = self._panel(ours, self.personas[a], self.personas[b], signs)
         reliability = split_half(*(side[signs != 0] for side in people))
-        name = ContrastName(self.groups.name_of(one), one.stratum, dimension, control)
+        name = ContrastName(
+            self.groups.name_of(group_contrast), group_contrast.stratum, dimension, control
+        )
         return fidelity_contrast(
             name,
             group_difference(*people, signs, prompts=prompts),
@@ -296,16 +304,16 @@ class _Sides:
     def _common(
         self, people: tuple[Array, Array], panel: PairedGroupDifference, signs: IntArray
     ) -> IntArray:
-        """The items that both sides have a difference on."""
+        """Return the items that both sides have a difference on."""
         lacking = np.isnan(row_means(people[0]) - row_means(people[1]))
         return np.where(lacking | (panel.signs == 0), 0, signs)
 
     def _panel(
         self, scores: Array, a: list[int], b: list[int], signs: IntArray
     ) -> tuple[PairedGroupDifference, str | None]:
-        """The personas' difference, and what it takes as a sample beside items or prompts: models
-        that speak for both groups, where there are several; else raters, where they are no personas
-        of a run and at least five stand for each group."""
+        """Return the personas' difference, and what it takes as a sample beside items or prompts:
+        models that speak for both groups, where there are several; else raters, where they are no
+        personas of a run and at least five stand for each group."""
         prompts = self.ours.prompts
         models = [name for name in dict.fromkeys(self._models(a)) if name in self._models(b)]
         if len(models) > 1:
@@ -317,10 +325,10 @@ class _Sides:
             differences = np.stack(by_model, axis=1)
             return difference_by_model(differences, signs, prompts=prompts), "models"
         sampled = self.ours.personas is None and min(len(a), len(b)) >= LEAST_RATERS
-        found = group_difference(
+        result = group_difference(
             scores[:, a], scores[:, b], signs, sampled=sampled, prompts=prompts
         )
-        return found, "raters" if sampled else None
+        return result, "raters" if sampled else None
 
     def _models(self, columns: Sequence[int]) -> list[str]:
         return [self.ours.groups[at] for at in columns]
@@ -330,7 +338,8 @@ class _Sides:
 
 
 def _run_attributes(folder: Path) -> AttributeTable:
-    """The metadata of a run's responses, by `prompt_id/id`, and by id where ids come once."""
+    """Return the metadata of a run's responses, by `prompt_id/id`, and by id where ids come
+    once."""
     values: dict[str, AttributeValues] = {}
     columns: dict[str, None] = {}
     ids: dict[str, list[AttributeValues]] = {}
@@ -339,25 +348,26 @@ def _run_attributes(folder: Path) -> AttributeTable:
         columns.update(dict.fromkeys(known))
         values[f"{line['prompt_id']}/{line['id']}"] = known
         ids.setdefault(str(line["id"]), []).append(known)
-    for name, found in ids.items():
-        if len(found) == 1:
-            values.setdefault(name, found[0])
+    for name, result in ids.items():
+        if len(result) == 1:
+            values.setdefault(name, result[0])
     return AttributeTable(str(folder / RESPONSES), tuple(columns), values, of_items=True)
 
 
 def _comparable(
     ours: Ratings, theirs: Ratings, names: tuple[str, str], dimension: str | None
 ) -> tuple[Ratings, Ratings]:
-    """Both sides on the items that both have, in one order, with numbers on common dimensions; the
-    first has the items' prompts, by whichever tells several that have several items.
+    """Return both sides on the items that both have, in one order, with numbers on common
+    dimensions; the first has the items' prompts, by whichever tells several that have several
+    items.
 
     Raises:
         InputError: they share no item or no dimension, or are ranks or labels.
     """
     faults = [
         Fault(name, "ranks", "scores: the size of a difference between ranks says nothing")
-        for name, one in zip(names, (ours, theirs), strict=True)
-        if one.lower_is_better
+        for name, entry in zip(names, (ours, theirs), strict=True)
+        if entry.lower_is_better
     ]
     if faults:
         raise InputError(faults)
@@ -368,8 +378,8 @@ def _comparable(
     ours, theirs = ours.numeric(), theirs.numeric()
     _refuse_other_scales(ours, theirs, names)
     if not set(ours.dimensions) & set(theirs.dimensions):
-        found = "labels of categories only"
-        raise InputError([Fault(names[1], found, "scores: categories have no difference")])
+        actual = "labels of categories only"
+        raise InputError([Fault(names[1], actual, "scores: categories have no difference")])
     place = {item: at for at, item in enumerate(theirs.items)}
     kept = [at for at, item in enumerate(ours.items) if item in place]
     items = tuple(ours.items[at] for at in kept)
@@ -380,7 +390,7 @@ def _comparable(
         if side.prompts is not None
     ]
     # A run has a prompt of each text, or one of all, where people's file may have topics.
-    prompts = max(named, key=lambda one: 1 < len(set(one)) < len(one), default=None)
+    prompts = max(named, key=lambda entry: 1 < len(set(entry)) < len(entry), default=None)
     return (
         replace(ours, scores=ours.scores[kept], items=items, prompts=prompts, sources=None),
         replace(theirs, scores=theirs.scores[rows], items=items, prompts=None, sources=None),
@@ -393,9 +403,9 @@ def _refuse_other_scales(ours: Ratings, theirs: Ratings, names: tuple[str, str])
     faults = []
     for name, (low, high) in ours.scales.items():
         if name in theirs.dimensions and theirs.scales.get(name, (low, high)) != (low, high):
-            found = f"the scale {' to '.join(map(general, theirs.scales[name]))} on {shown(name)}"
+            actual = f"the scale {' to '.join(map(general, theirs.scales[name]))} on {shown(name)}"
             expected = f"the scale of {names[0]}, {general(low)} to {general(high)}"
-            faults.append(Fault(names[1], found, expected, field="score"))
+            faults.append(Fault(names[1], actual, expected, field="score"))
     if faults:
         raise InputError(faults)
 
@@ -403,11 +413,11 @@ def _refuse_other_scales(ours: Ratings, theirs: Ratings, names: tuple[str, str])
 def _of_dimension(ratings: Ratings, name: str, file: str, *, may_be_unnamed: bool) -> Ratings:
     if name in ratings.dimensions:
         at = ratings.dimensions.index(name)
-        categories = {key: found for key, found in ratings.categories.items() if key == name}
+        categories = {key: category for key, category in ratings.categories.items() if key == name}
         scores = ratings.scores[:, :, at : at + 1]
         return replace(ratings, scores=scores, dimensions=(name,), categories=categories)
     if ratings.dimensions == (ALL,) and (may_be_unnamed or not ratings.personas):
-        categories = {name: found} if (found := ratings.categories.get(ALL)) else {}
+        categories = {name: result} if (result := ratings.categories.get(ALL)) else {}
         return replace(ratings, dimensions=(name,), categories=categories)
     expected = f"one of {', '.join(ratings.dimensions)}{did_you_mean(name, ratings.dimensions)}"
     raise InputError([Fault(file, f"no dimension {shown(name)}", expected)])
@@ -416,7 +426,7 @@ def _of_dimension(ratings: Ratings, name: str, file: str, *, may_be_unnamed: boo
 def _of_the_same_people(
     sides: Sequence[tuple[str, str]], people: Mapping[str, list[int]]
 ) -> list[str]:
-    """That raters are in both groups of a contrast."""
+    """Warn that raters are in both groups of a contrast."""
     notes = []
     for a, b in dict.fromkeys(sides):
         if both := len(set(people[a]) & set(people[b])):
@@ -429,7 +439,7 @@ def _of_the_same_people(
 
 
 def _themselves(raters: Collection[str], names: tuple[str, str]) -> list[str]:
-    """That raters of the panel are called as people are, who are then compared with
+    """Warn that raters of the panel are called as people are, who are then compared with
     themselves."""
     if not raters:
         return []
@@ -442,7 +452,7 @@ def _themselves(raters: Collection[str], names: tuple[str, str]) -> list[str]:
 
 
 def _of_prompts(prompts: Sequence[str] | None) -> list[str]:
-    """What intervals take items as, where they are not over prompts."""
+    """Say what intervals take items as, where they are not over prompts."""
     if prompts is None:
         return [
             "No prompts are named, so the intervals take items as independent. Where several items "

@@ -104,8 +104,8 @@ def opened_people(
     """
     if isinstance(source, Ratings):
         return source
-    given = folder_of(source) if isinstance(source, Run) else source
-    return load_human_ratings(given, mapping, human_scale=scale, allow_unmatched=allow_unmatched)
+    value = folder_of(source) if isinstance(source, Run) else source
+    return load_human_ratings(value, mapping, human_scale=scale, allow_unmatched=allow_unmatched)
 
 
 def opened_sides(
@@ -141,9 +141,9 @@ def opened_sides(
 
 def reading_of(*ratings: Ratings | None) -> Iterator[str]:
     """Yield how files of ratings were read, what of them matches nothing and what may be wrong."""
-    for one in ratings:
-        if one is not None and one.origin is not None:
-            yield from origin_sentences(one.origin)
+    for rating in ratings:
+        if rating is not None and rating.origin is not None:
+            yield from origin_sentences(rating.origin)
 
 
 def rescaling_of(ratings: Ratings) -> Iterator[str]:

@@ -36,7 +36,7 @@ class Option(click.Option):
 
 
 class _Epsilon(click.FloatRange):
-    """A share from 0 to below 1; click takes nan for a number, which no epsilon is."""
+    """The type of a share from 0 to below 1; click takes nan for a number, which no epsilon is."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         epsilon = super().convert(value, param, ctx)
@@ -223,27 +223,27 @@ def columns_by_field(
     """Return the columns of a mapping by field, from what the option was given."""
     from persona_panel.files.records import GivenMapping
 
-    found: dict[str, str] = {}
+    result: dict[str, str] = {}
     for text in value:
         for part in _BETWEEN_FIELDS.split(text):
             field, equals, column = part.partition("=")
             if not (equals and field.strip() and column):
                 raise click.BadParameter(f"found {part!r}; expected FIELD=COLUMN")
-            if field.strip() in found:
+            if field.strip() in result:
                 raise click.BadParameter(f"{field.strip()} is given twice; leave one of them out")
-            found[field.strip()] = column
-    return GivenMapping(found, param.opts[0])
+            result[field.strip()] = column
+    return GivenMapping(result, param.opts[0])
 
 
 def scale_of(ctx: click.Context, param: click.Parameter, value: Sequence[str]) -> GivenScale | None:
     """Return the scale, or scales by dimension, from what the option was given."""
-    found: dict[str, tuple[float, float]] = {}
+    result: dict[str, tuple[float, float]] = {}
     for text in value:
         name, _, ends = text.rpartition("=")
         match = _ENDS.fullmatch(ends.strip())
         if match is None:
             raise click.BadParameter(f"found {text!r}; expected LOW-HIGH or DIMENSION=LOW-HIGH")
-        if name.strip() in found or ("" in found or (found and not name)):
+        if name.strip() in result or ("" in result or (result and not name)):
             raise click.BadParameter(f"{text} is there with another; one for each dimension")
-        found[name.strip()] = float(match[1]), float(match[2])
-    return found.get("", found) or None
+        result[name.strip()] = float(match[1]), float(match[2])
+    return result.get("", result) or None

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class _Points(click.FloatRange):
-    """Points: click takes nan and inf for numbers, which no width is."""
+    """The type of points: click takes nan and inf for numbers, which no width is."""
 
     name = "points"
 

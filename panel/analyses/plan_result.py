@@ -81,8 +81,8 @@ def _said(report: DesignReport) -> list[str]:
 
 
 def _tables(report: DesignReport, whose: str) -> Iterator[Table]:
-    """Components and designs of systems, then of responses; then for programs the precision of the
-    present design, the designs that reach what was wanted, and what the ratings are.
+    """Return components and designs of systems, then of responses; then for programs the precision
+    of the present design, the designs that reach what was wanted, and what the ratings are.
 
     Args:
         whose: `people` where they are of people's ratings beside a panel's.
@@ -131,7 +131,7 @@ def _tables(report: DesignReport, whose: str) -> Iterator[Table]:
 
 
 def _why(study: DesignStudy, figure: str) -> str:
-    """Why a figure of the present design is undefined, where it is."""
+    """Return why a figure of the present design is undefined, where it is."""
     if study.measured == ITEM and figure in _FIGURES[-2:]:
         return "it is of systems alone"
     return str(study.reason or _NO_FORECAST)
@@ -140,7 +140,7 @@ def _why(study: DesignStudy, figure: str) -> str:
 def _components(
     before: str, prefix: str, kind: str, studies: Sequence[DesignStudy]
 ) -> Iterator[Table]:
-    """All for programs; for people those that were identified."""
+    """Return all components for programs; for people those that were identified."""
     keys = (Key("dimension", "dimension"), Key("component", "component"))
     columns = (
         Column("variance", "number", "variance", digits=3, small=True),
@@ -209,8 +209,8 @@ def _designs(
 def _design_columns(
     facets: Sequence[str], rows: Sequence[Mapping[str, Any]], ratings: str, *, forecast: bool
 ) -> tuple[Column, ...]:
-    """Columns of designs; widths and what they detect are shown of systems alone, costs where a
-    price is known."""
+    """Return the columns of designs; widths and what they detect are shown of systems alone, costs
+    where a price is known."""
     priced = any(row["usd"] for row in rows)
     return (
         *(Column(facet, "whole") for facet in facets),
@@ -248,7 +248,7 @@ def _figures(result: DesignResult | None) -> dict[str, float]:
 
 
 def _target(before: str, report: DesignReport) -> Table:
-    """The designs that reach what was wanted, for programs; no rows where nothing was."""
+    """Return the designs that reach what was wanted, for programs; no rows where nothing was."""
     systems, target = report.main(SYSTEM), report.target
     rows = []
     if target is not None and systems is not None:
@@ -278,50 +278,52 @@ def _target(before: str, report: DesignReport) -> Table:
 
 
 def _conclusion(report: DesignReport, study: DesignStudy) -> str:
-    """What the present design gives, and which twice as many would narrow most."""
+    """Say what the present design gives, and which twice as many would narrow most."""
     mean = f"A {_WORDS[study.measured]}'s mean{_of(study)}"
     if study.reason is not None:
         return f"{mean}: its precision cannot be estimated ({study.reason})."
     present, *others = study.designs
     error = f"{_small(present.figures.absolute_error)}{_unit(report)}"
-    told = f"{mean} has a standard error of {error} with {_listed(present)}"
+    text = f"{mean} has a standard error of {error} with {_listed(present)}"
     if study.in_turn is not None and study.measured == SYSTEM:
         facet, _, n = study.in_turn
-        told = (
+        text = (
             f"{mean} has a standard error of {_small(study.error_as_rated)}{_unit(report)} as it "
             f"was rated, by {n} {facet}s in turn; with {_listed(present)} who rate every response "
             f"it would have one of {error}"
         )
     if not isnan(present.width):
-        told += (
+        text += (
             f", and a 95 % interval over prompts and {_raters(report)} of about "
             f"±{_small(present.width / 2)}"
         )
-    told += "."
+    text += "."
     if largest := [name for name, share in (study.error_shares or {}).items() if share >= 0.1][:3]:
         shares = [f"{name} ({percent((study.error_shares or {})[name])})" for name in largest]
-        told += f" Its error comes most from {', '.join(shares)}."
+        text += f" Its error comes most from {', '.join(shares)}."
     size = prod(present.figures.levels.values())
-    doubled = [one for one in others if prod(one.figures.levels.values()) == 2 * size]
+    doubled = [other for other in others if prod(other.figures.levels.values()) == 2 * size]
     if doubled:
-        best = min(doubled, key=lambda one: one.figures.absolute_error)
-        told += (
+        best = min(doubled, key=lambda entry: entry.figures.absolute_error)
+        text += (
             f" Twice the {_changed(present, best)}s would lower it most, to "
             f"{_small(best.figures.absolute_error)}"
         )
         # More of what there are few of brings degrees of freedom, too, which no standard error has.
-        narrowest = min((one for one in doubled if not isnan(one.width)), key=_width, default=best)
+        narrowest = min(
+            (item for item in doubled if not isnan(item.width)), key=_width, default=best
+        )
         if not isnan(present.width) and _width(narrowest) < _width(best):
-            told += (
+            text += (
                 f"; twice the {_changed(present, narrowest)}s would narrow the interval most, to "
                 f"±{_small(narrowest.width / 2)}"
             )
-        told += "."
-    return told
+        text += "."
+    return text
 
 
 def _changed(present: DesignResult, other: DesignResult) -> str:
-    """Of which facet another design has more, or fewer, than the present one."""
+    """Say of which facet another design has more, or fewer, than the present one."""
     levels = present.figures.levels
     return next(name for name, n in other.figures.levels.items() if n != levels[name])
 
@@ -331,8 +333,8 @@ def _width(result: DesignResult) -> float:
 
 
 def _raters(report: DesignReport) -> str:
-    """What those are called who rate: judges are personas through models; people are none. Where
-    raters of a group count as one, groups are what is sampled."""
+    """Return what those are called who rate: judges are personas through models; people are none.
+    Where raters of a group count as one, groups are what is sampled."""
     study = report.main(ITEM)
     levels = {} if study is None else study.components.levels
     if GROUP in levels:
@@ -341,7 +343,7 @@ def _raters(report: DesignReport) -> str:
 
 
 def _unit(report: DesignReport) -> str:
-    """What follows a standard error; nothing where means are shares."""
+    """Return the words that follow a standard error; nothing where means are shares."""
     return " points" if report.in_points else ""
 
 
@@ -375,7 +377,7 @@ def _reached(report: DesignReport, target: PrecisionTarget) -> list[str]:
     elif report.with_these_judges != report.cheapest:
         costed = _costed(report, report.with_these_judges)
         levels = report.with_these_judges.figures.levels
-        which = f" ({' and '.join(counted(levels[one], one) for one in few)})" if few else ""
+        which = f" ({' and '.join(counted(levels[item], item) for item in few)})" if few else ""
         lines.append(f"With the present {raters}{which} it takes about {costed}.")
     levels = report.cheapest.figures.levels
     sampled = [
@@ -394,8 +396,8 @@ def _reached(report: DesignReport, target: PrecisionTarget) -> list[str]:
 
 
 def _too_few(report: DesignReport) -> list[str]:
-    """Of which facets the present design has several, and fewer than any design that is tried: it
-    may then be cheaper than the cheapest of these."""
+    """Say of which facets the present design has several, and fewer than any design that is tried:
+    it may then be cheaper than the cheapest of these."""
     study = report.main(SYSTEM)
     levels = {} if study is None else study.designs[0].figures.levels
     return [
@@ -416,10 +418,10 @@ def _either(facets: Sequence[str]) -> str:
 
 
 def _costed(report: DesignReport, result: DesignResult) -> str:
-    told = f"{_listed(result)}: {_counted(report, report.calls(SYSTEM, result))}"
+    text = f"{_listed(result)}: {_counted(report, report.calls(SYSTEM, result))}"
     if (usd := report.usd(SYSTEM, result)) is not None:
-        told += f", ${usd:,.2f}"
-    return f"{told} for {counted(report.n_systems, 'system')}"
+        text += f", ${usd:,.2f}"
+    return f"{text} for {counted(report.n_systems, 'system')}"
 
 
 def _counted(report: DesignReport, n: int) -> str:
@@ -427,7 +429,7 @@ def _counted(report: DesignReport, n: int) -> str:
 
 
 def _remarks(report: DesignReport, studies: list[DesignStudy]) -> list[str]:
-    """How to read it, and what cannot be concluded."""
+    """Say how to read it, and what cannot be concluded."""
     in_points = f" in{unit}" if (unit := _unit(report)) else ""
     lines = [
         f"SE: the standard error of a mean{in_points}, absolute (of the mean itself) and relative "

@@ -15,7 +15,7 @@ from persona_panel.statistics.prediction_powered import LEAST_PROMPTS
 
 
 def select_result(
-    found: Sequence[SelectedItem], panel: Ratings, n: int, *, source: str = ""
+    result: Sequence[SelectedItem], panel: Ratings, n: int, *, source: str = ""
 ) -> Result:
     """Return the items that were drawn, with their probabilities.
 
@@ -37,7 +37,7 @@ def select_result(
                 "item": each.item, "prompt": each.prompt, "source": each.system,
                 "inclusion_probability": each.inclusion_probability, "spread": each.spread,
             }
-            for each in found
+            for each in result
         ],
         "Items for people to rate",
         when="full",
@@ -49,16 +49,16 @@ def select_result(
         (*columns, Column("of", "whole")),
         [
             {
-                "items": len(found),
-                "prompts": len({each.prompt or each.item for each in found}),
-                "systems": len({each.system for each in found}),
+                "items": len(result),
+                "prompts": len({each.prompt or each.item for each in result}),
+                "systems": len({each.system for each in result}),
                 "of": len(panel.items),
             }
         ],
     )
     return Result(
         "select",
-        select_conclusion(found, panel, n),
+        select_conclusion(result, panel, n),
         (items, drawn),
         (),
         [
@@ -70,31 +70,31 @@ def select_result(
     )
 
 
-def select_conclusion(found: Sequence[SelectedItem], panel: Ratings, n: int) -> list[str]:
-    """How many items of how many systems and prompts, their probabilities, and where they are too
-    few for `calibrate`, the annotator test and `align`."""
-    systems = Counter(one.system for one in found)
-    prompts = {one.prompt for one in found}
+def select_conclusion(drawn: Sequence[SelectedItem], panel: Ratings, n: int) -> list[str]:
+    """Say how many items of how many systems and prompts were drawn, their probabilities, and where
+    they are too few for `calibrate`, the annotator test and `align`."""
+    systems = Counter(item.system for item in drawn)
+    prompts = {item.prompt for item in drawn}
     of = f" of {counted(len(systems), 'system')}" if panel.sources is not None else ""
     of += f" in {counted(len(prompts), 'prompt')}" if panel.prompts is not None else ""
-    chances = [one.inclusion_probability for one in found]
+    chances = [item.inclusion_probability for item in drawn]
     low, high = min(chances), max(chances)
     how = "each with probability" if high - low < 0.005 else f"with probabilities from {low:.2g} to"
     said = [
-        f"{counted(len(found), 'item')}{of}, drawn from {len(panel.items):,}, {how} {high:.2g}."
+        f"{counted(len(drawn), 'item')}{of}, drawn from {len(panel.items):,}, {how} {high:.2g}."
     ]
-    if len(found) < n:
+    if len(drawn) < n:
         said.append(f"There are no more than these: {n:,} were asked for.")
     by_system = {
-        name: len({one.prompt or one.item for one in found if one.system == name})
+        name: len({item.prompt or item.item for item in drawn if item.system == name})
         for name in systems
     }
     fewest = min(by_system.values())
     if fewest < LEAST_PROMPTS:
-        more = "choose a larger --n" if len(found) < len(panel.items) else "score more prompts"
+        more = "choose a larger --n" if len(drawn) < len(panel.items) else "score more prompts"
         said.append(
             f"A correction takes {LEAST_PROMPTS} prompts of each system rated by people; here it "
             f"is {fewest} of some: {more}."
         )
-    n_prompts = len({one.prompt or one.item for one in found})
-    return said + too_few_to_come(n_prompts=n_prompts, texts_per_rater=len(found))
+    n_prompts = len({item.prompt or item.item for item in drawn})
+    return said + too_few_to_come(n_prompts=n_prompts, texts_per_rater=len(drawn))

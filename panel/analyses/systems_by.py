@@ -24,20 +24,20 @@ _LINES = 40
 """How many systems within strata people are shown."""
 
 
-def systems_by_result(found: SystemsBy, run: Run, *, lines: int = _LINES) -> Result:
+def systems_by_result(by_stratum: SystemsBy, run: Run, *, lines: int = _LINES) -> Result:
     """Return the result of what `systems_by` gives of a run.
 
     Args:
         lines: how many systems within strata people are shown, at most.
     """
-    by = found.by
+    by = by_stratum.by
     stratum, system = Key("stratum", by), Key("system", "system")
     limits = (-inf, inf) if by == "dimension" else composite_limits(run.rubric)
     over = "prompts"
     if by != "dimension" and run.random == "prompts-and-judges":
         over = "prompts and judges"
-    strata = {each.stratum for each in found.systems[:lines]}
-    more = sum(each.stratum not in strata for each in found.systems)
+    strata = {each.stratum for each in by_stratum.systems[:lines]}
+    more = sum(each.stratum not in strata for each in by_stratum.systems)
     systems = Table(
         "systems",
         (stratum, system),
@@ -53,7 +53,7 @@ def systems_by_result(found: SystemsBy, run: Run, *, lines: int = _LINES) -> Res
                     reason=_text(each.reason),
                 )
             }
-            for each in found.systems
+            for each in by_stratum.systems
         ],
         f"Systems by {by}",
         short={"stratum": strata},
@@ -70,7 +70,7 @@ def systems_by_result(found: SystemsBy, run: Run, *, lines: int = _LINES) -> Res
                     p=each.p, p_adjusted=each.p_adjusted, reason=_text(each.reason),
                 )
             }
-            for each in found.differences
+            for each in by_stratum.differences
         ],
         sides=("a", "b"),
     )  # fmt: skip
@@ -78,12 +78,19 @@ def systems_by_result(found: SystemsBy, run: Run, *, lines: int = _LINES) -> Res
         "counts",
         (Key("by"),),
         (Column("n_without", "whole"),),
-        [{"by": by, "n_without": found.n_without}],
+        [{"by": by, "n_without": by_stratum.n_without}],
     )
     return Result(
         "strata",
-        _conclusion(found),
-        (systems, _between(found), _authors(found), differences, _interactions(found), counts),
+        _conclusion(by_stratum),
+        (
+            systems,
+            _between(by_stratum),
+            _authors(by_stratum),
+            differences,
+            _interactions(by_stratum),
+            counts,
+        ),
         [f"{more:,} more lines: --json."] if more else [],
     )
 
@@ -92,11 +99,11 @@ def _text(reason: Reason | None) -> str | None:
     return None if reason is None else str(reason)
 
 
-def _conclusion(found: SystemsBy) -> list[str]:
-    by = found.by
-    if not found.systems:
+def _conclusion(by_stratum: SystemsBy) -> list[str]:
+    by = by_stratum.by
+    if not by_stratum.systems:
         return [f"There is nothing to go by: no {by} is known."]
-    tested = [each for each in found.differences if each.reason is None]
+    tested = [each for each in by_stratum.differences if each.reason is None]
     shown = [each for each in tested if each.shown]
     named = [
         f"{each.a} − {each.b} in {each.stratum} {signed(each.difference)}"
@@ -107,24 +114,24 @@ def _conclusion(found: SystemsBy) -> list[str]:
     said += "(p adjusted by Holm's method over all of them)"
     said += f": {first_of(named, _NAMED)}." if named else "."
     sentences = [said]
-    if interactions := [each for each in found.interactions if each.reason is None]:
+    if interactions := [each for each in by_stratum.interactions if each.reason is None]:
         n = sum(each.shown for each in interactions)
         sentences.append(
             f"An interaction of system and {by} is shown by {n:,} of "
             f"{counted(len(interactions), 'test')}."
         )
-    if found.n_without:
-        sentences.append(f"{counted(found.n_without, 'response')} without a value left out.")
+    if by_stratum.n_without:
+        sentences.append(f"{counted(by_stratum.n_without, 'response')} without a value left out.")
     return sentences
 
 
-def _interactions(found: SystemsBy) -> Table:
-    """Whether systems stand otherwise in one stratum than in another, for programs."""
+def _interactions(by_stratum: SystemsBy) -> Table:
+    """Test whether systems stand otherwise in one stratum than in another, for programs."""
     return Table(
         "interactions",
         (Key("stratum"), Key("b"), Key("dimension"), Key("system")),
         (Column("departure", "number"), Column("difference", "estimate")),
-        [_interaction(each) for each in found.interactions],
+        [_interaction(each) for each in by_stratum.interactions],
     )
 
 
@@ -146,10 +153,10 @@ def _tested(each: Departure | GroupDifference | StratumContrast, value: float) -
     )  # fmt: skip
 
 
-def _between(found: SystemsBy) -> Table:
+def _between(by_stratum: SystemsBy) -> Table:
     return Table(
         "between",
-        (Key("stratum", found.by), Key("system")),
+        (Key("stratum", by_stratum.by), Key("system")),
         (
             Column("difference", "estimate", "difference", signed=True, p="column"),
             Column("n_prompts", "whole", "prompts"),
@@ -157,24 +164,24 @@ def _between(found: SystemsBy) -> Table:
         [
             {"stratum": each.stratum, "system": each.system, "n_prompts": each.n_prompts}
             | {"difference": _tested(each, each.difference)}
-            for each in found.between
+            for each in by_stratum.between
         ],
-        f"Composite by {found.by}: above the mean of the others",
+        f"Composite by {by_stratum.by}: above the mean of the others",
     )
 
 
-def _authors(found: SystemsBy) -> Table:
+def _authors(by_stratum: SystemsBy) -> Table:
     return Table(
         "authors",
-        (Key("pair", found.by), Key("a"), Key("b"), Key("figure", "text", labels=_FIGURES)),
+        (Key("pair", by_stratum.by), Key("a"), Key("b"), Key("figure", "text", labels=_FIGURES)),
         (
             Column("share", "estimate", "share", p="column"),
             Column("chance", "number", "by\nchance"),
             Column("n_prompts", "whole", "prompts"),
             Column("n_texts", "whole"),
         ),
-        [_author(each) for each in found.authors],
-        f"By {found.by}: who is ahead, to the same prompts",
+        [_author(each) for each in by_stratum.authors],
+        f"By {by_stratum.by}: who is ahead, to the same prompts",
         remarks=[
             "Each text: share of pairs, one text of either. Best text: share of prompts whose best "
             "text it is. A prompt counts once, a tie in equal parts; p adjusted by Holm's method "

@@ -244,7 +244,7 @@ def _number_of_votes(of: Votes, judges: str, with_people: bool) -> str:
 
 
 def _personas_add(sources: Sequence[Votes], pair: Difference | None) -> str:
-    """Whether personas have more votes than replicates without one.
+    """Say whether personas have more votes than replicates without one.
 
     Args:
         sources: personas and replicates.

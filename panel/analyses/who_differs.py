@@ -40,13 +40,13 @@ def differs_document(run: Run) -> dict[str, Any]:
     only one of, or where nothing was scored."""
     if not (run.rubric.numeric and run.coverage.scored) or not (said := who_differs(run)):
         return {}
-    found = most_contested(run)
-    shown = [one for one in found if one.established][:_CONTESTED]
+    result = most_contested(run)
+    shown = [item for item in result if item.established][:_CONTESTED]
     return {
         "differs": said,
         "contested": {
-            "conclusion": contested_conclusion(found),
-            "responses": [asdict(one) for one in shown],
+            "conclusion": contested_conclusion(result),
+            "responses": [asdict(item) for item in shown],
         },
     }
 
@@ -60,41 +60,41 @@ def who_differs(run: Run) -> list[str]:
     said = []
     if len(departures.personas) > 1:
         if len({item.system for item in run.items}) > 1:
-            cells = [replace(one, persona=names[one.persona]) for one in departures.by_system]
+            cells = [replace(entry, persona=names[entry.persona]) for entry in departures.by_system]
             said.append(personas_and_systems(cells, unit))
         said.append(personas_and_responses(departures.by_response, unit))
-    for what, one in (("Axes", axes), ("Models", models)):
-        if one.differences:
-            said.append(groups(what, one.differences, one.interactions, unit))
+    for what, element in (("Axes", axes), ("Models", models)):
+        if element.differences:
+            said.append(groups(what, element.differences, element.interactions, unit))
     return said
 
 
 def personas_and_systems(cells: Sequence[Departure], unit: str = " points") -> str:
     """Return which personas see a system otherwise than the panel does, severity taken out."""
-    tested = [one for one in cells if one.reason is None]
+    tested = [cell for cell in cells if cell.reason is None]
     if not tested:
-        reasons = dict.fromkeys(str(one.reason) for one in cells if one.reason is not None)
+        reasons = dict.fromkeys(str(cell.reason) for cell in cells if cell.reason is not None)
         return f"Personas and systems: nothing can be tested ({'; '.join(reasons)})."
-    shown = sorted((one for one in tested if one.shown), key=lambda one: one.p_adjusted)
+    shown = sorted((item for item in tested if item.shown), key=lambda entry: entry.p_adjusted)
     if not shown:
         return (
             "Personas and systems: no persona is shown to rate a system otherwise than the panel "
             f"({counted(len(tested), 'cell')} tested, severity taken out)."
         )
     named = [
-        f"{one.persona} rates {one.on} {_points(one.beyond_severity, unit)} than the panel does"
-        f"{in_brackets(p_adjusted(one.p_adjusted))}"
-        for one in shown
+        f"{item.persona} rates {item.on} {_points(item.beyond_severity, unit)} than the panel does"
+        f"{in_brackets(p_adjusted(item.p_adjusted))}"
+        for item in shown
     ]
     return f"Personas and systems, severity taken out: {first_of(named, _SHOWN)}."
 
 
-def personas_and_responses(found: ResponseDepartures, unit: str = " points") -> str:
+def personas_and_responses(departures: ResponseDepartures, unit: str = " points") -> str:
     """Return on how many responses a persona departs from the panel by more than noise."""
-    if found.reason is not None:
-        return f"Personas and single responses: nothing can be tested ({found.reason})."
-    n_tested = int((found.p == found.p).sum())
-    n_shown = int(found.shown.sum())
+    if departures.reason is not None:
+        return f"Personas and single responses: nothing can be tested ({departures.reason})."
+    n_tested = int((departures.p == departures.p).sum())
+    n_shown = int(departures.shown.sum())
     if not n_shown:
         return (
             f"Personas and single responses: none of {n_tested:,} departures from the panel is "
@@ -103,7 +103,8 @@ def personas_and_responses(found: ResponseDepartures, unit: str = " points") -> 
     are = "is" if n_shown == 1 else "are"
     return (
         f"Personas and single responses: {n_shown:,} of {n_tested:,} departures from the panel "
-        f"{are} beyond noise, up to {points(abs(found.departures[found.shown]).max(), unit)}."
+        f"{are} beyond noise, up to "
+        f"{points(abs(departures.departures[departures.shown]).max(), unit)}."
     )
 
 
@@ -120,47 +121,55 @@ def groups(
         differences, interactions: without any where there are not two groups.
     """
     first = differences[0].dimension
-    whole = [one for one in differences if one.system == ALL_SYSTEMS and one.dimension == first]
-    tested = [one for one in whole if one.reason is None]
+    whole = [
+        difference
+        for difference in differences
+        if difference.system == ALL_SYSTEMS and difference.dimension == first
+    ]
+    tested = [item for item in whole if item.reason is None]
     if not tested:
-        reasons = dict.fromkeys(one.reason for one in whole if one.reason is not None)
+        reasons = dict.fromkeys(item.reason for item in whole if item.reason is not None)
         return f"{what}: nothing can be tested ({'; '.join(map(str, reasons))})."
-    shown = sorted((one for one in tested if one.shown), key=lambda one: -abs(one.difference))
+    shown = sorted(
+        (item for item in tested if item.shown), key=lambda entry: -abs(entry.difference)
+    )
     if shown:
-        said = "; ".join(_pair(one, unit) for one in shown[:_SHOWN])
+        said = "; ".join(_pair(item, unit) for item in shown[:_SHOWN])
         if len(shown) > _SHOWN:
             more = len(shown) - _SHOWN
             said += f"; {counted(more, 'more pair')} {'differs' if more == 1 else 'differ'}"
     elif len(tested) == 1:
-        one = tested[0]
+        element = tested[0]
         facts = in_brackets(
-            f"{one.a} − {one.b}: {signed(one.difference)}{unit}",
-            interval(one.ci_low, one.ci_high),
-            p_adjusted(one.p_adjusted),
+            f"{element.a} − {element.b}: {signed(element.difference)}{unit}",
+            interval(element.ci_low, element.ci_high),
+            p_adjusted(element.p_adjusted),
         )
-        said = f"{one.a} and {one.b} are not shown to differ{facts}"
+        said = f"{element.a} and {element.b} are not shown to differ{facts}"
     else:
         said = f"no two of {counted(len(tested), 'pair')} are shown to differ"
     return f"{what}: {said}{_interaction(interactions, first)}."
 
 
 def _interaction(rows: Sequence[GroupDifference], dimension: str) -> str:
-    own = [one for one in rows if one.dimension == dimension and one.reason is None]
+    own = [row for row in rows if row.dimension == dimension and row.reason is None]
     if not own:
         return ""
-    shown = [one for one in own if one.shown]
+    shown = [item for item in own if item.shown]
     if not shown:
         return "; none is shown to see systems differently"
-    systems = list(dict.fromkeys(one.system for one in shown))
+    systems = list(dict.fromkeys(item.system for item in shown))
     return f"; they see systems differently: {listed(systems, 'systems')}"
 
 
-def _pair(one: GroupDifference, unit: str) -> str:
-    ends = turned(one.ci_low, one.ci_high, one.difference)
-    above, below = (one.a, one.b) if one.difference > 0 else (one.b, one.a)
+def _pair(difference: GroupDifference, unit: str) -> str:
+    ends = turned(difference.ci_low, difference.ci_high, difference.difference)
+    above, below = (
+        (difference.a, difference.b) if difference.difference > 0 else (difference.b, difference.a)
+    )
     return (
-        f"{above} rates {points(one.difference, unit)} higher than {below}"
-        f"{in_brackets(interval(*ends), p_adjusted(one.p_adjusted))}"
+        f"{above} rates {points(difference.difference, unit)} higher than {below}"
+        f"{in_brackets(interval(*ends), p_adjusted(difference.p_adjusted))}"
     )
 
 

@@ -35,7 +35,7 @@ _OUTCOME_CODE: dict[str, int] = {name: code for code, name in enumerate(get_args
 
 
 class CollectedComparisons:
-    """What judges that compare have said so far; a judgment that comes again replaces the earlier
+    """The judgments so far of judges that compare; a judgment that comes again replaces the earlier
     one."""
 
     def __init__(self, items: Sequence[Item], judges: Sequence[Judge]) -> None:
@@ -73,8 +73,8 @@ class CollectedComparisons:
     def strengths(
         self, prompts: Collection[str], columns: Sequence[int], random: Random
     ) -> Strengths | None:
-        """The strengths of the systems, by these judges on these prompts; None where no judge
-        compared."""
+        """Return the strengths of the systems, by these judges on these prompts; None where no
+        judge compared."""
         there = [prompt for prompt in self._of_prompt if prompt in self._outcomes]
         if not there:
             return None
@@ -99,12 +99,12 @@ class CollectedComparisons:
             member = np.zeros((len(self._of_prompt[prompt]), len(systems)))
             for line, item in enumerate(self._of_prompt[prompt]):
                 member[line, place[item.system]] = 1
-            for found, counts in zip(
+            for result, counts in zip(
                 _counted(self._outcomes[prompt][columns]),
                 ((by_prompt.wins, by_judge.wins), (by_prompt.ties, by_judge.ties)),
                 strict=True,
             ):
-                of_systems = member.T @ found @ member
+                of_systems = member.T @ result @ member
                 counts[0][row] = of_systems.sum(axis=0)
                 counts[1][:] += of_systems
         if random == "prompts":
@@ -118,8 +118,8 @@ class CollectedComparisons:
 
 
 def _counted(outcomes: NDArray[np.uint8]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Wins of the response of the line over that of the column, and ties `(judges, responses,
-    responses)`.
+    """Count the wins of the response of the line over that of the column, and ties `(judges,
+    responses, responses)`.
 
     Where a judge was asked in both orders, a pair counts only with both answers, as it does in
     `preferred`: in one alone, the place would count as if it were merit.
@@ -134,19 +134,19 @@ def _counted(outcomes: NDArray[np.uint8]) -> tuple[NDArray[np.float64], NDArray[
 
 
 def strengths_document(strengths: Strengths) -> dict[str, Any]:
-    """Strengths as summary.json has them."""
+    """Return the strengths in the form of summary.json."""
     return {
-        "systems": [_entry(one) for one in strengths.systems],
-        "differences": [_entry(one) for one in strengths.differences],
+        "systems": [_entry(system) for system in strengths.systems],
+        "differences": [_entry(difference) for difference in strengths.differences],
         "ties": json_number(strengths.ties),
         "random": strengths.random,
     }
 
 
-def _entry(one: SystemStrength | StrengthDifference) -> dict[str, Any]:
+def _entry(entry: SystemStrength | StrengthDifference) -> dict[str, Any]:
     return {
         name: json_number(value) if isinstance(value, float) else value
-        for name, value in asdict(one).items()
+        for name, value in asdict(entry).items()
     }
 
 
@@ -223,38 +223,39 @@ class CollectedRatings:
 
     @property
     def scores(self) -> NDArray[np.float64]:
-        """The ratings by number alone: shape (n, j, dimensions without categories)."""
+        """Return the ratings of dimensions with numbers: shape (n, j, dimensions without
+        categories)."""
         numeric = [d for d, name in enumerate(self.dimensions) if name not in self.categories]
         return self.ratings[:, :, numeric]
 
     @property
     def whole(self) -> NDArray[np.bool_]:
-        """Shape (n,), of which responses every judge has been heard."""
+        """Return for each response whether every judge has been heard, shape (n,)."""
         heard: NDArray[np.bool_] = (self._codes != _NOT_YET).all(axis=1)
         return heard
 
     @property
     def reasons(self) -> list[tuple[str, str, int]]:
-        """Why judgments are missing or odd: status, error, and how many there are."""
+        """Return why judgments are missing or odd: status, error, and how many there are."""
         return [(status, error, n) for (status, error), n in sorted(self._reasons.items())]
 
     @property
     def off_scale(self) -> dict[str, float]:
-        """By model, the mean share, 0 to 1, of the probability that lay on no value of the scale,
-        of the models whose scores come from probabilities."""
+        """Return by model the mean share, 0 to 1, of the probability that lay on no value of the
+        scale, of the models whose scores come from probabilities."""
         return {model: total / n for model, (total, n) in sorted(self._off_scale.items())}
 
     @property
     def statuses(self) -> list[list[Status]]:
-        """Why each rating is there or not: for each response, each judge's status."""
+        """Return for each response each judge's status: why its rating is there or missing."""
         return [
             ["skipped" if code == _NOT_YET else _STATUSES[code] for code in row]
             for row in self._codes.tolist()
         ]
 
     def abstentions(self, rows: Sequence[int], judges: Sequence[int]) -> NDArray[np.intp]:
-        """Shape (rows, 2): how many of these judges found that a response declines to answer, and
-        how many did or rated it."""
+        """Count for each response the judges that say it declines to answer, and those that say so
+        or rated it; shape (rows, 2)."""
         codes = self._codes[np.ix_(rows, judges)]
         abstained = (codes == _STATUS_CODE["abstained"]).sum(axis=1)
         return np.stack(
@@ -263,7 +264,7 @@ class CollectedRatings:
 
     @property
     def coverage(self) -> Coverage:
-        """How many judgments are there, and why the others are not."""
+        """Return how many judgments there are, and why the others are missing."""
         codes, numbers = np.unique(self._codes, return_counts=True)
         counts = Counter[str]()
         for code, n in zip(codes.tolist(), numbers.tolist(), strict=True):
@@ -277,7 +278,8 @@ class CollectedRatings:
         )
 
     def commonest_reason(self, status: str) -> str | None:
-        """What most judgments of this status say of why, None where none says anything."""
+        """Return the commonest reason that judgments of this status give, None where none gives
+        any."""
         counts = {error: n for (of, error), n in self._reasons.items() if of == status}
         return max(counts, key=lambda error: counts[error], default=None)
 
@@ -291,7 +293,7 @@ def judgment_of_row(
     status: Status = "scored",
     abstained: bool | None = None,
 ) -> Judgment:
-    """A row of ratings (one value a dimension, NaN where missing) as the judgment that it came
+    """Return the judgment that a row of ratings (one value a dimension, NaN where missing) came
     from, as far as a verdict is made of it."""
     categories = rubric.categories
     names = [dimension.id for dimension in rubric.dimensions]
@@ -313,7 +315,7 @@ def judge_sample(
     dimensions: Sequence[str],
     categories: Mapping[str, Sequence[str]],
 ) -> JudgeSample | None:
-    """The sample that a run's judges are; None where its rubric has no composite.
+    """Return which sample a run's judges are; None where its rubric has no composite.
 
     Personas and models are crossed: each is a factor where there are several of it.
 
@@ -327,7 +329,7 @@ def judge_sample(
 
 
 def judge_facets(judges: Iterable[Judge]) -> dict[str, list[str]]:
-    """What judges consist of, a label a judge; as `Ratings.judge_facets`."""
+    """Return the facets of judges, a label a judge; as `Ratings.judge_facets`."""
     known = list(judges)
     return {
         "persona": [judge.persona for judge in known],
@@ -341,8 +343,9 @@ def composite_terms(
     dimensions: Sequence[str],
     categories: Mapping[str, Sequence[str]],
 ) -> Array | None:
-    """What of each judge a rubric's composite is the mean of `(responses, judges, terms)`, NaN
-    where a judge has none; None where the rubric has no composite. Args as for `judge_sample`."""
+    """Return the terms of each judge whose mean is a rubric's composite `(responses, judges,
+    terms)`, NaN where a judge has none; None where the rubric has no composite. Args as for
+    `judge_sample`."""
     rule = composite_rule(rubric)
     if rule is None:
         return None

@@ -17,7 +17,7 @@ _COUNTS = (
     "unreliable", "calls", "cached", "input_tokens", "cached_tokens", "output_tokens",
     "reasoning_tokens",
 )  # fmt: skip
-_MISSING = [one for one in get_args(Status) if one not in ("scored", "abstained")]
+_MISSING = [status for status in get_args(Status) if status not in ("scored", "abstained")]
 
 
 def coverage_tables(run: Run, expected: int | None = None) -> list[Table]:

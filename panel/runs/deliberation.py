@@ -40,7 +40,7 @@ from persona_panel.statistics.revisions import (
 
 
 def before_after_document(means: BeforeAfter) -> dict[str, Any]:
-    """Means before and after, and how many ratings moved."""
+    """Return the means before and after, and how many ratings moved."""
     return {
         "before": json_number(means.before),
         "after": json_number(means.after),
@@ -52,7 +52,7 @@ def before_after_document(means: BeforeAfter) -> dict[str, Any]:
 
 
 def change_document(change: Change) -> dict[str, Any]:
-    """A statistic before and after, with the interval of its change."""
+    """Return a statistic before and after, with the interval of its change."""
     interval = change.interval
     return {
         "before": json_number(change.before),
@@ -70,76 +70,77 @@ def _share(estimate: Statistic, name: str) -> dict[str, Any]:
     return {name: json_number(estimate.value), "reason": estimate.reason}
 
 
-def conformity_document(found: Conformity) -> dict[str, Any]:
-    """How many moves went toward the peers, and away."""
+def conformity_document(result: Conformity) -> dict[str, Any]:
+    """Return how many moves went toward the peers, and away."""
     return {
-        "moves": found.n_moves,
-        "toward": found.n_toward,
-        "away": found.n_away,
-        "undefined": found.n_undefined,
-    } | _share(found.share, "share")
+        "moves": result.n_moves,
+        "toward": result.n_toward,
+        "away": result.n_away,
+        "undefined": result.n_undefined,
+    } | _share(result.share, "share")
 
 
-def influence_document(found: Influence) -> dict[str, Any]:
-    """Who moved whom: the net pull of each persona, and each pair's."""
-    people = list(enumerate(found.personas))
+def influence_document(result: Influence) -> dict[str, Any]:
+    """Return the net pull of each persona, and of each pair."""
+    people = list(enumerate(result.personas))
     return {
         "pull": [
-            {"persona": name, "of": (pull := found.pull(place)).n_items} | _share(pull, "net")
+            {"persona": name, "of": (pull := result.pull(place)).n_items} | _share(pull, "net")
             for place, name in people
         ],
         "cells": [
             {
                 "moved": moved,
                 "by": by,
-                "nearer": int(found.nearer[row, column]),
-                "farther": int(found.farther[row, column]),
-                "of": int(found.n[row, column]),
+                "nearer": int(result.nearer[row, column]),
+                "farther": int(result.farther[row, column]),
+                "of": int(result.n[row, column]),
             }
-            | _share(found.cell(row, column), "net")
+            | _share(result.cell(row, column), "net")
             for row, moved in people
             for column, by in people
         ],
     }
 
 
-def rankings_document(found: Reordering) -> dict[str, Any]:
-    """How far the order of responses and of systems changed."""
+def rankings_document(result: Reordering) -> dict[str, Any]:
+    """Return how far the order of responses and of systems changed."""
     return {
-        "pairs": found.n_pairs,
-        "swapped": found.n_swapped,
-        "tied": found.n_tied,
-        "untied": found.n_untied,
-        "tau_b": _share(found.tau_b.mean, "value"),
-        "systems_tau_b": _share(found.systems_tau_b, "value"),
+        "pairs": result.n_pairs,
+        "swapped": result.n_swapped,
+        "tied": result.n_tied,
+        "untied": result.n_untied,
+        "tau_b": _share(result.tau_b.mean, "value"),
+        "systems_tau_b": _share(result.systems_tau_b, "value"),
         "systems": [
             {
-                "system": one.system,
-                "before": json_number(one.before),
-                "after": json_number(one.after),
-                "rank_before": one.rank_before,
-                "rank_after": one.rank_after,
+                "system": system.system,
+                "before": json_number(system.before),
+                "after": json_number(system.after),
+                "rank_before": system.rank_before,
+                "rank_after": system.rank_after,
             }
-            for one in found.systems
+            for system in result.systems
         ],
     }
 
 
-def humans_document(found: TowardHumans) -> dict[str, Any]:
-    """Whether the panel came nearer to people."""
+def humans_document(nearness: TowardHumans) -> dict[str, Any]:
+    """Return whether the panel came nearer to people."""
     return {
-        "direction": found.direction,
-        "reason": found.reason,
-        "prompts": found.n_prompts,
-        "tau_c": change_document(found.tau_c) | {"p_holm": json_number(found.p_tau_c)},
-        "distance": change_document(found.distance) | {"p_holm": json_number(found.p_distance)},
-        "spread": change_document(found.spread) | {"p_holm": json_number(found.p_spread)},
+        "direction": nearness.direction,
+        "reason": nearness.reason,
+        "prompts": nearness.n_prompts,
+        "tau_c": change_document(nearness.tau_c) | {"p_holm": json_number(nearness.p_tau_c)},
+        "distance": change_document(nearness.distance)
+        | {"p_holm": json_number(nearness.p_distance)},
+        "spread": change_document(nearness.spread) | {"p_holm": json_number(nearness.p_spread)},
     }
 
 
 @dataclass(frozen=True, slots=True)
 class DeliberationReport:
-    """What deliberation did.
+    """The effect of deliberation on a run's ratings.
 
     Attributes:
         n_responses: how many there were, of which `n_deliberated` were deliberated.
@@ -166,7 +167,7 @@ class DeliberationReport:
     people: RatingsOrigin | None = None
 
     def summary(self) -> dict[str, Any]:
-        """What summary.json holds under `deliberation`: null for what is undefined, with
+        """Return the value of `deliberation` in summary.json: null for what is undefined, with
         `reason` beside it."""
         return {
             "responses": self.n_responses,
@@ -192,7 +193,7 @@ class DeliberationReport:
             "humans": None
             if self.humans is None
             else [
-                {"dimension": name} | humans_document(found) for name, found in self.humans.items()
+                {"dimension": name} | humans_document(human) for name, human in self.humans.items()
             ],
         }
 
@@ -206,29 +207,30 @@ class RevisedRatings(Protocol):
     def judges(self) -> Sequence[Judge]: ...
     @property
     def rubric(self) -> Rubric:
-        """As the ratings come."""
+        """Return the rubric of the ratings."""
 
     @property
     def before(self) -> NDArray[np.float64] | None:
-        """`(responses, judges, dimensions)`, the first ratings, NaN where missing."""
+        """Return the first ratings `(responses, judges, dimensions)`, NaN where missing."""
 
     @property
     def ratings(self) -> NDArray[np.float64]:
-        """The last ratings; those before where a response was not deliberated."""
+        """Return the last ratings; those before where a response was not deliberated."""
 
     @property
     def stated(self) -> NDArray[np.bool_]:
-        """`(responses, judges)`, whether the judge said what changed its mind."""
+        """Return whether each judge said what changed its mind `(responses, judges)`."""
 
     @property
     def deliberated(self) -> NDArray[np.bool_]:
-        """`(responses,)`"""
+        """Return which responses were deliberated `(responses,)`."""
 
 
 def deliberation_of(
     revised: RevisedRatings, seed: int, humans: Ratings | None = None
 ) -> DeliberationReport:
-    """What deliberation did to a run's ratings by number: a category has no mean to move to.
+    """Measure the effect of deliberation on a run's ratings by number: a category has no mean to
+    move to.
 
     Args:
         revised: the ratings before and after.
@@ -242,7 +244,7 @@ def deliberation_of(
     if revised.before is None:
         raise ValueError("a panel that does not deliberate has no ratings from before")
     rubric, judges, items = revised.rubric, revised.judges, revised.items
-    numeric = [d for d, one in enumerate(rubric.dimensions) if one.id not in rubric.categories]
+    numeric = [d for d, entry in enumerate(rubric.dimensions) if entry.id not in rubric.categories]
     first, last = (side[:, :, numeric] for side in (revised.before, revised.ratings))
     names = [dimension.id for dimension in rubric.numeric]
     revisions = Revisions(
@@ -277,7 +279,7 @@ def deliberation_of(
 
 
 def _composites(revised: RevisedRatings, ratings: NDArray[np.float64]) -> list[float]:
-    """What the rubric's own rule makes of ratings, response by response."""
+    """Return the composite of each response by the rubric's own rule."""
     return [
         aggregate(
             [
@@ -291,7 +293,7 @@ def _composites(revised: RevisedRatings, ratings: NDArray[np.float64]) -> list[f
 
 
 def _mean_of_means(scores: Array) -> Array:
-    """Each response's mean over dimensions of its means over judges."""
+    """Return each response's mean over dimensions of its means over judges."""
     means = divide(np.nansum(scores, axis=1), np.sum(~np.isnan(scores), axis=1))
     return divide(means.sum(axis=1), scores.shape[2])
 
@@ -299,7 +301,7 @@ def _mean_of_means(scores: Array) -> Array:
 def _ratings(
     scores: Array, judges: Sequence[Judge], items: Sequence[Item], dimensions: Sequence[str]
 ) -> Ratings:
-    """A run's scores under the names that `load_ratings` gives to those of its folder."""
+    """Return a run's scores under the names that `load_ratings` gives to those of its folder."""
     return Ratings(
         scores,
         tuple(f"{item.prompt_id}/{item.id}" for item in items),
@@ -324,7 +326,7 @@ def _toward(
     from persona_panel.files.aligned_ratings import align_ratings
 
     file = "human ratings" if human.origin is None else human.origin.file
-    ends = {name: (one.min, one.max) for name, one in rubric.numeric_scales.items()}
+    ends = {name: (scale.min, scale.max) for name, scale in rubric.numeric_scales.items()}
     scales = {name: (float(low), float(high)) for name, (low, high) in ends.items()}
     (first, humans), (last, _) = (
         align_ratings(replace(side, scales=scales), human, "the run", file) for side in sides
@@ -335,7 +337,7 @@ def _toward(
         row_means(humans.sign * humans.scores[:, :, humans.dimensions.index(name)])
         for name in shared
     ]
-    found = toward_humans(
+    result = toward_humans(
         first.scores[:, :, columns],
         last.scores[:, :, columns],
         rows_of(np.stack(means, axis=1), humans.items, first.items),
@@ -345,4 +347,4 @@ def _toward(
         and all(humans.scales.get(name) in (None, first.scales.get(name)) for name in shared),
         seed=seed,
     )
-    return dict(zip(shared, found, strict=True)), humans.origin
+    return dict(zip(shared, result, strict=True)), humans.origin

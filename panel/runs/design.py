@@ -41,8 +41,8 @@ FEW_LEVELS = 5
 
 @dataclass(frozen=True, slots=True)
 class JudgmentCost:
-    """What a judgment of this run took, on average over its models: calls, and US dollars, None
-    where a price is not known."""
+    """The average cost of a judgment of this run over its models: calls, and US dollars, None where
+    a price is not known."""
 
     calls: float
     usd: float | None
@@ -50,21 +50,21 @@ class JudgmentCost:
 
 @dataclass(frozen=True, slots=True)
 class PrecisionTarget:
-    """What a design is to reach, in points: an interval of a system's mean of this `half_width` at
-    most, or this small a `difference` of two systems, detected with 80 % power."""
+    """The precision that a design is to reach, in points: an interval of a system's mean of this
+    `half_width` at most, or this small a `difference` of two systems, detected with 80 % power."""
 
     kind: Literal["half_width", "difference"]
     points: float
 
     @property
     def goal(self) -> tuple[Goal, float]:
-        """The same as a D-study has it: widths are from end to end."""
+        """Return the target in the terms of a D-study: widths are from end to end."""
         return ("width", 2 * self.points) if self.kind == "half_width" else (self.kind, self.points)
 
 
 @dataclass(frozen=True, slots=True)
 class DesignReport:
-    """What `persona-panel plan` says.
+    """The result of `persona-panel plan`.
 
     Attributes:
         studies: of responses and of systems, the composite first.
@@ -97,7 +97,7 @@ class DesignReport:
     origin: RatingsOrigin | None = None
 
     def few(self) -> dict[str, int]:
-        """How many levels each facet has that has several and fewer than five."""
+        """Return the number of levels of each facet that has several and fewer than five."""
         levels = {
             name: n
             for kind in (SYSTEM, ITEM)
@@ -108,46 +108,47 @@ class DesignReport:
         return {name: n for name, n in levels.items() if 1 < n < FEW_LEVELS}
 
     def warnings(self) -> list[str]:
-        """What keeps the figures from being taken at their word."""
-        found = []
+        """Return the reasons why the figures are not to be taken at their word."""
+        sentences = []
         if self.rescaled:
-            found.append(
+            sentences.append(
                 "Dimensions are on different scales: in the composite each rating counts as the "
                 "share of its scale's width, from 0 to 1."
             )
         if self.grouped:
-            found.append(
+            sentences.append(
                 f"Raters are of {self.grouped} groups, whose raters may have something in common "
                 "(a model, say): each group's mean counts as one rater. Figures are for groups of "
                 "such a size; what more raters in each would give is not known."
             )
         if turns := next(filter(None, (study.in_turn for study in self.studies)), None):
             facet, each, n = turns
-            found.append(
+            sentences.append(
                 f"A response was rated by {each} of {n} {facet}s. Designs are of {facet}s who rate "
                 "every response."
             )
         if few := self.few():
             levels = " and ".join(f"{n} {name}s" for name, n in few.items())
-            found.append(
+            sentences.append(
                 f"All figures are rough: they rest on {levels}. From fewer than {FEW_LEVELS} a "
                 "variance may be off by a factor of several."
             )
-        return found
+        return sentences
 
     def main(self, measured: str) -> DesignStudy | None:
-        """The study of `item` or `system` means that is shown: of the composite, where there is
-        one."""
-        return next((one for one in self.studies if one.measured == measured), None)
+        """Return the study of `item` or `system` means that is shown: of the composite, where there
+        is one."""
+        return next((study for study in self.studies if study.measured == measured), None)
 
     def calls(self, measured: str, result: DesignResult) -> int:
-        """The calls for all systems, or for one response; a rating is one where it is not known."""
+        """Return the calls for all systems, or for one response; a rating is one where it is not
+        known."""
         each = 1.0 if self.cost is None else self.cost.calls
         n = self.n_systems if measured == SYSTEM else 1
         return round(n * result.n_ratings * each)
 
     def usd(self, measured: str, result: DesignResult) -> float | None:
-        """What they cost, in US dollars; None where that is not known."""
+        """Return the cost of these calls in US dollars; None where that is not known."""
         if self.cost is None or self.cost.usd is None:
             return None
         n = self.n_systems if measured == SYSTEM else 1
@@ -163,7 +164,7 @@ def design_report(
     human_scale: GivenScale | None = None,
     allow_unmatched: bool = False,
 ) -> DesignReport:
-    """The report on a run's folder, or a file of ratings as `load_ratings` reads it.
+    """Report on a run's folder, or a file of ratings as `load_ratings` reads it.
 
     Args:
         target: what a design is to reach.
@@ -180,17 +181,17 @@ def design_report(
     composites = None if run is None else judge_composites(run, ratings)
     span = inf if run is None else composite_span(run.rubric, ratings.scales)
     studies = tuple(design_studies(ratings, composites, span))
-    found = _reaching(source, studies, ratings, target, None if run is None else _cost(run))
+    result = _reaching(source, studies, ratings, target, None if run is None else _cost(run))
     if run is not None:
-        found = replace(
-            found,
+        result = replace(
+            result,
             deliberated=run.before is not None,
             coverage=ratings.coverage,
             in_points=in_points(run.rubric),
             rescaled=bool(run.rubric.rescaled),
         )
     if human is None:
-        return found
+        return result
     theirs = load_human_ratings(
         human, human_mapping, min_raters=2, human_scale=human_scale, allow_unmatched=allow_unmatched
     )
@@ -200,7 +201,7 @@ def design_report(
     of_people = _reaching(
         human, tuple(design_studies(people)), people, target, None, fewest_prompts=LEAST_PROMPTS
     )
-    return replace(found, people=replace(of_people, origin=people.origin))
+    return replace(result, people=replace(of_people, origin=people.origin))
 
 
 def _reaching(
@@ -212,10 +213,10 @@ def _reaching(
     *,
     fewest_prompts: int = 2,
 ) -> DesignReport:
-    """The report on these ratings, with the designs that reach the target."""
+    """Report on these ratings, with the designs that reach the target."""
     if not studies:
         raise InputError([Fault(source, "categories only", "a dimension that is rated by numbers")])
-    systems = next((one for one in studies if one.measured == SYSTEM), None)
+    systems = next((study for study in studies if study.measured == SYSTEM), None)
     cheapest = present = None
     if target is not None:
         if systems is None or systems.reason is not None or systems.components.levels["prompt"] < 2:
@@ -243,7 +244,8 @@ def _reaching(
 
 
 def _of_the_same_systems(people: Ratings, ours: Ratings) -> Ratings:
-    """People's ratings of what the panel rated, with the systems and prompts that it knows."""
+    """Return people's ratings of what the panel rated, with the systems and prompts that it
+    knows."""
     place = {name: i for i, name in enumerate(ours.items)}
     kept = [i for i, name in enumerate(people.items) if name in place]
     raters = [j for j in range(len(people.raters)) if not np.isnan(people.scores[kept][:, j]).all()]
@@ -261,8 +263,8 @@ def _of_the_same_systems(people: Ratings, ours: Ratings) -> Ratings:
 
 
 def composite_span(rubric: Rubric, scales: Mapping[str, tuple[float, float]]) -> float:
-    """From the lowest to the highest composite that a rubric allows; infinite where that is not
-    known.
+    """Return the width from the lowest to the highest composite that a rubric allows; infinite
+    where that is not known.
 
     Args:
         scales: the lowest and the highest value of each dimension that has numbers.
@@ -281,17 +283,17 @@ def composite_span(rubric: Rubric, scales: Mapping[str, tuple[float, float]]) ->
 
 
 def judge_composites(run: Run, ratings: Ratings) -> Array | None:
-    """Each judge's composite `(items, raters)`, in the order of the ratings; None where the rubric
-    has none."""
+    """Return each judge's composite `(items, raters)`, in the order of the ratings; None where the
+    rubric has none."""
     terms = composite_terms(run.ratings, run.rubric, run.dimensions, run.categories)
     if terms is None:
         return None
     row = _places(f"{item.prompt_id}/{item.id}" for item in run.items)
     column = _places(judge.id for judge in run.judges)
-    found: Array = terms.mean(axis=2)[
+    composites: Array = terms.mean(axis=2)[
         np.ix_([row[name] for name in ratings.items], [column[name] for name in ratings.raters])
     ]
-    return found
+    return composites
 
 
 def _places(names: Iterable[str]) -> Mapping[str, int]:
@@ -299,7 +301,7 @@ def _places(names: Iterable[str]) -> Mapping[str, int]:
 
 
 def _cost(run: Run) -> JudgmentCost | None:
-    """What a judgment took; None where no judgment was made."""
+    """Return the average cost of a judgment; None where no judgment was made."""
     coverage = run.coverage
     made = coverage.expected - coverage.missing.get("skipped", 0)
     if not made:

@@ -56,7 +56,7 @@ Collect = Callable[[], Awaitable[None]]
 
 
 class AnsweredElsewhere(Protocol):
-    """How requests are answered where models are not called for them.
+    """A way to have requests answered without calling models.
 
     Attributes:
         probes: whether a model may be called to find out what it can do.
@@ -72,7 +72,7 @@ class AnsweredElsewhere(Protocol):
     def caller_factory(
         self, models: Mapping[str, BoundModel], caps: Caps, *, others_too: bool
     ) -> CallerFactory:
-        """What makes the run's caller.
+        """Return the function that makes the run's caller.
 
         Args:
             models: that the run asks, by the names under which they are called.
@@ -93,7 +93,7 @@ class AnsweredElsewhere(Protocol):
 
 
 class Engine(Protocol):
-    """Where the responses of a run are judged, if not in its own process."""
+    """A way to judge the responses of a run outside its own process."""
 
     def verdicts(
         self,
@@ -103,8 +103,8 @@ class Engine(Protocol):
         caps: Caps,
         on_judgment: Callable[[Judgment], None],
     ) -> AsyncGenerator[Verdict, None]:
-        """The verdicts on units of responses (see `Mode.units`), as they come, and each of their
-        judgments before. Cache, limits and budget are the caller's, wherever calls are made.
+        """Yield the verdicts on units of responses (see `Mode.units`), as they come, and each of
+        their judgments before. Cache, limits and budget are the caller's, wherever calls are made.
 
         Raises:
             Abort, PanelError: the run cannot go on.
@@ -113,7 +113,7 @@ class Engine(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Execution:
-    """How a run is carried out.
+    """The way in which a run is carried out.
 
     Attributes:
         on_start: see `OnStart`.
@@ -128,13 +128,14 @@ class Execution:
 
     @property
     def probes(self) -> bool:
-        """Whether a model may be called to find out what it can do."""
+        """Return whether a model may be called to find out what it can do."""
         return self.answered_by is None or self.answered_by.probes
 
     def caller_factory(
         self, models: Mapping[str, BoundModel], caps: Caps, *, others_too: bool
     ) -> CallerFactory:
-        """What makes the run's caller; see `AnsweredElsewhere.caller_factory`."""
+        """Return the function that makes the run's caller; see
+        `AnsweredElsewhere.caller_factory`."""
         if self.answered_by is None:
             return Caller
         return self.answered_by.caller_factory(models, caps, others_too=others_too)
@@ -142,7 +143,8 @@ class Execution:
     async def begin(
         self, caller: Caller, models: Mapping[str, BoundModel], collect: Collect
     ) -> None:
-        """Have answered what is not to be called for, and tell that the run itself begins.
+        """Have requests answered that models are not called for, and report that the run itself
+        begins.
 
         Raises as `AnsweredElsewhere.answer`.
         """
@@ -163,7 +165,7 @@ CALLED = Execution()
 def refuse_open_batches(
     run: Path, answered_by: AnsweredElsewhere | None, *, overwrite: bool
 ) -> None:
-    """See that no request that is in a provider's batch goes to its model again.
+    """Refuse to send a request to its model again while it is in a provider's batch.
 
     Args:
         run: the run's folder, or the file of its texts.
@@ -193,7 +195,8 @@ _SHORTEST_SECRET = 8
 
 
 def start_of(output: RunOutput, models: Iterable[BoundModel]) -> dict[str, Any]:
-    """A start, now, of a run by these models of the files that `output` names."""
+    """Return the record of a start, now, of a run by these models of the files that `output`
+    names."""
     return {
         "at": datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
         # Two machines may start the same in one second.
@@ -210,28 +213,28 @@ def start_of(output: RunOutput, models: Iterable[BoundModel]) -> dict[str, Any]:
 
 
 def masked_command(arguments: Sequence[str]) -> str:
-    """A command as a shell takes it, with the program's name alone and without secrets.
+    """Return a command as a shell takes it, with the program's name alone and without secrets.
 
     A secret is what a variable holds that is called a key, token, secret or password, what
     stands behind an option of such a name, a password in an address, and the value of any header.
     """
-    told = [Path(arguments[0]).name] if arguments else []
+    words = [Path(arguments[0]).name] if arguments else []
     named = False
     for argument in arguments[1:]:
         name, equals, _ = argument.partition("=")
         if named:
-            told.append(_MASK)
+            words.append(_MASK)
         elif equals and _SECRET_NAME.search(name):
-            told.append(f"{name}={_MASK}")
+            words.append(f"{name}={_MASK}")
         else:
-            told.append(_without_headers(argument))
+            words.append(_without_headers(argument))
         named = not named and argument.startswith("-") and bool(_SECRET_NAME.search(argument))
-    return shlex.join(map(_scrubbed, told))
+    return shlex.join(map(_scrubbed, words))
 
 
 def _without_headers(argument: str) -> str:
-    """`NAME=VALUE`, a model's option, without the values of headers in it: a header whose name does
-    not say so may be a secret all the same."""
+    """Return a model's option `NAME=VALUE` without the values of headers in it: a header whose name
+    does not say so may be a secret all the same."""
     if "header" not in argument.lower():
         return argument
     before = "--option=" if argument.startswith("--option=") else ""
@@ -239,13 +242,13 @@ def _without_headers(argument: str) -> str:
         name, value = parsed_option(argument.removeprefix(before))
     except ValueError:
         return argument
-    told = with_headers({name: value}, lambda _: _MASK)
-    return argument if told == {name: value} else f"{before}{name}={json.dumps(told[name])}"
+    masked = with_headers({name: value}, lambda _: _MASK)
+    return argument if masked == {name: value} else f"{before}{name}={json.dumps(masked[name])}"
 
 
 def _scrubbed(text: str) -> str:
-    """A text without passwords and tokens in addresses, and what variables hold that are called as
-    secrets are."""
+    """Remove from a text the passwords and tokens in addresses, and the values of variables that
+    are called as secrets are."""
     secrets = [
         value
         for name, value in os.environ.items()
@@ -255,9 +258,9 @@ def _scrubbed(text: str) -> str:
 
 
 def _described(name: str, mapping: Mapping[str, str]) -> dict[str, Any]:
-    """An input by its name, with the mapping of its columns if there is one, and a file with its
-    digest; a folder, pattern or address with those of its files, in the order in which they are
-    read; a stream is read once, and not here."""
+    """Describe an input by its name, with the mapping of its columns if there is one, and a file
+    with its digest; a folder, pattern or address with those of its files, in the order in which
+    they are read; a stream is read once, and not here."""
     about = _digested(name, Path(name))
     if about["sha256"] is None:
         # What is gone by now was read all the same.
@@ -278,7 +281,7 @@ def _digested(name: str, path: Path) -> dict[str, Any]:
 
 
 def _versions(models: Iterable[BoundModel]) -> dict[str, str]:
-    """The versions of what computes, and of what reaches the models."""
+    """Return the versions of the packages that compute, and of those that reach the models."""
     names = dict.fromkeys(_PACKAGES)
     for model in models:
         provider = model.config.provider
@@ -288,10 +291,10 @@ def _versions(models: Iterable[BoundModel]) -> dict[str, str]:
             # A chat model of the user's own: its module says where it is from.
             kind = str(model.client.parameters.get("provider", ""))
             names[kind.partition(".")[0].replace("_", "-")] = None
-    found = {}
+    versions = {}
     for name in filter(None, names):
         try:
-            found[name] = version(name)
+            versions[name] = version(name)
         except PackageNotFoundError:
             continue
-    return found
+    return versions

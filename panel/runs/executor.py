@@ -67,8 +67,8 @@ _TIME_LEFT_AFTER_S = 3.0
 
 
 def notebook_progress(total: int) -> Callable[[object], None]:
-    """Takes what a run tells of, and shows how many judgments of `total` there are; outside of a
-    notebook it shows nothing."""
+    """Take a run's progress, and show how many judgments of `total` there are; outside of a
+    notebook show nothing."""
     # Where nobody has imported IPython there is no notebook.
     ipython: Any = sys.modules.get("IPython")
     shell = None if ipython is None else ipython.get_ipython()
@@ -107,9 +107,9 @@ class _NotebookProgress:
         elif self._done and elapsed > _TIME_LEFT_AFTER_S:
             left = elapsed * (self._total - self._done) / self._done
             parts += [f"{self._done / elapsed:,.1f}/s", f"about {clock(round(left))} left"]
-        told = ", ".join(parts)
+        text = ", ".join(parts)
         bar = f'<progress value="{self._done}" max="{self._total}"></progress>'
-        data = {"text/plain": told, "text/html": f"<div>{bar} {told}</div>"}
+        data = {"text/plain": text, "text/html": f"<div>{bar} {text}</div>"}
         self._publish(data=data, metadata={}, transient=self._place, update=update)
 
 
@@ -120,7 +120,7 @@ async def judge_units(
     texts: dict[str, Response],
     at_once: int,
 ) -> AsyncGenerator[Verdict, None]:
-    """The verdicts on all units, in the order in which they are finished.
+    """Yield the verdicts on all units, in the order in which they are finished.
 
     Units are taken only as fast as they are judged, `at_once` of them, beside those that wait for
     nothing but a server that is down. `texts` is where `context` looks a response up by its key;
@@ -180,7 +180,7 @@ OnJudgment = Callable[[Judgment], None]
 
 
 class ScoreOptions(TypedDict, total=False):
-    """How a batch is scored, where it is not as usual; see `Panel.ascore`."""
+    """The options for scoring a batch; see `Panel.ascore`."""
 
     out: str | Path | RunOutput | None
     caps: Caps
@@ -225,13 +225,13 @@ async def score(
         folder = None
         if output is not None:
             folder = RunFolder(output, manifest, texts, start_of(output, plan.models))
-        told = on_judgment or notebook_progress(len(batch) * len(plan.judges))
+        on_each = on_judgment or notebook_progress(len(batch) * len(plan.judges))
 
         def take(judgment: Judgment) -> None:
             run.add(judgment)
             if folder is not None:
                 kept_going(caller, folder.path, folder.add, judgment)
-            told(judgment)
+            on_each(judgment)
 
         started = time.monotonic()
         run.calls = caller.counts
@@ -267,10 +267,11 @@ async def stream(
     caps: Caps = NO_CAPS,
     on_judgment: OnJudgment | None = None,
 ) -> AsyncGenerator[Verdict, None]:
-    """Verdicts as they come, for a batch that need not fit into memory; see `Panel.astream`."""
+    """Yield verdicts as they come, for a batch that need not fit into memory; see
+    `Panel.astream`."""
     mode = mode_of(plan)
-    given = responses if isinstance(responses, AsyncIterable) else responses_in(responses)
-    units = mode.streamed_units(identified(response) async for response in as_async(given))
+    stream_of = responses if isinstance(responses, AsyncIterable) else responses_in(responses)
+    units = mode.streamed_units(identified(response) async for response in as_async(stream_of))
     async with prepared(plan, caps) as caller:
         take = on_judgment or (lambda _: None)
         async with aclosing(_Judging(plan, mode, caller).verdicts(units, take)) as verdicts:
@@ -300,7 +301,8 @@ async def export_requests(
 
 
 def estimate(plan: PanelPlan, responses: Responses) -> list[CostEstimate]:
-    """What scoring would take, model by model, the cache counted in; see `Panel.estimate`."""
+    """Estimate the calls and cost of scoring, model by model, the cache counted in; see
+    `Panel.estimate`."""
     batch = Batch(responses, one_prompt_each=True)
     with predicted_calls() as predicted:
         return mode_of(plan).estimate(batch, predicted)
@@ -309,7 +311,7 @@ def estimate(plan: PanelPlan, responses: Responses) -> list[CostEstimate]:
 def held_run(
     plan: PanelPlan, responses: Iterable[Response], output: RunOutput, caps: Caps = NO_CAPS
 ) -> HeldRun:
-    """What a folder holds of this run; refuses what `score` would refuse; see `held_in`."""
+    """Return what a folder holds of this run; refuse what `score` would refuse; see `held_in`."""
     texts = KeptTexts.of_batch(Batch(responses, one_prompt_each=True))
     models = {model.id: model for model in plan.models}
     return held_in(_output(output, responses), manifest_of(plan), texts, models, caps)
@@ -317,7 +319,7 @@ def held_run(
 
 @contextmanager
 def predicted_calls() -> Iterator[PredictedCalls]:
-    """What the cache will answer, for estimates."""
+    """Open the cache, and predict for estimates which calls it will answer."""
     with closing(open_reply_store()) as cache:
         yield PredictedCalls(cache)
 
@@ -335,9 +337,9 @@ async def prepared(
     caller_factory: CallerFactory = Caller,
     probed: bool = True,
 ) -> AsyncIterator[Caller]:
-    """The way to a plan's models, and to `more` under other names, once nothing speaks against
-    the run that `manifest` and `texts` describe. `off_loop`, `caller_factory`: see
-    `open_caller`. `probed`: models may be called to find out what they can do.
+    """Open the way to a plan's models, and to `more` under other names, once nothing speaks against
+    the run that `manifest` and `texts` describe. `off_loop`, `caller_factory`: see `open_caller`.
+    `probed`: models may be called to find out what they can do.
 
     Raises:
         ConfigurationError: a model cannot be asked in the way it is to be, or has no known price
@@ -372,7 +374,7 @@ class WrittenFolder(Protocol):
     path: Path
 
     def require_whole(self) -> None:
-        """See that the run has all results that the folder holds."""
+        """Check that the run has all results that the folder holds."""
 
 
 @contextmanager
@@ -413,7 +415,7 @@ def kept_going(caller: Caller, path: Path, write: Callable[..., None], *results:
 
 
 def unwritten(path: Path, error: OSError) -> Abort:
-    """Why a run ends whose results cannot be written."""
+    """Return the error of a run that ends because its results cannot be written."""
     if not is_lack_of_room(error):
         return Abort(str(error))
     said = f"{written_place(path)} cannot be written ({error.strerror})"
@@ -421,7 +423,7 @@ def unwritten(path: Path, error: OSError) -> Abort:
 
 
 def _output(out: str | Path | RunOutput, responses: Responses) -> RunOutput:
-    """Where a run is written, with the file of its responses among its inputs."""
+    """Return where a run is written, with the file of its responses among its inputs."""
     output = RunOutput.of(out)
     if not isinstance(responses, ResponseFile) or responses.is_table:
         return output
@@ -429,7 +431,7 @@ def _output(out: str | Path | RunOutput, responses: Responses) -> RunOutput:
 
 
 def _compare_with(humans: Ratings, run: Run, plan: PanelPlan) -> None:
-    """Give a run human ratings, if they can be compared: found out before anything is spent."""
+    """Give a run human ratings; refuse those that cannot be compared before anything is spent."""
     if not plan.output_rubric.numeric:
         raise ConfigurationError(
             "human ratings are compared with numeric ratings, and the rubric "
@@ -437,8 +439,8 @@ def _compare_with(humans: Ratings, run: Run, plan: PanelPlan) -> None:
         )
     run.humans = humans
     # What matches nothing is said beside the run's figures.
-    if (found := run.deliberation()) is not None:
-        run.humans = replace(humans, origin=found.people)
+    if (deliberation := run.deliberation()) is not None:
+        run.humans = replace(humans, origin=deliberation.people)
 
 
 @dataclass(frozen=True, slots=True)
@@ -457,7 +459,7 @@ class _Judging:
         *,
         collecting: bool = False,
     ) -> AsyncGenerator[Verdict, None]:
-        """The verdicts on responses that are read together or one by one."""
+        """Yield the verdicts on responses that are read together or one by one."""
         texts: dict[str, Response] = {}
         context = graph_context(self.plan, texts, self.caller, on_judgment, self.peers)
         context = replace(context, collecting=collecting)
@@ -478,16 +480,16 @@ def judged(
     caller: Caller,
     on_judgment: OnJudgment,
 ) -> AsyncGenerator[Verdict, None]:
-    """The verdicts on units of responses (see `Mode.units`) by a caller that is open: a part of a
-    run, for engines."""
+    """Yield the verdicts on units of responses (see `Mode.units`) by a caller that is open: a part
+    of a run, for engines."""
     return _Judging(plan, mode_of(plan), caller).verdicts(units, on_judgment)
 
 
 def _caller_factory(
     plan: PanelPlan, caps: Caps, output: RunOutput | None, execution: Execution
 ) -> CallerFactory:
-    """What makes the caller of a run, whose folder has no open batches that it does not go on
-    with."""
+    """Return the function that makes the caller of a run, whose folder has no open batches that it
+    does not go on with."""
     if output is not None:
         refuse_open_batches(output.folder, execution.answered_by, overwrite=output.overwrite)
     # Who deliberates must have heard the others.
@@ -497,7 +499,7 @@ def _caller_factory(
 
 
 def _warn_of_missing_prompts(plan: PanelPlan, batch: Batch) -> None:
-    """Say how many responses lack the field that the rubric shows in place of the prompt."""
+    """Warn how many responses lack the field that the rubric shows in place of the prompt."""
     field = plan.rubric.item.prompt_from
     if field is None:
         return

@@ -145,7 +145,7 @@ class RunFolder:
         return True
 
     def require_whole(self) -> None:
-        """Called once a run has come to its end.
+        """Check at the end of a run that it has all results.
 
         Raises:
             RunStopped: it lacks results that the folder holds.
@@ -160,7 +160,7 @@ class RunFolder:
 
 
 def count_results(path: Path) -> int:
-    """How many judgments with a result a run's folder has; 0 where there is no such folder.
+    """Count the judgments with a result in a run's folder; 0 where there is no such folder.
 
     Raises:
         RunFolderError: the file cannot be read.
@@ -173,7 +173,7 @@ def count_results(path: Path) -> int:
 
 
 def _result(line: Mapping[str, Any]) -> Hashable | None:
-    """Which judgment a line of judgments.jsonl is, None where it has no result."""
+    """Return the key of the judgment in a line of judgments.jsonl, None where it has no result."""
     if line["status"] not in _RESULTS:
         return None
     return (line["prompt_id"], line["id"], line["judge"])
@@ -181,10 +181,10 @@ def _result(line: Mapping[str, Any]) -> Hashable | None:
 
 @contextmanager
 def _writing(path: Path) -> Iterator[None]:
-    """Says of a folder what keeps it from being written.
+    """Raise an error that names the folder where writing it fails.
 
     Raises:
-        RunFolderError: something does.
+        RunFolderError: writing fails.
     """
     try:
         yield
@@ -199,7 +199,7 @@ def _writing(path: Path) -> Iterator[None]:
 
 
 def refuse_another(output: RunOutput, manifest: Mapping[str, Any], texts: KeptTexts) -> None:
-    """See that a folder is free for this run, holds it already or is to be overwritten.
+    """Check that a folder is free for this run, holds it already or is to be overwritten.
 
     Raises:
         RunFolderError: it holds another run, or something else, or cannot be written.
@@ -232,15 +232,16 @@ def refuse_another(output: RunOutput, manifest: Mapping[str, Any], texts: KeptTe
 
 
 def _is_left(entry: Path) -> bool:
-    """Whether a kill, or a full disk, left this of our own writing: it begins with a dot, or keeps
-    others from the folder before run.json is there."""
+    """Return whether a kill, or a full disk, left this of our own writing: it begins with a dot, or
+    keeps others from the folder before run.json is there."""
     return entry.name[0] == "." or (entry.name == _JUDGMENTS and not entry.stat().st_size)
 
 
 def _other_mapping(kept: Mapping[str, Any], output: RunOutput) -> str | None:
-    """That columns of the inputs were mapped otherwise at the last start; None if they were not."""
+    """Say that columns of the inputs were mapped otherwise at the last start; None if they were
+    not."""
     starts = kept.get("starts") or [{}]
-    then = [given["mapping"] for given in starts[-1].get("inputs", ()) if given.get("mapping")]
+    then = [start["mapping"] for start in starts[-1].get("inputs", ()) if start.get("mapping")]
     now = [dict(mapping) for mapping in output.mappings.values()]
     if then == now:
         return None
@@ -253,7 +254,7 @@ def _mapped(mappings: Sequence[Mapping[str, str]]) -> str:
 
 
 def _kept(path: Path) -> dict[str, Any] | None:
-    """The run.json of a folder, None where there is none.
+    """Read the run.json of a folder; return None where there is none.
 
     Raises:
         RunFolderError: there is one, and it is not ours.
@@ -290,8 +291,8 @@ def _refuse_unwritable(path: Path) -> None:
 
 
 def _verdicts(run: Run, batch: Batch, columns: Sequence[str]) -> bytes:
-    """verdicts.csv: one response a line, in the order of the input, with these columns of its
-    metadata."""
+    """Return the header and lines of verdicts.csv: one response a line, in the order of the input,
+    with these columns of its metadata."""
     own = ["prompt_id", "id", "system", "composite", "rank", "n_judges"]
     for name in run.dimensions:
         if categories := run.categories.get(name):
@@ -366,7 +367,7 @@ def _pretty(document: dict[str, Any]) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class HeldRun:
-    """What a run's folder holds.
+    """The finished part of a run, as its folder holds it.
 
     Attributes:
         path: of the folder, which need not be there.
@@ -390,7 +391,7 @@ def held_in(
     models: Mapping[str, BoundModel],
     caps: Caps,
 ) -> HeldRun:
-    """What a folder holds of the run that `manifest` and `texts` describe; calls nothing.
+    """Return what a folder holds of the run that `manifest` and `texts` describe; call nothing.
 
     Raises:
         ConfigurationError: a model that is called, or was called before, has no known price where
@@ -413,7 +414,7 @@ def held_in(
 
 
 def sum_of(costs: Sequence[float | None]) -> float | None:
-    """The sum of costs; None where one is not known."""
+    """Add costs; return None where one is not known."""
     known = [usd for usd in costs if usd is not None]
     return math.fsum(known) if len(known) == len(costs) else None
 
@@ -423,7 +424,7 @@ _ENDING = ".jsonl"
 
 @dataclass(frozen=True, slots=True)
 class OutputFile:
-    """Where a command writes.
+    """The file that a command writes.
 
     Attributes:
         path: of the file, which ends in .jsonl.
@@ -450,21 +451,22 @@ class OutputFile:
         refuse_as_output("--out", self.path, self.inputs)
 
     def named(self, ending: str) -> Path:
-        """A file in the same folder, of the same name with another ending."""
+        """Return the path of a file in the same folder, of the same name with another ending."""
         return self.path.with_name(f"{self.path.stem}.{ending}")
 
     @property
     def manifest(self) -> Path:
-        """What tells where the file comes from."""
+        """Return the file that says where this one comes from."""
         return self.named("manifest.json")
 
     @property
     def spent(self) -> Path:
-        """What all runs into the file have spent."""
+        """Return the file of what all runs into this one have spent."""
         return self.named(SPENT)
 
     def lines(self) -> Iterator[tuple[int, dict[str, Any]]]:
-        """The objects that the file holds, with their line's number; none where there is no file.
+        """Yield the objects that the file holds, with their line's number; none where there is no
+        file.
 
         Raises:
             RunFolderError: it cannot be read, or a line is no object. Half a line at its end, as
@@ -496,7 +498,7 @@ class OutputFile:
                 journal_of(self.path).unlink(missing_ok=True)
 
     def held(self, results: int, models: Mapping[str, BoundModel], caps: Caps) -> HeldRun:
-        """What earlier runs into the file have done and spent; `results` are in it.
+        """Return what earlier runs into the file have done and spent; `results` are in it.
 
         Raises:
             ConfigurationError: a model that is or was called has no known price, where `caps` are
@@ -512,12 +514,12 @@ class OutputFile:
         return HeldRun(self.path, results, spent, sum_of(costs), unsure)
 
     def write_manifest(self, document: Mapping[str, Any], starts: list[dict[str, Any]]) -> None:
-        """Write what the file is, and each start of the command."""
+        """Write a description of the file, and each start of the command."""
         about = {**document, "starts": starts}
         replace_file(self.manifest, as_json(about, orjson.OPT_INDENT_2) + b"\n")
 
     def starts(self, models: Iterable[BoundModel]) -> list[dict[str, Any]]:
-        """The earlier starts of the command by the manifest, and this one."""
+        """Return the earlier starts of the command by the manifest, and this one."""
         own = start_of(RunOutput(self.path, inputs=self.inputs, mappings=self.mappings), models)
         if self.overwrite:
             return [own]
@@ -541,6 +543,6 @@ class OutputFile:
         )
 
     def writing(self) -> AbstractContextManager[None]:
-        """Says of the file what keeps it from being written, as
+        """Raise an error that names the file where writing it fails, as
         `persona_panel.files.outputs.writing`."""
         return writing(self.path, "choose another --out")

@@ -20,7 +20,7 @@ _COUNTS = ("input", "cached", "output", "written", "reasoning")
 
 
 def line_of(judgment: Judgment) -> dict[str, Any]:
-    """A judgment as a line of judgments.jsonl."""
+    """Return a judgment as a line of judgments.jsonl."""
     judge = judgment.judge
     return {
         "prompt_id": judgment.prompt_id,
@@ -51,7 +51,7 @@ def line_of(judgment: Judgment) -> dict[str, Any]:
 
 
 def usage_document(usage: Usage) -> dict[str, int]:
-    """Tokens as JSON has them; `cached` and `written` are parts of `input`, `reasoning` of
+    """Return tokens as JSON has them; `cached` and `written` are parts of `input`, `reasoning` of
     `output`."""
     return {
         "input": usage.input,
@@ -63,7 +63,7 @@ def usage_document(usage: Usage) -> dict[str, int]:
 
 
 def usage_in(document: Mapping[str, Any]) -> Usage:
-    """Tokens as `usage_document` gives them.
+    """Read tokens in the form of `usage_document`.
 
     Raises:
         ValueError, LookupError, TypeError: it is something else.
@@ -76,7 +76,7 @@ def usage_in(document: Mapping[str, Any]) -> Usage:
 
 
 def count_in(value: Any) -> int:
-    """A number of calls or tokens, as JSON has it.
+    """Read a number of calls or tokens, as JSON has it.
 
     Raises:
         ValueError: it is something else.
@@ -87,7 +87,7 @@ def count_in(value: Any) -> int:
 
 
 def seconds_in(value: Any) -> float:
-    """A duration, as JSON has it.
+    """Read a duration, as JSON has it.
 
     Raises:
         ValueError: it is something else.
@@ -98,7 +98,7 @@ def seconds_in(value: Any) -> float:
 
 
 def judgment_in(line: Mapping[str, Any]) -> Judgment:
-    """The judgment of a line as `line_of` gives it.
+    """Read the judgment of a line in the form of `line_of`.
 
     Raises:
         ValueError, LookupError, TypeError, AttributeError: it is something else; says the field
@@ -176,22 +176,22 @@ class JudgmentFile:
             yield self._judgment(number, text)
 
     def of(self, prompt_id: str, response_id: str) -> list[Judgment]:
-        """All judgments of one response, none where there is none."""
+        """Return all judgments of one response, none where there is none."""
         if self._offsets is None:
             self._offsets = {}
             for offset, number, text in self._lines():
                 judgment = self._judgment(number, text)
                 place = (judgment.prompt_id, judgment.id)
                 self._offsets.setdefault(place, []).append((offset, number))
-        found = []
+        judgments = []
         with self.path.open("rb") as file:
             for offset, number in self._offsets.get((prompt_id, response_id), ()):
                 file.seek(offset)
-                found.append(self._judgment(number, file.readline()))
-        return found
+                judgments.append(self._judgment(number, file.readline()))
+        return judgments
 
     def _lines(self) -> Iterator[tuple[int, int, bytes]]:
-        """Each whole line: where it begins, its number from 1, its text."""
+        """Yield each whole line: its offset, its number from 1, its text."""
         offset = 0
         try:
             for number, text in enumerate(lines_of(self.path), start=1):
@@ -213,8 +213,8 @@ class JudgmentFile:
                 if known and not isinstance(error, orjson.JSONDecodeError)
                 else None
             )
-            found, expected = "no judgment that a run writes", "a line of judgments.jsonl"
-            fault = Fault(str(self.path), found, expected, number, field)
+            actual, expected = "no judgment that a run writes", "a line of judgments.jsonl"
+            fault = Fault(str(self.path), actual, expected, number, field)
             raise InputError([fault]) from None
         if judge != judgment.judge.id:
             expected = f"{shown(judgment.judge.id)}, as its other fields say"

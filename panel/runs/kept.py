@@ -41,7 +41,7 @@ OF_A_RUN = "that of a run"
 
 
 def require_folder(path: Path, name: str) -> None:
-    """See that there is a folder.
+    """Refuse a path that is no folder.
 
     Args:
         name: what the user calls it.
@@ -50,12 +50,12 @@ def require_folder(path: Path, name: str) -> None:
         InputError: there is none.
     """
     if not path.is_dir():
-        found = "a file" if path.is_file() else unreadable(path)
-        raise InputError([Fault(name, found, "a run's folder, as `score --out` writes it")])
+        actual = "a file" if path.is_file() else unreadable(path)
+        raise InputError([Fault(name, actual, "a run's folder, as `score --out` writes it")])
 
 
 def kept_object(path: Path) -> dict[str, Any]:
-    """The object in a file of a run.
+    """Read the object in a file of a run.
 
     Raises:
         InputError: it cannot be read, or holds none.
@@ -72,7 +72,7 @@ def kept_object(path: Path) -> dict[str, Any]:
 
 
 def object_if_there(path: Path) -> dict[str, Any] | None:
-    """The object in a file of a run, None where it cannot be read or holds none."""
+    """Read the object in a file of a run; return None where it cannot be read or holds none."""
     try:
         document = json_of(path)
     except (OSError, ValueError):
@@ -138,7 +138,7 @@ class _KeptStart(_Part):
 
 
 class KeptManifest(_Part):
-    """What commands that read a run take from its run.json.
+    """The parts of run.json that commands which read a run take from it.
 
     `random` is absent in sweeps and in runs of earlier versions, which may lack fields that are not
     listed here, too.
@@ -163,7 +163,7 @@ class KeptManifest(_Part):
 
 
 def kept_manifest(path: Path) -> tuple[dict[str, Any], KeptManifest]:
-    """The document of a run.json, and what of it was checked.
+    """Read the document of a run.json, and check the parts of it that commands read.
 
     Raises:
         InputError: it cannot be read, is no run's, or a field is missing or is not what a run
@@ -176,12 +176,12 @@ def kept_manifest(path: Path) -> tuple[dict[str, Any], KeptManifest]:
         return document, KeptManifest.model_validate(document)
     except ValidationError as error:
         faults: dict[str, Fault] = {}
-        for one in error.errors(include_url=False):
-            field = printable(".".join(map(str, one["loc"])))
-            found, expected = explain(one)
+        for detail in error.errors(include_url=False):
+            field = printable(".".join(map(str, detail["loc"])))
+            actual, expected = explain(detail)
             # Of a field all of whose parts are wrong, the first.
-            fault = Fault(str(path), found, f"{expected}, {_REMEDY}", field=field)
-            faults.setdefault(str(one["loc"][0]), fault)
+            fault = Fault(str(path), actual, f"{expected}, {_REMEDY}", field=field)
+            faults.setdefault(str(detail["loc"][0]), fault)
         raise InputError(list(faults.values())) from None
 
 
@@ -192,7 +192,7 @@ _NAMED = 3
 
 @dataclass(frozen=True, slots=True)
 class KeptTexts:
-    """What a run reads, as its folder keeps it.
+    """The texts that a run reads, as its folder keeps them.
 
     `name` is the file's. `items` say which texts there are, and `digests` holds the digests of
     all of them, one behind the other; `lines` gives them anew each time that it is called.
@@ -205,22 +205,22 @@ class KeptTexts:
 
     @classmethod
     def of_batch(cls, batch: Batch) -> KeptTexts:
-        """The responses of a batch, which need not fit into memory."""
+        """Make the texts of a batch, whose responses need not fit into memory."""
         return cls(RESPONSES, batch.items, batch.digests, lambda: map(_whole, batch))
 
     @classmethod
     def of_lines(cls, name: str, lines: Sequence[Mapping[str, Any]]) -> KeptTexts:
-        """Lines that are there already."""
+        """Make the texts of lines that are there already."""
         items = [Item(*(line.get(label, "") for label in Item._fields)) for line in lines]
         return cls(name, items, b"".join(map(digest_of, lines)), lambda: lines)
 
     def document(self) -> dict[str, Any]:
-        """What run.json says of them."""
+        """Return the entry about these texts in run.json."""
         digests = [self._digest(place) for place in range(len(self.items))]
         return {"file": self.name, "lines": len(self.items), "sha256": digest_of_all(digests)}
 
     def write(self, folder: Path, *, texts: bool) -> None:
-        """Write them into a run's folder, or, without `texts`, their digests.
+        """Write the texts into a run's folder, or, without `texts`, their digests.
 
         Raises:
             InputError: a response's metadata cannot be written as JSON.
@@ -230,8 +230,8 @@ class KeptTexts:
                 file.write(json_line(line if texts else without_texts(line), place))
 
     def refuse_others(self, folder: Path, reason: str | None = None) -> None:
-        """See that all texts that a folder holds are among these; `reason` is what may be why they
-        are not.
+        """Check that all texts that a folder holds are among these; `reason` is what may be why
+        they are not.
 
         Raises:
             RunFolderError: some are not; says which.
@@ -249,7 +249,7 @@ class KeptTexts:
             return
         what = self.name.partition(".")[0]
         why = "" if reason is None else f"; {reason}"
-        told = [
+        others = [
             f"{n:,} {how}{names}"
             for n, how, names in (
                 (len(gone), "not among these", _named(gone)),
@@ -259,7 +259,7 @@ class KeptTexts:
             if n
         ]
         raise RunFolderError(
-            f"{folder} contains a run on {n_held:,} other {what}: {'; '.join(told)}{why}. A run "
+            f"{folder} contains a run on {n_held:,} other {what}: {'; '.join(others)}{why}. A run "
             f"can be continued only with all the {what} that it began with, and further ones; "
             "choose another --out, or replace the earlier run with --overwrite"
         )
@@ -269,7 +269,7 @@ class KeptTexts:
 
 
 def json_line(line: Mapping[str, Any], place: int) -> bytes:
-    """A line of JSON in UTF-8. `place` is that of the response, for the fault.
+    """Return a line of JSON in UTF-8. `place` is that of the response, for the fault.
 
     Raises:
         InputError: something in it is nothing that JSON can hold.
@@ -287,10 +287,10 @@ def json_line(line: Mapping[str, Any], place: int) -> bytes:
 
 
 def _whole(response: Response) -> dict[str, Any]:
-    """A response with its metadata, in the form that `load_responses` reads."""
+    """Return a response with its metadata, in the form that `load_responses` reads."""
     line = line_of(response)
-    for given, value in response.metadata.items():
-        name = given
+    for column, value in response.metadata.items():
+        name = column
         # As in verdicts.csv: metadata never takes the place of a field of ours.
         while name in line or name in NAMES:
             name = f"metadata_{name}"
@@ -299,7 +299,7 @@ def _whole(response: Response) -> dict[str, Any]:
 
 
 def _held(folder: Path, name: str) -> Iterator[tuple[tuple[str, str], bytes]]:
-    """The texts that a run's folder holds: which they are, and their digests."""
+    """Return which texts a run's folder holds, and their digests."""
     try:
         lines = (folder / name).open("rb")
     except FileNotFoundError:
@@ -339,7 +339,7 @@ _UNREADABLE = (ValueError, LookupError, TypeError, AttributeError)
 
 
 def kept_lines(path: Path) -> Iterator[tuple[int, int, dict[str, Any]]]:
-    """The whole lines of a file of JSON lines: where each begins, its number, its object.
+    """Yield the whole lines of a file of JSON lines: the offset, number and object of each.
 
     Raises:
         InputError: it cannot be read, or a line is no object with a prompt's id, and of responses
@@ -371,7 +371,7 @@ def _no_line(path: Path, number: int) -> InputError:
 
 
 def kept_responses(folder: Path, items: Sequence[Item]) -> Iterator[Response]:
-    """The responses of a run in the order of `items`; see `Run.responses`.
+    """Return the responses of a run in the order of `items`; see `Run.responses`.
 
     Raises:
         RunFolderError: the folder keeps no texts.
@@ -391,16 +391,16 @@ def kept_responses(folder: Path, items: Sequence[Item]) -> Iterator[Response]:
 
 
 def kept_metadata(folder: Path, items: Sequence[Item]) -> list[dict[str, Any]]:
-    """The further columns of each response of a run; none of a folder without texts.
+    """Return the further columns of each response of a run; none of a folder without texts.
 
     Raises:
         InputError: its file cannot be read.
     """
-    found = {
+    columns = {
         (line["prompt_id"], line["id"]): metadata_in(line)
         for _, _, line in kept_lines(folder / RESPONSES)
     }
-    return [found.get(item[:2], {}) for item in items]
+    return [columns.get(item[:2], {}) for item in items]
 
 
 def _in_order(
@@ -412,8 +412,8 @@ def _in_order(
     with path.open("rb") as file:
         for item in items:
             if item[:2] not in offsets:
-                found = f"no response {item.prompt_id}/{item.id}"
-                raise InputError([Fault(str(path), found, "every response that was judged")])
+                actual = f"no response {item.prompt_id}/{item.id}"
+                raise InputError([Fault(str(path), actual, "every response that was judged")])
             offset, number = offsets[item[:2]]
             file.seek(offset)
             try:
@@ -423,7 +423,8 @@ def _in_order(
 
 
 def _reader(folder: Path) -> Callable[[Mapping[str, Any]], Response]:
-    """How a line of this folder's responses is read: a sweep's are answers to variants."""
+    """Return the function that reads a line of this folder's responses: a sweep's are answers to
+    variants."""
     try:
         sweep = json_of(folder / "run.json").get("sweep")
     except (OSError, *_UNREADABLE):
@@ -447,7 +448,7 @@ def _response_in(line: Mapping[str, Any]) -> Response:
 
 
 def metadata_in(line: Mapping[str, Any]) -> dict[str, Any]:
-    """The further columns of a response, of its line."""
+    """Return the further columns of a response, of its line."""
     return {name: value for name, value in line.items() if name not in _OWN}
 
 

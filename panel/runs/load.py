@@ -77,7 +77,7 @@ def load_run(folder: str | Path) -> Run:
         deliberating=kept.deliberation is not None,
     )
     run.random = kept.random
-    run.personas = tuple(Persona.model_construct(**one) for one in document["personas"])
+    run.personas = tuple(Persona.model_construct(**item) for item in document["personas"])
     _fill(run, judgments, path / "verdicts.csv")
     if (path / "summary.json").is_file():
         _restore_calls(run, path / "summary.json")
@@ -91,15 +91,15 @@ def _not_ours(path: Path) -> InputError:
 
 
 def _items(path: Path) -> tuple[list[Item], dict[str, str]]:
-    """Which responses there are, and the beginnings of their prompts."""
+    """Return which responses there are, and the beginnings of their prompts."""
     items, titles = [], {}
     first: dict[tuple[str, str], int] = {}
     for _, number, line in kept_lines(path):
         prompt_id = line["prompt_id"]
         items.append(Item(prompt_id, line["id"], line["system"]))
         if (before := first.setdefault(items[-1][:2], number)) != number:
-            found = f"{shown(prompt_id)}/{shown(line['id'])} again, first on line {before}"
-            raise InputError([Fault(str(path), found, "each response once", number)])
+            actual = f"{shown(prompt_id)}/{shown(line['id'])} again, first on line {before}"
+            raise InputError([Fault(str(path), actual, "each response once", number)])
         if prompt_id not in titles:
             titles[prompt_id] = _title(line)
     return items, titles
@@ -113,9 +113,12 @@ def _title(line: Mapping[str, Any]) -> str:
 def _swept(
     folder: Path, sweep: Mapping[str, Any], judgments: JudgmentFile
 ) -> tuple[list[Item], dict[str, str]]:
-    """The answers that were judged, in the order of prompts, systems and conditions."""
+    """Return the answers that were judged, in the order of prompts, systems and conditions."""
     judged = {(judgment.prompt_id, judgment.id): judgment.system for judgment in judgments}
-    lines = {(one["prompt_id"], one["id"]): one for _, _, one in kept_lines(folder / RESPONSES)}
+    lines = {
+        (kept_line["prompt_id"], kept_line["id"]): kept_line
+        for _, _, kept_line in kept_lines(folder / RESPONSES)
+    }
     own = (folder / PROMPTS).is_file()
     prompts: dict[str, int] = {}
     for _, _, line in kept_lines(folder / (PROMPTS if own else RESPONSES)):
@@ -150,18 +153,18 @@ def _fill(run: Run, judgments: JudgmentFile, verdicts: Path) -> None:
     for number, judgment in enumerate(judgments, start=1):
         row = rows.get((judgment.prompt_id, judgment.id))
         column = columns.get(judgment.judge)
-        found = list(check.of(judgment))
+        misfits = list(check.of(judgment))
         if row is None:
             name = f"the response {shown(judgment.prompt_id)}/{shown(judgment.id)}"
-            found.append(Misfit("id", name, f"one of the run's, as in {RESPONSES}"))
+            misfits.append(Misfit("id", name, f"one of the run's, as in {RESPONSES}"))
         if column is None:
             name = f"the judge {shown(judgment.judge.id)}"
-            found.append(Misfit("judge", name, "one of the run's, by run.json"))
-        if found or row is None or column is None:
+            misfits.append(Misfit("judge", name, "one of the run's, by run.json"))
+        if misfits or row is None or column is None:
             path = str(judgments.path)
             faults += [
                 Fault(path, what, expected, number, printable(field))
-                for field, what, expected in found
+                for field, what, expected in misfits
             ]
             continue
         run.add(judgment)
@@ -193,7 +196,8 @@ def _verdict(run: Run, row: int, statuses: Sequence[Status], abstained: Sequence
 
 
 def _concluded(path: Path) -> set[tuple[str, str]] | None:
-    """The responses that have verdicts by verdicts.csv; None where there is no such file."""
+    """Read which responses have verdicts from verdicts.csv; return None where there is no such
+    file."""
     try:
         return {(text_of(row["prompt_id"]), text_of(row["id"])) for row in own_rows(path)}
     except FileNotFoundError:
@@ -203,7 +207,7 @@ def _concluded(path: Path) -> set[tuple[str, str]] | None:
 
 
 def _restore_calls(run: Run, path: Path) -> None:
-    """Give a run what summary.json says of its calls."""
+    """Restore a run's figures of calls from summary.json."""
     summary = kept_object(path)
     judging = {judge.model for judge in run.judges}
     try:

@@ -73,18 +73,18 @@ class RunOutput:
     mappings: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, given: str | Path | RunOutput) -> RunOutput:
-        """A path as an output."""
-        return given if isinstance(given, RunOutput) else cls(given)
+    def of(cls, source: str | Path | RunOutput) -> RunOutput:
+        """Return a path as an output."""
+        return source if isinstance(source, RunOutput) else cls(source)
 
     def with_file(self, name: str, mapping: Mapping[str, str]) -> RunOutput:
-        """The same for a run whose first input is this file, with its columns so mapped."""
+        """Return the same for a run whose first input is this file, with its columns so mapped."""
         mappings = {name: mapping, **self.mappings} if mapping else self.mappings
         return replace(self, inputs=(name, *self.inputs), mappings=mappings)
 
     @property
     def folder(self) -> Path:
-        """The path, as one."""
+        """Return the path of the folder as a `Path`."""
         return Path(self.path)
 
 
@@ -99,7 +99,7 @@ KeyOf = Callable[[Mapping[str, Any]], Hashable | None]
 
 
 class AppendedFile:
-    """A file, open for adding lines; locked against other runs until it is closed.
+    """A file open for adding lines; locked against other runs until it is closed.
 
     Attributes:
         is_empty: whether no line was added yet.
@@ -178,8 +178,8 @@ class AppendedFile:
         self._gathered = 0
 
     def close(self) -> int:
-        """Close the file; gives how many results it held that were not added again. If there are
-        any, or nothing has come to take the place of what was to stay until then, it is what it
+        """Close the file, and return how many results it held that were not added again. If there
+        are any, or nothing has come to take the place of what was to stay until then, it is what it
         was before.
 
         Raises:
@@ -220,8 +220,8 @@ def locked(path: Path) -> Iterator[None]:
 
 
 def results_in(path: Path, key_of: KeyOf) -> set[int]:
-    """The results that a file has, by their keys' hashes: a run may have millions."""
-    found = set()
+    """Return the results in a file, by their keys' hashes: a run may have millions."""
+    keys = set()
     for text in lines_of(path):
         try:
             key = key_of(orjson.loads(text))
@@ -229,8 +229,8 @@ def results_in(path: Path, key_of: KeyOf) -> set[int]:
             # A kill has torn it.
             continue
         if key is not None:
-            found.add(hash(key))
-    return found
+            keys.add(hash(key))
+    return keys
 
 
 def _lock(file: IO[bytes], shown: Path) -> None:
@@ -264,8 +264,8 @@ def written_here(
     stays: bool = False,
     telling: Telling = untold,
 ) -> Iterator[RunOutput]:
-    """Where a run for an output is written: for one at an address a folder of this machine, which
-    is as what is there and is sent at the end; any other is given back.
+    """Open the place where a run for an output is written: for one at an address a folder of this
+    machine, which is as what is there and is sent at the end; any other is given back.
 
     Args:
         dry: whether nothing is to be written there or kept here: the folder is one to read.
@@ -312,7 +312,7 @@ def written_here(
 def sent_to_address(
     work: Callable[P, Awaitable[T]],
 ) -> Callable[P, Coroutine[Any, Any, T]]:
-    """Of a function that writes a run to `out`, one that takes an address, too."""
+    """Let a function that writes a run to `out` take an address, too."""
 
     @wraps(work)
     async def carried_out(*args: P.args, **kwargs: P.kwargs) -> T:
@@ -355,7 +355,7 @@ class _KeptRun:
             yield
 
     def copy(self) -> RunCopy:
-        """The run as this machine left it before it was sent, or else as it is there.
+        """Return the run as this machine left it before it was sent, or else as it is there.
 
         Raises:
             RunFolderError: what is there cannot be copied or written, is of no run, or of another
@@ -376,7 +376,7 @@ class _KeptRun:
         return RunCopy(self._there, self.path, original, stamps_of(self.path), self._below)
 
     def copy_to_read(self, path: Path) -> Path:
-        """The same at another path, with nothing changed here or there; gives the path.
+        """Copy the run to another path, with nothing changed here or there; return the path.
 
         Raises:
             RunFolderError: as `copy`.
@@ -389,7 +389,7 @@ class _KeptRun:
         return path
 
     def forget(self) -> None:
-        """What is here is as it is there: it need not be kept."""
+        """Note that what is here is as it is there: it need not be kept."""
         self._original_file.unlink(missing_ok=True)
 
     def remove(self) -> None:
@@ -399,8 +399,8 @@ class _KeptRun:
                 shutil.rmtree(self._below, ignore_errors=True)
 
     def _unsent(self) -> Original | None:
-        """What was there when the run that is kept began; None where none is, or nothing has been
-        done since."""
+        """Return what was there when the run that is kept began; None where none is, or nothing has
+        been done since."""
         try:
             original = _ORIGINAL.validate_json(self._original_file.read_bytes())
         except FileNotFoundError:
@@ -437,7 +437,8 @@ class _KeptRun:
 
     @contextmanager
     def _reached(self, done: str) -> Iterator[None]:
-        """Says of what fails what cannot be done with the address."""
+        """Raise an error that says what cannot be done with the address, in place of any
+        failure."""
         try:
             yield
         except RunFolderError:
@@ -451,7 +452,7 @@ class _KeptRun:
 
     @contextmanager
     def _written(self) -> Iterator[None]:
-        """Says of what fails that the folder of this machine cannot be written."""
+        """Raise an error that says that the folder of this machine cannot be written."""
         try:
             yield
         except OSError as error:

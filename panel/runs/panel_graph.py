@@ -38,26 +38,28 @@ if TYPE_CHECKING:
 
 
 class PanelInput(TypedDict):
-    """What a panel is given to judge."""
+    """The input of a panel that judges responses one by one."""
 
     response: Response
 
 
 class PanelState(PanelInput):
-    """One response, what its judges said and what comes of it; judgments are without raw text."""
+    """The state of a panel: one response, what its judges said and its verdict; judgments are
+    without raw text."""
 
     judgments: list[Judgment]
     verdict: Verdict
 
 
 class ComparingPanelInput(TypedDict):
-    """What a panel is given to compare: responses to one prompt."""
+    """The input of a panel that compares: responses to one prompt."""
 
     responses: list[Response]
 
 
 class ComparingPanelState(ComparingPanelInput):
-    """The responses to one prompt, what judges said and what comes of it."""
+    """The state of a panel that compares: the responses to one prompt, what judges said and their
+    verdicts."""
 
     judgments: list[Judgment]
     verdicts: list[Verdict]
@@ -134,9 +136,9 @@ def _response(value: Any) -> Response:
     except ValidationError as error:
         faults = []
         for detail in error.errors(include_url=False):
-            found, expected = explain(detail)
+            actual, expected = explain(detail)
             field = ".".join(map(str, detail["loc"])) or None
-            faults.append(Fault("response", found, expected, field=field))
+            faults.append(Fault("response", actual, expected, field=field))
         raise InputError(faults) from None
 
 
@@ -144,8 +146,8 @@ def _response(value: Any) -> Response:
 async def _context_of(
     plan: PanelPlan, responses: Sequence[Response], runtime: Runtime[None]
 ) -> AsyncIterator[GraphContext]:
-    """The context of the graphs for responses that are judged together. Judgments go, as they are
-    made, to whoever streams the graph's `custom` output.
+    """Open the context of the graphs for responses that are judged together. Judgments go, as they
+    are made, to whoever streams the graph's `custom` output.
 
     Raises:
         InputError: a response is too long for a model, or cannot be compared.

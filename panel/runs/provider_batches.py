@@ -59,7 +59,7 @@ _HARMLESS = frozenset({"timeout", "seed", *HEADER_OPTIONS})
 
 
 class SubmittedTo(Protocol):
-    """Where a batch is, and with what it is reached: a `BatchAddress` or a `BatchRecord`."""
+    """The place of a batch, and how it is reached: a `BatchAddress` or a `BatchRecord`."""
 
     @property
     def spec(self) -> str: ...
@@ -88,7 +88,7 @@ def remember(servers: Iterable[SubmittedTo]) -> None:
 
 
 def require_known(journal: Path, servers: Iterable[SubmittedTo]) -> None:
-    """See that keys go only to servers that are this user's.
+    """Check that keys go only to servers that are this user's.
 
     Args:
         journal: whose servers they are, for the message.
@@ -103,8 +103,8 @@ def require_known(journal: Path, servers: Iterable[SubmittedTo]) -> None:
 
 
 def _is_usual(server: SubmittedTo) -> bool:
-    """Whether it is the provider's own, or the one that this process's environment names, with the
-    provider's usual key."""
+    """Return whether the server is the provider's own, or the one that this process's environment
+    names, with the provider's usual key."""
     if server.key_env is not None or not _HARMLESS.issuperset(server.settings):
         return False
     try:
@@ -139,7 +139,8 @@ def _remembered() -> set[bytes]:
 
 
 def _digest(server: SubmittedTo) -> bytes:
-    """Of all that says where a key goes; an address may hold a password, so it is not written."""
+    """Digest all that says where a key goes; an address may hold a password, so it is not
+    written."""
     settings = {name: value for name, value in server.settings.items() if name not in _HARMLESS}
     provider = server.spec.partition(":")[0]
     said = orjson.dumps(
@@ -152,7 +153,8 @@ def _digest(server: SubmittedTo) -> bytes:
 
 @dataclass(frozen=True)
 class ByBatches:
-    """By the batches of models' providers; models without such are called as usual.
+    """The answering of requests by the batches of models' providers; models without such are called
+    as usual.
 
     Args:
         run: the run's folder, or the file of its texts: the journal of its batches is there.
@@ -168,7 +170,8 @@ class ByBatches:
     def caller_factory(
         self, models: Mapping[str, BoundModel], caps: Caps, *, others_too: bool
     ) -> CallerFactory:
-        """See `AnsweredElsewhere.caller_factory`."""
+        """Return the function that makes the run's caller; see
+        `AnsweredElsewhere.caller_factory`."""
         caller_factory, apis = batch_caller_factory(models, others_too=others_too)
         refuse_unpriced_batches([models[name] for name in apis], caps)
         for name in models:
@@ -179,7 +182,7 @@ class ByBatches:
     async def answer(
         self, caller: BatchCaller, models: Mapping[str, BoundModel], collect: Collect
     ) -> None:
-        """See `AnsweredElsewhere.answer`."""
+        """Have requests answered by batches; see `AnsweredElsewhere.answer`."""
         journal = BatchJournal(self.run)
         try:
             addresses = {name: _address(models[name]) for name in caller.apis}
@@ -216,8 +219,8 @@ async def _settled(rounds: BatchRounds) -> None:
 def batch_caller_factory(
     models: Mapping[str, BoundModel], *, others_too: bool
 ) -> tuple[CallerFactory, Mapping[str, BatchApi]]:
-    """What makes a caller that can collect requests, and the batches of the models that it collects
-    them of; `others_too`: see `BatchCaller`.
+    """Return the function that makes a caller that can collect requests, and the batches of the
+    models that it collects them of; `others_too`: see `BatchCaller`.
 
     Raises:
         ConfigurationError: no model can be asked by batches.
@@ -258,7 +261,7 @@ class BatchNow:
 
 
 async def look(run: Path, *, trusted: bool = False) -> list[BatchNow]:
-    """How all batches of a run stand, the oldest first.
+    """Return the state of all batches of a run, the oldest first.
 
     Args:
         trusted: whether keys may go where the run's journal has them sent, whatever that is; see
@@ -270,7 +273,7 @@ async def look(run: Path, *, trusted: bool = False) -> list[BatchNow]:
         RunStopped: a provider does not say.
     """
     batches = _batches(run)
-    async with _clients(run, [one for one in batches if one.open], trusted) as clients:
+    async with _clients(run, [batch for batch in batches if batch.open], trusted) as clients:
         return [
             BatchNow(batch, await _status(batch, batches, clients[batch.token].batches))
             if batch.open
@@ -339,8 +342,8 @@ async def take_answers(
 
 
 def headers_left_out(run: Path) -> list[str]:
-    """The headers that a panel file names for models with open batches, and that are not sent
-    without it; raises as `look`."""
+    """Return the headers that a panel file names for models with open batches, and that are not
+    sent without it; raises as `look`."""
     return sorted({name for batch in _batches(run) if batch.open for name in batch.headers})
 
 
@@ -385,7 +388,7 @@ class _AtProvider(NamedTuple):
 async def _clients(
     run: Path, batches: Sequence[BatchRecord], trusted: bool
 ) -> AsyncIterator[dict[str, _AtProvider]]:
-    """The clients of open batches, by token."""
+    """Open the clients of open batches, by token."""
     if not trusted:
         require_known(journal_of(run), batches)
     clients = {}

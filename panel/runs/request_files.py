@@ -38,7 +38,7 @@ _SHOWN = 3
 
 @dataclass(frozen=True)
 class ByFiles:
-    """By files of answers that another system has written.
+    """The answering of requests by files of answers that another system has written.
 
     Args:
         answers: the folder that has them.
@@ -53,7 +53,7 @@ class ByFiles:
     def caller_factory(
         self, models: Mapping[str, BoundModel], caps: Caps, *, others_too: bool
     ) -> CallerFactory:
-        """See `AnsweredElsewhere.caller_factory`.
+        """Return the function that makes the run's caller; see `AnsweredElsewhere.caller_factory`.
 
         Raises:
             InputError: there are no files, found out before a run's folder is made.
@@ -64,7 +64,7 @@ class ByFiles:
     async def answer(
         self, caller: BatchCaller, models: Mapping[str, BoundModel], collect: Collect
     ) -> None:
-        """See `AnsweredElsewhere.answer`."""
+        """Have requests answered by files; see `AnsweredElsewhere.answer`."""
         read = await read_answer_files(caller, models, collect, self.answers)
         for line in read.left_out:
             self.tell(line)
@@ -72,15 +72,15 @@ class ByFiles:
 
 
 class AnswersRead(NamedTuple):
-    """What files of answers came to: how many answers were taken from them, and in sentences what
-    was not."""
+    """The result of reading files of answers: how many answers were taken from them, and sentences
+    on what was left out."""
 
     taken: int
     left_out: tuple[str, ...]
 
 
 def files_of_answers(folder: Path) -> list[Path]:
-    """The files of a folder that may hold answers, in the order of their names.
+    """Return the files of a folder that may hold answers, in the order of their names.
 
     Raises:
         InputError: there are none.
@@ -114,12 +114,13 @@ async def read_answer_files(
         n += reading.taken
         # What is left out is known once every request has been met.
         if not reading.taken:
-            return AnswersRead(n, tuple(reading.told()))
+            return AnswersRead(n, tuple(reading.sentences()))
 
 
 @dataclass(slots=True)
 class _LeftOut:
-    """Rows of one kind: how many, where the first are, and what the first says."""
+    """The rows of one kind that were left out: how many, where the first are, and what the first
+    says."""
 
     said: str
     places: list[str] = field(default_factory=list)
@@ -175,15 +176,16 @@ class _Reading:
         elif kept.text != without_keys(row.answer, model).text:
             self._leave_out("other", place)
 
-    def told(self) -> Iterator[str]:
-        """What was left out, a sentence for each kind."""
-        for why, one in self._left_out.items():
-            said = _SENTENCES[why].format(n=f"{one.n:,}", rows="row" if one.n == 1 else "rows")
-            first = ", ".join(one.places) + (", …" if one.n > len(one.places) else "")
-            yield f"{said}{one.said and f' ({one.said})'}: {first}"
+    def sentences(self) -> Iterator[str]:
+        """Return what was left out, a sentence for each kind."""
+        for why, rows in self._left_out.items():
+            said = _SENTENCES[why].format(n=f"{rows.n:,}", rows="row" if rows.n == 1 else "rows")
+            first = ", ".join(rows.places) + (", …" if rows.n > len(rows.places) else "")
+            yield f"{said}{rows.said and f' ({rows.said})'}: {first}"
 
     def _read(self, line: bytes) -> BatchAnswer | None:
-        """The answer in a line, as the batches of the model read it whose request it answers."""
+        """Read the answer in a line, as the batches of the model read it whose request it
+        answers."""
         apis, known = self._caller.apis, self._caller.known or {}
         for name, api in apis.items():
             if (row := api.read(line)) is not None:
@@ -194,7 +196,7 @@ class _Reading:
         return None
 
     def _why_no_answer(self, line: bytes) -> str | None:
-        """Why a line is no answer; None of a request of ours."""
+        """Return why a line is no answer; None of a request of ours."""
         if len(line) > LONGEST_ROW:
             return "too long"
         try:
@@ -204,14 +206,14 @@ class _Reading:
         return None if isinstance(row, dict) and row.keys() in self._requests else "no answer"
 
     def _leave_out(self, why: str, place: str, said: str = "") -> None:
-        one = self._left_out.setdefault(why, _LeftOut(said))
-        one.n += 1
-        if len(one.places) < _SHOWN:
-            one.places.append(place)
+        rows = self._left_out.setdefault(why, _LeftOut(said))
+        rows.n += 1
+        if len(rows.places) < _SHOWN:
+            rows.places.append(place)
 
 
 def request_fields(apis: Iterable[BatchApi]) -> list[Set[str]]:
-    """The fields of a request in a file, for each provider."""
+    """Return the fields of a request in a file, for each provider."""
     # Google's package refuses an empty text.
     shortest = ModelRequest("", ("-",))
     return [orjson.loads(api.line("", shortest)).keys() for api in apis]
@@ -232,7 +234,8 @@ _SENTENCES = {
 
 
 def _lines(path: Path) -> Iterator[tuple[int, bytes | None]]:
-    """The lines of a file with their numbers, from 1; None for one that is too long to be read.
+    """Yield the lines of a file with their numbers, from 1; None for one that is too long to be
+    read.
 
     Raises:
         InputError: it cannot be read.
@@ -260,8 +263,8 @@ def _lines(path: Path) -> Iterator[tuple[int, bytes | None]]:
         _refuse(path, error.strerror or "what cannot be read")
 
 
-def _refuse(path: Path, found: str) -> NoReturn:
-    raise InputError([Fault(str(path), found, "files of answers, one a line")])
+def _refuse(path: Path, result: str) -> NoReturn:
+    raise InputError([Fault(str(path), result, "files of answers, one a line")])
 
 
 _REQUESTS = "requests-"
@@ -269,7 +272,7 @@ _REQUESTS = "requests-"
 
 @dataclass(frozen=True)
 class RequestFiles:
-    """Where requests are written to be answered elsewhere, in place of a run.
+    """The folder where requests are written to be answered elsewhere, in place of a run.
 
     Args:
         to: a folder.
@@ -341,7 +344,7 @@ def _write(caller: BatchCaller, wanted: Mapping[str, WantedRows], to: Path) -> t
 
 
 def _is_ours(path: Path, fields: Collection[Set[str]]) -> bool:
-    """Whether a file holds requests that were written out, and nothing else."""
+    """Return whether a file holds requests that were written out, and nothing else."""
     with path.open("rb") as lines:
         for line in lines:
             try:
@@ -357,7 +360,7 @@ def _is_ours(path: Path, fields: Collection[Set[str]]) -> bool:
 
 
 def _file_names(models: Iterable[str]) -> dict[str, str]:
-    """A file's name for each model; those that would share one are numbered."""
+    """Return a file's name for each model; those that would share one are numbered."""
     plain = {
         model: "".join(char if char.isalnum() or char in "-_." else "-" for char in model)
         for model in models
@@ -367,7 +370,7 @@ def _file_names(models: Iterable[str]) -> dict[str, str]:
     taken, names = set(n), dict[str, str]()
     for model, name in plain.items():
         numbered = (f"{name}-model-{number}" for number in count(1))
-        free = (one for one in numbered if one.lower() not in taken)
+        free = (item for item in numbered if item.lower() not in taken)
         names[model] = name if n[name.lower()] == 1 else next(free)
         taken.add(names[model].lower())
     return names

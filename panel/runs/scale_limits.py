@@ -24,8 +24,8 @@ SHARE: Limits = (0.0, 1.0)
 
 
 def are_preferences(rubric: Rubric) -> bool:
-    """Whether ratings are no points of a scale, but the share of the other responses to which one
-    is preferred.
+    """Return whether ratings are no points of a scale, but the share of the other responses to
+    which one is preferred.
 
     Args:
         rubric: as the ratings come.
@@ -34,8 +34,8 @@ def are_preferences(rubric: Rubric) -> bool:
 
 
 def in_points(rubric: Rubric, name: str = COMPOSITE) -> bool:
-    """Whether composites, or the means of this name, are points of a scale, and no shares: of
-    responses, or of judges.
+    """Return whether composites, or the means of this name, are points of a scale, and no shares:
+    of responses, or of judges.
 
     Args:
         name: the composite, a dimension, or the share of a category.
@@ -49,12 +49,12 @@ def in_points(rubric: Rubric, name: str = COMPOSITE) -> bool:
 
 
 def on_one_scale(rubric: Rubric) -> bool:
-    """Whether all dimensions with numbers have the same ends."""
+    """Return whether all dimensions with numbers have the same ends."""
     return len({(scale.min, scale.max) for scale in rubric.numeric_scales.values()}) < 2
 
 
 def composite_limits(rubric: Rubric) -> Limits:
-    """Between which a composite lies; without bounds where the rubric has none.
+    """Return the lowest and highest composite; infinite where the rubric has no bounds.
 
     Args:
         rubric: as the ratings come.
@@ -65,27 +65,30 @@ def composite_limits(rubric: Rubric) -> Limits:
     if rule.share_of is not None or rubric.rescaled:
         return SHARE
     if rule.product_of is not None:
-        corners = [prod(ends) for ends in product(*(_ends(rubric, one) for one in rule.product_of))]
+        corners = [
+            prod(ends) for ends in product(*(_ends(rubric, item) for item in rule.product_of))
+        ]
         return min(corners), max(corners)
-    ends = [_ends(rubric, one) for one in rule.mean_of or ()]
+    ends = [_ends(rubric, item) for item in rule.mean_of or ()]
     return sum(low for low, _ in ends) / len(ends), sum(high for _, high in ends) / len(ends)
 
 
 def mean_limits(rubric: Rubric, names: Sequence[str]) -> list[Limits]:
-    """Between which the mean of each of these lies: a dimension, or the share of a category."""
+    """Return the lowest and highest mean of each of these: a dimension, or the share of a
+    category."""
     scales = rubric.numeric_scales
     return [_ends(rubric, name) if name in scales else SHARE for name in names]
 
 
 def lie_in(scores: Array, limits: Limits) -> bool:
-    """Whether there are scores, and all lie between these limits; NaN is no score."""
+    """Return whether there are scores, and all lie between these limits; NaN is no score."""
     there = scores[~np.isnan(scores)]
     return bool(len(there) and there.min() >= limits[0] and there.max() <= limits[1])
 
 
 def on_limits(people: Ratings, name: str, scores: Array, limits: Limits) -> bool:
-    """Whether people's scores on a dimension of theirs are on the scale between these limits: as
-    far as their scale is given it is this one, else all scores lie in it."""
+    """Return whether people's scores on a dimension of theirs are on the scale between these
+    limits: as far as their scale is given it is this one, else all scores lie in it."""
     known = people.scales.get(name)
     return lie_in(scores, limits) if known is None else known == limits
 
@@ -96,7 +99,7 @@ def _ends(rubric: Rubric, name: str) -> Limits:
 
 
 class FigureUnit(NamedTuple):
-    """What a unit is called: of one figure, as on an axis; of several; and after a number in a
+    """The name of a unit: of one figure, as on an axis; of several; and after a number in a
     sentence, where shares of judges or responses have none."""
 
     one: str
@@ -113,7 +116,7 @@ SHARES_OF_WIDTH = FigureUnit(
 
 
 def unit_of(rubric: Rubric, name: str = COMPOSITE) -> FigureUnit:
-    """The unit of composites, or of the means of this name.
+    """Return the unit of composites, or of the means of this name.
 
     Args:
         rubric: as the ratings come.
@@ -127,12 +130,12 @@ def unit_of(rubric: Rubric, name: str = COMPOSITE) -> FigureUnit:
 
 
 def unit_of_ratings(rubric: Rubric) -> FigureUnit:
-    """The unit of ratings on a dimension with numbers."""
+    """Return the unit of ratings on a dimension with numbers."""
     return SHARES_OF_RESPONSES if are_preferences(rubric) else POINTS
 
 
 def composite_told(rubric: Rubric) -> str:
-    """From which dimensions the composite is formed, how, and between which values it lies.
+    """Say from which dimensions the composite is formed, how, and between which values it lies.
 
     Args:
         rubric: of the ratings; of judges that compare, the one with the dimension `preferred`.
@@ -143,7 +146,7 @@ def composite_told(rubric: Rubric) -> str:
     rule = composite_rule(rubric)
     if rule is None:
         return ""
-    labels = {one.id: one.label for one in rubric.dimensions}
+    labels = {dimension.id: dimension.label for dimension in rubric.dimensions}
     if rule.share_of is not None:
         on = labels[rule.share_of.dimension]
         what = f"the share of judgments with {rule.share_of.value} on {on}"
@@ -158,23 +161,24 @@ def composite_told(rubric: Rubric) -> str:
         what = f"the mean of {of}" if len(names) > 1 else of
         if rubric.rescaled:
             what += ", which are on different scales: each as a share of the width of its own"
-    told = f"Composite: {what}, {_scale(rubric)}"
+    text = f"Composite: {what}, {_scale(rubric)}"
     if rule.reliable_where is not None:
         least = general(rule.reliable_where.at_least)
-        told += f", without judgments below {least} on {labels[rule.reliable_where.dimension]}"
-    return f"{told}."
+        text += f", without judgments below {least} on {labels[rule.reliable_where.dimension]}"
+    return f"{text}."
 
 
 def _scale(rubric: Rubric) -> str:
-    """From where to where the composite goes, with what the ends mean where that is one thing."""
+    """Say from where to where the composite goes, with what the ends mean where that is one
+    thing."""
     low, high = (general(end) for end in composite_limits(rubric))
     rule = composite_rule(rubric)
     ends = {
-        (one.scale.low, one.scale.high)
-        for one in rubric.dimensions
+        (dimension.scale.low, dimension.scale.high)
+        for dimension in rubric.dimensions
         if rule is not None
-        and one.id in (rule.mean_of or ())
-        and not isinstance(one.scale, CategoryScale)
+        and dimension.id in (rule.mean_of or ())
+        and not isinstance(dimension.scale, CategoryScale)
     }
     if len(ends) == 1 and not rubric.rescaled:
         [(least, most)] = ends

@@ -39,7 +39,8 @@ _SECONDS_PER_WRITE = 0.2
 
 
 def spent_in(folder: Path) -> Spending:
-    """What was spent for a run's folder so far; nothing where there is no record, or no folder.
+    """Read what was spent for a run's folder so far; nothing where there is no record, or no
+    folder.
 
     Raises:
         RunFolderError: the record cannot be read.
@@ -48,8 +49,8 @@ def spent_in(folder: Path) -> Spending:
 
 
 def record_in(path: Path) -> tuple[Spending, Spending]:
-    """What was spent by a record, and what runs that were killed may have spent besides; nothing
-    where there is none.
+    """Read what was spent by a record, and what runs that were killed may have spent besides;
+    nothing where there is none.
 
     Raises:
         RunFolderError: it cannot be read.
@@ -73,7 +74,8 @@ def record_in(path: Path) -> tuple[Spending, Spending]:
 
 
 def earlier_spending(output: RunOutput) -> tuple[Spending, Spending]:
-    """As `record_in`, for the run that is to be written; a run that is replaced does not count.
+    """Read what earlier runs spent, as `record_in`, for the run that is to be written; a run that
+    is replaced does not count.
 
     Raises:
         RunFolderError: the record cannot be read.

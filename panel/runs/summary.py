@@ -40,7 +40,7 @@ Prices = Mapping[str, Price | None]
 
 
 def calls_document(counts: CallCounts, prices: Prices) -> dict[str, Any]:
-    """What the calls came to, and what earlier runs into the same folder spent."""
+    """Return the figures of the calls, and what earlier runs into the same folder spent."""
     estimated = Spending(counts.estimated.calls, counts.estimated.usage)
     return {
         "made": counts.made,
@@ -56,7 +56,7 @@ def calls_document(counts: CallCounts, prices: Prices) -> dict[str, Any]:
 
 
 def json_usd(usd: float | None) -> float | None:
-    """Null in JSON where a price is not known, which is not to say that it is nothing."""
+    """Return null for JSON where a price is not known, which is not to say that it is nothing."""
     return None if usd is None else round(usd, 6)
 
 
@@ -70,7 +70,7 @@ def _spending(spent: Spending, prices: Prices) -> dict[str, Any]:
 
 
 def _cost(used: Mapping[str, Usage], prices: Prices) -> float | None:
-    """What this usage by model costs; None where a price is not known."""
+    """Return the cost of this usage by model; None where a price is not known."""
     costs = [cost(prices.get(model), usage) for model, usage in used.items()]
     known = [usd for usd in costs if usd is not None]
     return json_usd(math.fsum(known)) if len(known) == len(costs) else None
@@ -81,7 +81,7 @@ def _usages(used: Mapping[str, Usage]) -> dict[str, dict[str, int]]:
 
 
 def system_document(entry: SystemRank) -> dict[str, Any]:
-    """A system's place."""
+    """Return a system's place in the form of summary.json."""
     return {
         "system": entry.system,
         "composite": json_number(entry.composite),
@@ -106,24 +106,24 @@ def system_document(entry: SystemRank) -> dict[str, Any]:
     }
 
 
-def difference_document(one: SystemDifference) -> dict[str, Any]:
-    """How far two systems differ."""
+def difference_document(difference: SystemDifference) -> dict[str, Any]:
+    """Return how far two systems differ, in the form of summary.json."""
     return {
-        "a": one.a,
-        "b": one.b,
-        "difference": json_number(one.difference),
-        "ci_low": json_number(one.ci_low),
-        "ci_high": json_number(one.ci_high),
-        "p": json_number(one.p),
-        "p_adjusted": json_number(one.p_adjusted),
-        "effect_size": json_number(one.effect_size),
-        "n_prompts": one.n_prompts,
-        "reason": one.reason,
+        "a": difference.a,
+        "b": difference.b,
+        "difference": json_number(difference.difference),
+        "ci_low": json_number(difference.ci_low),
+        "ci_high": json_number(difference.ci_high),
+        "p": json_number(difference.p),
+        "p_adjusted": json_number(difference.p_adjusted),
+        "effect_size": json_number(difference.effect_size),
+        "n_prompts": difference.n_prompts,
+        "reason": difference.reason,
     }
 
 
 class RankedRun(Protocol):
-    """What the tables of verdicts and of systems are made from; a `Run` is one."""
+    """The source of the tables of verdicts and of systems; a `Run` is one."""
 
     dimensions: tuple[str, ...]
     categories: Mapping[str, Sequence[str]]
@@ -138,7 +138,8 @@ class RankedRun(Protocol):
 
 
 def judgment_columns(run: CollectedRatings) -> list[FrameColumn]:
-    """A data frame with one row a judgment and dimension, missing ones with them.
+    """Return the columns of a data frame with one row a judgment and dimension, missing ones with
+    them.
 
     Rows, not a column for each dimension: so the columns are the same for every rubric, whatever
     its dimensions are called, and numbers and categories do not share one.
@@ -160,7 +161,7 @@ def judgment_columns(run: CollectedRatings) -> list[FrameColumn]:
         _repeated("model", "text", [judge.model for judge in judges], d, n),
         _repeated("elicitation", "text", [judge.elicitation for judge in judges], d, n),
         _repeated("replicate", "whole", [judge.replicate for judge in judges], d, n),
-        _repeated("status", "text", [one for row in run.statuses for one in row], d, 1),
+        _repeated("status", "text", [entry for row in run.statuses for entry in row], d, 1),
         _repeated("dimension", "text", run.dimensions, 1, n * j),
     ]
     scores = run.ratings.copy()
@@ -180,7 +181,7 @@ def judgment_columns(run: CollectedRatings) -> list[FrameColumn]:
 
 
 def verdict_columns(run: RankedRun) -> list[FrameColumn]:
-    """A data frame with one row a verdict, in the order of the input.
+    """Return the columns of a data frame with one row a verdict, in the order of the input.
 
     Columns are those of verdicts.csv: `prompt_id`, `id`, `system`, `composite`, `rank` (within the
     prompt), `n_judges`; for each dimension `NAME_mean`, `NAME_sd` and `NAME_n`, or `NAME_majority`,
@@ -197,34 +198,34 @@ def verdict_columns(run: RankedRun) -> list[FrameColumn]:
     columns = [
         *field_columns(verdicts, "text", "prompt_id", "id", "system"),
         *field_columns(verdicts, "number", "composite"),
-        FrameColumn("rank", "whole", [ranks[one.prompt_id, one.id] for one in verdicts]),
+        FrameColumn("rank", "whole", [ranks[item.prompt_id, item.id] for item in verdicts]),
         *field_columns(verdicts, "whole", "n_judges"),
     ]
     for name in run.dimensions:
         if (categories := run.categories.get(name)) is not None:
             labels = [verdict.labels[name] for verdict in verdicts]
             columns.append(
-                FrameColumn(f"{name}_majority", "text", [one.majority for one in labels])
+                FrameColumn(f"{name}_majority", "text", [label.majority for label in labels])
             )
-            shares = [one.shares for one in labels]
+            shares = [label.shares for label in labels]
             columns += [
                 FrameColumn(f"{name}:{each}", "number", [share[each] for share in shares])
                 for each in categories
             ]
-            columns.append(FrameColumn(f"{name}_n", "whole", [one.n for one in labels]))
+            columns.append(FrameColumn(f"{name}_n", "whole", [label.n for label in labels]))
         else:
             means = [verdict.dimensions[name] for verdict in verdicts]
             columns += [
-                FrameColumn(f"{name}_mean", "number", [one.mean for one in means]),
-                FrameColumn(f"{name}_sd", "number", [one.sd for one in means]),
-                FrameColumn(f"{name}_n", "whole", [one.n for one in means]),
+                FrameColumn(f"{name}_mean", "number", [mean.mean for mean in means]),
+                FrameColumn(f"{name}_sd", "number", [mean.sd for mean in means]),
+                FrameColumn(f"{name}_n", "whole", [mean.n for mean in means]),
             ]
     columns += field_columns(verdicts, "number", "abstain_share")
     return columns + (field_columns(verdicts, "whole", "n_unreliable") if run.reliability else [])
 
 
 def ranking_columns(run: RankedRun) -> list[FrameColumn]:
-    """A data frame with one row a system, best first: the leaderboard.
+    """Return the columns of a data frame with one row a system, best first: the leaderboard.
 
     Columns are the fields of `SystemRank`, and for each dimension `NAME_mean`, `NAME_ci_low` and
     `NAME_ci_high`; the share of a category is called `NAME:CATEGORY`.
@@ -251,7 +252,7 @@ def ranking_columns(run: RankedRun) -> list[FrameColumn]:
 
 
 def difference_columns(run: RankedRun) -> list[FrameColumn]:
-    """A data frame with one row for every two systems, the better one first.
+    """Return the columns of a data frame with one row for every two systems, the better one first.
 
     Columns are the fields of `SystemDifference`: `a`, `b`, `difference` (a − b), `ci_low`,
     `ci_high`, `p`, `p_adjusted`, `effect_size`, `n_prompts`, `reason`.
@@ -269,16 +270,16 @@ def difference_columns(run: RankedRun) -> list[FrameColumn]:
 def _repeated(
     name: str, kind: ColumnKind, values: Sequence[Any], each: int, times: int
 ) -> FrameColumn:
-    """Every value `each` times in a row, and all of that `times` times."""
-    given = np.empty(len(values), dtype=object)
-    given[:] = values
-    return FrameColumn(name, kind, np.tile(np.repeat(given, each), times).tolist())
+    """Repeat every value `each` times in a row, and all of that `times` times."""
+    source = np.empty(len(values), dtype=object)
+    source[:] = values
+    return FrameColumn(name, kind, np.tile(np.repeat(source, each), times).tolist())
 
 
 def run_facts(
     run: CollectedRatings, folder: Path | None, board: Leaderboard | None = None
 ) -> Facts:
-    """Sizes, coverage and the folder; with the leaderboard, where it is given."""
+    """Return sizes, coverage and the folder; with the leaderboard, where it is given."""
     coverage = run.coverage
     facts = [
         counted(len(run.items), "response"),
@@ -314,7 +315,7 @@ def conclusion_of(
     controls: Leaderboard | None,
     report: DeliberationReport | None,
 ) -> list[str]:
-    """Sentences on who is ahead and, where judges deliberated, on what that did."""
+    """Return sentences on who is ahead and, where judges deliberated, on what that did."""
     judged = judged_in(run)
     said = score_conclusion(board, judged, controls)
     if report is not None and judged.scored:
@@ -328,7 +329,7 @@ def conclusion_of(
 
 
 def judged_in(run: CollectedRatings) -> Judged:
-    """What conclusions have to know of a run's judges, and of its gaps."""
+    """Return what conclusions have to know of a run's judges, and of its gaps."""
     coverage = run.coverage
     controls = controls_among(run.judges)
     judges = [judge for judge in run.judges if judge not in controls]

@@ -34,8 +34,8 @@ MODELS = "models"
 
 @dataclass(frozen=True, slots=True)
 class DimensionVotes:
-    """Votes on one dimension, on the `composite`, or on `all`: the only dimension, or the mean over
-    dimensions, of people who name none.
+    """The votes on one dimension, on the `composite`, or on `all`: the only dimension, or the mean
+    over dimensions, of people who name none.
 
     Attributes:
         sources: personas first; those of which the run has two or more.
@@ -58,7 +58,7 @@ class DimensionVotes:
 
 @dataclass(frozen=True, slots=True)
 class VotesReport:
-    """What `persona-panel votes` says.
+    """The result of `persona-panel votes`.
 
     Attributes:
         dimensions: the composite first, where there is one.
@@ -78,7 +78,7 @@ class VotesReport:
 
     @property
     def main(self) -> DimensionVotes:
-        """The composite, or the first dimension where there is none."""
+        """Return the composite, or the first dimension where there is none."""
         return self.dimensions[0]
 
 
@@ -88,7 +88,7 @@ def votes_of(
     humans: Ratings | None = None,
     names: tuple[str, str] = ("the run", "the human ratings"),
 ) -> VotesReport:
-    """The report on a run that was read.
+    """Report on a run that was read.
 
     Args:
         ratings: those of its folder.
@@ -100,7 +100,7 @@ def votes_of(
             judges of the run differ in persona, model or replicate alone.
     """
     sources = _sources({judge.id: judge for judge in run.judges}, ratings)
-    if not any(len(one) > 1 for sets in sources.values() for one in sets):
+    if not any(len(item) > 1 for sets in sources.values() for item in sets):
         raise InputError(
             [Fault(names[0], "a single judge", "two personas, models or replicates at least")]
         )
@@ -140,10 +140,10 @@ def _of_dimension(
     is_composite = name == ALL and ALL not in ratings.labels
     called = COMPOSITE if is_composite else name
     if people is None:
-        found, differences = effective_votes(scores, sources, None, ratings.prompts)
-        return DimensionVotes(called, tuple(found), tuple(differences))
+        result, differences = effective_votes(scores, sources, None, ratings.prompts)
+        return DimensionVotes(called, tuple(result), tuple(differences))
     reference = _people_on(name, ratings, people)
-    found, differences = effective_votes(scores, sources, reference, ratings.prompts)
+    result, differences = effective_votes(scores, sources, reference, ratings.prompts)
     panel = scores[:, judges]
     same_scale = on_limits(people, name, reference, _limits(name, ratings, people, rubric))
     distance = ensemble_distance(
@@ -154,7 +154,7 @@ def _of_dimension(
     )
     return DimensionVotes(
         called,
-        tuple(found),
+        tuple(result),
         tuple(differences),
         distance,
         None if distance.chosen is None else ratings.raters[judges[distance.chosen]],
@@ -164,8 +164,9 @@ def _of_dimension(
 
 
 def _limits(name: str, ratings: Ratings, people: Ratings, rubric: Rubric) -> Limits:
-    """Between which a judge's scores on a dimension lie, or their mean over those that it is of."""
-    every = [one.id for one in rubric.numeric]
+    """Return the lowest and highest score of a judge on a dimension, or of their mean over those
+    that it is of."""
+    every = [item.id for item in rubric.numeric]
     shared = [each for each in every if each in people.dimensions] or every
     ends = mean_limits(rubric, [name] if name in every else shared)
     if len(set(ends)) > 1:
@@ -175,8 +176,9 @@ def _limits(name: str, ratings: Ratings, people: Ratings, rubric: Rubric) -> Lim
 
 
 def _sources(judges: Mapping[str, Judge], ratings: Ratings) -> dict[str, list[list[int]]]:
-    """For each thing that judges differ in, the columns of those who differ in nothing else."""
-    found: dict[str, dict[tuple[object, ...], list[int]]] = {
+    """Return for each thing that judges differ in the columns of those who differ in nothing
+    else."""
+    sources: dict[str, dict[tuple[object, ...], list[int]]] = {
         PERSONAS: {}, REPLICATES: {}, REPEATED: {}, MODELS: {}
     }  # fmt: skip
     for column, name in enumerate(ratings.raters):
@@ -185,27 +187,28 @@ def _sources(judges: Mapping[str, Judge], ratings: Ratings) -> dict[str, list[li
             judge.persona, judge.model, judge.elicitation, judge.replicate
         )  # fmt: skip
         if not judge.has_persona:
-            found[REPLICATES].setdefault((model, asked), []).append(column)
+            sources[REPLICATES].setdefault((model, asked), []).append(column)
             if name in ratings.controls:
                 continue
         else:
-            found[PERSONAS].setdefault((model, asked, replicate), []).append(column)
-            found[REPEATED].setdefault((persona, model, asked), []).append(column)
-        found[MODELS].setdefault((persona, asked, replicate), []).append(column)
-    return {name: list(sets.values()) for name, sets in found.items()}
+            sources[PERSONAS].setdefault((model, asked, replicate), []).append(column)
+            sources[REPEATED].setdefault((persona, model, asked), []).append(column)
+        sources[MODELS].setdefault((persona, asked, replicate), []).append(column)
+    return {name: list(sets.values()) for name, sets in sources.items()}
 
 
 def _scores(ratings: Ratings, composites: Array | None) -> dict[str, Array]:
-    """Each judge's score of each response, by dimension `(responses, judges)`."""
+    """Return each judge's score of each response, by dimension `(responses, judges)`."""
     numeric = ratings.numeric()
-    found = {name: numeric.scores[:, :, d] for d, name in enumerate(numeric.dimensions)}
+    scores = {name: numeric.scores[:, :, d] for d, name in enumerate(numeric.dimensions)}
     if composites is not None:
-        return {ALL: composites, **found}
-    return {ALL: numeric.composite().scores[:, :, 0], **found} if len(found) > 1 else found
+        return {ALL: composites, **scores}
+    return {ALL: numeric.composite().scores[:, :, 0], **scores} if len(scores) > 1 else scores
 
 
 def _shared_scores(ratings: Ratings, people: Ratings) -> dict[str, Array]:
-    """The same on the dimensions that people rated, too, and on their mean."""
+    """Return the scores on the dimensions that people rated, too, and on their mean, as
+    `_scores`."""
     return {
         name: each
         for name, each in _scores(_on_shared(ratings, people), None).items()
@@ -227,6 +230,6 @@ def _on_shared(ratings: Ratings, other: Ratings) -> Ratings:
 
 
 def _people_on(name: str, ratings: Ratings, people: Ratings) -> Array:
-    """People's ratings on a dimension, in the order of the run's responses."""
+    """Return people's ratings on a dimension, in the order of the run's responses."""
     scored = _scores(_on_shared(people, ratings), None)[name]
     return rows_of(scored, people.items, ratings.items)

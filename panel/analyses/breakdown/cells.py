@@ -38,7 +38,7 @@ class RunCells:
 
     @classmethod
     def of(cls, run: Run, rows: Sequence[int] | None = None) -> RunCells:
-        """Of a run, or of these of its responses."""
+        """Return the cells of a run, or of these of its responses."""
         controls = controls_among(run.judges)
         columns = [place for place, judge in enumerate(run.judges) if judge not in controls]
         judges = [run.judges[column] for column in columns]
@@ -61,13 +61,16 @@ class RunCells:
         )
 
     def in_shares(self, run: Run) -> PersonaCells:
-        """The dimensions with numbers, each over the width of its scale."""
-        widths = [one.max - one.min for one in run.rubric.numeric_scales.values()]
+        """Return the dimensions with numbers, each over the width of its scale."""
+        widths = [
+            numeric_scale.max - numeric_scale.min
+            for numeric_scale in run.rubric.numeric_scales.values()
+        ]
         scaled = self.dimensions.values / np.array(widths)
         return PersonaCells(scaled, self.dimensions.personas, self.dimensions.models)
 
     def layers(self) -> list[tuple[str, Array]]:
-        """The composite and each dimension by name, `(responses, personas, columns)`."""
+        """Return the composite and each dimension by name, `(responses, personas, columns)`."""
         whole = [] if self.composite is None else [(COMPOSITE, self.composite.whole)]
         values = self.dimensions.values
         return whole + [(name, values[..., place]) for place, name in enumerate(self.names)]

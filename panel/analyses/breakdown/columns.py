@@ -16,7 +16,7 @@ _Key = TypeVar("_Key", bound=Hashable)
 
 
 def stratum_label(value: object) -> str | None:
-    """A value as the name of a stratum; None where it is empty."""
+    """Return a value as the name of a stratum; None where it is empty."""
     return None if value is None or str(value).strip() == "" else str(value)
 
 
@@ -27,7 +27,7 @@ def column_in(
     others: Iterable[str],
     mapping: Mapping[str, str] | None = None,
 ) -> dict[_Key, str | None]:
-    """The column of that name, by what each metadata are of.
+    """Return the column of that name, by what each metadata are of.
 
     Args:
         source: where they are from, for errors.
@@ -39,9 +39,9 @@ def column_in(
     """
     known: dict[str, None] = {}
     values = {}
-    for key, one in metadata:
-        known.update(dict.fromkeys(one))
-        values[key] = stratum_label(one.get(name))
+    for key, item in metadata:
+        known.update(dict.fromkeys(item))
+        values[key] = stratum_label(item.get(name))
     if name not in known:
         raise no_column(source, name, (*others, *known), mapping)
     return values
@@ -50,16 +50,17 @@ def column_in(
 def no_column(
     source: str, name: str, there: Iterable[str], mapping: Mapping[str, str] | None = None
 ) -> InputError:
-    """That there is no such column, with what there is; of a mapped one, what it was mapped to."""
+    """Say that there is no such column, with what there is; of a mapped one, what it was mapped
+    to."""
     expected = f"one of {', '.join(dict.fromkeys(there))}"
-    found = f"no column {name!r} to go by"
+    actual = f"no column {name!r} to go by"
     if (field := _field_of(name, mapping)) is not None:
-        found += f", as it was mapped to the {field} (--map {field}={name})"
-    return InputError([Fault(source, found, expected)])
+        actual += f", as it was mapped to the {field} (--map {field}={name})"
+    return InputError([Fault(source, actual, expected)])
 
 
 def warn_of_mapped(by: str, mapping: Mapping[str, str], source: str) -> None:
-    """Where strata of judges have the name of a column that was mapped, say which is meant."""
+    """Warn which is meant where strata of judges have the name of a column that was mapped."""
     if (field := _field_of(by, mapping)) is not None:
         logger.warning(
             "%s: --by %s goes by that of the judges; the column %r of the responses was mapped to "
@@ -69,14 +70,14 @@ def warn_of_mapped(by: str, mapping: Mapping[str, str], source: str) -> None:
 
 
 def mapping_of(folder: Path) -> dict[str, str]:
-    """By field, which column of its responses a run's folder was written with; none where they were
-    not mapped."""
+    """Return by field which column of its responses a run's folder was written with; none where
+    they were not mapped."""
     path = folder / "run.json"
     document: Any = json_of(path) if path.is_file() else {}
-    inputs = [one for start in document.get("starts", ())[-1:] for one in start.get("inputs", ())]
+    inputs = [item for start in document.get("starts", ())[-1:] for item in start.get("inputs", ())]
     # Responses are the first input; human ratings may have a mapping of their own.
-    found: dict[str, str] = dict(inputs[0].get("mapping", {})) if inputs else {}
-    return found
+    result: dict[str, str] = dict(inputs[0].get("mapping", {})) if inputs else {}
+    return result
 
 
 def _field_of(name: str, mapping: Mapping[str, str] | None) -> str | None:

@@ -24,7 +24,7 @@ GroupKind = Literal["axis", "model"]
 
 @dataclass(frozen=True, slots=True)
 class GroupDifferences:
-    """Every two axes of personas, or every two models, on the same texts.
+    """The differences of every two axes of personas, or every two models, on the same texts.
 
     Attributes:
         kind: what the groups are.
@@ -45,8 +45,8 @@ class GroupDifferences:
 
 
 def axis_differences(run: Run, random: Random | None = None) -> GroupDifferences:
-    """Personas of one axis against those of another; without rows where there are fewer than two
-    axes, or they are not known.
+    """Compare personas of one axis with those of another; without rows where there are fewer than
+    two axes, or they are not known.
 
     Args:
         random: what intervals take as a sample; None: as the run says.
@@ -55,18 +55,19 @@ def axis_differences(run: Run, random: Random | None = None) -> GroupDifferences
 
 
 def model_differences(run: Run, random: Random | None = None) -> GroupDifferences:
-    """One model against another, persona by persona; without rows where there is one. Args as for
-    `axis_differences`."""
+    """Compare one model with another, persona by persona; without rows where there is one. Args as
+    for `axis_differences`."""
     return _models(run) if random in (None, run.random) else _of_models(run, random)
 
 
 def axes_of(run: Run) -> dict[str, str]:
-    """The axis of each persona of a run, by its id; empty where a run does not know them."""
+    """Return the axis of each persona of a run, by its id; empty where a run does not know them."""
     return {persona.id: persona.axis for persona in run.personas}
 
 
 def labels_of_personas(run: Run) -> dict[str, str]:
-    """What people read in place of a persona's id; the id itself where a run does not know more."""
+    """Return what people read in place of a persona's id; the id itself where a run does not know
+    more."""
     known = {persona.id: persona.label for persona in run.personas}
     return {judge.persona: known.get(judge.persona, judge.persona) for judge in run.judges}
 

@@ -22,8 +22,8 @@ from persona_panel.statistics.personas import (
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PersonaDepartures:
-    """How far each persona of a run is from the panel, on the same texts and through the same
-    models.
+    """The departures of each persona of a run from the panel, on the same texts and through the
+    same models.
 
     Attributes:
         personas: their ids, in the panel's order, p of them.
@@ -42,7 +42,7 @@ class PersonaDepartures:
 
 @once_per_run
 def persona_departures(run: Run) -> PersonaDepartures:
-    """How far each persona is above or below the panel, and what of that chance explains.
+    """Estimate how far each persona is above or below the panel, and what of that chance explains.
 
     On the rubric's composite; by dimension, and by response where the rubric has no composite, on
     the mean of the dimensions with numbers. Each table is corrected by itself (Holm, 5 %).

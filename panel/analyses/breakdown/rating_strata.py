@@ -29,7 +29,7 @@ _OF_A_RUN = ("persona", "axis", "model", "prompt", "dimension", "source")
 def strata_of(
     source: str, ratings: Ratings, by: str, mapping: ColumnMapping | None = None
 ) -> Literal["dimension"] | Strata:
-    """The strata of ratings that were read from `source`.
+    """Return the strata of ratings that were read from `source`.
 
     Of a run: `persona`, `axis` and `model` of its judges, `prompt`, `dimension`, `source` (the
     system), or any column of its responses' metadata. Of a file: `prompt`, `dimension`, `source`,
@@ -45,16 +45,16 @@ def strata_of(
     """
     if by == "dimension":
         return "dimension"
-    found = _strata_of(source, ratings, by, mapping)
-    n_without = sum(label is None for label in found.labels)
-    if n_without == len(found.labels):
+    result = _strata_of(source, ratings, by, mapping)
+    n_without = sum(label is None for label in result.labels)
+    if n_without == len(result.labels):
         raise InputError([Fault(source, f"no value in the column {by!r}", "values to go by")])
     if n_without:
         logger.warning(
             "%s: %d of %d %s have no value of %r and are left out",
-            source, n_without, len(found.labels), found.of, by,
+            source, n_without, len(result.labels), result.of, by,
         )  # fmt: skip
-    return found
+    return result
 
 
 def _strata_of(source: str, ratings: Ratings, by: str, mapping: ColumnMapping | None) -> Strata:
@@ -67,13 +67,15 @@ def _strata_of(source: str, ratings: Ratings, by: str, mapping: ColumnMapping | 
         return Strata.named(ratings, by)
     if by == "axis":
         axes = _axes(folder)
-        return Strata(by, "raters", [axes.get(one) or None for one in ratings.personas or ()])
+        return Strata(
+            by, "raters", [axes.get(persona) or None for persona in ratings.personas or ()]
+        )
     return Strata(by, "items", _column(folder, ratings, by))
 
 
 def _axes(folder: Path) -> dict[str, str]:
     document: Any = json_of(folder / "run.json")
-    return {one["id"]: one["axis"] for one in document.get("personas", ())}
+    return {item["id"]: item["axis"] for item in document.get("personas", ())}
 
 
 def _column(folder: Path, ratings: Ratings, name: str) -> list[str | None]:
@@ -81,8 +83,8 @@ def _column(folder: Path, ratings: Ratings, name: str) -> list[str | None]:
     lines = kept_lines(path) if path.is_file() else ()
     metadata = (((line["prompt_id"], line["id"]), metadata_in(line)) for _, _, line in lines)
     values: dict[str, str | None] = {}
-    found = column_in(metadata, name, str(folder), _OF_A_RUN, mapping_of(folder))
-    for (prompt_id, id_), value in found.items():
+    result = column_in(metadata, name, str(folder), _OF_A_RUN, mapping_of(folder))
+    for (prompt_id, id_), value in result.items():
         # Ratings that are compared with people's may be under the ids alone.
         values |= {f"{prompt_id}/{id_}": value, id_: value}
     return [values.get(item) for item in ratings.items]
@@ -94,8 +96,8 @@ def _of_a_file(source: str, ratings: Ratings, by: str, mapping: ColumnMapping | 
     if by in ("prompt", "source"):
         raise InputError([Fault(source, f"no {by}s", f"a column {by!r}, to go by it")])
     if source == "-":
-        found = f"no {by!r} to go by on standard input"
-        raise InputError([Fault("-", found, "a file, whose other columns can be gone by")])
+        actual = f"no {by!r} to go by on standard input"
+        raise InputError([Fault("-", actual, "a file, whose other columns can be gone by")])
     own = {name: column for name, column in (mapping or {}).items() if name in ("item", "rater")}
     names = (("item", ("item",)), ("rater", ("rater",)), (by, (by,)))
     report = Report(source, own)
@@ -118,8 +120,8 @@ def _of_a_file(source: str, ratings: Ratings, by: str, mapping: ColumnMapping | 
         if all(len(labels) == 1 for labels in cells[owner].values()):
             kind: Literal["items", "raters"] = "items" if owner == "item" else "raters"
             return Strata(by, kind, [_only(cells[owner], name) for name in of])
-    found = f"several values of {by!r} for an item and for a rater"
-    raise InputError([Fault(source, found, "one for each item, or one for each rater")])
+    actual = f"several values of {by!r} for an item and for a rater"
+    raise InputError([Fault(source, actual, "one for each item, or one for each rater")])
 
 
 def _only(values: Mapping[str, set[str]], name: str) -> str | None:

@@ -53,8 +53,8 @@ class SystemInStratum:
 
 @dataclass(frozen=True, slots=True)
 class PairInStratum(Tested):
-    """How far system `a` is above system `b` in a stratum; fields as of `SystemDifference`, but
-    that `p_adjusted` is by Holm over all pairs of all strata."""
+    """The difference of system `a` above system `b` in a stratum; fields as of `SystemDifference`,
+    but that `p_adjusted` is by Holm over all pairs of all strata."""
 
     stratum: str
     a: str
@@ -70,9 +70,9 @@ class PairInStratum(Tested):
 
 @dataclass(frozen=True, slots=True)
 class StratumContrast(Tested):
-    """How far a stratum is above the mean of the others: its texts' composite (`system` is `all`),
-    or how far the system is above the others in the prompt. Of two strata there is the first's
-    alone. Intervals and p-values are over prompts, with these judges as they are; see
+    """The difference of a stratum above the mean of the others: its texts' composite (`system` is
+    `all`), or how far the system is above the others in the prompt. Of two strata there is the
+    first's alone. Intervals and p-values are over prompts, with these judges as they are; see
     `persona_panel.statistics.strata`."""
 
     stratum: str
@@ -114,7 +114,7 @@ class SystemsBy:
 
 
 def systems_by(run: Run, by: str, column: Sequence[str | None] | None = None) -> SystemsBy:
-    """The systems of a run within strata.
+    """Compare the systems of a run within strata.
 
     Within a persona, an axis or a model, composites are those of its judges alone; within a prompt
     or a value of a column, those of all judges on its responses; within a dimension, its means in
@@ -158,24 +158,24 @@ def systems_by(run: Run, by: str, column: Sequence[str | None] | None = None) ->
             between = _contrasts(run, [(ALL_SYSTEMS, strata)])
             interactions = _by_system(run, strata)
             authors = author_shares(scores, labels, [item.prompt_id for item in run.items])
-    pairs = [(stratum, one) for stratum, board in boards for one in board.differences]
-    adjusted = holm([one.p for _, one in pairs])
+    pairs = [(stratum, difference) for stratum, board in boards for difference in board.differences]
+    adjusted = holm([pair.p for _, pair in pairs])
     return SystemsBy(
         by,
         tuple(
             SystemInStratum(
-                stratum, one.system, one.composite, one.ci_low, one.ci_high, one.n_prompts,
-                one.ci_reason,
+                stratum, system.system, system.composite, system.ci_low, system.ci_high,
+                system.n_prompts, system.ci_reason,
             )
             for stratum, board in boards
-            for one in board.systems
+            for system in board.systems
         ),
         tuple(
             PairInStratum(
-                stratum, one.a, one.b, one.difference, one.ci_low, one.ci_high, one.p, float(p),
-                one.n_prompts, one.reason,
+                stratum, entry.a, entry.b, entry.difference, entry.ci_low, entry.ci_high, entry.p,
+                float(p), entry.n_prompts, entry.reason,
             )
-            for (stratum, one), p in zip(pairs, adjusted, strict=True)
+            for (stratum, entry), p in zip(pairs, adjusted, strict=True)
         ),
         tuple(interactions),
         tuple(between),
@@ -190,7 +190,8 @@ def column_of(
     source: str,
     mapping: Mapping[str, str] | None = None,
 ) -> list[str | None]:
-    """The value of a column of the metadata of each response, as text, None where it has none.
+    """Return the value of a column of the metadata of each response, as text, None where it has
+    none.
 
     Args:
         source: where they are from, for errors.
@@ -260,13 +261,13 @@ def _panel(run: Run) -> list[int]:
 
 
 def _board(run: Run, rows: Sequence[int], judges: Sequence[int]) -> Leaderboard:
-    """The systems on these responses by these judges, on the rubric's composite."""
+    """Rank the systems on these responses by these judges, on the rubric's composite."""
     ratings = run.ratings[np.ix_(rows, judges)]
     of_judges = [run.judges[place] for place in judges]
-    given = run.rubric, run.dimensions, run.categories
-    terms = composite_terms(ratings, *given)
+    source = run.rubric, run.dimensions, run.categories
+    terms = composite_terms(ratings, *source)
     scores = np.full(len(rows), nan) if terms is None else mean_there(terms, 1).mean(axis=1)
-    sample = judge_sample(ratings, of_judges, *given)
+    sample = judge_sample(ratings, of_judges, *source)
     return _ranked(run, rows, scores, sample, composite_limits(run.rubric))
 
 
@@ -286,25 +287,26 @@ def _ranked(
 
 
 def _composites(run: Run) -> Array:
-    """The panel's composite of each response; of a rubric without one NaN."""
+    """Return the panel's composite of each response; of a rubric without one NaN."""
     terms = composite_terms(run.ratings[:, _panel(run)], run.rubric, run.dimensions, run.categories)
     return np.full(len(run.items), nan) if terms is None else mean_there(terms, 1).mean(axis=1)
 
 
 def _dimension_scores(run: Run) -> dict[str, Array]:
-    """Of each dimension the panel's mean of each response; none where they are on different
+    """Return of each dimension the panel's mean of each response; none where they are on different
     scales."""
     if not RunCells.of(run).one_scale:
         return {}
     judges = _panel(run)
     return {
-        one.id: mean_there(run.ratings[:, judges, run.dimensions.index(one.id)], 1)
-        for one in run.rubric.numeric
+        item.id: mean_there(run.ratings[:, judges, run.dimensions.index(item.id)], 1)
+        for item in run.rubric.numeric
     }
 
 
 def _by_system(run: Run, strata: Mapping[str, Array]) -> list[StratumContrast]:
-    """Whether each system is above the others of a prompt more in one stratum than in the others.
+    """Test whether each system is above the others of a prompt more in one stratum than in the
+    others.
 
     Args:
         strata: of each the scores `(responses,)`, NaN of those that are not in it.
@@ -321,23 +323,23 @@ def _by_system(run: Run, strata: Mapping[str, Array]) -> list[StratumContrast]:
 
 
 def _ahead(run: Run, scores: Array, mine: Mask) -> Array:
-    """How far a system's responses are above the mean of the others' to the prompt."""
+    """Return how far a system's responses are above the mean of the others' to the prompt."""
     codes = encode_labels([item.prompt_id for item in run.items], len(run.items))[1]
     n = int(codes.max(initial=-1)) + 1
     others = means_by(np.where(mine, nan, scores), codes, n)
-    found: Array = np.where(mine, scores - others[codes], nan)
-    return found
+    result: Array = np.where(mine, scores - others[codes], nan)
+    return result
 
 
 def _contrasts(
     run: Run, scores: Sequence[tuple[str, Mapping[str, Array]]]
 ) -> list[StratumContrast]:
-    """The strata of each of several scores; adjusted over all of them."""
+    """Contrast the strata of each of several scores; p-values are adjusted over all of them."""
     names, codes = encode_labels([item.prompt_id for item in run.items], len(run.items))
-    found = [
-        (system, one)
+    result = [
+        (system, stratum_difference)
         for system, strata in scores
-        for one in stratum_differences(
+        for stratum_difference in stratum_differences(
             [
                 (name, StratumFigure.mean(means_by(values, codes, len(names)), names))
                 for name, values in strata.items()
@@ -345,13 +347,13 @@ def _contrasts(
             ]
         )
     ]
-    adjusted = holm([one.p for _, one in found])
+    adjusted = holm([entry.p for _, entry in result])
     return [
         StratumContrast(
-            one.stratum, system, one.difference, one.ci_low, one.ci_high, one.p, float(p),
-            one.n_prompts, one.reason,
+            entry.stratum, system, entry.difference, entry.ci_low, entry.ci_high, entry.p, float(p),
+            entry.n_prompts, entry.reason,
         )
-        for (system, one), p in zip(found, adjusted, strict=True)
+        for (system, entry), p in zip(result, adjusted, strict=True)
     ]  # fmt: skip
 
 

@@ -88,17 +88,17 @@ def compare_runs(
         if ratings is not None:
             pair.compare_with(ratings, people_name, epsilon)
     _adjust(pairs)
-    found = tuple(pair.found() for pair in pairs)
+    result = tuple(pair.found() for pair in pairs)
     labels = labels_of(*opened)
     called = called_by(labels)
     conclusion = compare_conclusion([pair.two_runs(called) for pair in pairs], random)
     if by is not None:
-        apart = [row for each in found for row in each.apart]
+        apart = [row for each in result for row in each.apart]
         if by == "dimension":
             apart = [replace(row, stratum=called(row.stratum)) for row in apart]
         conclusion = [*conclusion, *runs_by_strata(by, apart)]
     return RunComparison(
-        tuple(each.name for each in opened), found, random, tuple(conclusion), by, epsilon, labels,
+        tuple(each.name for each in opened), result, random, tuple(conclusion), by, epsilon, labels,
         pairs[0].origin,
     )  # fmt: skip
 
@@ -106,19 +106,19 @@ def compare_runs(
 def labels_of(*runs: OpenedRun) -> dict[str, str]:
     """Return by the id of a dimension, or of the share of a category, its label in the first run
     that has it."""
-    found: dict[str, str] = {}
+    result: dict[str, str] = {}
     for each in reversed(runs):
-        found |= dimension_labels(each.run.rubric)
-    return found
+        result |= dimension_labels(each.run.rubric)
+    return result
 
 
-def _opened(given: Sequence[RunSource]) -> list[OpenedRun]:
-    """The runs, all of whose faults are found before any is refused."""
+def _opened(source: Sequence[RunSource]) -> list[OpenedRun]:
+    """Open the runs; show the faults of all before any is refused."""
     opened: list[OpenedRun] = []
     faults: list[Fault] = []
-    for one in given:
+    for item in source:
         try:
-            opened.append(open_run(one))
+            opened.append(open_run(item))
         except InputError as error:
             faults += error.faults
     folders: dict[Path, str] = {}
@@ -127,8 +127,8 @@ def _opened(given: Sequence[RunSource]) -> list[OpenedRun]:
             continue
         folder = run.run.folder.resolve()
         if folder in folders:
-            told = f"the same run as {folders[folder]}"
-            faults.append(Fault(run.name, told, "another run to compare it with"))
+            text = f"the same run as {folders[folder]}"
+            faults.append(Fault(run.name, text, "another run to compare it with"))
         folders[folder] = run.name
     if faults:
         raise InputError(faults)
@@ -137,7 +137,7 @@ def _opened(given: Sequence[RunSource]) -> list[OpenedRun]:
 
 @dataclass(slots=True, eq=False)
 class _RunPair:
-    """A run and the first, on the way to a result."""
+    """The comparison of a run with the first, as it is worked out."""
 
     a: OpenedRun
     b: OpenedRun
@@ -162,15 +162,18 @@ class _RunPair:
         if self.by is not None:
             strata = stratum_terms(self.a, self.b, self.matched, self.terms, self.by)
             self.strata = [
-                (one, self._difference(one.paired, one.prompts, one.name, one.terms))
-                for one in strata
+                (
+                    stratum,
+                    self._difference(stratum.paired, stratum.prompts, stratum.name, stratum.terms),
+                )
+                for stratum in strata
             ]
             self.apart = [
                 StratumApart(
-                    self.a.name, self.b.name, self.by, one.stratum, one.difference, one.ci_low,
-                    one.ci_high, one.p, one.p, one.n_prompts, one.reason,
+                    self.a.name, self.b.name, self.by, item.stratum, item.difference, item.ci_low,
+                    item.ci_high, item.p, item.p, item.n_prompts, item.reason,
                 )
-                for one in strata_apart(strata)
+                for item in strata_apart(strata)
             ]  # fmt: skip
 
     @property
@@ -189,22 +192,23 @@ class _RunPair:
         names = list(dict.fromkeys(pair.system for pair in self.matched.pairs))
         if len(names) < 2 or COMPOSITE not in self.terms.paired:
             return []
-        whole, found = self.terms.paired[COMPOSITE], []
+        whole, result = self.terms.paired[COMPOSITE], []
         for name in names:
             own = np.array([pair.system == name for pair in self.matched.pairs])
             prompts = [prompt for prompt, kept in zip(self._prompts, own, strict=True) if kept]
-            found.append((name, self._difference(whole.of(own), prompts, COMPOSITE)))
-        return found
+            result.append((name, self._difference(whole.of(own), prompts, COMPOSITE)))
+        return result
 
     def compare_with(self, people: Ratings, name: str, epsilon: float | None) -> None:
-        """Take in which of the panels is nearer to people."""
+        """Add which of the panels is nearer to people."""
         self.people, self.origin = nearer_of(
             self.a, self.b, self.matched, self.terms, people, name, epsilon
         )
 
     @property
     def same_tests(self) -> list[str]:
-        """By difference, the one whose test it is: a composite of one dimension is that one."""
+        """Return by difference the one whose test it is: a composite of one dimension is that
+        one."""
         return [self.terms.same_as.get(name, name) for name in self.differences]
 
     def found(self) -> ComparedRuns:
@@ -217,15 +221,17 @@ class _RunPair:
             self.matched.panel,
             (*self.matched.notes, *self._left_out()),
             (len(self.matched.columns[0]), len(self.matched.columns[1])),
-            tuple(_row(a, b, name, None, one) for name, one in self.differences.items()),
-            tuple(_row(a, b, COMPOSITE, name, one) for name, one in self.systems.items()),
+            tuple(
+                _row(a, b, name, None, difference) for name, difference in self.differences.items()
+            ),
+            tuple(_row(a, b, COMPOSITE, name, system) for name, system in self.systems.items()),
             risen,
             fallen,
             self._alike(),
             tuple(self.people.items()),
             tuple(
-                replace(_row(a, b, own.name, None, one), stratum=own.stratum)
-                for own, one in self.strata
+                replace(_row(a, b, own.name, None, stratum), stratum=own.stratum)
+                for own, stratum in self.strata
             ),
             tuple(self.apart),
         )
@@ -242,11 +248,11 @@ class _RunPair:
         return tuple(
             PanelsAlike(
                 name,
-                *order_alike(one.a, one.b, prompts),
-                scores_alike(one.a, one.b, prompts),
-                best_of_prompts(one.a, one.b, prompts),
+                *order_alike(item.a, item.b, prompts),
+                scores_alike(item.a, item.b, prompts),
+                best_of_prompts(item.a, item.b, prompts),
             )
-            for name, one in self.terms.paired.items()
+            for name, item in self.terms.paired.items()
         )
 
     def _changed(self) -> tuple[tuple[ChangedResponse, ...], tuple[ChangedResponse, ...]]:
@@ -274,19 +280,19 @@ class _RunPair:
         )
 
     def two_runs(self, called: Called) -> TwoRuns:
-        """What the conclusion has to know, under the labels of dimensions."""
-        models = {judge.model for one in (self.a, self.b) for judge in one.judges}
+        """Return what the conclusion has to know, under the labels of dimensions."""
+        models = {judge.model for item in (self.a, self.b) for judge in item.judges}
         alike = next(iter(self._alike()), None)
         rubric = self.a.run.rubric
         return TwoRuns(
             self.a.name,
             self.b.name,
             self.matched.compared,
-            {called(name): one for name, one in self.differences.items()},
+            {called(name): difference for name, difference in self.differences.items()},
             self.matched.panel,
             None if alike is None else (alike.tau_within, alike.tau),
             None if alike is None else alike.best,
-            {called(name): one for name, one in self.people.items()},
+            {called(name): item for name, item in self.people.items()},
             (_missing(self.a), _missing(self.b)),
             len(models) == 1,
             frozenset(map(called, self.terms.same_as)),
@@ -310,56 +316,58 @@ def _adjust(pairs: Sequence[_RunPair]) -> None:
         start, names = len(places), list(pair.differences)
         places += [start + names.index(same) for same in pair.same_tests]
     primary = [name == COMPOSITE for name, _ in every]
-    found = iter(adjusted([one for _, one in every], places, primary))
+    result = iter(adjusted([value for _, value in every], places, primary))
     for pair in pairs:
-        pair.differences = {name: next(found) for name in pair.differences}
-    found = iter(adjusted([one for pair in pairs for one in pair.systems.values()]))
+        pair.differences = {name: next(result) for name in pair.differences}
+    result = iter(adjusted([system for pair in pairs for system in pair.systems.values()]))
     for pair in pairs:
-        pair.systems = {name: next(found) for name in pair.systems}
-    found = iter(adjusted([one for pair in pairs for _, one in pair.strata]))
-    p_values = iter(holm([one.p for pair in pairs for one in pair.apart]).tolist())
+        pair.systems = {name: next(result) for name in pair.systems}
+    result = iter(adjusted([stratum for pair in pairs for _, stratum in pair.strata]))
+    p_values = iter(holm([item.p for pair in pairs for item in pair.apart]).tolist())
     for pair in pairs:
-        pair.strata = [(own, next(found)) for own, _ in pair.strata]
-        pair.apart = [replace(one, p_adjusted=next(p_values)) for one in pair.apart]
+        pair.strata = [(own, next(result)) for own, _ in pair.strata]
+        pair.apart = [replace(item, p_adjusted=next(p_values)) for item in pair.apart]
     nearness = [
         (name == COMPOSITE, figure)
         for pair in pairs
-        for name, one in pair.people.items()
-        for figure in one.figures
+        for name, item in pair.people.items()
+        for figure in item.figures
     ]
     figures = iter(
-        adjusted_figures([one for _, one in nearness], [is_first for is_first, _ in nearness])
+        adjusted_figures([item for _, item in nearness], [is_first for is_first, _ in nearness])
     )
     for pair in pairs:
         pair.people = {
-            name: one.with_figures(*(next(figures) for _ in one.figures))
-            for name, one in pair.people.items()
+            name: item.with_figures(*(next(figures) for _ in item.figures))
+            for name, item in pair.people.items()
         }
 
 
-def _row(a: str, b: str, name: str, system: str | None, one: PairedDifference) -> RunDifference:
+def _row(
+    a: str, b: str, name: str, system: str | None, difference: PairedDifference
+) -> RunDifference:
     return RunDifference(
         a,
         b,
         name,
-        one.difference,
-        one.ci_low,
-        one.ci_high,
-        one.p,
-        one.p_adjusted,
-        one.effect_size,
-        one.n_prompts,
-        one.n_pairs,
-        one.a,
-        one.b,
-        one.wins,
-        one.ties,
-        one.losses,
+        difference.difference,
+        difference.ci_low,
+        difference.ci_high,
+        difference.p,
+        difference.p_adjusted,
+        difference.effect_size,
+        difference.n_prompts,
+        difference.n_pairs,
+        difference.a,
+        difference.b,
+        difference.wins,
+        difference.ties,
+        difference.losses,
         system,
-        one.reason,
+        difference.reason,
     )
 
 
-def _missing(one: OpenedRun) -> tuple[int, int]:
-    coverage = one.run.coverage
+def _missing(opened: OpenedRun) -> tuple[int, int]:
+    coverage = opened.run.coverage
     return sum(coverage.missing.values()), coverage.expected

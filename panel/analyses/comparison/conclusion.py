@@ -43,7 +43,7 @@ _STRATA_SHOWN = 2
 
 @dataclass(frozen=True, slots=True)
 class TwoRuns:
-    """What a conclusion has to know of two runs.
+    """The facts that a conclusion on two runs is drawn from.
 
     Attributes:
         a, b: what they are called.
@@ -81,12 +81,12 @@ class TwoRuns:
     is_ranking: bool = False
 
     def unit(self, name: str) -> str:
-        """What follows a number in the unit of a dimension's scores."""
+        """Return the words that follow a number in the unit of a dimension's scores."""
         return self.units.get(name, " points")
 
 
 def compare_conclusion(compared: Sequence[TwoRuns], random: Random) -> list[str]:
-    """Of each run that is compared with the first, what is established and what is not.
+    """Say of each run that is compared with the first what is established and what is not.
 
     A difference is established, and a panel nearer to people, by a p-value below `LEVEL` that is
     adjusted by Holm over all dimensions and runs, composites as a family of their own. The number
@@ -96,135 +96,136 @@ def compare_conclusion(compared: Sequence[TwoRuns], random: Random) -> list[str]
     """
     n_tests = _n_tests(compared)
     said: list[str] = []
-    for one in compared:
-        said += _difference(one, random, n_tests, alone=len(compared) == 1)
-        if one.compared == "panels":
-            said += _alike(one)
-        said += _people(one)
-        if one.compared == "panels":
-            said += _other_judges(one)
-    people = [found.n_people for one in compared for found in one.people.values()]
+    for entry in compared:
+        said += _difference(entry, random, n_tests, alone=len(compared) == 1)
+        if entry.compared == "panels":
+            said += _alike(entry)
+        said += _people(entry)
+        if entry.compared == "panels":
+            said += _other_judges(entry)
+    people = [result.n_people for item in compared for result in item.people.values()]
     if people and max(people) == 1:
         said.append(ONE_PERSON)
     return said if len(compared) > 1 else said + _limits(compared[0])
 
 
 def _n_tests(compared: Sequence[TwoRuns]) -> int:
-    """By how many the level of the first difference is divided in Holm's first step: as many as
-    there are composites, and twice as many where there are dimensions beside them; else as many as
-    there are dimensions."""
+    """Return by how many the level of the first difference is divided in Holm's first step: as many
+    as there are composites, and twice as many where there are dimensions beside them; else as many
+    as there are dimensions."""
     tested = [
         name == COMPOSITE
-        for one in compared
-        for name, found in one.differences.items()
-        if not isnan(found.p) and name not in one.repeated
+        for item in compared
+        for name, difference in item.differences.items()
+        if not isnan(difference.p) and name not in item.repeated
     ]
     n_composites = sum(tested)
     return 2 * n_composites if 0 < n_composites < len(tested) else len(tested)
 
 
-def _difference(one: TwoRuns, random: Random, n_tests: int, *, alone: bool) -> list[str]:
-    if not one.differences:
-        return [f"{one.b} and {one.a} have no dimension in common that can be compared."]
-    main, whole = next(iter(one.differences.items()))
-    said = [_whole(one, main, whole, random)]
-    rest = {n: d for n, d in one.differences.items() if n != main and not isnan(d.p)}
+def _difference(runs: TwoRuns, random: Random, n_tests: int, *, alone: bool) -> list[str]:
+    if not runs.differences:
+        return [f"{runs.b} and {runs.a} have no dimension in common that can be compared."]
+    main, whole = next(iter(runs.differences.items()))
+    said = [_whole(runs, main, whole, random)]
+    rest = {n: d for n, d in runs.differences.items() if n != main and not isnan(d.p)}
     if len(rest) > 1 and any(d.shown for d in rest.values()):
-        said.append(_by_dimension(one, rest))
-    said += _by_system(one)
-    if alone and one.compared == "texts" and not whole.shown and whole.reason is None:
-        said += _to_settle(one, main, whole, n_tests)
-    if one.compared == "texts" and one.panel:
+        said.append(_by_dimension(runs, rest))
+    said += _by_system(runs)
+    if alone and runs.compared == "texts" and not whole.shown and whole.reason is None:
+        said += _to_settle(runs, main, whole, n_tests)
+    if runs.compared == "texts" and runs.panel:
         said.append(
-            f"The runs differ in more than their texts ({'; '.join(one.panel)}): which of these "
+            f"The runs differ in more than their texts ({'; '.join(runs.panel)}): which of these "
             "the difference comes from cannot be told apart."
         )
     return said
 
 
-def _whole(one: TwoRuns, main: str, found: PairedDifference, random: Random) -> str:
+def _whole(runs: TwoRuns, main: str, difference: PairedDifference, random: Random) -> str:
     on = "" if main == COMPOSITE else f" on {main}"
     over = {
         "prompts": "with these judges as they are",
         "prompts-and-judges": "with judges as a sample of such judges",
     }[random]
-    higher, lower = (one.b, one.a) if found.difference > 0 else (one.a, one.b)
-    by = points(found.difference, one.unit(main))
-    if found.shown:
-        if one.compared == "texts":
+    higher, lower = (runs.b, runs.a) if difference.difference > 0 else (runs.a, runs.b)
+    by = points(difference.difference, runs.unit(main))
+    if difference.shown:
+        if runs.compared == "texts":
             # Ahead would be for its texts.
-            what = "scores higher than" if one.panel else "is ahead of"
-            return f"{higher} {what} {lower}{on}, {over}: by {by}{_facts(found)}."
+            what = "scores higher than" if runs.panel else "is ahead of"
+            return f"{higher} {what} {lower}{on}, {over}: by {by}{_facts(difference)}."
         what = f"rates the same texts higher than {lower}{on}"
-        return f"{higher} {what}, {over}: by {by}{_facts(found)}."
+        return f"{higher} {what}, {over}: by {by}{_facts(difference)}."
     open_ = (
-        f"Whether {one.b} is better or worse than {one.a}{on} cannot be said"
-        if one.compared == "texts" and not one.panel
-        else f"Whether {one.b} rates higher or lower than {one.a}{on} cannot be said"
+        f"Whether {runs.b} is better or worse than {runs.a}{on} cannot be said"
+        if runs.compared == "texts" and not runs.panel
+        else f"Whether {runs.b} rates higher or lower than {runs.a}{on} cannot be said"
     )
-    if isnan(found.difference):
+    if isnan(difference.difference):
         return f"{open_}: no pair of responses has a score in both."
-    level = abs(found.difference) <= _SAME
-    if level and one.is_ranking:
+    level = abs(difference.difference) <= _SAME
+    if level and runs.is_ranking:
         return (
-            f"Neither {one.a} nor {one.b} rates higher{on}: a ranking has no level, as the mean "
-            "over the responses to a prompt is the same in each."
+            f"Neither {runs.a} nor {runs.b} rates higher{on}: a ranking has no level, as "
+            "the mean over the responses to a prompt is the same in each."
         )
     what = (
         "their mean scores are equal"
         if level
-        else f"the difference {one.b} − {one.a} is {signed(found.difference)}{one.unit(main)}"
+        else f"the difference {runs.b} − {runs.a} is "
+        f"{signed(difference.difference)}{runs.unit(main)}"
     )
-    if found.reason is not None:
-        return f"{open_}: {what}, which cannot be tested ({found.reason})."
+    if difference.reason is not None:
+        return f"{open_}: {what}, which cannot be tested ({difference.reason})."
     facts = in_brackets(
-        interval(found.ci_low, found.ci_high),
-        p_adjusted(found.p_adjusted),
-        counted(found.n_prompts, "prompt"),
+        interval(difference.ci_low, difference.ci_high),
+        p_adjusted(difference.p_adjusted),
+        counted(difference.n_prompts, "prompt"),
     )
     return f"{open_}: {what}{facts}, which may be chance."
 
 
-def _by_dimension(one: TwoRuns, rest: Mapping[str, PairedDifference]) -> str:
+def _by_dimension(runs: TwoRuns, rest: Mapping[str, PairedDifference]) -> str:
     parts = []
     for sign, how in ((1, "higher"), (-1, "lower")):
         names = [n for n, d in rest.items() if d.shown and d.difference * sign > 0]
         if names:
             parts.append(f"{how} on {listed(names, 'dimensions')}")
-    return f"By dimension (adjusted p < {LEVEL}), {one.b} is {' and '.join(parts)}."
+    return f"By dimension (adjusted p < {LEVEL}), {runs.b} is {' and '.join(parts)}."
 
 
-def _by_system(one: TwoRuns) -> list[str]:
+def _by_system(runs: TwoRuns) -> list[str]:
     parts = []
     for sign, how in ((1, "higher"), (-1, "lower")):
-        shown = {n: d for n, d in one.systems.items() if d.shown and d.difference * sign > 0}
+        shown = {n: d for n, d in runs.systems.items() if d.shown and d.difference * sign > 0}
         if len(shown) > NAMES_SHOWN:
             parts.append(f"{how} for {len(shown):,} systems")
         elif shown:
-            told = [f"{n}, by {number(abs(d.difference))}{_facts(d)}" for n, d in shown.items()]
-            parts.append(f"{how} for {'; '.join(told)}")
-    return [f"By system, {one.b} is {', and '.join(parts)}."] if parts else []
+            text = [f"{n}, by {number(abs(d.difference))}{_facts(d)}" for n, d in shown.items()]
+            parts.append(f"{how} for {'; '.join(text)}")
+    return [f"By system, {runs.b} is {', and '.join(parts)}."] if parts else []
 
 
-def _to_settle(one: TwoRuns, main: str, found: PairedDifference, n_tests: int) -> list[str]:
-    if abs(found.difference) <= _SAME:
+def _to_settle(runs: TwoRuns, main: str, difference: PairedDifference, n_tests: int) -> list[str]:
+    if abs(difference.difference) <= _SAME:
         return []
     level = LEVEL / max(n_tests, 1)
-    observed = points(found.difference, one.unit(main))
-    given = f"If the difference is as large as observed ({observed}), "
-    if takes_more_judges(found.sampled, level):
+    observed = points(difference.difference, runs.unit(main))
+    source = f"If the difference is as large as observed ({observed}), "
+    if takes_more_judges(difference.sampled, level):
         return [
-            f"{given}no number of prompts would show it with these judges: more judges are needed."
+            f"{source}no number of prompts would show it with these judges: more judges are needed."
         ]
-    needed = prompts_needed(found.sampled, level)
-    return [f"{given}{as_many(needed)} would show it {power(found.n_prompts)}."]
+    needed = prompts_needed(difference.sampled, level)
+    return [f"{source}{as_many(needed)} would show it {power(difference.n_prompts)}."]
 
 
-def _alike(one: TwoRuns) -> list[str]:
-    """How far two panels order responses alike, and rate the same ones highest."""
-    if one.order is None or one.best is None:
+def _alike(runs: TwoRuns) -> list[str]:
+    """Say how far two panels order responses alike, and rate the same ones highest."""
+    if runs.order is None or runs.best is None:
         return []
-    within, over_all = one.order
+    within, over_all = runs.order
     figure, where = within, "responses in prompts"
     if within.reason:
         figure, where = over_all, "all responses"
@@ -232,54 +233,56 @@ def _alike(one: TwoRuns) -> list[str]:
     if figure.reason is None:
         kind = "τ_b" if figure is over_all else "mean τ_b"
         ends = in_brackets(interval(figure.ci_low, figure.ci_high))
-        told = f"The two order {where} with a {kind} of {number(figure.value)}{ends}"
-        if n := one.best.n_prompts:
+        text = f"The two order {where} with a {kind} of {number(figure.value)}{ends}"
+        if n := runs.best.n_prompts:
             of = counted(n, "prompt")
-            told += f"; the highest-rated response differs in {one.best.flipped:,} of {of}"
-        said.append(f"{told}.")
+            text += f"; the highest-rated response differs in {runs.best.flipped:,} of {of}"
+        said.append(f"{text}.")
     return said
 
 
-def _other_judges(one: TwoRuns) -> list[str]:
-    """What the numbers of judges bring about that is no merit of either panel."""
-    a, b = one.n_judges
+def _other_judges(runs: TwoRuns) -> list[str]:
+    """Say what the numbers of judges bring about that is no merit of either panel."""
+    a, b = runs.n_judges
     facts = []
-    if a != b and not one.people:
+    if a != b and not runs.people:
         facts.append("the mean of more judges has less noise")
     larger, smaller = (1, -1) if b > a else (-1, 1)
-    nearer = _sides_shown_nearer(one.people)
-    if a != b and one.people and (larger in nearer or smaller not in nearer):
+    nearer = _sides_shown_nearer(runs.people)
+    if a != b and runs.people and (larger in nearer or smaller not in nearer):
         what = "tends to be nearer to people for their number alone"
         facts.append(f"the mean of more judges {what}")
-    if one.n_shared and not a == b == one.n_shared:
+    if runs.n_shared and not a == b == runs.n_shared:
         facts.append("judges in both make the two more alike")
     if not facts:
         return []
-    same = f", {one.n_shared:,} of them in both" if one.n_shared else ""
-    return [f"{one.a} has {counted(a, 'judge')} and {one.b} {b:,}{same}: {'; '.join(facts)}."]
+    same = f", {runs.n_shared:,} of them in both" if runs.n_shared else ""
+    return [f"{runs.a} has {counted(a, 'judge')} and {runs.b} {b:,}{same}: {'; '.join(facts)}."]
 
 
 def _sides_shown_nearer(people: Mapping[str, NearerToPeople]) -> set[int]:
-    """Which panels any figure shows to be nearer to people: 1 for b, −1 for a."""
+    """Return which panels any figure shows to be nearer to people: 1 for b, −1 for a."""
     sides = set()
-    for one in people.values():
+    for item in people.values():
         # Nearer is a smaller distance, and more of the others.
-        figures = [(1, one.tau), (-1, one.distance)]
-        if one.advantages is not None:
-            figures.append((1, one.advantages.difference))
+        figures = [(1, item.tau), (-1, item.distance)]
+        if item.advantages is not None:
+            figures.append((1, item.advantages.difference))
         sides |= {sign if each.value > 0 else -sign for sign, each in figures if each.shown}
     return sides
 
 
 def _people(runs: TwoRuns) -> list[str]:
-    """Which panel is nearer to people."""
-    found, a, b = runs.people, runs.a, runs.b
-    if not found:
+    """Say which panel is nearer to people."""
+    result, a, b = runs.people, runs.a, runs.b
+    if not result:
         return []
-    tau = {name: one.tau for name, one in found.items()}
-    distance = {name: one.distance for name, one in found.items()}
+    tau = {name: item.tau for name, item in result.items()}
+    distance = {name: item.distance for name, item in result.items()}
     advantage = {
-        name: one.advantages.difference for name, one in found.items() if one.advantages is not None
+        name: item.advantages.difference
+        for name, item in result.items()
+        if item.advantages is not None
     }
     said = (
         _nearer("ranks responses more as people do", "higher in τ_b", 1, runs, tau)
@@ -288,19 +291,19 @@ def _people(runs: TwoRuns) -> list[str]:
     )
     if said:
         return said
-    name, one = next(iter(found.items()))
-    told = f"Which of {a} and {b} is nearer to people is not established"
-    if one.tau.reason is not None:
-        return [f"{told}: τ_b with people is undefined ({one.tau.reason})."]
+    name, entry = next(iter(result.items()))
+    text = f"Which of {a} and {b} is nearer to people is not established"
+    if entry.tau.reason is not None:
+        return [f"{text}: τ_b with people is undefined ({entry.tau.reason})."]
     facts = in_brackets(
-        f"{b} − {a}: {signed(one.tau.value)}",
-        interval(one.tau.ci_low, one.tau.ci_high),
-        p_adjusted(one.tau.p_adjusted),
-        one.tau.ci_reason or "",
+        f"{b} − {a}: {signed(entry.tau.value)}",
+        interval(entry.tau.ci_low, entry.tau.ci_high),
+        p_adjusted(entry.tau.p_adjusted),
+        entry.tau.ci_reason or "",
     )
     return [
-        f"{told}: on {dimension_called(name)}, the τ_b of {a} with people is "
-        f"{number(one.a_tau)}, that of {b} {number(one.b_tau)}{facts}."
+        f"{text}: on {dimension_called(name)}, the τ_b of {a} with people is "
+        f"{number(entry.a_tau)}, that of {b} {number(entry.b_tau)}{facts}."
     ]
 
 
@@ -313,7 +316,7 @@ def _nearer(
     *,
     of_scores: bool = False,
 ) -> list[str]:
-    """On which dimensions either panel is shown nearer.
+    """Say on which dimensions either panel is shown nearer.
 
     Args:
         sign: that of b − a where b is.
@@ -321,7 +324,9 @@ def _nearer(
     """
     said = []
     for better, worse, side in ((runs.b, runs.a, sign), (runs.a, runs.b, -sign)):
-        names = [name for name, one in figures.items() if one.shown and one.value * side > 0]
+        names = [
+            name for name, figure in figures.items() if figure.shown and figure.value * side > 0
+        ]
         if names:
             first = figures[names[0]]
             low, high = sorted((side * first.ci_low, side * first.ci_high))
@@ -336,54 +341,56 @@ def _nearer(
     return said
 
 
-def _limits(one: TwoRuns) -> list[str]:
+def _limits(runs: TwoRuns) -> list[str]:
     said = []
-    for name, (missing, of) in zip((one.a, one.b), one.missing, strict=True):
+    for name, (missing, of) in zip((runs.a, runs.b), runs.missing, strict=True):
         if missing and missing >= MUCH_MISSING * of:
-            told = missing_judgments(missing, of, of=name)
-            said.append(f"{told}: its scores are means of those that are there.")
-    if one.one_model and one.compared == "texts":
+            text = missing_judgments(missing, of, of=name)
+            said.append(f"{text}: its scores are means of those that are there.")
+    if runs.one_model and runs.compared == "texts":
         said.append(
             "All judges are of one model: what they have in common because of it is in no interval."
         )
     return said
 
 
-def _facts(found: PairedDifference) -> str:
-    """Interval, seen from the higher one, p-value and prompts."""
-    low, high = found.ci_low, found.ci_high
-    if found.difference < 0:
+def _facts(difference: PairedDifference) -> str:
+    """Return the interval, seen from the higher one, the p-value and the prompts, in words."""
+    low, high = difference.ci_low, difference.ci_high
+    if difference.difference < 0:
         low, high = -high, -low
     return in_brackets(
-        interval(low, high), p_adjusted(found.p_adjusted), counted(found.n_prompts, "prompt")
+        interval(low, high),
+        p_adjusted(difference.p_adjusted),
+        counted(difference.n_prompts, "prompt"),
     )
 
 
-def runs_by_strata(by: str, found: Sequence[StratumApart]) -> list[str]:
+def runs_by_strata(by: str, result: Sequence[StratumApart]) -> list[str]:
     """Return in which strata runs differ otherwise than in the others."""
-    if not found:
+    if not result:
         return [f"By {by} the runs have no stratum in common."]
-    tested = [one for one in found if one.reason is None]
+    tested = [item for item in result if item.reason is None]
     if not tested:
-        reasons = "; ".join(dict.fromkeys(str(one.reason) for one in found))
+        reasons = "; ".join(dict.fromkeys(str(item.reason) for item in result))
         return [f"Whether the difference of the runs depends on {by} cannot be tested: {reasons}."]
-    shown = sorted((one for one in tested if one.shown), key=lambda one: one.p_adjusted)
+    shown = sorted((item for item in tested if item.shown), key=lambda entry: entry.p_adjusted)
     if not shown:
         return [
             f"The difference of the runs is not shown to depend on {by} "
             f"({counted(len(tested), 'test')})."
         ]
-    told = [
-        f"{one.b} − {one.a} is {_by_how_much(one)} in {one.stratum} than in the mean of the "
-        f"others{in_brackets(_interval(one), p_adjusted(one.p_adjusted))}"
-        for one in shown
+    text = [
+        f"{item.b} − {item.a} is {_by_how_much(item)} in {item.stratum} than in the mean of the "
+        f"others{in_brackets(_interval(item), p_adjusted(item.p_adjusted))}"
+        for item in shown
     ]
-    return [f"The difference of the runs depends on {by}: {first_of(told, _STRATA_SHOWN)}."]
+    return [f"The difference of the runs depends on {by}: {first_of(text, _STRATA_SHOWN)}."]
 
 
-def _by_how_much(one: StratumApart) -> str:
-    return f"{number(abs(one.difference))} {'higher' if one.difference > 0 else 'lower'}"
+def _by_how_much(item: StratumApart) -> str:
+    return f"{number(abs(item.difference))} {'higher' if item.difference > 0 else 'lower'}"
 
 
-def _interval(one: StratumApart) -> str:
-    return interval(*turned(one.ci_low, one.ci_high, one.difference))
+def _interval(item: StratumApart) -> str:
+    return interval(*turned(item.ci_low, item.ci_high, item.difference))

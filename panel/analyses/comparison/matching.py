@@ -23,7 +23,8 @@ _Key = tuple[str, str]
 
 
 class TextPair(NamedTuple):
-    """Responses compared: to a prompt, by a system (of two names, both), their rows in each run."""
+    """A pair of responses that are compared: to a prompt, by a system (of two names, both), their
+    rows in each run."""
 
     prompt_id: str
     system: str
@@ -33,7 +34,7 @@ class TextPair(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Matched:
-    """What two runs are compared by.
+    """The pairs, judges and columns that two runs are compared by.
 
     Attributes:
         compared: what differs.
@@ -51,12 +52,12 @@ class Matched:
 
     @property
     def rows(self) -> tuple[list[tuple[int, ...]], list[tuple[int, ...]]]:
-        """Of each pair, the rows in each run."""
+        """Return the rows of each pair in each run."""
         return [pair.a_rows for pair in self.pairs], [pair.b_rows for pair in self.pairs]
 
 
 def match_runs(a: OpenedRun, b: OpenedRun) -> Matched:
-    """What two runs are compared by.
+    """Match the responses and judges that two runs are compared by.
 
     Responses are the same where prompt, id and texts are. Where one run has nothing but what the
     other has, or the panels differ and they have something in common, panels are compared; else
@@ -73,27 +74,29 @@ def match_runs(a: OpenedRun, b: OpenedRun) -> Matched:
     ]
     panel = panel_differences(a, b)
     versions = version_differences(a, b)
-    keys = [[key for key in one.texts if key[0] in shared] for one in (a, b)]
+    keys = [[key for key in item.texts if key[0] in shared] for item in (a, b)]
     if same and (panel or len(same) in map(len, keys)):
         return _same_texts(a, b, same, keys, [*panel], [*notes, *_also(versions)])
     return _other_texts(a, b, set(same), keys, [*panel, *_version_of(versions)], notes)
 
 
 def _version_of(versions: Sequence[str]) -> list[str]:
-    """Versions, and not seeds: these are chance, which intervals are about."""
-    return [one for one in versions if not one.startswith("seed")]
+    """Return the version of a response; seeds are none: they are chance, which intervals are
+    about."""
+    return [version for version in versions if not version.startswith("seed")]
 
 
 def _also(versions: Sequence[str]) -> list[str]:
-    return [f"Another {one}." for one in versions]
+    return [f"Another {version}." for version in versions]
 
 
 # Prompts
 
 
 def _shared_prompts(a: OpenedRun, b: OpenedRun) -> tuple[set[str], list[str]]:
-    """The prompts that both runs have, with the same text, and what is to be said of others."""
-    first, second = ({key[0]: text.prompt for key, text in one.texts.items()} for one in (a, b))
+    """Return the prompts that both runs have, with the same text, and what is to be said of
+    others."""
+    first, second = ({key[0]: text.prompt for key, text in item.texts.items()} for item in (a, b))
     both = [name for name in first if name in second]
     changed = [name for name in both if first[name] != second[name]]
     shared = set(both) - set(changed)
@@ -109,10 +112,10 @@ def _shared_prompts(a: OpenedRun, b: OpenedRun) -> tuple[set[str], list[str]]:
         )
         raise InputError([Fault(b.name, what, expected, field="prompt_id")])
     notes = []
-    for one, other, name in ((first, second, a.name), (second, first, b.name)):
-        if only := [prompt for prompt in one if prompt not in other]:
-            told = f"{counted(len(only), 'prompt')} with ratings only in {name}"
-            notes.append(f"{told}: {_some(only)}.")
+    for entry, other, name in ((first, second, a.name), (second, first, b.name)):
+        if only := [prompt for prompt in entry if prompt not in other]:
+            sentence = f"{counted(len(only), 'prompt')} with ratings only in {name}"
+            notes.append(f"{sentence}: {_some(only)}.")
     if changed:
         notes.append(
             f"{counted(len(changed), 'prompt')} of the same id with another text, left out: "
@@ -139,10 +142,10 @@ def _same_texts(
     panel: Sequence[str],
     notes: list[str],
 ) -> Matched:
-    for one, own in ((a, keys[0]), (b, keys[1])):
+    for item, own in ((a, keys[0]), (b, keys[1])):
         if others := len(own) - len(same):
             notes.append(
-                f"Left out: {counted(others, 'response')} of {one.name}, of whose text the other "
+                f"Left out: {counted(others, 'response')} of {item.name}, of whose text the other "
                 "run has no rating."
             )
     pairs = [TextPair(key[0], a.system(key), (a.rows[key],), (b.rows[key],)) for key in same]
@@ -166,12 +169,12 @@ def _other_texts(
     columns = _common_judges(a, b, notes)
     by_pair = _uses_pairs(a, b, keys, systems, notes)
     sides: list[dict[tuple[str, str, str | None], list[int]]] = [{}, {}]
-    for side, one, own in zip(sides, (a, b), keys, strict=True):
+    for side, item, own in zip(sides, (a, b), keys, strict=True):
         labels = {pair[side is sides[1]]: _label(*pair) for pair in systems}
         for key in own:
-            if (label := labels.get(one.system(key))) is not None:
-                unit = (key[0], label, one.texts[key].pair if by_pair else None)
-                side.setdefault(unit, []).append(one.rows[key])
+            if (label := labels.get(item.system(key))) is not None:
+                unit = (key[0], label, item.texts[key].pair if by_pair else None)
+                side.setdefault(unit, []).append(item.rows[key])
     both = [unit for unit in sides[0] if unit in sides[1]]
     if lonely := sum(len(side) - len(both) for side in sides):
         what = counted(lonely, PAIR) if by_pair else f"{counted(lonely, 'prompt')} of a system"
@@ -182,7 +185,8 @@ def _other_texts(
                 Fault(
                     b.name,
                     f"no {PAIR} that {a.name} has, too" if by_pair else "no response to pair",
-                    f"responses to the prompts of {a.name} by {_some([one for one, _ in systems])}",
+                    f"responses to the prompts of {a.name} by "
+                    f"{_some([name for name, _ in systems])}",
                     field=PAIR if by_pair else "system",
                 )
             ]
@@ -200,17 +204,17 @@ def _other_texts(
 
 
 def _refuse_relative(a: OpenedRun, b: OpenedRun) -> None:
-    if relative := [one for one in (a, b) if compares(one)]:
+    if relative := [item for item in (a, b) if compares(item)]:
         raise InputError(
             [
                 Fault(
-                    one.name,
+                    item.name,
                     "ratings by comparison with the other responses of the same run",
                     "ratings of each response by itself; or score both systems in one run, which "
                     "compares them with each other",
                     field="elicitation",
                 )
-                for one in relative
+                for item in relative
             ]
         )
 
@@ -222,15 +226,15 @@ def _paired_systems(
     keys: Sequence[Sequence[_Key]],
     notes: list[str],
 ) -> list[tuple[str, str]]:
-    """Which system of the first run is compared with which of the second."""
+    """Return which system of the first run is compared with which of the second."""
     first, second = (
-        Counter(one.system(key) for key in own) for one, own in zip((a, b), keys, strict=True)
+        Counter(item.system(key) for key in own) for item, own in zip((a, b), keys, strict=True)
     )
     both = [name for name in first if name in second]
     unchanged = Counter(a.system(key) for key in same if a.system(key) == b.system(key))
     kept = [name for name in both if not unchanged[name] == first[name] == second[name]]
     pairs = [(name, name) for name in kept]
-    alone = [[name for name in one if name not in both] for one in (first, second)]
+    alone = [[name for name in item if name not in both] for item in (first, second)]
     if not pairs and len(alone[0]) == len(alone[1]) == 1:
         pairs = [(alone[0][0], alone[1][0])]
         alone = [[], []]
@@ -242,27 +246,27 @@ def _paired_systems(
             f"{counted(len(left), 'system')} with the same texts in both runs left out: "
             f"{_some(left)}."
         )
-    for names, one in zip(alone, (a, b), strict=True):
+    for names, entry in zip(alone, (a, b), strict=True):
         if names:
-            notes.append(f"{counted(len(names), 'system')} only in {one.name}: {_some(names)}.")
+            notes.append(f"{counted(len(names), 'system')} only in {entry.name}: {_some(names)}.")
     return pairs
 
 
 def _no_systems(
     a: OpenedRun, b: OpenedRun, both: Sequence[str], alone: Sequence[Sequence[str]]
 ) -> Fault:
-    found = f"no system of {a.name} with other texts: {_some(alone[1])}"
+    actual = f"no system of {a.name} with other texts: {_some(alone[1])}"
     expected = (
         f"systems of the names that {a.name} has ({_some([*alone[0], *both])}), or one system in "
         "each run. To compare systems of other names, rename them, or score them in one run"
     )
-    return Fault(b.name, found, expected, field="system")
+    return Fault(b.name, actual, expected, field="system")
 
 
 def _common_judges(
     a: OpenedRun, b: OpenedRun, notes: list[str]
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """The columns of the judges that both have, in the order of the first run."""
+    """Return the columns of the judges that both have, in the order of the first run."""
     theirs = {judge: column for column, judge in zip(b.columns, b.judges, strict=True)}
     pairs = [
         (column, theirs[judge])
@@ -283,13 +287,13 @@ def _common_judges(
                 )
             ]
         )
-    for one in (a, b):
-        if more := len(one.columns) - len(pairs):
+    for item in (a, b):
+        if more := len(item.columns) - len(pairs):
             notes.append(
-                f"{counted(more, 'judge')} only in {one.name}, left out: ratings are compared "
+                f"{counted(more, 'judge')} only in {item.name}, left out: ratings are compared "
                 f"judge by judge, by {counted(len(pairs), 'judge')} in both."
             )
-    return tuple(one for one, _ in pairs), tuple(one for _, one in pairs)
+    return tuple(pair for pair, _ in pairs), tuple(pair for _, pair in pairs)
 
 
 def _uses_pairs(
@@ -299,14 +303,15 @@ def _uses_pairs(
     systems: Sequence[tuple[str, str]],
     notes: list[str],
 ) -> bool:
-    """Whether responses are paired by their column `pair`: where all that are compared have it."""
+    """Return whether responses are paired by their column `pair`: where all that are compared have
+    it."""
     known = [
         [
-            one.texts[key].pair is not None
+            item.texts[key].pair is not None
             for key in own
-            if one.system(key) in {pair[side] for pair in systems}
+            if item.system(key) in {pair[side] for pair in systems}
         ]
-        for side, (one, own) in enumerate(zip((a, b), keys, strict=True))
+        for side, (item, own) in enumerate(zip((a, b), keys, strict=True))
     ]
     if all(all(side) for side in known):
         return True

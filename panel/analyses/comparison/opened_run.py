@@ -56,25 +56,28 @@ class OpenedRun:
 
     @property
     def judges(self) -> list[Judge]:
-        """Those of `columns`."""
+        """Return the judges of `columns`."""
         return [self.run.judges[column] for column in self.columns]
 
     def system(self, key: tuple[str, str]) -> str:
-        """Who wrote a response."""
+        """Return the system that wrote a response."""
         return self.run.items[self.rows[key]].system
 
 
-def open_run(given: Run | str | Path) -> OpenedRun:
-    """A run that `compare` can take.
+def open_run(supplied: Run | str | Path) -> OpenedRun:
+    """Open a run that `compare` can take.
 
     Raises:
         InputError: it is no run of `score`, or nothing in it was scored; says what would do.
     """
-    source = given if isinstance(given, Run) else local_run(given)
+    source = supplied if isinstance(supplied, Run) else local_run(supplied)
     folder = source.folder if isinstance(source, Run) else Path(source)
     if folder is None:
-        found, expected = "a run that was not written", "one scored with out=FOLDER: texts are kept"
-        raise InputError([Fault("run", found, expected)])
+        actual, expected = (
+            "a run that was not written",
+            "one scored with out=FOLDER: texts are kept",
+        )
+        raise InputError([Fault("run", actual, expected)])
     # The path of an address has one slash.
     name = str(source) if is_address(source) else shown_folder(folder)
     _refuse_other_kinds(name, folder)
@@ -119,23 +122,24 @@ def open_run(given: Run | str | Path) -> OpenedRun:
 
 
 def _document(folder: Path) -> dict[str, Any]:
-    """Its run.json; empty where that is none, of which `load_run` says what it is."""
+    """Read the run.json; return an empty object where that is none, of which `load_run` says what
+    it is."""
     return object_if_there(folder / "run.json") or {}
 
 
 def _refuse_other_kinds(name: str, folder: Path) -> None:
-    """See that it is no folder of a command that scores variants of texts."""
+    """Refuse a folder of a command that scores variants of texts."""
     kinds = {
         "a sweep's folder": _document(folder).get("sweep") is not None,
         "an injection audit's folder": (folder / "injection.json").is_file(),
     }
-    for found, there in kinds.items():
+    for kind, there in kinds.items():
         if there:
-            raise InputError([Fault(name, found, _A_RUN)])
+            raise InputError([Fault(name, kind, _A_RUN)])
 
 
 def compares(opened: OpenedRun) -> bool:
-    """Whether its judges compare responses with each other, so that a rating says how good a
+    """Return whether its judges compare responses with each other, so that a rating says how good a
     response is among those of its run."""
     return any(_is_comparative(model["elicitation"]) for model in opened.document["models"])
 

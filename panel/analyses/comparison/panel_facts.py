@@ -16,24 +16,24 @@ _HOW_MANY = frozenset({"replicates", "plain_judge", "seed"})
 
 
 def panel_differences(a: OpenedRun, b: OpenedRun) -> list[str]:
-    """What makes the two panels two; empty where the same panel judged twice."""
+    """Say what makes the two panels two; nothing where the same panel judged twice."""
     first, second = a.document, b.document
-    found = [*_rubrics(a, b)]
+    result = [*_rubrics(a, b)]
     runs = a.name, b.name
-    found += _named("persona", first["personas"], second["personas"], runs)
-    found += _models(first["models"], second["models"], runs)
+    result += _named("persona", first["personas"], second["personas"], runs)
+    result += _models(first["models"], second["models"], runs)
     switches = [_switches(document) for document in (first, second)]
     for name, value in switches[0].items():
         if name != "seed" and value != (other := switches[1].get(name)):
-            found.append(f"{_words(name)} ({_value(value)}; {_value(other)})")
+            result.append(f"{_words(name)} ({_value(value)}; {_value(other)})")
     # Of the same panel in other words: another version of this package asked.
-    if not found and first.get("prompts") != second.get("prompts"):
-        found.append("wording of the questions")
-    return found
+    if not result and first.get("prompts") != second.get("prompts"):
+        result.append("wording of the questions")
+    return result
 
 
 def version_differences(a: OpenedRun, b: OpenedRun) -> list[str]:
-    """What may change ratings besides the panel: seeds and versions of this package."""
+    """Say what may change ratings besides the panel: seeds and versions of this package."""
     keys = {"seed": "seed", "version": "version of persona-panel"}
     return [
         f"{words} ({a.document.get(key)}; {b.document.get(key)})"
@@ -43,8 +43,9 @@ def version_differences(a: OpenedRun, b: OpenedRun) -> list[str]:
 
 
 def judges_in_both(a: OpenedRun, b: OpenedRun) -> set[Judge]:
-    """The judges of either run who are the same in the other: asked alike by the same rubric, of
-    the same description, by a model with the same settings. An id alone does not say that."""
+    """Return the judges of either run who are the same in the other: asked alike by the same
+    rubric, of the same description, by a model with the same settings. An id alone does not say
+    that."""
     first, second = a.document, b.document
     asked = [
         {name: value for name, value in _switches(document).items() if name not in _HOW_MANY}
@@ -54,7 +55,7 @@ def judges_in_both(a: OpenedRun, b: OpenedRun) -> set[Judge]:
         return set()
     personas, models = (
         [
-            {one["id"]: _settings(one) if kind == "models" else one for one in document[kind]}
+            {item["id"]: _settings(item) if kind == "models" else item for item in document[kind]}
             for document in (first, second)
         ]
         for kind in ("personas", "models")
@@ -68,7 +69,7 @@ def judges_in_both(a: OpenedRun, b: OpenedRun) -> set[Judge]:
 
 
 def _switches(document: Mapping[str, Any]) -> dict[str, Any]:
-    """The panel's settings, and the nodes of a graph of one's own."""
+    """Return the panel's settings, and the nodes of a graph of one's own."""
     return {**recorded_settings(document), "graph": document.get("graph")}
 
 
@@ -78,22 +79,22 @@ def _words(setting: str) -> str:
 
 
 def _settings(model: Mapping[str, Any]) -> dict[str, Any]:
-    """What a model was called with."""
+    """Return the settings that a model was called with."""
     return {"model": model.get("model"), **model.get("parameters", {})}
 
 
 def _rubrics(a: OpenedRun, b: OpenedRun) -> Iterable[str]:
-    first, second = (one.document["rubric"] for one in (a, b))
+    first, second = (item.document["rubric"] for item in (a, b))
     if first == second:
         return
-    ids = [printable(str(one.get("id"))) for one in (first, second)]
+    ids = [printable(str(item.get("id"))) for item in (first, second)]
     yield f"rubric ({ids[0]}; {ids[1]})" if ids[0] != ids[1] else f"rubric ({ids[0]}, reworded)"
 
 
 def _models(
     first: Sequence[Mapping[str, Any]], second: Sequence[Mapping[str, Any]], runs: tuple[str, str]
 ) -> Iterable[str]:
-    yield from _only("model", [one["id"] for one in first], [one["id"] for one in second], runs)
+    yield from _only("model", [item["id"] for item in first], [item["id"] for item in second], runs)
     ways = [sorted({model["elicitation"] for model in side}) for side in (first, second)]
     if ways[0] != ways[1]:
         yield f"elicitation ({', '.join(ways[0])}; {', '.join(ways[1])})"
@@ -113,9 +114,9 @@ def _named(
     second: Sequence[Mapping[str, Any]],
     runs: tuple[str, str],
 ) -> Iterable[str]:
-    yield from _only(what, [one["id"] for one in first], [one["id"] for one in second], runs)
-    theirs = {one["id"]: one for one in second}
-    if changed := [one["id"] for one in first if theirs.get(one["id"], one) != one]:
+    yield from _only(what, [item["id"] for item in first], [item["id"] for item in second], runs)
+    theirs = {item["id"]: item for item in second}
+    if changed := [item["id"] for item in first if theirs.get(item["id"], item) != item]:
         yield f"description of {what} {_some(changed)}"
 
 
@@ -131,9 +132,9 @@ def _only(
 
 
 def _some(names: Sequence[str]) -> str:
-    told = ", ".join(map(printable, names[:_SHOWN]))
+    text = ", ".join(map(printable, names[:_SHOWN]))
     more = len(names) - _SHOWN
-    return f"{told} and {more} more" if more > 0 else told
+    return f"{text} and {more} more" if more > 0 else text
 
 
 def _value(value: Any) -> str:

@@ -29,8 +29,8 @@ def nearer_of(
     people_name: str,
     epsilon: float | None,
 ) -> tuple[dict[str, NearerToPeople], RatingsOrigin | None]:
-    """By dimension, which of two panels is nearer to people's ratings; and how these were read, and
-    how many of their items the runs have.
+    """Compare by dimension which of two panels is nearer to people's ratings; say how these were
+    read, and how many of their items the runs have.
 
     Items and dimensions have the names that `align_ratings` takes; ratings that name no dimension
     are compared with the composite, and so is the mean over dimensions of people who rated them
@@ -52,7 +52,7 @@ def nearer_of(
         )
     ours = _scores(a, matched, terms)
     ours, theirs = align_ratings(ours, people, f"{a.name} and {b.name}", people_name)
-    found = {}
+    result = {}
     prompts = [pair.prompt_id for pair in matched.pairs]
     for name, rated in _targets(ours, theirs):
         paired = terms.paired[name]
@@ -61,18 +61,19 @@ def nearer_of(
         called = name if name in theirs.dimensions else ALL
         same_scale = on_limits(theirs, called, rated, terms.limits[name])
         same_scale = same_scale and not theirs.lower_is_better
-        found[name] = replace(
+        result[name] = replace(
             nearer_to_people(*sides, row_means(raters), prompts, same_scale=same_scale),
             advantages=compared_advantages(
                 *sides, raters, prompts, epsilon=epsilon, same_scale=same_scale
             ),
             n_people=theirs.n_raters_of(ours),
         )
-    return found, theirs.origin
+    return result, theirs.origin
 
 
 def _scores(a: OpenedRun, matched: Matched, terms: ScoredTerms) -> Ratings:
-    """The first panel's scores as those of one rater, under the names of its run's ratings."""
+    """Return the first panel's scores as those of one rater, under the names of its run's
+    ratings."""
     items = [a.run.items[pair.a_rows[0]] for pair in matched.pairs]
     numeric = [name for name in terms.paired if name == COMPOSITE or name in a.run.dimensions]
     return Ratings(
@@ -88,7 +89,7 @@ def _scores(a: OpenedRun, matched: Matched, terms: ScoredTerms) -> Ratings:
 
 
 def _targets(ours: Ratings, theirs: Ratings) -> Iterator[tuple[str, Array]]:
-    """By dimension, people's ratings `(items, people)` of all that they rated."""
+    """Return by dimension people's ratings `(items, people)` of all that they rated."""
     numeric = theirs.numeric()
     names = [name for name in ours.dimensions if name in numeric.dimensions]
     single = set(ours.dimensions) - {ALL}

@@ -14,7 +14,7 @@ from persona_panel.statistics.paired import BestOfPrompts, NearerToPeople, Paire
 
 @dataclass(frozen=True, slots=True)
 class RunDifference:
-    """How far run b is above run a on a dimension, or for a system.
+    """The difference of run b above run a on a dimension, or for a system.
 
     Attributes:
         a, b: the runs.
@@ -54,7 +54,7 @@ class RunDifference:
 
 @dataclass(frozen=True, slots=True)
 class StratumApart(Tested):
-    """How far b − a in a stratum is above its mean in the others; of two strata, the first's.
+    """The excess of b − a in a stratum over its mean in the others; of two strata, the first's.
 
     Attributes:
         ci_low, ci_high, p: over prompts, with these judges as they are.
@@ -92,8 +92,8 @@ class ChangedResponse:
 
 @dataclass(frozen=True, slots=True)
 class PanelsAlike:
-    """How alike two panels rate the same texts on a dimension: Kendall's τ_b within prompts and
-    over all responses, Krippendorff's α (interval), and whose response is best."""
+    """The likeness of two panels that rate the same texts on a dimension: Kendall's τ_b within
+    prompts and over all responses, Krippendorff's α (interval), and whose response is best."""
 
     dimension: str
     tau_within: PairedFigure
@@ -104,7 +104,7 @@ class PanelsAlike:
 
 @dataclass(frozen=True, slots=True)
 class ComparedRuns:
-    """One run compared with the first.
+    """A run that is compared with the first.
 
     Attributes:
         a, b: what they are called.
@@ -139,7 +139,7 @@ class ComparedRuns:
 
 @dataclass(frozen=True, slots=True)
 class RunComparison:
-    """Runs compared with the first of them.
+    """A comparison of runs with the first of them.
 
     Attributes:
         runs: what they are called, the first first.
@@ -164,4 +164,4 @@ class RunComparison:
     @property
     def rows(self) -> tuple[RunDifference, ...]:
         """Return the differences of all runs, those of a run together, the composite first."""
-        return tuple(row for one in self.compared for row in one.differences)
+        return tuple(row for item in self.compared for row in item.differences)

@@ -24,7 +24,7 @@ from persona_panel.statistics.paired import PairedTerms, by_other_judges, by_sam
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ScoredTerms:
-    """What two runs are compared by.
+    """The scores that two runs are compared by.
 
     Attributes:
         paired: by dimension, the composite first; the share of a category is a dimension.
@@ -43,20 +43,20 @@ class ScoredTerms:
 
 
 def scored_terms(a: OpenedRun, b: OpenedRun, matched: Matched) -> ScoredTerms:
-    """What two runs have in common, in pairs.
+    """Return what two runs have in common, in pairs.
 
     Raises:
         InputError: a dimension, or the composite, is on another scale in either; or they have no
             dimension in common.
     """
-    rules = [composite_rule(one.run.rubric) for one in (a, b)]
+    rules = [composite_rule(item.run.rubric) for item in (a, b)]
     # Judge by judge, composites are compared where they are means of the same terms.
     whole = None not in rules and (matched.compared == "panels" or rules[0] == rules[1])
     _refuse_other_scales(a, b, whole=whole)
     shared = [name for name in a.run.dimensions if name in b.run.dimensions]
     sides = [
-        dict(_terms(one, shared, rows, columns, whole=whole))
-        for one, rows, columns in zip((a, b), matched.rows, matched.columns, strict=True)
+        dict(_terms(column, shared, rows, columns, whole=whole))
+        for column, rows, columns in zip((a, b), matched.rows, matched.columns, strict=True)
     ]
     names = list(sides[0])
     if not names:
@@ -73,8 +73,8 @@ def scored_terms(a: OpenedRun, b: OpenedRun, matched: Matched) -> ScoredTerms:
     pair = by_same_judges if matched.compared == "texts" else by_other_judges
     alone = [
         name
-        for one, other in ((a, b), (b, a))
-        for name in one.run.dimensions
+        for item, other in ((a, b), (b, a))
+        for name in item.run.dimensions
         if name not in other.run.dimensions
     ]
     limits = mean_limits(a.run.rubric, names)
@@ -89,16 +89,16 @@ def scored_terms(a: OpenedRun, b: OpenedRun, matched: Matched) -> ScoredTerms:
 
 
 def _terms(
-    one: OpenedRun,
+    opened: OpenedRun,
     dimensions: Sequence[str],
     rows: Sequence[tuple[int, ...]],
     columns: Sequence[int],
     *,
     whole: bool,
 ) -> Iterator[tuple[str, Array]]:
-    """By dimension what of each judge the score of each pair's side is the mean of `(pairs, judges,
-    terms)`: the mean over the side's responses."""
-    run, ratings = one.run, one.run.ratings[:, list(columns)]
+    """Return by dimension the terms of each judge whose mean is the score of each pair's side
+    `(pairs, judges, terms)`: the mean over the side's responses."""
+    run, ratings = opened.run, opened.run.ratings[:, list(columns)]
     if whole:
         terms = composite_terms(ratings, run.rubric, run.dimensions, run.categories)
         if terms is not None:
@@ -115,8 +115,8 @@ def _terms(
 
 def _of_pairs(terms: Array, rows: Sequence[tuple[int, ...]]) -> Array:
     if all(len(those) == 1 for those in rows):
-        found: Array = terms[[those[0] for those in rows]]
-        return found
+        result: Array = terms[[those[0] for those in rows]]
+        return result
     means = []
     for those in rows:
         own = terms[list(those)]
@@ -125,11 +125,11 @@ def _of_pairs(terms: Array, rows: Sequence[tuple[int, ...]]) -> Array:
 
 
 def _factors(a: OpenedRun, b: OpenedRun, matched: Matched) -> dict[str, Labels]:
-    """Personas and models, each where there are several and both sides have the same ones: what
-    panels do not share is what is compared, and no sample."""
+    """Return personas and models, each where there are several and both sides have the same ones:
+    what panels do not share is what is compared, and no sample."""
     facets = [
-        judge_facets(one.run.judges[column] for column in columns)
-        for one, columns in zip((a, b), matched.columns, strict=True)
+        judge_facets(item.run.judges[column] for column in columns)
+        for item, columns in zip((a, b), matched.columns, strict=True)
     ]
     if matched.compared == "texts":
         facets = facets[:1]
@@ -141,7 +141,7 @@ def _factors(a: OpenedRun, b: OpenedRun, matched: Matched) -> dict[str, Labels]:
 
 
 def _repeats(rules: Sequence[Composite | None]) -> dict[str, str]:
-    """The dimension that the composite of both sides is."""
+    """Return the dimension that the composite of both sides is."""
     names = {None if rule is None else _only_term(rule) for rule in rules}
     name = names.pop()
     return {} if names or name is None else {name: COMPOSITE}
@@ -158,7 +158,7 @@ def _only_term(rule: Composite) -> str | None:
 
 
 def _refuse_other_scales(a: OpenedRun, b: OpenedRun, *, whole: bool) -> None:
-    ours, theirs = ({one.id: one for one in run.run.rubric.dimensions} for run in (a, b))
+    ours, theirs = ({item.id: item for item in run.run.rubric.dimensions} for run in (a, b))
     faults = [
         Fault(
             b.name,
@@ -177,19 +177,19 @@ def _refuse_other_scales(a: OpenedRun, b: OpenedRun, *, whole: bool) -> None:
 
 
 def _other_composite(a: OpenedRun, b: OpenedRun) -> list[Fault]:
-    first, second = (composite_limits(one.run.rubric) for one in (a, b))
+    first, second = (composite_limits(item.run.rubric) for item in (a, b))
     if first == second:
         return []
-    told = [f"{general(low)} to {general(high)}" for low, high in (first, second)]
+    text = [f"{general(low)} to {general(high)}" for low, high in (first, second)]
     expected = (
-        f"one like that of {a.name}, from {told[0]}: only ratings on one scale have a difference; "
+        f"one like that of {a.name}, from {text[0]}: only ratings on one scale have a difference; "
         "score both runs with one rubric"
     )
-    return [Fault(b.name, f"a composite from {told[1]}", expected, field=COMPOSITE)]
+    return [Fault(b.name, f"a composite from {text[1]}", expected, field=COMPOSITE)]
 
 
 def _scale(dimension: Dimension) -> str:
-    """A scale as far as ratings depend on it."""
+    """Return a scale as far as ratings depend on it."""
     scale = dimension.scale
     if isinstance(scale, CategoryScale):
         return ", ".join(scale.names)

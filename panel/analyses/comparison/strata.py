@@ -27,7 +27,7 @@ _BY_JUDGES = ("persona", "axis", "model")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StratumTerms:
-    """What two runs are compared by within a stratum: pairs with their prompts.
+    """The scores that two runs are compared by within a stratum: pairs with their prompts.
 
     Attributes:
         name: of the dimension that it is on; `composite` for the whole.
@@ -43,7 +43,7 @@ class StratumTerms:
 def stratum_terms(
     a: OpenedRun, b: OpenedRun, matched: Matched, terms: ScoredTerms, by: str
 ) -> list[StratumTerms]:
-    """The strata that both runs have, in order of appearance: composites, or dimensions.
+    """Return the strata that both runs have, in order of appearance: composites, or dimensions.
 
     Judges of a stratum are compared with each other; of texts, pairs whose responses have the same
     value in both runs.
@@ -61,69 +61,72 @@ def stratum_terms(
     if COMPOSITE not in terms.paired:
         return []
     if by in _BY_JUDGES:
-        found = []
+        result = []
         sides = [
-            _columns(one, columns, by) for one, columns in zip((a, b), matched.columns, strict=True)
+            _columns(column, columns, by)
+            for column, columns in zip((a, b), matched.columns, strict=True)
         ]
         for stratum in sides[0]:
             if stratum in sides[1]:
                 own = replace(matched, columns=(sides[0][stratum], sides[1][stratum]))
                 part = scored_terms(a, b, own)
-                found.append(
+                result.append(
                     StratumTerms(stratum, COMPOSITE, part.paired[COMPOSITE], prompts, part)
                 )
-        return found
+        return result
     labels: Sequence[str | None] = prompts if by == "prompt" else _values(a, b, matched, by)
-    whole, found = terms.paired[COMPOSITE], []
+    whole, result = terms.paired[COMPOSITE], []
     for label in dict.fromkeys(labels):
         if label is None:
             continue
-        kept = np.array([one == label for one in labels])
+        kept = np.array([item == label for item in labels])
         own_prompts = [prompt for prompt, is_in in zip(prompts, kept, strict=True) if is_in]
-        found.append(StratumTerms(label, COMPOSITE, whole.of(kept), own_prompts, terms))
-    return found
+        result.append(StratumTerms(label, COMPOSITE, whole.of(kept), own_prompts, terms))
+    return result
 
 
 def strata_apart(strata: Sequence[StratumTerms]) -> list[StratumDifference]:
-    """How far the difference of the runs in each stratum is above that in the others, over prompts
-    with these judges as they are. Dimensions on different scales are not compared."""
-    limits = {one.terms.limits[one.name] for one in strata}
+    """Compare the difference of the runs in each stratum with that in the others, over prompts with
+    these judges as they are. Dimensions on different scales are not compared."""
+    limits = {stratum.terms.limits[stratum.name] for stratum in strata}
     if len(limits) > 1:
-        return [StratumDifference.undefined(one.stratum, Reason.OTHER_SCALE) for one in strata]
+        return [
+            StratumDifference.undefined(stratum.stratum, Reason.OTHER_SCALE) for stratum in strata
+        ]
     figures = []
-    for one in strata:
-        names, _ = encode_labels(one.prompts, len(one.prompts))
-        scores = mean_over_prompts_of(one.paired.difference, one.prompts)
-        figures.append((one.stratum, StratumFigure.mean(scores, names)))
+    for item in strata:
+        names, _ = encode_labels(item.prompts, len(item.prompts))
+        scores = mean_over_prompts_of(item.paired.difference, item.prompts)
+        figures.append((item.stratum, StratumFigure.mean(scores, names)))
     return stratum_differences(figures)
 
 
-def _columns(one: OpenedRun, columns: Sequence[int], by: str) -> dict[str, tuple[int, ...]]:
-    """The judges of each stratum, by their columns."""
-    axes = axes_of(one.run)
-    found: dict[str, tuple[int, ...]] = {}
+def _columns(opened: OpenedRun, columns: Sequence[int], by: str) -> dict[str, tuple[int, ...]]:
+    """Return the judges of each stratum, by their columns."""
+    axes = axes_of(opened.run)
+    result: dict[str, tuple[int, ...]] = {}
     for column in columns:
-        judge = one.run.judges[column]
+        judge = opened.run.judges[column]
         name = axes.get(judge.persona, "") if by == "axis" else getattr(judge, by)
         if name:
-            found[name] = (*found.get(name, ()), column)
-    return found
+            result[name] = (*result.get(name, ()), column)
+    return result
 
 
 def _values(a: OpenedRun, b: OpenedRun, matched: Matched, by: str) -> list[str | None]:
-    """The value that all responses of a pair have in common, None where there is none."""
-    known = [name for one in (a, b) for text in one.texts.values() for name in text.metadata]
-    for one in (a, b):
-        if not any(by in text.metadata for text in one.texts.values()):
+    """Return the value that all responses of a pair have in common, None where there is none."""
+    known = [name for item in (a, b) for text in item.texts.values() for name in text.metadata]
+    for entry in (a, b):
+        if not any(by in text.metadata for text in entry.texts.values()):
             there = ("persona", "axis", "model", "prompt", "dimension", *known)
-            raise no_column(one.name, by, there, mapping_of(Path(one.name)))
-    found: list[str | None] = []
-    sides = [{row: key for key, row in one.rows.items()} for one in (a, b)]
+            raise no_column(entry.name, by, there, mapping_of(Path(entry.name)))
+    result: list[str | None] = []
+    sides = [{row: key for key, row in item.rows.items()} for item in (a, b)]
     for pair in matched.pairs:
         values = {
-            one.texts[keys[row]].metadata.get(by)
-            for one, keys, rows in zip((a, b), sides, (pair.a_rows, pair.b_rows), strict=True)
+            item.texts[keys[row]].metadata.get(by)
+            for item, keys, rows in zip((a, b), sides, (pair.a_rows, pair.b_rows), strict=True)
             for row in rows
         }
-        found.append(values.pop() if len(values) == 1 else None)
-    return found
+        result.append(values.pop() if len(values) == 1 else None)
+    return result

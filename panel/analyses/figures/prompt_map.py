@@ -37,7 +37,7 @@ class MapPoint:
 
 
 def prompt_map(points: Sequence[MapPoint]) -> PaperFigure:
-    """The prompts as points, marked by stratum, with arms to the middle of their bundle.
+    """Draw the prompts as points, marked by stratum, with arms to the middle of their bundle.
 
     Of many strata those with the most prompts have a mark of their own.
     """
@@ -51,13 +51,13 @@ def prompt_map(points: Sequence[MapPoint]) -> PaperFigure:
         if len(counts) == _STRATA_SHOWN + 1:
             shown = list(counts)
         for place, stratum in enumerate([*shown, None]):
-            own = [one for one in points if _group(one, shown) == stratum]
+            own = [item for item in points if _group(item, shown) == stratum]
             if not own:
                 continue
             named = f"{len(counts) - len(shown)} others" if stratum is None else stratum
             axes.scatter(
-                [one.x for one in own],
-                [one.y for one in own],
+                [item.x for item in own],
+                [item.y for item in own],
                 s=14,
                 color=COLOURS[place],
                 marker=MARKERS[place],
@@ -79,7 +79,7 @@ def prompt_map(points: Sequence[MapPoint]) -> PaperFigure:
 
 
 def written_map(points: Sequence[MapPoint]) -> Iterator[tuple[str, bytes]]:
-    """The map as files: the ending of each, and what is in it."""
+    """Return the map as files: the ending of each, and what is in it."""
     figure = prompt_map(points)
     for ending in ("png", "svg"):
         content = io.BytesIO()
@@ -98,7 +98,7 @@ def _arms(points: Sequence[MapPoint]) -> Iterator[tuple[float, float, float, flo
     for point in points:
         bundles.setdefault(point.bundle, []).append(point)
     for own in bundles.values():
-        middle_x = sum(one.x for one in own) / len(own)
-        middle_y = sum(one.y for one in own) / len(own)
-        for one in own:
-            yield one.x, one.y, middle_x, middle_y
+        middle_x = sum(item.x for item in own) / len(own)
+        middle_y = sum(item.y for item in own) / len(own)
+        for entry in own:
+            yield entry.x, entry.y, middle_x, middle_y

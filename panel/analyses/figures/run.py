@@ -50,8 +50,8 @@ class RunPlots:
         self._run = run
 
     def systems(self, dimension: str | None = None, *, columns: PageColumns = 1) -> PaperFigure:
-        """A forest plot of the leaderboard: each system's composite, the best first, with its 95 %
-        intervals over prompts, and over prompts and judges.
+        """Draw a forest plot of the leaderboard: each system's composite, the best first, with its
+        95 % intervals over prompts, and over prompts and judges.
 
         Args:
             dimension: the mean on this dimension, with its interval over prompts, in place of the
@@ -96,8 +96,8 @@ class RunPlots:
         return figure
 
     def dimensions(self, *, columns: PageColumns = 2) -> PaperFigure:
-        """A forest plot for each dimension, systems in the order of the leaderboard: means with
-        their 95 % intervals over prompts; of dimensions with categories, the share of each."""
+        """Draw a forest plot for each dimension, systems in the order of the leaderboard: means
+        with their 95 % intervals over prompts; of dimensions with categories, the share of each."""
         check_plots(columns)
         from persona_panel.statistics.figures.charts import (
             ForestMarks,
@@ -108,7 +108,7 @@ class RunPlots:
 
         run = self._run
         systems = run.leaderboard().systems
-        names = list(systems[0].dimensions) if systems else [one.id for one in run.rubric.numeric]
+        names = list(systems[0].dimensions) if systems else [item.id for item in run.rubric.numeric]
         units = units_of(run.rubric, names)
         labels = dimension_labels(run.rubric)
         same = len(set(units)) == 1
@@ -130,8 +130,8 @@ class RunPlots:
         return figure
 
     def differences(self, reference: str | None = None, *, columns: PageColumns = 1) -> PaperFigure:
-        """Each other system's difference from one, with its 95 % interval; the marker is filled
-        where p, adjusted by Holm's method over all pairs of systems, is below 0.05.
+        """Draw each other system's difference from one, with its 95 % interval; the marker is
+        filled where p, adjusted by Holm's method over all pairs of systems, is below 0.05.
 
         Args:
             reference: the system that is taken from the others, the best unless named.
@@ -155,19 +155,19 @@ class RunPlots:
         reference = names[0] if reference is None else reference
         if reference not in names:
             raise ValueError(f"no system {reference!r}; there are {', '.join(names)}")
-        of = {(one.a, one.b): one for one in board.differences}
+        of = {(difference.a, difference.b): difference for difference in board.differences}
         others = [name for name in names if name != reference]
-        points, found = [], []
+        points, result = [], []
         for name in others:
-            if (one := of.get((name, reference))) is not None:
-                points.append(ForestPoint(one.difference, one.ci_low, one.ci_high))
-            elif (one := of.get((reference, name))) is not None:
-                points.append(ForestPoint(-one.difference, -one.ci_high, -one.ci_low))
+            if (item := of.get((name, reference))) is not None:
+                points.append(ForestPoint(item.difference, item.ci_low, item.ci_high))
+            elif (item := of.get((reference, name))) is not None:
+                points.append(ForestPoint(-item.difference, -item.ci_high, -item.ci_low))
             else:
                 points.append(ForestPoint(nan))
                 continue
-            points[-1] = replace(points[-1], filled=one.shown)
-            found.append(one)
+            points[-1] = replace(points[-1], filled=item.shown)
+            result.append(item)
         sample = _SAMPLES[board.random]
         shown = SECRETS.scrub(reference)
         figure = forest(
@@ -183,13 +183,13 @@ class RunPlots:
                 f"Differences of the composite from {shown}, of {self._sizes(board.systems)}; "
                 f"lines: {sample}, not widened for the number of pairs; p: paired t-tests, "
                 "adjusted by Holm's method over all pairs of systems.",
-                *_untested(found),
+                *_untested(result),
             ]
         )
         return figure
 
     def strengths(self, *, columns: PageColumns = 1) -> PaperFigure:
-        """The systems' Bradley-Terry strengths with their 95 % intervals, where judges compare
+        """Draw the systems' Bradley-Terry strengths with their 95 % intervals, where judges compare
         responses.
 
         Raises:
@@ -204,24 +204,26 @@ class RunPlots:
             forest,
         )
 
-        found = self._run.strengths()
-        if found is None:
+        result = self._run.strengths()
+        if result is None:
             raise ValueError("strengths are of judges that compare responses; these rate them")
-        points = [ForestPoint(one.strength, one.ci_low, one.ci_high) for one in found.systems]
+        points = [
+            ForestPoint(system.strength, system.ci_low, system.ci_high) for system in result.systems
+        ]
         figure = forest(
-            [SECRETS.scrub(one.system) for one in found.systems],
+            [SECRETS.scrub(system.system) for system in result.systems],
             [ForestPanel("", [ForestSeries("strength", points)])],
             "Bradley-Terry strength (log-odds; 0 is the mean)",
-            ForestMarks(_SAMPLES[found.random]),
+            ForestMarks(_SAMPLES[result.random]),
             columns=columns,
             zero=True,
         )
         figure.caption = " ".join(
             [
-                f"Bradley-Terry strengths of {counted(len(found.systems), 'system')}; lines: "
-                f"{_SAMPLES[found.random]}.",
-                *_reasons("strength", found.systems, "reason"),
-                *_reasons("interval", found.systems, "ci_reason"),
+                f"Bradley-Terry strengths of {counted(len(result.systems), 'system')}; lines: "
+                f"{_SAMPLES[result.random]}.",
+                *_reasons("strength", result.systems, "reason"),
+                *_reasons("interval", result.systems, "ci_reason"),
             ]
         )
         return figure
@@ -229,9 +231,9 @@ class RunPlots:
     def personas(
         self, by: Literal["system", "dimension"] = "system", *, columns: PageColumns = 2
     ) -> PaperFigure:
-        """A heatmap of how far each persona is from the panel on each system, on the same
-        responses and with the persona's severity taken out: who sees a system otherwise.
-        A star: more than chance explains. Personas are grouped by their axes.
+        """Draw a heatmap of how far each persona is from the panel on each system, on the same
+        responses and with the persona's severity taken out: who sees a system otherwise. A star:
+        more than chance explains. Personas are grouped by their axes.
 
         Args:
             by: `dimension`: on each dimension in place of each system.
@@ -241,21 +243,21 @@ class RunPlots:
         from persona_panel.statistics.figures.charts import HeatCell, HeatPanel, heatmap
 
         run = self._run
-        found = persona_departures(run)
+        result = persona_departures(run)
         if by == "system":
-            departures, unit = found.by_system, unit_of(run.rubric)
+            departures, unit = result.by_system, unit_of(run.rubric)
             order = [entry.system for entry in run.leaderboard().systems]
             heads = [SECRETS.scrub(name) for name in order]
         else:
-            departures, unit = found.by_dimension, unit_of_ratings(run.rubric)
+            departures, unit = result.by_dimension, unit_of_ratings(run.rubric)
             order = [dimension.id for dimension in run.rubric.numeric]
             heads = [dimension.label for dimension in run.rubric.numeric]
-        of = {(one.persona, one.on): one for one in departures}
+        of = {(departure.persona, departure.on): departure for departure in departures}
         panels = []
-        for axis, personas in self._personas_by_axis(found.personas).items():
+        for axis, personas in self._personas_by_axis(result.personas).items():
             its = [[of[persona, name] for name in order] for persona in personas]
             cells = [
-                [HeatCell(one.beyond_severity, "*" if one.shown else "") for one in row]
+                [HeatCell(item.beyond_severity, "*" if item.shown else "") for item in row]
                 for row in its
             ]
             panels.append(HeatPanel(axis, list(personas.values()), cells))
@@ -267,7 +269,9 @@ class RunPlots:
             columns=columns,
             least=least_shown(run.rubric),
         )
-        whys = dict.fromkeys(one.reason for one in departures if one.reason is not None)
+        whys = dict.fromkeys(
+            departure.reason for departure in departures if departure.reason is not None
+        )
         figure.caption = " ".join(
             [
                 f"Mean rating of each persona less that of the panel by {by}, on the same "
@@ -280,7 +284,7 @@ class RunPlots:
         return figure
 
     def contested(self, top: int = 10, *, columns: PageColumns = 1) -> PaperFigure:
-        """The most contested responses: where each persona stands above or below the panel, in
+        """Draw the most contested responses: where each persona stands above or below the panel, in
         points (of dimensions on different scales, in shares of their width), with its severity
         taken out. Markers are those of the personas' axes, filled where a persona alone differs by
         more than noise; those furthest from the panel are named.
@@ -292,19 +296,19 @@ class RunPlots:
         from persona_panel.analyses.contested import most_contested, unit_of_departures
         from persona_panel.statistics.figures.charts import StripPoint, StripRow, strips
 
-        found = most_contested(self._run, top)
-        first = found[0].departures if found else {}
+        result = most_contested(self._run, top)
+        first = result[0].departures if result else {}
         by_axis = self._personas_by_axis(tuple(first))
         axis_of = {persona: axis for axis, those in by_axis.items() for persona in those}
         labels = {persona: name for those in by_axis.values() for persona, name in those.items()}
         rows = []
-        for one in found:
+        for entry in result:
             points = [
-                StripPoint(labels[persona], value, axis_of[persona], persona in one.named)
-                for persona, value in one.departures.items()
+                StripPoint(labels[persona], value, axis_of[persona], persona in entry.named)
+                for persona, value in entry.departures.items()
             ]
-            star = "* " if one.established else ""
-            rows.append(StripRow(f"{star}{SECRETS.scrub(one.system)}/{one.id}", points))
+            star = "* " if entry.established else ""
+            rows.append(StripRow(f"{star}{SECRETS.scrub(entry.system)}/{entry.id}", points))
         figure = strips(
             rows,
             list(by_axis) or [""],
@@ -313,10 +317,10 @@ class RunPlots:
             "within noise",
             columns=columns,
         )
-        whys = dict.fromkeys(one.reason for one in found if one.reason is not None)
+        whys = dict.fromkeys(item.reason for item in result if item.reason is not None)
         figure.caption = " ".join(
             [
-                f"{counted(len(found), 'response')} on which personas differ most (system/id), "
+                f"{counted(len(result), 'response')} on which personas differ most (system/id), "
                 "each persona's mean rating less that of the panel, severity taken out. *: they "
                 f"differ by more than noise (adjusted p < {LEVEL}). Filled: so does this persona "
                 "alone.",
@@ -326,17 +330,17 @@ class RunPlots:
         return figure
 
     def _personas_by_axis(self, personas: Sequence[str]) -> dict[str, dict[str, str]]:
-        """The labels of these personas by axis; all under one empty axis where there are not
+        """Return the labels of these personas by axis; all under one empty axis where there are not
         several, or axes are not known."""
         known = {persona.id: persona for persona in self._run.personas}
-        found: dict[str, dict[str, str]] = {}
+        result: dict[str, dict[str, str]] = {}
         for persona in personas:
-            one = known.get(persona)
-            axis, name = ("", persona) if one is None else (one.axis, one.label)
-            found.setdefault(axis, {})[persona] = SECRETS.scrub(name)
-        if len(found) > 1:
-            return found
-        return {"": {persona: name for those in found.values() for persona, name in those.items()}}
+            item = known.get(persona)
+            axis, name = ("", persona) if item is None else (item.axis, item.label)
+            result.setdefault(axis, {})[persona] = SECRETS.scrub(name)
+        if len(result) > 1:
+            return result
+        return {"": {persona: name for those in result.values() for persona, name in those.items()}}
 
     def _check(self, dimension: str, systems: Sequence[SystemRank]) -> None:
         known = systems[0].dimensions if systems else {}
@@ -369,14 +373,16 @@ def _mean(entry: SystemRank, dimension: str) -> ForestPoint:
 
 
 def _reasons(what: str, systems: Iterable[SystemRank | SystemStrength], field: str) -> list[str]:
-    """Why systems lack something, each reason once."""
+    """Return why systems lack something, each reason once."""
     lacking: dict[str, list[str]] = {}
-    for one in systems:
-        if reason := getattr(one, field):
-            lacking.setdefault(reason, []).append(SECRETS.scrub(one.system))
+    for system in systems:
+        if reason := getattr(system, field):
+            lacking.setdefault(reason, []).append(SECRETS.scrub(system.system))
     return [f"No {what} for {'; '.join(names)}: {why}." for why, names in lacking.items()]
 
 
 def _untested(differences: Iterable[SystemDifference]) -> list[str]:
-    whys = dict.fromkeys(one.reason for one in differences if one.reason is not None)
+    whys = dict.fromkeys(
+        difference.reason for difference in differences if difference.reason is not None
+    )
     return [f"Some have no interval and no p: {why}." for why in whys]

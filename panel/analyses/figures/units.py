@@ -19,7 +19,7 @@ from persona_panel.statistics.core.ranking import Limits
 
 
 def dimension_labels(rubric: Rubric) -> Mapping[str, str]:
-    """What dimensions, and shares of categories, are called, by their names in tables."""
+    """Return the labels of dimensions, and of shares of categories, by their names in tables."""
     labels = {dimension.id: dimension.label for dimension in rubric.dimensions}
     shares = {
         share_name(name, category): f"{labels[name]}: {category}"
@@ -30,12 +30,12 @@ def dimension_labels(rubric: Rubric) -> Mapping[str, str]:
 
 
 def composite_unit(rubric: Rubric) -> str:
-    """The unit of a composite, and its scale."""
+    """Return the unit of a composite, and its scale."""
     return _with_scale(unit_of(rubric), composite_limits(rubric))
 
 
 def units_of(rubric: Rubric, names: Sequence[str]) -> list[str]:
-    """Of the means on these dimensions, and of shares of categories."""
+    """Return the units of the means on these dimensions, and of shares of categories."""
     limits = mean_limits(rubric, names)
     return [
         _with_scale(unit_of(rubric, name), own) for name, own in zip(names, limits, strict=True)
@@ -43,8 +43,8 @@ def units_of(rubric: Rubric, names: Sequence[str]) -> list[str]:
 
 
 def least_shown(rubric: Rubric) -> float:
-    """The departure up to which colours go at least, so that a tiny one does not look large: a
-    twentieth of the scale."""
+    """Return the departure up to which colours go at least, so that a tiny one does not look large:
+    a twentieth of the scale."""
     low, high = composite_limits(rubric)
     return 0.0 if isinf(low) or isinf(high) else (high - low) / 20
 

@@ -30,8 +30,8 @@ from persona_panel.rubrics.wording import MARK_DIGITS
 
 
 def context_of(plan: PanelPlan, **others: Any) -> GraphContext:
-    """The context of a plan's graphs; `others` are its other fields: the texts, and how models are
-    called. A setting that the context has a field for is handed on."""
+    """Return the context of a plan's graphs; `others` are its other fields: the texts, and how
+    models are called. A setting that the context has a field for is handed on."""
     return GraphContext(
         rubric=plan.rubric,
         **{
@@ -48,7 +48,7 @@ def context_of(plan: PanelPlan, **others: Any) -> GraphContext:
 
 
 def refuse_unpriced(models: Sequence[BoundModel], caps: Caps) -> None:
-    """A cap in dollars wants the price of every model.
+    """Refuse a cap in dollars where a model has no price.
 
     Raises:
         ConfigurationError: one is not known.
@@ -62,7 +62,7 @@ def refuse_unpriced(models: Sequence[BoundModel], caps: Caps) -> None:
 
 
 def refuse_unpriced_batches(models: Sequence[BoundModel], caps: Caps) -> None:
-    """A cap in dollars wants the batch price of every model that is asked by batches.
+    """Refuse a cap in dollars where a model that is asked by batches has no batch price.
 
     Raises:
         ConfigurationError: one is not known.
@@ -79,8 +79,10 @@ def refuse_unpriced_batches(models: Sequence[BoundModel], caps: Caps) -> None:
 
 
 def longest_persona(personas: Iterable[Persona]) -> Persona:
-    """The persona that takes the most tokens of a request."""
-    return max(personas, key=lambda one: tokens_in(one.label) + tokens_in(one.description))
+    """Return the persona that takes the most tokens of a request."""
+    return max(
+        personas, key=lambda persona: tokens_in(persona.label) + tokens_in(persona.description)
+    )
 
 
 PROBE = ModelRequest(
@@ -91,13 +93,13 @@ PROBE_PAGE = "probe"
 
 
 def is_probed(model: BoundModel) -> bool:
-    """Whether a model is asked, before all else, if it gives log-probabilities."""
+    """Return whether a model is asked, before all else, if it gives log-probabilities."""
     unknown = model.logprobs is None
     return unknown and load_elicitation(model.elicitation).NEEDS_LOGPROBS
 
 
 async def refuse_without_logprobs(models: Sequence[BoundModel], caller: Caller) -> None:
-    """Find out, by one small call, whether a model gives the probabilities it must.
+    """Refuse a model that does not give the probabilities it must, which one small call shows.
 
     The call counts as one of the run.
 
@@ -130,7 +132,7 @@ BY_CHARACTERS = "characters / 4"
 
 @dataclass(frozen=True, slots=True)
 class CostEstimate:
-    """What one model's part of a run would take.
+    """The estimated calls, tokens and cost of one model's part of a run.
 
     `judgments` are those that the cache does not answer, out of `of`. `calls`, the tokens and
     `usd` are what is reckoned with; where nothing fails the calls are `calls_at_least` to
@@ -164,7 +166,8 @@ _TOKENS_MORE_OF_A_MARK = 10
 def tokenizer_of(
     tiktoken_model: str | None, *, in_process: bool = False
 ) -> tuple[str, Callable[[str], int]]:
-    """The name of the best tokenizer at hand for a model, and how it counts.
+    """Return the name of the best tokenizer at hand for a model, and the function that counts by
+    it.
 
     OpenAI's own where tiktoken knows the model and has its vocabulary; else characters. The small
     vocabulary of a model `in_process` splits the mark of a fence into more tokens than other text.
@@ -198,11 +201,11 @@ class PredictedCalls:
         self._asked: set[int] = set()
 
     def reply(self, page: str, key: bytes) -> ModelResponse | None:
-        """What is in the cache."""
+        """Return the reply that the cache holds to a request."""
         return self._cache.get(page, key)
 
     def is_new(self, page: str, key: bytes) -> bool:
-        """Whether a request that the cache does not answer comes for the first time."""
+        """Return whether a request that the cache does not answer comes for the first time."""
         asked = hash((page, key))
         if asked in self._asked:
             return False
@@ -261,11 +264,11 @@ class ModelEstimate:
             self.add_requests(PROBE, Calls.just(1, 1))
 
     def next_response(self) -> None:
-        """What judges of a response share is counted once, and not remembered for longer."""
+        """Forget what judges of the last response share, which is counted once."""
         self._counted.clear()
 
     def thinking(self, request: ModelRequest, answer: int) -> int:
-        """How many tokens a call may use for thinking beside an answer of so many."""
+        """Return how many tokens a call may use for thinking beside an answer of so many."""
         limit = self._limit
         if not limit.reasoning or request.top_logprobs:
             return 0
@@ -273,7 +276,7 @@ class ModelEstimate:
         return max(0, most - (answer if limit.fixed is not None else request.max_tokens))
 
     def tokens(self, request: ModelRequest) -> int:
-        """How many tokens a request sends."""
+        """Return how many tokens a request sends."""
         return sum(
             self.count(text)
             for text in (
@@ -289,7 +292,7 @@ class ModelEstimate:
         return self._counted[text]
 
     def estimate(self, name: str = "") -> CostEstimate:
-        """What it comes to; `name` goes before the model's."""
+        """Return the estimate of what was counted; `name` goes before the model's."""
         price = self.bound.price
         return CostEstimate(
             model=f"{name} {self.bound.id}".strip(),
@@ -318,13 +321,14 @@ class MissingReply:
     after: int
 
     def left_of(self, calls: Calls) -> Calls:
-        """What is still to be called for of so many, this request at least."""
+        """Return how many of so many calls are still to be made, this request's at least."""
         fewest, most, reckoned = (max(1, n - self.after) for n in calls[:3])
         return Calls(fewest, most, reckoned, calls.tokens)
 
 
 class CachedReplies:
-    """Answers judges from the cache alone; `missing` is where it could not answer the last one."""
+    """The answers of judges from the cache alone; `missing` is the first request that it could not
+    answer in the last dialogue."""
 
     def __init__(self, models: Sequence[BoundModel], predicted: PredictedCalls) -> None:
         self._parameters = {bound.id: bound.client.parameters for bound in models}
@@ -334,11 +338,11 @@ class CachedReplies:
         self.missing: MissingReply | None = None
 
     def next_response(self) -> None:
-        """Pages of a response are worked out once for all its judges."""
+        """Forget the pages of the last response, which are worked out once for all its judges."""
         self._pages.clear()
 
     async def ask(self, judge: Judge, response: Response, request: ModelRequest) -> ModelResponse:
-        """What `GraphContext.ask` is for a run."""
+        """Answer a request from the cache, as `GraphContext.ask` does in a run by a call."""
         place = (judge.model, response.id)
         if place not in self._pages:
             subject = (response.prompt, response.text, response.context)
@@ -351,8 +355,8 @@ class CachedReplies:
         raise Unanswered("skipped", "the cache does not have it")
 
     def of(self, held: Coroutine[Any, Any, T]) -> tuple[T, MissingReply | None]:
-        """What a dialogue comes to whose requests go to `ask`, and where it ended for want of a
-        reply."""
+        """Return the result of a dialogue whose requests go to `ask`, and the request at which it
+        ended for want of a reply."""
         self._answered, self.missing = 0, None
         try:
             held.send(None)
@@ -362,7 +366,7 @@ class CachedReplies:
 
 
 def context_from(cached: CachedReplies, plan: PanelPlan) -> GraphContext:
-    """What the graphs' functions need to be followed through the cache."""
+    """Return the context in which the graphs' functions are followed through the cache."""
     return context_of(
         plan,
         responses={},

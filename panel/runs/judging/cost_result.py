@@ -12,7 +12,7 @@ from persona_panel.runs.judging.cost_estimate import CostEstimate
 
 def cost_result(estimates: Sequence[CostEstimate]) -> Result:
     """Return the result of the estimates of all models that a command would call."""
-    varies = any(one.calls_at_least != one.calls_at_most for one in estimates)
+    varies = any(estimate.calls_at_least != estimate.calls_at_most for estimate in estimates)
     columns = (
         Column("judgments", "whole", "judgments"),
         Column("of", "whole"),
@@ -30,10 +30,10 @@ def cost_result(estimates: Sequence[CostEstimate]) -> Result:
         "models",
         (Key("model", "model"),),
         columns,
-        [row_of(one, columns, model=one.model) for one in estimates],
+        [row_of(estimate, columns, model=estimate.model) for estimate in estimates],
         "Estimated calls and cost",
     )
-    unknown = ", ".join(one.model for one in estimates if one.usd is None)
+    unknown = ", ".join(estimate.model for estimate in estimates if estimate.usd is None)
     return Result(
         "cost",
         [_total(estimates)],
@@ -47,19 +47,21 @@ def cost_result(estimates: Sequence[CostEstimate]) -> Result:
 
 
 def _total(estimates: Sequence[CostEstimate]) -> str:
-    least = sum(one.calls_at_least for one in estimates)
-    most = sum(one.calls_at_most for one in estimates)
+    least = sum(estimate.calls_at_least for estimate in estimates)
+    most = sum(estimate.calls_at_most for estimate in estimates)
     said = f"Total: {least:,} calls"
     if least != most:
-        n = sum(one.calls for one in estimates)
+        n = sum(estimate.calls for estimate in estimates)
         said = (
             f"Total: {least:,} to {most:,} calls, depending on the answers; tokens and dollars are "
             f"for {n:,}"
         )
-    known = [one.usd for one in estimates if one.usd is not None]
+    known = [estimate.usd for estimate in estimates if estimate.usd is not None]
     if known:
         said += f", ${math.fsum(known):,.4f}"
-        if dates := {one.prices_as_of for one in estimates if one.prices_as_of is not None}:
+        if dates := {
+            estimate.prices_as_of for estimate in estimates if estimate.prices_as_of is not None
+        }:
             said += f" by prices as of {max(dates)}"
     if len(known) < len(estimates):
         said += ", plus the models whose price is unknown" if known else ", cost unknown"
@@ -68,18 +70,18 @@ def _total(estimates: Sequence[CostEstimate]) -> str:
 
 def _remarks(estimates: Sequence[CostEstimate]) -> list[str]:
     tokenizers: dict[str, list[str]] = {}
-    for one in estimates:
-        tokenizers.setdefault(one.tokenizer, []).append(one.model)
+    for item in estimates:
+        tokenizers.setdefault(item.tokenizer, []).append(item.model)
     counted = "; ".join(
         f"{name} ({', '.join(models)})" if len(tokenizers) > 1 else name
         for name, models in tokenizers.items()
     )
-    cached = sum(one.of - one.judgments for one in estimates)
+    cached = sum(estimate.of - estimate.judgments for estimate in estimates)
     said = [
         f"No model was called. {cached:,} results are in the cache already. Tokens are counted by "
         f"{counted}."
     ]
-    if room := sum(one.reasoning_tokens for one in estimates):
+    if room := sum(estimate.reasoning_tokens for estimate in estimates):
         said.append(
             f"{room:,} of the tokens out are the room that models which reason have for thinking: "
             "the most that they may use of it."

@@ -69,7 +69,7 @@ class PointwiseEstimator:
         self._first_rubric = plan.first_rubric
 
     def estimates(self, batch: Batch) -> list[CostEstimate]:
-        """By model, in the panel's order."""
+        """Return the estimates by model, in the panel's order."""
         for response in batch:
             self._cached.next_response()
             for part in self._parts.values():
@@ -80,7 +80,7 @@ class PointwiseEstimator:
         return [part.estimate() for part in self._parts.values()]
 
     def _follow(self, response: Response) -> None:
-        """One response through the rounds, as `persona_panel.graphs.judging` leads it."""
+        """Follow one response through the rounds, as `persona_panel.graphs.judging` leads it."""
         context, rules = self._context, self._context.deliberation
         said: list[Judgment] = []
         whole = True
@@ -116,7 +116,8 @@ class PointwiseEstimator:
             raise ConfigurationError(f"{error}; repair the rule") from error
 
     def _revision(self, judge: Judge, judgment: Judgment, missing: MissingReply) -> None:
-        """A revision that the cache does not hold, or not what changed the judge's mind."""
+        """Count a revision that the cache does not hold, or of which it lacks what changed the
+        judge's mind."""
         if not self._predicted.is_new(missing.page, missing.key):
             return
         part = self._parts[judge.model]
@@ -128,8 +129,8 @@ class PointwiseEstimator:
     def _unknown_rounds(
         self, response: Response, said: Sequence[Judgment], rules: Deliberation
     ) -> None:
-        """The rounds that come after one that the cache does not hold whole: what peers will say
-        is not known. All are reckoned with, and everybody to change a rating in each."""
+        """Count the rounds that come after one that the cache does not hold whole: what peers will
+        say is not known. All are reckoned with, and everybody to change a rating in each."""
         last = max(judgment.round for judgment in said)
         # The cache's own words would have been taken; what it lacks may be a judgment.
         judges = [
@@ -167,12 +168,12 @@ class PointwiseEstimator:
 
 
 def _revising(calls: Calls) -> Calls:
-    """A revision: as many calls as a reading, and one more where a rating changes."""
+    """Return the calls of a revision: as many as a reading, and one more where a rating changes."""
     return Calls(calls.fewest, calls.most + 1, calls.reckoned + 1, calls.tokens)
 
 
 def peer_tokens(plan: PanelPlan, response: Response) -> int:
-    """About how many tokens a judge is shown of its peers' readings of a response, in a
+    """Estimate how many tokens a judge is shown of its peers' readings of a response, in a
     deliberation; 0 where there is none."""
     rules = plan.settings.deliberation
     if rules is None or len(plan.judges) < 2:
@@ -200,13 +201,13 @@ def _ratings_of(rubric: Rubric) -> str:
 
 
 def _reading_of(rubric: Rubric) -> str:
-    """About what a judge is shown of one peer."""
+    """Return an example, of about the usual length, of what a judge is shown of one peer."""
     return f"<reader 10 00000000>\n{_ratings_of(rubric)}\n</reader 10 00000000>\n\n"
 
 
 @dataclass(frozen=True, slots=True)
 class Pointwise:
-    """See `Mode`. A unit is one response."""
+    """The mode in which responses are judged one by one; see `Mode`. A unit is one response."""
 
     plan: PanelPlan
 
@@ -248,22 +249,22 @@ class Pointwise:
             raise InputError(faults)
 
     def units(self, batch: Batch) -> AsyncIterator[tuple[Response, ...]]:
-        """Each response as a unit of its own."""
+        """Return each response as a unit of its own."""
         return self.streamed_units(as_async(batch))
 
     async def streamed_units(
         self, responses: AsyncIterator[Response]
     ) -> AsyncIterator[tuple[Response, ...]]:
-        """Each response as a unit of its own."""
+        """Return each response as a unit of its own."""
         async for response in responses:
             yield (response,)
 
     def estimate(self, batch: Batch, predicted: PredictedCalls) -> list[CostEstimate]:
-        """By model, in the panel's order."""
+        """Return the estimates by model, in the panel's order."""
         return PointwiseEstimator(self.plan, predicted).estimates(batch)
 
     def first_requests(self, responses: Sequence[Response]) -> Iterator[ModelRequest]:
-        """What each judge is asked first about each response."""
+        """Yield the first request of each judge about each response."""
         by_id = {model.id: model for model in self.plan.models}
         for judge in self.plan.judges:
             persona = self.plan.personas_by_id[judge.persona]
@@ -271,7 +272,7 @@ class Pointwise:
                 yield by_id[judge.model].first_request(self.plan.first_rubric, persona, response)
 
     async def judge(self, keys: Sequence[str], context: GraphContext) -> list[Verdict]:
-        """The verdict on the one response of a unit."""
+        """Yield the verdict on the one response of a unit."""
         [key] = keys
         return [(await judge_response(key, context))["verdict"]]
 
@@ -282,7 +283,8 @@ def _response_tokens(response: Response) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Comparative:
-    """See `Mode`. A unit is all responses to a prompt."""
+    """The mode in which the responses to a prompt are compared; see `Mode`. A unit is all of
+    them."""
 
     plan: PanelPlan
 
@@ -297,13 +299,13 @@ class Comparative:
         _refuse_too_long_together(self.plan, batch)
 
     def units(self, batch: Batch) -> AsyncIterator[tuple[Response, ...]]:
-        """All responses to a prompt at a time."""
+        """Return all responses to a prompt at a time."""
         return as_async(_by_prompt(batch))
 
     def streamed_units(
         self, responses: AsyncIterator[Response]
     ) -> AsyncIterator[tuple[Response, ...]]:
-        """None: a stream does not say how many responses a prompt has.
+        """Return None: a stream does not say how many responses a prompt has.
 
         Raises:
             ConfigurationError: always.
@@ -315,7 +317,7 @@ class Comparative:
         )
 
     def estimate(self, batch: Batch, predicted: PredictedCalls) -> list[CostEstimate]:
-        """By model, in the panel's order.
+        """Return the estimates by model, in the panel's order.
 
         Raises:
             InputError: a prompt's responses cannot be compared with each other.
@@ -324,13 +326,13 @@ class Comparative:
         return _estimates(self.plan, batch, predicted)
 
     def first_requests(self, responses: Sequence[Response]) -> Iterator[ModelRequest]:
-        """What each judge is asked about responses to one prompt."""
+        """Yield the requests of each judge about responses to one prompt."""
         for model in self.plan.models:
             for task in _tasks_of(self.plan, model.id, responses):
                 yield model.request_for(task)
 
     async def judge(self, keys: Sequence[str], context: GraphContext) -> list[Verdict]:
-        """The verdicts on the responses to a prompt, in the order of their ids."""
+        """Yield the verdicts on the responses to a prompt, in the order of their ids."""
         done: Mapping[str, Any] = await comparative_graph().ainvoke(
             cast(Any, {"responses": tuple(keys)}), context=context
         )
@@ -339,7 +341,7 @@ class Comparative:
 
 
 def _by_prompt(batch: Batch) -> Iterator[tuple[Response, ...]]:
-    """All responses to a prompt at a time, as soon as the last of them has come.
+    """Yield all responses to a prompt at a time, as soon as the last of them has come.
 
     None is held longer than that.
     """
@@ -355,8 +357,8 @@ def _by_prompt(batch: Batch) -> Iterator[tuple[Response, ...]]:
 def _tasks_of(
     plan: PanelPlan, model: str, responses: Sequence[Response]
 ) -> Iterator[ComparisonTask]:
-    """What all judges of a model are asked."""
-    [bound] = [one for one in plan.models if one.id == model]
+    """Return the tasks that all judges of a model are asked."""
+    [bound] = [model_of_plan for model_of_plan in plan.models if model_of_plan.id == model]
     for judge in (judge for judge in plan.judges if judge.model == model):
         persona = plan.personas_by_id[judge.persona]
         yield from bound.comparison_tasks(
@@ -368,9 +370,9 @@ def _refuse_uncomparable(batch: Batch) -> None:
     """Refuse prompts that have a single response or too many, or come in versions."""
     faults = []
     if batch.versions is not None:
-        found = "responses to several versions of a prompt (field condition)"
+        actual = "responses to several versions of a prompt (field condition)"
         expected = "one version, or an elicitation that rates each response by itself"
-        faults.append(Fault(file=batch.versions, found=found, expected=expected))
+        faults.append(Fault(file=batch.versions, found=actual, expected=expected))
     for responses in _by_prompt(batch):
         n = len(responses)
         if not 2 <= n <= MOST:
@@ -454,39 +456,39 @@ def _task_tokens(task: ComparisonTask) -> int:
 
 
 class Mode(Protocol):
-    """How the responses of a batch are put before the judges of a plan."""
+    """The way in which the responses of a batch are put before the judges of a plan."""
 
     def check(self, batch: Batch) -> None:
-        """See that all of a batch can be judged, before any call.
+        """Check that all of a batch can be judged, before any call.
 
         Raises:
             InputError: something cannot; lists all.
         """
 
     def units(self, batch: Batch) -> AsyncIterator[tuple[Response, ...]]:
-        """What a graph judges in one go, unit by unit."""
+        """Return the units that a graph judges in one go."""
 
     def streamed_units(
         self, responses: AsyncIterator[Response]
     ) -> AsyncIterator[tuple[Response, ...]]:
-        """The units of responses that come one by one, as many as there may be.
+        """Return the units of responses that come one by one, as many as there may be.
 
         Raises:
             ConfigurationError: units can only be made of all responses together.
         """
 
     def estimate(self, batch: Batch, predicted: PredictedCalls) -> list[CostEstimate]:
-        """What each model's part would take, in the panel's order; calls nothing.
+        """Estimate each model's part, in the panel's order; call nothing.
 
         Raises:
             InputError: a unit cannot be judged, whatever its length.
         """
 
     def first_requests(self, responses: Sequence[Response]) -> Iterator[ModelRequest]:
-        """What each judge is asked first about responses, which answer one prompt."""
+        """Yield the first request of each judge about responses, which answer one prompt."""
 
     async def judge(self, keys: Sequence[str], context: GraphContext) -> list[Verdict]:
-        """Have a unit judged: the verdict on each of its responses.
+        """Have a unit judged, and yield the verdict on each of its responses.
 
         Args:
             keys: of the unit's responses in `context.responses`.
@@ -494,5 +496,5 @@ class Mode(Protocol):
 
 
 def mode_of(plan: PanelPlan) -> Mode:
-    """The mode in which a plan's judges are asked, by their elicitation."""
+    """Return the mode in which a plan's judges are asked, by their elicitation."""
     return Comparative(plan) if plan.is_comparative else Pointwise(plan)

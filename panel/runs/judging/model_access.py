@@ -49,7 +49,7 @@ async def open_caller(
     caller_factory: CallerFactory = Caller,
     opened: Callable[[], ReplyStore] = open_reply_store,
 ) -> AsyncIterator[Caller]:
-    """A caller of these models by these names, within the caps.
+    """Open a caller of these models by these names, within the caps.
 
     `concurrency` and `patience_s` are of models that say nothing of it themselves. `off_loop`: the
     cache is opened, read and closed in a thread, as a server's loop must not wait for a disk; a
@@ -96,13 +96,13 @@ async def open_caller(
 
 
 def concurrency_of(model: BoundModel, otherwise: int | None) -> int | None:
-    """How many calls may be in flight; None: as many as the provider takes, which is found
-    out."""
+    """Return how many calls may be in flight; None: as many as the provider takes, which is
+    measured."""
     return model.capabilities.concurrency or model.config.concurrency or otherwise
 
 
 def _most_in_flight(models: Mapping[str, BoundModel], concurrency: int | None) -> dict[str, int]:
-    """How many calls each model may have in flight, by what this process may open."""
+    """Return how many calls each model may have in flight, by what this process may open."""
     wanted = [concurrency_of(model, concurrency) or MAX_CONCURRENCY for model in models.values()]
     shares = shared_out(wanted, left_for_calls())
     for model, asked, share in zip(models.values(), wanted, shares, strict=True):
@@ -118,8 +118,8 @@ def _most_in_flight(models: Mapping[str, BoundModel], concurrency: int | None) -
 
 
 def responses_in_flight(plan: PanelPlan) -> int:
-    """How many responses are judged at once: enough that slow calls leave no model idle (three
-    times what may be in flight).
+    """Return how many responses are judged at once: enough that slow calls leave no model idle
+    (three times what may be in flight).
 
     Models that keep one text in memory for each call at once would only reread with more.
     """
@@ -138,7 +138,7 @@ def graph_context(
     on_judgment: Callable[[Judgment], None],
     peers: ShowPeers | None = None,
 ) -> GraphContext:
-    """What the graphs need. `texts` may grow while they run."""
+    """Return the context that the graphs need. `texts` may grow while they run."""
 
     # No coroutine of its own: it would stand in the way of every call.
     def ask(
@@ -188,8 +188,8 @@ def _endpoint(
 
 
 def _account(model: BoundModel) -> Hashable:
-    """Whose limits a model's calls count toward: those of one model at one address with one key,
-    whatever its settings."""
+    """Return the account whose limits a model's calls count toward: that of one model at one
+    address with one key, whatever its settings."""
     if model.user_model is not None:
         return orjson.dumps(model.client.parameters, option=orjson.OPT_SORT_KEYS)
     return model.config.model, model.config.base_url, model.config.key_env
