@@ -66,7 +66,7 @@ ShowPeers = Callable[[Response, Sequence[Peer]], Sequence[Peer]]
 
 @dataclass(frozen=True, slots=True)
 class GraphContext:
-    """What a graph needs from above: who judges by what, the texts, and a way to ask."""
+    """The context of a graph: who judges by what, the texts, and a way to ask."""
 
     rubric: Rubric
     personas: Mapping[str, Persona]
@@ -99,16 +99,16 @@ class GraphContext:
 
     @property
     def output_rubric(self) -> Rubric:
-        """The rubric as the ratings come. All judges' elicitations rate alike."""
+        """Return the rubric as the ratings come. All judges' elicitations rate alike."""
         return load_elicitation(self.judges[0].elicitation).output_rubric(self.rubric)
 
     @property
     def models(self) -> list[str]:
-        """The models that judges speak through, in the panel's order."""
+        """Return the models that judges speak through, in the panel's order."""
         return list(dict.fromkeys([judge.model for judge in self.judges]))
 
     def judges_of(self, model: str) -> list[Judge]:
-        """The judges that speak through a model, in the panel's order."""
+        """Return the judges that speak through a model, in the panel's order."""
         return [judge for judge in self.judges if judge.model == model]
 
 
@@ -138,7 +138,7 @@ class RatingCheck:
         self._categories = rubric.categories
 
     def of(self, judgment: Judgment) -> Iterator[Misfit]:
-        """What does not fit among the scores and labels of a judgment."""
+        """List the faults among the scores and labels of a judgment."""
         for name, score in judgment.scores.items():
             ends = self._scales.get(name)
             if ends is None:
@@ -174,7 +174,7 @@ def check_own(added: Iterable[Any], adjudication: Any, response: Response, rubri
 
 
 def _misfits_of_own(judgment: Any, response: Response, rubric: Rubric) -> list[Misfit]:
-    """What does not fit of a judgment of a response that a node of a user's own graph wrote."""
+    """List the faults of a judgment that a node of a user's own graph wrote."""
     if not isinstance(judgment, Judgment):
         return [Misfit("type", shown(judgment), "a Judgment")]
     about = (judgment.prompt_id, judgment.id)

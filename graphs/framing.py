@@ -16,7 +16,7 @@ BASELINE = "baseline"
 
 @dataclass(frozen=True, slots=True)
 class Degradation:
-    """What one condition did to one system's answer to one prompt.
+    """The effect of one condition on one system's answer to one prompt.
 
     `delta` is by dimension, NaN where no judge rated both responses; `n_judges` counts
     those that did. `n_abstained` judges called one of the two an abstention; `n_missing`
@@ -40,7 +40,7 @@ def degradation(
     dimensions: Sequence[str],
     n_judges: int,
 ) -> list[Degradation]:
-    """Δ = baseline − framed for each system and condition (scrub.txt, appendix 15.4).
+    """Compute Δ = baseline − framed for each system and condition (scrub.txt, appendix 15.4).
 
     Δ is the mean over the judges that rated both responses. Where all of them did, that is
     the difference of the panel's means, as in the paper; where one is missing, a stern
@@ -182,7 +182,7 @@ class Framings(BaseModel):
 
     @property
     def ids(self) -> tuple[str, ...]:
-        """The conditions' ids, in the order of the file."""
+        """Return the conditions' ids, in the order of the file."""
         return tuple(condition.id for condition in self.conditions)
 
 
@@ -207,7 +207,7 @@ class Variant:
 
     @property
     def used(self) -> bool:
-        """Whether targets are asked with it."""
+        """Return whether targets are asked with the condition."""
         return self.text is not None and not self.faults
 
 

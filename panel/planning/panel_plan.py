@@ -344,7 +344,7 @@ class PanelPlan:
 
     @classmethod
     def from_file(cls, path: str | Path, **overrides: Unpack[PanelOverrides]) -> PanelPlan:
-        """The plan that a YAML file describes; paths in it are relative to it.
+        """Read the plan that a YAML file describes; paths in it are relative to it.
 
         `overrides` take the place of what the file says, and the log says which. Raises as
         `PanelPlan.of`.
@@ -376,7 +376,7 @@ class PanelPlan:
 
     @cached_property
     def first_rubric(self) -> Rubric:
-        """What a judge's first request asks for: the rubric, or its first dimension alone."""
+        """Return the rubric of a judge's first request: the whole, or its first dimension alone."""
         if not self.settings.one_dimension_per_call:
             return self.rubric
         return single_dimension_rubrics(self.rubric)[0]

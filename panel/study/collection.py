@@ -61,7 +61,7 @@ class GivenScores(_Answered):
 
 
 class StudyAnswers(_Answered):
-    """What a rater answered; `exported` is the time in ISO 8601."""
+    """A rater's answers; `exported` is the time in ISO 8601."""
 
     schema_: Literal["persona-panel/study-answers/1"] = ANSWERS_SCHEMA
     study: str
@@ -96,8 +96,8 @@ def answers_by(
     *,
     reason: Callable[[ShownText], str] = lambda text: "",
 ) -> dict[str, Any]:
-    """A file of answers to a packet by a program in place of a person: to try a study out before
-    anybody is asked.
+    """Make a file of answers to a packet by a program in place of a person: to try a study out
+    before anybody is asked.
 
     Args:
         score: of a text on a dimension, in whole numbers, as a text on a scale of real numbers, or
@@ -141,7 +141,7 @@ def answers_by(
 
 
 def sealed(document: Mapping[str, Any]) -> dict[str, Any]:
-    """Answers with their digest, as the page writes them.
+    """Return answers with their digest, as the page writes them.
 
     Args:
         document: all fields of the file but `sha256`.
@@ -233,7 +233,7 @@ def _read(path: Path, key: StudyKey) -> tuple[KeyedPacket, StudyAnswers] | Fault
 def _odd_answer(
     file: str, answers: StudyAnswers, packet: KeyedPacket, rubric: Rubric
 ) -> Fault | None:
-    """The first answer that the packet has no place for."""
+    """Return the first answer that the packet has no place for."""
     sets = {one.id: [text.id for text in one.texts] for one in packet.sets}
     texts = {text for those in sets.values() for text in those}
     for name, ids in (
@@ -264,7 +264,7 @@ def _odd_answer(
 
 
 def score_of(rubric: Rubric, dimension: str, value: int | str) -> float | str | None:
-    """An answer as a rating: a number, or the name of a category; None where it is none."""
+    """Return an answer as a rating: a number, or the name of a category; None where it is none."""
     scale = next(one.scale for one in rubric.dimensions if one.id == dimension)
     if isinstance(scale, CategoryScale):
         return value if isinstance(value, str) and value in scale.names else None
@@ -279,7 +279,7 @@ def score_of(rubric: Rubric, dimension: str, value: int | str) -> float | str | 
 
 @dataclass(frozen=True, slots=True)
 class TextRating:
-    """What a rater answered of a text.
+    """A rater's answers on a text.
 
     Attributes:
         rater: the rater's name in the study.
@@ -307,7 +307,7 @@ class TextRating:
 
 @dataclass(frozen=True, slots=True)
 class RaterProgress:
-    """How far a rater has come; repeated sets and attention checks are counted with the others.
+    """The progress of a rater; repeated sets and attention checks are counted with the others.
 
     Attributes:
         rater: the rater's name in the study.
@@ -333,13 +333,13 @@ class RaterProgress:
 
     @property
     def missing(self) -> int:
-        """How many scores and ranks are not there."""
+        """Return how many scores and ranks are missing."""
         return self.expected - self.given
 
 
 @dataclass(frozen=True, slots=True)
 class CollectedStudy:
-    """What came back of a study.
+    """The answers that a study's raters sent back.
 
     Attributes:
         progress: of every rater, in the order of the packets.
@@ -398,7 +398,7 @@ def _by_id(
 
 
 def _attention(packet: KeyedPacket, answers: StudyAnswers) -> Iterator[bool]:
-    """Of each attention set that was answered, whether it was answered as it asked."""
+    """Return, for each attention set that was answered, whether it was answered as it asked."""
     rankings, scored = _by_id(answers)
     for one in packet.sets:
         if one.role != "attention":

@@ -52,7 +52,7 @@ _UNSAFE = re.compile("[<>&\u2028\u2029\x7f\ud800-\udfff]")
 
 
 def packet_page(packet: Packet) -> str:
-    """The page: the packet as JSON, and the script that shows it and takes the answers.
+    """Return the page: the packet as JSON, and the script that shows it and takes the answers.
 
     The page may run this script and use this style sheet, and load nothing.
     """
@@ -82,7 +82,7 @@ def packet_page(packet: Packet) -> str:
 
 
 def packet_in(page: Path) -> Packet:
-    """The packet in a page, for whoever answers it by a program.
+    """Read the packet in a page, for whoever answers it by a program.
 
     Raises:
         InputError: the file cannot be read, or has no packet of this version.
@@ -125,7 +125,7 @@ def _escaped(found: re.Match[str]) -> str:
 
 @cache
 def _part(name: str) -> str:
-    """The style sheet or the script as it is inlined."""
+    """Return the style sheet or the script as it is inlined."""
     return files(_PACKAGE).joinpath("templates", name).read_text("utf-8").strip()
 
 
@@ -177,7 +177,7 @@ def write_label_studio(study: Study, folder: Path) -> list[Path]:
 
 
 def label_studio_tasks(packet: Packet, task: Task) -> list[dict[str, Any]]:
-    """The tasks of a packet, in their order: sets to rank, or texts to rate."""
+    """Return the tasks of a packet, in their order: sets to rank, or texts to rate."""
     if task == "rank":
         return [
             {
@@ -214,7 +214,7 @@ def _whole(text: Any) -> str:
 
 
 def label_studio_config(packet: Packet, task: Task) -> str:
-    """The labelling configuration of a task."""
+    """Return the labelling configuration of a task."""
     view = Element("View")
     SubElement(view, "Header", value=packet.instructions)
     SubElement(view, "Header", value=packet.question)
@@ -258,7 +258,8 @@ def _dimension(view: Element, one: ShownDimension, not_assessable: bool) -> None
 
 
 def choices_of(one: ShownDimension) -> list[tuple[str, str]] | None:
-    """The values of a scale, each with what it means, where they are few enough to choose from."""
+    """Return the values of a scale, each with what it means, where they are few enough to choose
+    from."""
     if one.kind == "category":
         return list(one.values)
     if one.kind == "real":
@@ -297,7 +298,7 @@ def write_potato(study: Study, folder: Path) -> list[Path]:
 def potato_projects(
     packet: Packet,
 ) -> Iterator[tuple[str, dict[str, Any], list[dict[str, str]]]]:
-    """The projects of a packet: a name, the configuration and the items."""
+    """Yield the projects of a packet: a name, the configuration and the items."""
     if packet.ranking is not None:
         for size in sorted({len(one.texts) for one in packet.sets}):
             items = [
@@ -320,7 +321,7 @@ def potato_projects(
 
 
 def _shown(prompt: str, texts: Sequence[ShownText]) -> str:
-    """A prompt and texts as markup, which Potato shows as such."""
+    """Return a prompt and texts as markup, which Potato shows as such."""
     parts = [f"<p><b>{_marked(prompt)}</b></p>"]
     for one in texts:
         about = "" if one.context is None else f"<p><i>{_marked(one.context)}</i></p>"

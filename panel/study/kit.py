@@ -52,7 +52,7 @@ from persona_panel.study.packet import (
 def selected_responses(
     responses: Responses, inclusion: Mapping[str, float], source: str
 ) -> tuple[list[Response], dict[str, float]]:
-    """The responses that were drawn, in their order, and the probability of each.
+    """Return the responses that were drawn, in their order, and the probability of each.
 
     Args:
         responses: all of them, or more.
@@ -104,12 +104,12 @@ _LEAST_LETTERS = 3
 
 
 def new_secret() -> str:
-    """A study's secret: 32 random bytes in hexadecimal digits."""
+    """Draw a study's secret: 32 random bytes in hexadecimal digits."""
     return secrets.token_hex(32)
 
 
 def opaque_id(secret: str, *parts: object) -> str:
-    """The id of what these parts name: 16 hexadecimal digits of their HMAC-SHA256."""
+    """Return the id of what these parts name: 16 hexadecimal digits of their HMAC-SHA256."""
     message = "\x1f".join(map(str, parts)).encode("utf-8", "surrogatepass")
     return hmac.new(bytes.fromhex(secret), message, "sha256").hexdigest()[:_DIGITS]
 
@@ -134,7 +134,8 @@ class NamingText:
 
 
 def naming_texts(responses: Iterable[Response], systems: Collection[str]) -> list[NamingText]:
-    """The texts in which the name of a system stands, each once, by that of its own if it has both.
+    """Return the texts that name a system, each once, by that of its own system if it names
+    several.
 
     A name counts as a whole word, whatever its case and whether its words are parted by hyphens,
     underscores, spaces or not at all: `gpt-4o` is also found in "GPT 4o" and "GPT4o". It is looked
@@ -161,7 +162,7 @@ def naming_texts(responses: Iterable[Response], systems: Collection[str]) -> lis
 
 
 def _first_in(parts: Mapping[str, str], pattern: re.Pattern[str]) -> tuple[str, str] | None:
-    """The first part in which the pattern is found, and what is found."""
+    """Return the first part in which the pattern is found, and what is found."""
     for part, text in parts.items():
         if (match := pattern.search(text)) is not None:
             return part, match.group()
@@ -169,7 +170,7 @@ def _first_in(parts: Mapping[str, str], pattern: re.Pattern[str]) -> tuple[str, 
 
 
 def _names_of(system: str) -> Iterator[list[str]]:
-    """The words of each name that a system goes by."""
+    """Yield the words of each name that a system goes by."""
     last = re.split(r"[:/]", system)[-1]
     for name in (system, last):
         yield _words_of(name)
@@ -183,13 +184,13 @@ def _names_of(system: str) -> Iterator[list[str]]:
 
 
 def _words_of(name: str) -> list[str]:
-    """The words of a name: parted by what is no letter or digit, but for points in numbers, and
-    where letters are followed by a number."""
+    """Return the words of a name: parted by what is no letter or digit, but for points in numbers,
+    and where letters are followed by a number."""
     return re.findall(r"[^\W\d_]+|\d[\w.]*\w|\d", name)
 
 
 def _pattern_of(names: Iterable[list[str]]) -> re.Pattern[str] | None:
-    """Finds each of some names; None where all are too short."""
+    """Return a pattern that finds each of some names; None where all are too short."""
     found = {
         r"[\W_]{0,2}".join(map(re.escape, words)): len("".join(words))
         for words in names
@@ -202,7 +203,7 @@ def _pattern_of(names: Iterable[list[str]]) -> re.Pattern[str] | None:
 
 
 def ranking_words(rubric: Rubric) -> RankingWords:
-    """What raters are told to rank texts by.
+    """Return the words that tell raters by what to rank texts.
 
     Raises:
         ConfigurationError: the rubric has categories alone, and no composite.
@@ -244,7 +245,7 @@ _BOTH = (
 def attention_texts(
     dimensions: Sequence[ShownDimension], tasks: Sequence[Task], draw: Random
 ) -> list[tuple[str, int, dict[str, int | str]]]:
-    """The two texts of an attention set, in an order that is drawn.
+    """Make the two texts of an attention set, in an order that is drawn.
 
     Returns:
         Of each text what it says, the rank it asks for, and the score on each dimension.
@@ -264,7 +265,7 @@ def attention_texts(
 
 
 def _value_of(dimension: ShownDimension, end: int) -> int | str:
-    """The lowest (0) or highest (-1) value of a scale."""
+    """Return the lowest (0) or highest (-1) value of a scale."""
     if dimension.kind == "category":
         return dimension.values[end][0]
     # A scale of numbers has both ends.
@@ -319,7 +320,7 @@ def make_study(
     instructions: str = INSTRUCTIONS,
     inclusion: Mapping[str, float] | None = None,
 ) -> Study:
-    """Packets for raters, blind to who wrote the texts.
+    """Make packets for raters, blind to who wrote the texts.
 
     The design follows from the texts and the seed; the ids are new each time, as they follow from
     a secret.
@@ -382,7 +383,7 @@ class _Maker:
         self._consent, self._instructions = consent, instructions
 
     def packet(self, rater: int, session: Sequence[TextSet]) -> tuple[Packet, KeyedPacket]:
-        """What a rater is given, and what its ids stand for."""
+        """Make a rater's packet, and the key to its ids."""
         sets = [self._set(rater, place, one) for place, one in enumerate(session)]
         shown = tuple(one for one, _ in sets)
         rated = self._dimensions if "rate" in self._settings.tasks else ()

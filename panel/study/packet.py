@@ -78,7 +78,8 @@ class ShownDimension(_Shown):
 
 
 class RankingWords(_Shown):
-    """What the first and the last rank mean, and the labels of the dimensions they are given by."""
+    """The meanings of the first and the last rank, and the labels of the dimensions that texts are
+    ranked by."""
 
     first: str
     last: str
@@ -86,7 +87,7 @@ class RankingWords(_Shown):
 
     @property
     def top(self) -> str:
-        """The text of the first rank, for a heading."""
+        """Return the text of the first rank, for a heading."""
         return f"the text that is {self.first}, by {', '.join(self.by)}"
 
 
@@ -111,32 +112,32 @@ class Packet(_Shown):
     sets: tuple[ShownSet, ...]
 
     def as_json(self) -> dict[str, Any]:
-        """As it stands in the page, the schema's name first."""
+        """Return the packet as it stands in the page, the schema's name first."""
         found = self.model_dump(mode="json")
         return {"schema": found.pop("schema_"), **found}
 
     @property
     def digest(self) -> str:
-        """The SHA-256 of its JSON."""
+        """Return the SHA-256 of its JSON."""
         return digest_of_json(self.as_json())
 
     @classmethod
     def from_json(cls, given: Mapping[str, Any]) -> Packet:
-        """The packet that `as_json` gave."""
+        """Return the packet that `as_json` gave."""
         return cls.model_validate(
             {("schema_" if name == "schema" else name): value for name, value in given.items()}
         )
 
 
 def digest_of_json(document: Mapping[str, Any]) -> str:
-    """The SHA-256 of a document as the page's script writes it."""
+    """Return the SHA-256 of a document as the page's script writes it."""
     return sha256_of(
         json.dumps(document, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
     )
 
 
 def shown_dimensions(rubric: Rubric) -> tuple[ShownDimension, ...]:
-    """The dimensions of a rubric as a rater is asked about them."""
+    """Return the dimensions of a rubric as a rater is asked about them."""
     found = []
     for one in rubric.dimensions:
         scale: dict[str, Any]
@@ -166,7 +167,8 @@ def shown_dimensions(rubric: Rubric) -> tuple[ShownDimension, ...]:
 def estimated_minutes(
     sets: Sequence[ShownSet], tasks: Sequence[Task], n_dimensions: int, introduction: str = ""
 ) -> int:
-    """How long a packet takes, in minutes, 1 or more: each text read once, and the answers."""
+    """Estimate how long a packet takes, in minutes, 1 or more: each text read once, and the
+    answers."""
     texts = [text for one in sets for text in one.texts]
     words = len(introduction.split())
     words += sum(len(one.prompt.split()) for one in sets)
@@ -188,7 +190,7 @@ class _Kept(BaseModel):
 
 
 class KeyedText(_Kept):
-    """What a text's id in a packet stands for.
+    """The text that an id in a packet stands for.
 
     Attributes:
         prompt_id, response, system: of the response, whose id is `response`; None of a text that
@@ -205,7 +207,7 @@ class KeyedText(_Kept):
 
 
 class KeyedSet(_Kept):
-    """What a set in a packet is.
+    """The meaning of a set in a packet.
 
     Attributes:
         prompt_id: None of a set that checks attention.
@@ -220,7 +222,7 @@ class KeyedSet(_Kept):
 
 
 class KeyedPacket(_Kept):
-    """What a packet is, and the SHA-256 of what its rater was shown."""
+    """The meaning of a packet's ids, and the SHA-256 of what its rater was shown."""
 
     packet: str
     rater: str
@@ -254,11 +256,11 @@ class StudyKey(_Kept):
     inclusion: dict[str, float] | None = None
 
     def packet(self, name: str) -> KeyedPacket | None:
-        """The packet of this id."""
+        """Return the packet of this id."""
         return next((one for one in self.packets if one.packet == name), None)
 
     def texts(self) -> Iterator[tuple[KeyedPacket, KeyedSet, KeyedText]]:
-        """Every text of every packet."""
+        """Yield every text of every packet."""
         for packet in self.packets:
             for one in packet.sets:
                 for text in one.texts:
@@ -266,7 +268,7 @@ class StudyKey(_Kept):
 
 
 def read_key(study: Path) -> StudyKey:
-    """The key in a study's folder.
+    """Read the key in a study's folder.
 
     Raises:
         InputError: there is none, or it is no key of this version.

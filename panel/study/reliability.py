@@ -42,7 +42,7 @@ class RepeatReliability:
 
 @dataclass(frozen=True, slots=True)
 class CalibrationAgreement:
-    """How far raters agree on the texts that all of them see.
+    """The agreement of raters on the texts that all of them see.
 
     Attributes:
         of: a dimension's id, or `rank`.
@@ -60,7 +60,8 @@ class CalibrationAgreement:
 def repeat_reliability(
     ratings: Sequence[TextRating], rubric: Rubric
 ) -> tuple[tuple[RepeatReliability, ...], tuple[RepeatReliability, ...]]:
-    """Of the sets that were shown twice: by dimension (and for ranks), then by rater.
+    """Compute the reliability over sets that were shown twice: by dimension (and for ranks), then
+    by rater.
 
     Returns:
         Two tuples, empty where nothing was shown twice.
@@ -94,7 +95,7 @@ def repeat_reliability(
 def calibration_agreement(
     ratings: Sequence[TextRating], rubric: Rubric
 ) -> tuple[CalibrationAgreement, ...]:
-    """Krippendorff's α of each dimension, and of ranks, over the calibration texts."""
+    """Compute Krippendorff's α of each dimension, and of ranks, over the calibration texts."""
     shown = [one for one in ratings if one.role == "calibration"]
     texts = list(dict.fromkeys((one.prompt_id, one.response) for one in shown))
     raters = list(dict.fromkeys(one.rater for one in shown))
@@ -125,7 +126,8 @@ _Value = Callable[[TextRating], float | str | None]
 
 
 def _questions(rubric: Rubric) -> list[tuple[str, str, _Value]]:
-    """What is answered of a text: its name, the kind of its answers, and how to find one."""
+    """Return each question on a text: its name, the kind of its answers, and a function that reads
+    an answer."""
     found: list[tuple[str, str, _Value]] = [(RANK, "rank", lambda one: one.rank)]
     for dimension in rubric.dimensions:
         found.append((dimension.id, dimension.scale.kind, _score_on(dimension.id)))

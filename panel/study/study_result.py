@@ -243,7 +243,7 @@ def _estimate(found: Statistic | None) -> Estimate | None:
 
 
 def _selection(facts: dict[str, Any], out: str) -> Iterator[str]:
-    """What `calibrate` can make of ratings of items that `select` drew, written to `out`."""
+    """Write to `out` what `calibrate` needs of ratings of items that `select` drew."""
     yield (
         "Ratings have the inclusion probabilities of `select`, by which "
         f"`{command_line('calibrate', ['RUN'], {'--human': out})}` weighs them."

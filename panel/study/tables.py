@@ -96,8 +96,8 @@ def _csv(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> bytes:
 def _with_inclusion(
     key: StudyKey, columns: Sequence[str], rows: Sequence[Sequence[Any]]
 ) -> tuple[Sequence[str], list[Sequence[Any]]]:
-    """A table with the probability of each row's item, where items were drawn; the item stands
-    first."""
+    """Return a table with the probability of each row's item, where items were drawn; the item
+    stands first."""
     if key.inclusion is None:
         return columns, list(rows)
     known = key.inclusion
@@ -121,8 +121,8 @@ def _rows(ratings: Iterable[TextRating], dimensions: set[str]) -> Iterator[tuple
 def _justifications(
     key: StudyKey, ratings: Sequence[TextRating], folder: Path
 ) -> dict[Path, bytes]:
-    """Raters' reasons as responses, the rubric to infer scores by, and the raters' own scores (or
-    ranks) of the same items.
+    """Return raters' reasons as responses, the rubric to infer scores by, and the raters' own
+    scores (or ranks) of the same items.
 
     An item is a text and a rater, since each rater's reason is a response of its own.
     """
@@ -181,8 +181,8 @@ def _reason_id(one: TextRating) -> str:
 
 
 def inferring_rubric(rubric: Rubric) -> Rubric:
-    """The same dimensions and scales, asked of what a reader wrote about a text: which score the
-    reasons express.
+    """Return the same dimensions and scales, asked of what a reader wrote about a text: which score
+    the reasons express.
 
     The reasons themselves are not to be judged, and a dimension that they do not touch is not
     assessable.

@@ -29,7 +29,8 @@ _NOT_CALLED = "skipped:"
 async def key_points(
     rationales: Sequence[Rationale], model: ModelConfig, most: int, caps: Caps
 ) -> KeyPointReport:
-    """Have a model state the points of each rationale, sum them up and assign them; count them.
+    """Have a model state the points of each rationale, sum them up and assign them; count
+    them.
 
     A rationale whose points could not be read is missing, and counted with the reason.
 
@@ -56,7 +57,7 @@ async def key_points(
 def estimate_key_points(
     rationales: Sequence[Rationale], model: ModelConfig, most: int
 ) -> CostEstimate:
-    """What `key_points` would take, the cache counted in; calls nothing.
+    """Estimate the cost of `key_points`, the cache counted in, without a call.
 
     What is asked of points that are not known yet is counted as if every rationale made three that
     no other makes in the same words: rather too many calls than too few.

@@ -52,8 +52,8 @@ class Rationale:
 
 
 def rationales_of(run: Run) -> list[Rationale]:
-    """The rationale of each judge on each response, of the last round that has one, in the order of
-    responses and judges.
+    """Return the rationale of each judge on each response, of the last round that has one, in the
+    order of responses and judges.
 
     Raises:
         ConfigurationError: no judgment has a rationale.
@@ -78,7 +78,7 @@ def rationales_of(run: Run) -> list[Rationale]:
 
 
 def rationales_digest(rationales: Sequence[Rationale]) -> str:
-    """SHA-256 of rationales with where they stand, by which key points are known to be of these."""
+    """Return the SHA-256 of rationales and their places, which ties key points to them."""
     lines = [[one.prompt_id, one.id, one.judge, one.text] for one in rationales]
     return sha256(orjson.dumps(lines)).hexdigest()
 
@@ -120,7 +120,7 @@ class KeyPoint:
 
 @dataclass(frozen=True, slots=True)
 class KeyPointReport:
-    """What judges give as reasons. A feature of shares and differences is a place in `key_points`.
+    """The reasons that judges give. A feature of shares and differences is a place in `key_points`.
 
     Attributes:
         model: which model read the rationales.
@@ -153,7 +153,7 @@ class KeyPointReport:
 
     @property
     def read(self) -> int:
-        """Of how many rationales the points are known."""
+        """Return the number of rationales whose points are known."""
         return self.rationales - sum(self.missing.values())
 
 
@@ -202,7 +202,7 @@ def key_point_report(
 
 
 def _features(found: SummedUp) -> list[tuple[str, Stance]]:
-    """The key points that a rationale makes, and what belongs to none, where anything does."""
+    """Return the key points that a rationale makes, and the points that belong to none, if any."""
     made = {
         _name(found, one.point.stance, of)
         for one, of in zip(found.points, found.of, strict=True)
@@ -218,7 +218,7 @@ def _name(found: SummedUp, stance: Stance, of: int | None) -> tuple[str, Stance]
 def _groups(
     own: Sequence[Rationale], judged: np.ndarray[Any, np.dtype[np.bool_]]
 ) -> dict[KeyPointGroups, tuple[list[int], list[str]]]:
-    """Of each kind which rationales are in a group, and in which."""
+    """Return, for each kind of group, which rationales are in a group, and in which."""
     every, without_controls = list(range(len(own))), np.flatnonzero(judged).tolist()
     return {
         "all": (without_controls, ["all"] * len(without_controls)),
@@ -234,7 +234,7 @@ def _pro(
     found: SummedUp,
     rows: Mapping[int, int],
 ) -> dict[KeyPointGroups, tuple[GroupShare, ...]]:
-    """The share of points that speak for the text."""
+    """Return the share of points that speak for the text."""
     at = [rows[made.rationale] for made in found.points]
     pro = np.array([[made.point.stance == "pro"] for made in found.points], dtype=np.bool_)
     pro = pro.reshape(-1, 1)
@@ -249,7 +249,7 @@ def _pro(
 def _quotations(
     rationales: Sequence[Rationale], found: SummedUp
 ) -> dict[tuple[str, Stance], list[Quotation]]:
-    """Of each key point the words that make it: the first of each rationale, then further ones."""
+    """Return the words that make each key point: the first of each rationale, then further ones."""
     first: dict[tuple[str, Stance], list[Quotation]] = {}
     further: dict[tuple[str, Stance], list[Quotation]] = {}
     known: set[tuple[tuple[str, Stance], int]] = set()
@@ -268,7 +268,8 @@ _NAMED = 3
 
 
 def key_points_conclusion(report: KeyPointReport) -> list[str]:
-    """What judges say most often, on which points systems are shown to differ, what is missing."""
+    """Say which points judges make most often, on which systems are shown to differ, and what is
+    missing."""
     read = f"{counted(report.read, 'rationale')} read"
     own = [one for one in report.key_points if one.text not in OTHER.values()]
     if not own:
@@ -345,7 +346,7 @@ _FIGURES = ("share", "ci_low", "ci_high", "difference", "p", "p_adjusted")
 
 
 def key_points_document(report: KeyPointReport) -> dict[str, Any]:
-    """What keypoints.json holds; what is undefined is null."""
+    """Return the document of keypoints.json; undefined values are null."""
     return {
         "conclusion": key_points_conclusion(report),
         "model": report.model,
@@ -389,7 +390,7 @@ def _by_kind(
 
 
 def _of(report: KeyPointReport, one: GroupShare | ShareDifference) -> dict[str, str]:
-    """The key point that a figure is of: those for and against may have the same words."""
+    """Return the key point of a figure: those for and against may have the same words."""
     key_point = report.key_points[one.feature]
     return {"key_point": key_point.text, "stance": key_point.stance}
 
@@ -457,7 +458,7 @@ class _Rationales(TypedDict):
 
 @with_config(ConfigDict(strict=True))
 class _KeptKeyPoints(TypedDict):
-    """What a result takes of keypoints.json."""
+    """The part of keypoints.json that a result uses."""
 
     conclusion: list[str]
     model: str
@@ -643,7 +644,7 @@ _POINTS = {
 
 
 def _of_system(name: str) -> str:
-    """The column of a system, whose name may be that of a key."""
+    """Return the column of a system, whose name may also be that of a key."""
     return f"share of {name}"
 
 
@@ -664,5 +665,5 @@ def _difference(of: Mapping[str, Any]) -> Difference:
 
 
 def _numbers(of: Mapping[str, Any], *names: str) -> list[float]:
-    """Numbers by their names; what is null in the file is NaN."""
+    """Return numbers by their names; a null in the file is NaN."""
     return [nan if of[name] is None else of[name] for name in names]

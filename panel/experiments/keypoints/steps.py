@@ -92,7 +92,8 @@ def stating_points(rationale: str) -> Generator[ModelRequest, ModelResponse, tup
 def summing_up(
     points: Sequence[tuple[str, int]], stance: Stance, most: int
 ) -> Generator[ModelRequest, ModelResponse, tuple[str, ...]]:
-    """Have a model sum up points, each with how often it was made, into at most `most` key points.
+    """Have a model sum up points, each with how often it was made, into at most `most` key
+    points.
 
     Raises:
         Unreadable: neither answer holds a list of sentences.
@@ -237,7 +238,7 @@ Steps = Generator[DialogueBatch, list[QuestionReply[Any]], SummedUp]
 
 
 def is_quoted(quote: str, rationale: str) -> bool:
-    """Whether the words stand in the rationale as they are, white space apart.
+    """Return whether the rationale contains the words, whatever the white space.
 
     >>> is_quoted("is  clear", "It is\\nclear."), is_quoted("is Clear", "It is clear.")
     (True, False)
@@ -247,8 +248,8 @@ def is_quoted(quote: str, rationale: str) -> bool:
 
 
 def steps(rationales: Sequence[str], most: int) -> Steps:
-    """State the points of each rationale, sum them up in at most `most` key points for and as many
-    against, and assign each point to one of them."""
+    """State the points of each rationale, sum them up in at most `most` key points for and as
+    many against, and assign each point to one of them."""
     # Judges who were shown the same may give the same reasons: those are read once.
     distinct = list(dict.fromkeys(rationales))
     replies = yield DialogueBatch(
@@ -288,7 +289,7 @@ def steps(rationales: Sequence[str], most: int) -> Steps:
 
 
 def _expected(rationale: str, place: int) -> tuple[Point, ...]:
-    """What a rationale that was not read yet is taken to say: three points in words of its own."""
+    """Return the points assumed of a rationale that was not read yet: three in words of its own."""
     quote = rationale.split()[0]
     return tuple(
         Point(f"It says so in words of its own ({place}, {n}).", stance, quote)
@@ -297,13 +298,13 @@ def _expected(rationale: str, place: int) -> tuple[Point, ...]:
 
 
 def _key(text: str) -> str:
-    """What is the same in two wordings that differ in case and the full stop alone."""
+    """Return a wording without case and full stop, to compare it by."""
     return text.casefold().rstrip(" .")
 
 
 def _by_frequency(texts: Any) -> list[tuple[str, int]]:
-    """Different wordings with how often each occurs, the commonest first; those as often made in
-    alphabetical order, whatever order they came in."""
+    """Count the different wordings, the commonest first; those as often made in alphabetical order,
+    whatever order they came in."""
     first: dict[str, str] = {}
     counts: Counter[str] = Counter()
     for text in texts:
@@ -316,8 +317,8 @@ def _by_frequency(texts: Any) -> list[tuple[str, int]]:
 def _key_points(
     counts: Sequence[tuple[str, int]], stance: Stance, most: int
 ) -> Generator[DialogueBatch, list[QuestionReply[Any]], tuple[list[str], int]]:
-    """The key points of these points, and how many calls had no answer: of those the commonest
-    wordings are taken."""
+    """Return the key points of these points, and how many calls had no answer; the commonest
+    wordings stand in for those."""
     if len(counts) <= 1:
         return [text for text, _ in counts], 0
     unmerged = 0
@@ -344,8 +345,8 @@ def _key_points(
 def _assigned(
     texts: Sequence[str], key_points: Sequence[str]
 ) -> Generator[DialogueBatch, list[QuestionReply[Any]], tuple[dict[str, int | None], int]]:
-    """For each point the place of its key point, and how many calls had no answer: the points of
-    those belong to none."""
+    """Return the place of each point's key point, and how many calls had no answer: their points
+    belong to none."""
     same = {_key(sentence): place for place, sentence in enumerate(key_points)}
     places: dict[str, int | None] = {_key(text): same.get(_key(text)) for text in texts}
     asked = [text for text in texts if _key(text) not in same]

@@ -46,8 +46,9 @@ class WrittenPrompt:
 def rewriting_item(
     text: str, wanted: RewriteSpec
 ) -> Generator[ModelRequest, ModelResponse, tuple[WrittenPrompt, ...]]:
-    """Have a model write open questions on the concept behind an item, all in one answer, told in
-    which sense they are to differ (task-dependent sampling; scrub.txt, sections 4.1 and 11.1).
+    """Have a model write open questions on the concept behind an item, all in one answer,
+    told in which sense they are to differ (task-dependent sampling; scrub.txt, sections 4.1 and
+    11.1).
 
     Raises:
         Unreadable: neither answer holds as many different questions.
@@ -84,8 +85,8 @@ def rewriting_item(
 
 
 def comparing_prompts(text: str, other: str) -> Generator[ModelRequest, ModelResponse, bool]:
-    """Have a model say whether two prompts are functionally equivalent: whether a strong answer to
-    one would largely be a strong answer to the other (scrub.txt, section 15.3).
+    """Have a model say whether two prompts are functionally equivalent: whether a strong
+    answer to one would largely be a strong answer to the other (scrub.txt, section 15.3).
 
     Raises:
         Unreadable: neither answer says so.
@@ -105,7 +106,7 @@ def comparing_prompts(text: str, other: str) -> Generator[ModelRequest, ModelRes
 
 
 def prompts_as_hoped(item: str, n: int) -> str:
-    """An answer as it should be, for an estimate: no two of its prompts are alike."""
+    """Return an answer as it should be, for an estimate: no two of its prompts are alike."""
     entries = [
         {"angle": "angle", "question": " ".join(_words_of(f"{item} {number}"))}
         for number in range(n)
@@ -114,7 +115,7 @@ def prompts_as_hoped(item: str, n: int) -> str:
 
 
 def _words_of(seed: str) -> Iterator[str]:
-    """Words that no other seed has."""
+    """Yield words that no other seed has."""
     for place in range(_HOPED_WORDS):
         yield f"q{sha256(f'{seed} {place}'.encode()).hexdigest()[:6]}"
 
@@ -213,7 +214,7 @@ class EstimatedAnswers:
         return [self._held(wanted) for wanted in dialogues]
 
     def estimates(self) -> list[CostEstimate]:
-        """What the calls would take, by model; `judgments` are calls."""
+        """Estimate the cost of the calls, by model; `judgments` are calls."""
         return [part.estimate() for part in self._parts.values()]
 
     def _held(self, wanted: ModelDialogue[T]) -> QuestionReply[T]:
@@ -242,5 +243,6 @@ class EstimatedAnswers:
 
 
 def is_pending(reply: QuestionReply[T]) -> bool:
-    """Whether there is no answer that another run could bring: the call failed or was not made."""
+    """Return whether an answer is missing that another run could bring: the call failed or was not
+    made."""
     return reply.error is not None and reply.error.partition(":")[0] in ("failed", "skipped")

@@ -138,7 +138,8 @@ class _Building:
         )
 
     async def _written(self) -> list[CandidatePrompt]:
-        """The prompts that models write of items, and the texts that are prompts as they are."""
+        """Return the prompts that models write of items, and the texts that are prompts as they
+        are."""
         wanted = [
             (item, rewrite, writer)
             for item, rewrite in self._plan.seeds
@@ -249,7 +250,8 @@ class _Building:
         return [one.with_facts(**self._facts(one)) for one in found]
 
     def _evaluators(self, pair: Pair, by_id: Mapping[str, CandidatePrompt]) -> list[str]:
-        """Who compares a pair: models that wrote neither, if there are any (scrub.txt, 15.3)."""
+        """Return the models that compare a pair: those that wrote neither, if there are any
+        (scrub.txt, 15.3)."""
         writers = {by_id[one].writer for one in pair}
         others = [name for name in self._plan.evaluators if name not in writers]
         return others or list(self._plan.evaluators)
@@ -295,7 +297,8 @@ def _candidate(item: SeedItem, text: str, writer: str | None, angle: str | None)
 
 
 def _with_own_ids(candidates: Sequence[CandidatePrompt]) -> list[CandidatePrompt]:
-    """The candidates, those whose id came before, as the same words do, with a number behind it."""
+    """Return the candidates, those whose id came before, as the same words do, with a number behind
+    it."""
     seen: Counter[str] = Counter()
     found = []
     for one in candidates:
@@ -306,7 +309,7 @@ def _with_own_ids(candidates: Sequence[CandidatePrompt]) -> list[CandidatePrompt
 
 
 def _rating_as_hoped(rubric: Rubric, wanted: QualityFilter) -> str:
-    """A rating that passes, for an estimate."""
+    """Return a rating that passes, for an estimate."""
     return json.dumps(
         {
             dimension.id: dimension.scale.names[0]
@@ -322,7 +325,7 @@ _COLUMNS = ("step", "unit", "entered", "dropped", "kept", "reason", "dropped_for
 
 @dataclass(frozen=True, slots=True)
 class WriterSummary:
-    """What one model wrote.
+    """A summary of the prompts of one model.
 
     Attributes:
         writer: its name.
@@ -344,7 +347,7 @@ class WriterSummary:
 
 
 def writer_summaries(built: BuiltPrompts) -> list[WriterSummary]:
-    """Each writer's, in the order of the plan."""
+    """Summarize each writer's prompts, in the order of the plan."""
     plan = built.plan
     given: dict[str, int] = {}
     for item, rewrite in plan.seeds:
@@ -365,13 +368,13 @@ def writer_summaries(built: BuiltPrompts) -> list[WriterSummary]:
 
 
 def overall_diversity(built: BuiltPrompts) -> MeanDiversity:
-    """The functional diversity of bundles, over them."""
+    """Average the functional diversity over bundles."""
     return mean_diversity([bundle.value for bundle in built.bundles.values()])
 
 
 def cross_diversity(built: BuiltPrompts) -> MeanDiversity:
-    """The functional diversity of pairs by two writers of one item, averaged over pairs of writers,
-    over items (scrub.txt, table 5)."""
+    """Return the functional diversity of pairs by two writers of one item, averaged over pairs of
+    writers, over items (scrub.txt, table 5)."""
     writer_of = {one.id: one.writer for one in built.measured}
     values = []
     for own in _bundles(built.measured).values():
@@ -393,7 +396,7 @@ def cross_diversity(built: BuiltPrompts) -> MeanDiversity:
 
 
 def document_of(built: BuiltPrompts) -> dict[str, Any]:
-    """The set in figures, as its manifest has it."""
+    """Return the figures of the set for its manifest."""
     return {
         "prompts": len(built.prompts),
         "funnel": [asdict(step) | {"kept": step.kept} for step in built.funnel],
@@ -409,8 +412,8 @@ def document_of(built: BuiltPrompts) -> dict[str, Any]:
 
 
 def funnel_csv(built: BuiltPrompts) -> bytes:
-    """The funnel as a table: a line for each reason of each step; one without where nothing was
-    dropped."""
+    """Return the funnel as a table: a line for each reason of each step; one without where nothing
+    was dropped."""
     rows: list[list[Any]] = [[*_COLUMNS]]
     for step in built.funnel:
         head = [cell_of(step.step), step.unit, step.entered, step.entered - step.kept, step.kept]
@@ -425,15 +428,15 @@ def _document(mean: MeanDiversity) -> dict[str, Any]:
 
 
 def n_passed(built: BuiltPrompts) -> int | None:
-    """How many prompts of the set a model passes; None where none was asked."""
+    """Return how many prompts of the set a model passes; None where none was asked."""
     if built.plan.spec.quality is None:
         return None
     return sum(one.passed > 0 for one in built.prompts)
 
 
 def mean_disagreement(built: BuiltPrompts) -> float | None:
-    """The mean over the prompts of the set of how far models disagree on a prompt, rounded; None
-    where none was asked."""
+    """Return the mean over prompts of the disagreement of models, rounded; None where none was
+    asked."""
     judged = [one.disagreement for one in built.prompts]
     there = [value for value in judged if value is not None]
     return round(math.fsum(there) / len(there), 6) if there else None

@@ -42,7 +42,7 @@ StepUnit = Literal["item", "prompt"]
 
 @dataclass(frozen=True, slots=True)
 class SeedItem:
-    """What prompts are made from: an item of an existing set, or a filled template.
+    """A source of prompts: an item of an existing set, or a filled template.
 
     `origin` is the source's or template's id, and `values` what its places were filled with.
     """
@@ -86,13 +86,13 @@ class CandidatePrompt:
     facts: Mapping[str, Any] = field(default_factory=dict)
 
     def with_facts(self, **facts: Any) -> CandidatePrompt:
-        """The same with more that was found out."""
+        """Return the candidate with further facts."""
         return replace(self, facts={**self.facts, **facts})
 
     @property
     def disagreement(self) -> float | None:
-        """The share of pairs of judging models and criteria in which the two differ, from 0 to 1;
-        None below two judges."""
+        """Return the share of pairs of judging models and criteria in which the two differ, from 0
+        to 1; None below two judges."""
         given = [vote for vote in self.votes.values() if vote is not None]
         if len(given) < 2:
             return None
@@ -105,7 +105,7 @@ class CandidatePrompt:
         return sum(pairs) / len(pairs)
 
     def row(self) -> dict[str, Any]:
-        """As a line of the set's file."""
+        """Return the prompt as a line of the set's file."""
         row: dict[str, Any] = {
             "prompt_id": self.id,
             "prompt": self.text,
@@ -124,7 +124,7 @@ class CandidatePrompt:
 
 
 def candidate_id(seed: str, text: str) -> str:
-    """The id of a prompt: its item's and the first digits of its text's SHA-256."""
+    """Return the id of a prompt: its item's and the first digits of its text's SHA-256."""
     return f"{seed}-{sha256_of(text)[:6]}"
 
 
@@ -142,7 +142,7 @@ class DroppedPrompt:
     what: SeedItem | CandidatePrompt
 
     def row(self) -> dict[str, Any]:
-        """As a line of the file of what was dropped."""
+        """Return the candidate as a line of the file of those dropped."""
         head = {"step": self.step, "reason": self.reason, "unit": self.unit}
         if isinstance(self.what, CandidatePrompt):
             return head | self.what.row()
@@ -166,14 +166,14 @@ class FunnelStep:
 
     @property
     def kept(self) -> int:
-        """How many went on."""
+        """Return how many candidates were kept."""
         return self.entered - sum(self.reasons.values())
 
 
 def funnel_step(
     step: str, unit: StepUnit, entered: int, dropped: Sequence[DroppedPrompt]
 ) -> FunnelStep:
-    """The step by those that were dropped in it."""
+    """Return the step with the counts of those dropped in it."""
     return FunnelStep(step, unit, entered, dict(Counter(one.kind for one in dropped).most_common()))
 
 
@@ -184,7 +184,7 @@ MOST_FILLINGS = 100_000
 def fillings(
     template: PromptTemplate, slots: Mapping[str, Sequence[str]], seed: int
 ) -> list[SeedItem]:
-    """The filled texts of a template: all, or as many as it draws.
+    """Return the filled texts of a template: all, or as many as it draws.
 
     Slots of one list have different values in a filling. The same seed draws the same.
     """
@@ -204,7 +204,7 @@ def fillings(
 
 
 def number_of_fillings(places: Sequence[str], slots: Mapping[str, Sequence[str]]) -> int:
-    """How many different fillings there are: of several slots of a list, without repetition."""
+    """Count the different fillings: of several slots of a list, without repetition."""
     return math.prod(
         math.perm(len(slots[name]), n) for name, n in Counter(map(list_of, places)).items()
     )
@@ -268,7 +268,7 @@ _NAMES_SHOWN = 12
 
 
 def read_items(source: ItemSource, folder: Path) -> list[SeedItem]:
-    """The items of a source's file, in its order.
+    """Read the items of a source's file, in its order.
 
     Raises:
         InputError: the file cannot be read, lacks a field that the source names, has an empty item
@@ -316,7 +316,7 @@ def read_items(source: ItemSource, folder: Path) -> list[SeedItem]:
 def kept_items(
     source: ItemSource, items: Sequence[SeedItem]
 ) -> tuple[list[SeedItem], list[FunnelStep], list[DroppedPrompt]]:
-    """The items that all rules of a source keep, and what each rule drops."""
+    """Return the items that all rules of a source keep, and what each rule drops."""
     steps, dropped = [], []
     for rule in source.keep:
         what = _told(rule)
@@ -337,7 +337,7 @@ def kept_items(
 
 
 def _named(source: ItemSource) -> Iterator[tuple[str, str]]:
-    """The fields that a source names, each with the key that does."""
+    """Return the fields that a source names, each with its key in the source."""
     if source.item_id:
         yield "item_id", source.item_id
     for key in ("text", "stratum"):
@@ -356,7 +356,7 @@ def _told(rule: KeepRule) -> str:
 
 
 def _kind(rule: KeepRule) -> str:
-    """Why items are dropped by a rule that gives no reason."""
+    """Name the reason for a rule that gives none."""
     if rule.unique:
         return "the same as an earlier item"
     if rule.values:
@@ -365,7 +365,8 @@ def _kind(rule: KeepRule) -> str:
 
 
 def _why_not(rule: KeepRule, item: SeedItem, seen: dict[tuple[str, ...], str]) -> str | None:
-    """Why a rule drops an item, None where it keeps it; `seen` has the items by unique fields."""
+    """Return why a rule drops an item, None where it keeps it; `seen` has the items by unique
+    fields."""
     if rule.unique:
         key = tuple(_text(item.values.get(field)) for field in rule.unique)
         first = seen.setdefault(key, item.id)

@@ -51,7 +51,7 @@ _POINTS_ELSEWHERE = re.compile(
 def within_limits(
     candidates: Sequence[CandidatePrompt], limits: TextLimits
 ) -> tuple[list[CandidatePrompt], list[DroppedPrompt]]:
-    """The candidates that no rule speaks against, and the others with the reason."""
+    """Return the candidates within all limits, and the others with the reason."""
     kept, dropped = [], []
     seen: dict[str, str] = {}
     for one in candidates:
@@ -66,7 +66,7 @@ def within_limits(
 def _faults(
     one: CandidatePrompt, limits: TextLimits, seen: dict[str, str]
 ) -> Iterator[tuple[str, str]]:
-    """What is wrong: its kind, and in full."""
+    """Yield the kind of each fault, and its description."""
     words = one.text.split()
     if not any(map(str.isalpha, one.text)):
         yield "no text", "it has no letter"
@@ -123,7 +123,8 @@ def judging_quality(
 def vote_in(
     judgment: ParsedJudgment | None, rubric: Rubric, wanted: QualityFilter
 ) -> dict[str, bool] | None:
-    """Which criteria a model finds met; None where it gave no rating that could be used."""
+    """Return the criteria that a model finds met; None where it gave no rating that could be
+    used."""
     if judgment is None or judgment.status != "scored":
         return None
     vote: dict[str, bool] = {}
@@ -141,7 +142,7 @@ def filtered(
     votes: Mapping[str, Mapping[str, Mapping[str, bool] | None]],
     needed: int,
 ) -> tuple[list[CandidatePrompt], list[DroppedPrompt]]:
-    """The candidates that enough models pass, and the others with what they lack.
+    """Return the candidates that enough models pass, and the others with what they lack.
 
     Args:
         votes: by a candidate's id, and then by model.
@@ -194,7 +195,8 @@ def refuse_without_packages(rule: DuplicateRule) -> None:
 
 
 def similarities(texts: Sequence[str], rule: DuplicateRule) -> Array:
-    """How alike each two texts are, shape (texts, texts), symmetric, 1 on the diagonal."""
+    """Return the similarity of each two texts, shape (texts, texts), symmetric, 1 on the
+    diagonal."""
     if not texts:
         return np.zeros((0, 0))
     table = (sentence_similarity if rule.by == "sentence" else chrf_similarity)(texts, texts)
@@ -206,7 +208,8 @@ def similarities(texts: Sequence[str], rule: DuplicateRule) -> Array:
 def without_duplicates(
     candidates: Sequence[CandidatePrompt], alike: Array, threshold: float
 ) -> tuple[list[int], list[DroppedPrompt]]:
-    """The places of the candidates that are kept, and those that are too like one that is.
+    """Return the places of the candidates that are kept, and those that are near-duplicates of
+    them.
 
     Of two the one is kept that more models pass, else the first.
 
@@ -231,7 +234,7 @@ def without_duplicates(
 
 
 def map_places(alike: Array) -> Array:
-    """A place in the plane for each text, so that alike ones are near each other.
+    """Place each text in the plane so that similar texts are near each other.
 
     Classical multidimensional scaling (Torgerson 1952) of the distances √(2 − 2 s) of similarities
     s, which of cosines is the principal components of the embeddings. The signs of the axes are
@@ -261,7 +264,7 @@ K = TypeVar("K", bound=Hashable)
 
 @dataclass(frozen=True, slots=True)
 class BundleDiversity:
-    """How diverse a bundle is, from 0 (any prompt does for the others) to 1 (none does for any).
+    """The diversity of a bundle, from 0 (any prompt does for the others) to 1 (none does for any).
 
     Attributes:
         value: 1 − the share of its pairs that are equivalent; NaN where none was compared.
@@ -290,7 +293,7 @@ class MeanDiversity:
 
 
 def pairs_of(prompts: Sequence[str], most: int | None, seed: str) -> list[Pair]:
-    """The pairs of a bundle that are compared: all, or so many drawn by the seed."""
+    """Return the pairs of a bundle that are compared: all, or so many drawn by the seed."""
     pairs = list(combinations(prompts, 2))
     if most is None or len(pairs) <= most:
         return pairs
@@ -299,8 +302,8 @@ def pairs_of(prompts: Sequence[str], most: int | None, seed: str) -> list[Pair]:
 
 
 def is_equivalent(answers: Sequence[bool | None], takes: str) -> bool | None:
-    """Whether a pair is equivalent by what models say of it: `all` that answer, or `any` of them;
-    None where none answers.
+    """Return whether a pair is equivalent by what models say of it: `all` that answer, or `any` of
+    them; None where none answers.
 
     >>> is_equivalent([True, None, False], "all"), is_equivalent([True, False], "any")
     (False, True)
@@ -314,7 +317,7 @@ def is_equivalent(answers: Sequence[bool | None], takes: str) -> bool | None:
 def bundle_diversity(
     prompts: Sequence[str], equivalent: Mapping[Pair, bool | None]
 ) -> BundleDiversity:
-    """The functional diversity of a bundle; see `BundleDiversity`.
+    """Compute the functional diversity of a bundle; see `BundleDiversity`.
 
     Args:
         prompts: the ids of all in it.
@@ -340,7 +343,7 @@ def bundle_diversity(
 
 
 def mean_diversity(values: Sequence[float]) -> MeanDiversity:
-    """The mean of bundles' values, those that are NaN left out."""
+    """Return the mean of bundles' values, those that are NaN left out."""
     there = [value for value in values if not math.isnan(value)]
     n = len(there)
     mean = math.fsum(there) / n if n else math.nan
@@ -351,7 +354,7 @@ def mean_diversity(values: Sequence[float]) -> MeanDiversity:
 
 
 def grouped(keys: Sequence[tuple[str, K]]) -> dict[K, list[str]]:
-    """Ids by what they belong to, in order of appearance."""
+    """Group ids by what they belong to, in order of appearance."""
     found: dict[K, list[str]] = {}
     for one, key in keys:
         found.setdefault(key, []).append(one)
@@ -368,7 +371,7 @@ DRAW = "draw"
 def drawn(
     candidates: Sequence[CandidatePrompt], n: int, seed: int
 ) -> tuple[list[CandidatePrompt], list[DroppedPrompt]]:
-    """The candidates that are drawn, in their order, and the others.
+    """Draw candidates; return them in their order, and the others.
 
     Strata take turns, in an order drawn by the seed, each until it has none left. Within a stratum
     the next is one of the writer who has the fewest so far, in the whole draw (scrub.txt, section

@@ -68,7 +68,7 @@ class PromptSetPlan:
     files: tuple[str, ...]
 
     def document(self) -> dict[str, Any]:
-        """What the manifest says of it: all that decides what the set can be."""
+        """Return the manifest's entry on the plan: all that decides what the set can be."""
         rubric = self.rubric
         return {
             "command": "prompts build",
@@ -147,7 +147,7 @@ def prompt_set_plan(path: str | Path, models: Sequence[Writer] = ()) -> PromptSe
 
 
 class _Parts:
-    """Which models take which part, each bound once."""
+    """The models of each part, each bound once."""
 
     def __init__(self, spec: PromptSetSpec, given: Sequence[Writer]) -> None:
         self.bound: dict[str, BoundModel] = {}
@@ -162,7 +162,7 @@ class _Parts:
         self.evaluators = self._names(spec.diversity.models) if spec.diversity else ()
 
     def refuse_too_few_judges(self) -> None:
-        """Raises ConfigurationError where no prompt could be passed by as many as are needed."""
+        """Raise ConfigurationError where no prompt could be passed by as many as are needed."""
         quality = self._spec.quality
         if quality is None:
             return

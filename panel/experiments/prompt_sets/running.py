@@ -67,7 +67,7 @@ async def run_build(
 
 
 async def estimate_build(plan: PromptSetPlan) -> list[CostEstimate]:
-    """What building a set would take, by model, the cache counted in. Calls nothing.
+    """Estimate the cost of building a set, by model, the cache counted in, without a call.
 
     The steps are followed as if each answer were as it should be: no prompt is dropped for its
     quality, and no two are alike.
@@ -79,7 +79,7 @@ async def estimate_build(plan: PromptSetPlan) -> list[CostEstimate]:
 
 
 def held_set(plan: PromptSetPlan, output: OutputFile, caps: Caps = NO_CAPS) -> HeldRun:
-    """What the file holds of this set; calls nothing.
+    """Read the part of this set that the file holds, without a call.
 
     Raises:
         ConfigurationError: a price is not known where `caps` are in dollars.

@@ -22,7 +22,7 @@ _PLACE = re.compile(r"\{\{|\}\}|\{([^{}]+)\}|[{}]")
 
 
 def places_in(text: str) -> tuple[str, ...]:
-    """The names of the places in a text, each once, in order.
+    """Return the names of the places in a text, each once, in order.
 
     >>> places_in("{a} and {b} and {a}, {{as it is}}")
     ('a', 'b')
@@ -31,12 +31,12 @@ def places_in(text: str) -> tuple[str, ...]:
 
 
 def stray_brace(text: str) -> str | None:
-    """A brace that belongs to no place; None where there is none."""
+    """Return a brace that belongs to no place; None where there is none."""
     return next((one[0] for one in _PLACE.finditer(text) if one[0] in "{}"), None)
 
 
 def filled(text: str, values: Mapping[str, str]) -> str:
-    """A text with each place filled; doubled braces are braces.
+    """Return a text with each place filled; doubled braces are braces.
 
     >>> filled("{a} or {{b}}", {"a": "this"})
     'this or {b}'
@@ -45,7 +45,7 @@ def filled(text: str, values: Mapping[str, str]) -> str:
 
 
 def list_of(slot: str) -> str:
-    """The list of values that a slot takes its value from: `concept` of `concept.other`."""
+    """Return the list of values that a slot takes its value from: `concept` of `concept.other`."""
     return slot.partition(".")[0]
 
 
@@ -77,7 +77,8 @@ class SlotFile(BaseModel):
 
 
 class RewriteSpec(BaseModel):
-    """How items become open questions: how many each model writes of one item, in one answer.
+    """The rules for turning items into open questions: how many each model writes of one item, in
+    one answer.
 
     `different` says to the models in which sense these are to differ, `task` what else they are to
     heed. Without `models` those of the SPEC write.
@@ -112,10 +113,9 @@ class PromptTemplate(BaseModel):
 
 
 class KeepRule(BaseModel):
-    """Which items go on: those whose `field` is one of `values`, `contains` one of these texts or
-    `lacks` all of these patterns (regular expressions); or the first of those with the same
-    `unique` fields. Case makes no difference. `reason` is told of the others.
-    """
+    """A rule that keeps items: those whose `field` is one of `values`, `contains` one of these
+    texts or `lacks` all of these patterns (regular expressions); or the first of those with the
+    same `unique` fields. Case makes no difference. `reason` is told of the others."""
 
     model_config = _STRICT
 
@@ -166,7 +166,8 @@ class ItemSource(BaseModel):
 
 
 class TextLimits(BaseModel):
-    """How long a prompt is, in words, and what it must not have (regular expressions)."""
+    """The limits of a prompt: its length in words, and what it must not have (regular
+    expressions)."""
 
     model_config = _STRICT
 
@@ -183,7 +184,8 @@ class TextLimits(BaseModel):
 
 
 class QualityFilter(BaseModel):
-    """Which prompts go on: those that `needed` of the models pass; with 0 all, with the votes.
+    """A filter that keeps prompts: those that `needed` of the models pass; with 0 all, with the
+    votes.
 
     A model passes a prompt that meets every criterion of the rubric: that is rated with the first
     of its categories, or on a scale of numbers with `at_least`. `own`: whether models judge what
@@ -204,7 +206,7 @@ class QualityFilter(BaseModel):
 
 
 class DuplicateRule(BaseModel):
-    """Which prompts are near-duplicates: by the cosine of sentence embeddings, or by chrF."""
+    """The measure of near-duplicates: by the cosine of sentence embeddings, or by chrF."""
 
     model_config = _STRICT
 
@@ -213,10 +215,9 @@ class DuplicateRule(BaseModel):
 
 
 class DiversitySpec(BaseModel):
-    """How functional diversity is measured: by models that say of two prompts whether a strong
-    answer to one would do for the other. `equivalent` says of which models: `all`, `any`.
-    `pairs` is how many pairs of a bundle are compared at most, drawn by the seed; all without it.
-    """
+    """The measurement of functional diversity: by models that say of two prompts whether a strong
+    answer to one would do for the other. `equivalent` says of which models: `all`, `any`. `pairs`
+    is how many pairs of a bundle are compared at most, drawn by the seed; all without it."""
 
     model_config = _STRICT
 
@@ -230,7 +231,7 @@ class DiversitySpec(BaseModel):
 
 
 class StratifiedDraw(BaseModel):
-    """How many prompts are drawn in all, as evenly over the strata as they have them."""
+    """The number of prompts drawn in all, as evenly over the strata as they have them."""
 
     model_config = _STRICT
 
@@ -261,7 +262,8 @@ class PromptSetSpec(BaseModel):
 
     @classmethod
     def model_validate(cls, obj: Any, **options: Any) -> Self:
-        """As pydantic's; what its parts say of each other is checked, too, each at its place."""
+        """Validate as pydantic does, and also what the parts say of each other, each at its
+        place."""
         spec = super().model_validate(obj, **options)
         faults = [
             InitErrorDetails(
@@ -275,7 +277,7 @@ class PromptSetSpec(BaseModel):
 
 
 def _faults(spec: PromptSetSpec) -> Iterator[tuple[tuple[str | int, ...], Any, str]]:
-    """What does not go together: where, what is there, and what is wrong with it."""
+    """Yield the contradictions: where, what is there, and what is wrong with it."""
     if not spec.templates and not spec.sources:
         yield (), spec.id, "neither templates nor sources; at least one of them"
     for name, values in spec.slots.items():

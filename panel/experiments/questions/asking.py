@@ -94,7 +94,7 @@ def asking_which(
 
 
 def object_of(key: str, kind: dict[str, Any]) -> dict[str, Any]:
-    """The schema of an object that has this key alone, with a value of this kind."""
+    """Return the schema of an object that has this key alone, with a value of this kind."""
     return {
         "type": "object",
         "properties": {key: kind},
@@ -137,7 +137,7 @@ def _said(reply: ModelResponse) -> str:
 
 
 def _questions_in(text: str) -> tuple[str, ...]:
-    """The three questions of an answer: in its JSON, or else its three lines that ask."""
+    """Read the three questions of an answer: in its JSON, or else its three lines that ask."""
     if "{" in text:
         said = read_object(text, ("questions",))["questions"]
         if not isinstance(said, list):
@@ -163,8 +163,8 @@ def _place_in(text: str, n: int) -> int | None:
 
 
 def place_of(said: Any, name: str, n: int) -> int | None:
-    """The place, from 0 on, that a model gives as one of the numbers from 1 to `n`; None where it
-    says null.
+    """Return the place, from 0 on, that a model gives as one of the numbers from 1 to `n`; None
+    where it says null.
 
     Raises:
         Unreadable: it is neither.
@@ -182,7 +182,7 @@ PROMPT = "Ask a critical question about the intervention."
 
 
 class Intervention(BaseModel):
-    """What someone said in a discussion. Other columns of its line are left aside."""
+    """A contribution to a discussion. Other columns of its line are left aside."""
 
     model_config = ConfigDict(extra="ignore", frozen=True)
 
@@ -238,8 +238,8 @@ def load_interventions(source: str | Path) -> list[Intervention]:
 def as_row(
     intervention: Intervention, number: int, question: str, system: str, run: int | None = None
 ) -> dict[str, Any]:
-    """A question as a line of a file that `load_responses` reads; `run` is where it is one of
-    several times that they were asked for."""
+    """Return a question as a line of a file that `load_responses` reads; `run` is where it is one
+    of several times that they were asked for."""
     return {
         "prompt_id": intervention.id,
         "id": f"q{number}" if run is None else f"run{run}-q{number}",

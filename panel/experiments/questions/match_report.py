@@ -30,7 +30,7 @@ _WORD = re.compile(r"\w+(?:['’]\w+)*")
 
 
 def distinct_n(texts: Sequence[str], n: int) -> float:
-    """Different n-grams by all n-grams of the texts, from above 0 to 1; NaN without any.
+    """Divide the different n-grams by all n-grams of the texts, from above 0 to 1; NaN without any.
 
     Li et al. (2016), section 5.1. Words are compared without case, and no n-gram crosses
     from one text into the next.
@@ -43,7 +43,7 @@ def distinct_n(texts: Sequence[str], n: int) -> float:
 
 
 def ngram_diversity(texts: Sequence[str], longest: int = 4) -> float:
-    """The sum of `distinct_n` for n from 1 to `longest`; NaN where a length has no n-gram.
+    """Return the sum of `distinct_n` for n from 1 to `longest`; NaN where a length has no n-gram.
 
     Shaib et al. (2025); critical-questions.txt, section 7 and Table 4, whose values lie
     between 0 and 4.
@@ -52,7 +52,7 @@ def ngram_diversity(texts: Sequence[str], longest: int = 4) -> float:
 
 
 def compression_diversity(texts: Sequence[str]) -> float:
-    """Compressed size by original size (gzip); NaN without a text.
+    """Divide the compressed size by the original size (gzip); NaN without a text.
 
     The reciprocal of the compression ratio (Shaib et al. 2025; critical-questions.txt,
     section 7): near 0 for texts that repeat each other. What gzip adds weighs on short
@@ -86,7 +86,7 @@ class OverRuns:
 
 @dataclass(frozen=True, slots=True)
 class Diversity:
-    """How diverse a set of questions is.
+    """The diversity of a set of questions.
 
     Attributes:
         n: how many questions.
@@ -128,8 +128,8 @@ class MatchReport:
 
 
 def match_report(questions: Sequence[Response], matches: Sequence[Match]) -> MatchReport:
-    """The report on the matches of these questions. A question's run is its field `run`, where it
-    has one."""
+    """Report on the matches of these questions. A question's run is its field `run`, where it has
+    one."""
     texts: dict[str, list[str]] = {}
     useful: dict[str, list[str]] = {}
     runs: dict[str, dict[str, list[Match]]] = {}
@@ -153,7 +153,7 @@ def match_report(questions: Sequence[Response], matches: Sequence[Match]) -> Mat
 
 
 def over_runs(matches: Mapping[str, Sequence[Match]]) -> OverRuns:
-    """A system's score over runs, from the matches of each."""
+    """Summarize a system's score over runs, from the matches of each."""
     scores = {name: match_quality(own)[0].score for name, own in matches.items()}
     known = [score for score in scores.values() if not math.isnan(score)]
     return OverRuns(
