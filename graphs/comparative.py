@@ -128,10 +128,10 @@ def judgments_of(
     that sums over judgments are what was spent.
     """
     placed = [(task.order, _places(task, held)) for task, held in answers]
-    found = standings(len(responses), placed)
+    ranked = standings(len(responses), placed)
     return [
         _judgment(judge, i, responses, answers, placed, standing)
-        for i, standing in enumerate(found)
+        for i, standing in enumerate(ranked)
     ]
 
 

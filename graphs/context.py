@@ -162,14 +162,14 @@ def check_own(added: Iterable[Any], adjudication: Any, response: Response, rubri
     Raises:
         Abort: it cannot; says what was found and what is expected.
     """
-    wrote = [("judgments", one) for one in added]
+    wrote = [("judgments", judgment) for judgment in added]
     if adjudication is not None:
         wrote.append(("adjudication", adjudication))
-    for key, one in wrote:
-        for field, found, expected in _misfits_of_own(one, response, rubric):
+    for key, entry in wrote:
+        for field, actual, expected in _misfits_of_own(entry, response, rubric):
             raise Abort(
                 f"a node of the panel's graph wrote into {key!r}, of the response {response.id!r}, "
-                f"what no verdict can be made of: {field}: found {found}; expected {expected}"
+                f"what no verdict can be made of: {field}: found {actual}; expected {expected}"
             )
 
 
@@ -184,8 +184,8 @@ def _misfits_of_own(judgment: Any, response: Response, rubric: Rubric) -> list[M
     if judgment.status not in _STATUSES:
         return [Misfit("status", shown(judgment.status), f"one of {', '.join(get_args(Status))}")]
     for name in ("scores", "labels"):
-        if not isinstance(found := getattr(judgment, name), Mapping):
-            return [Misfit(name, shown(found), "a mapping from dimensions")]
+        if not isinstance(ratings := getattr(judgment, name), Mapping):
+            return [Misfit(name, shown(ratings), "a mapping from dimensions")]
     return list(RatingCheck(rubric).of(judgment))
 
 

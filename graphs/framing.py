@@ -51,24 +51,26 @@ def degradation(
         conditions: the framed ones.
         n_judges: how many judgments each response should have.
     """
-    found = []
+    degradations = []
     for system in systems:
-        before = {one.judge.id: one for one in judged.get((system, BASELINE), ())}
+        before = {judgment.judge.id: judgment for judgment in judged.get((system, BASELINE), ())}
         for condition in conditions:
-            after = {one.judge.id: one for one in judged.get((system, condition), ())}
+            after = {
+                judgment.judge.id: judgment for judgment in judged.get((system, condition), ())
+            }
             pairs = [(before[judge], after[judge]) for judge in sorted(before.keys() & after)]
-            abstained = sum(_abstained(one) or _abstained(other) for one, other in pairs)
+            abstained = sum(_abstained(first) or _abstained(other) for first, other in pairs)
             scored = [
-                (one.scores, other.scores)
-                for one, other in pairs
-                if one.status == other.status == "scored"
+                (first.scores, other.scores)
+                for first, other in pairs
+                if first.status == other.status == "scored"
             ]
             delta, counts = {}, {}
             for name in dimensions:
                 gaps = [a[name] - b[name] for a, b in scored if name in a and name in b]
                 counts[name] = len(gaps)
                 delta[name] = math.fsum(gaps) / len(gaps) if gaps else math.nan
-            found.append(
+            degradations.append(
                 Degradation(
                     prompt_id=prompt_id,
                     system=system,
@@ -79,7 +81,7 @@ def degradation(
                     n_missing=n_judges - abstained - len(scored),
                 )
             )
-    return found
+    return degradations
 
 
 def _abstained(judgment: Judgment) -> bool:

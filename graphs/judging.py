@@ -309,7 +309,11 @@ async def conclude(state: JudgingState, runtime: Runtime[GraphContext]) -> dict[
     """Compute the panel's verdict on the response, or take that of whoever adjudicated."""
     context, said = runtime.context, state["judgments"]
     adjudication, models = state.get("adjudication"), context.models
-    own = [one for one in said if not isinstance(one, Judgment) or one.judge.model not in models]
+    own = [
+        entry
+        for entry in said
+        if not isinstance(entry, Judgment) or entry.judge.model not in models
+    ]
     if own or adjudication is not None:
         check_own(own, adjudication, context.responses[state["response"]], context.output_rubric)
     last = list(latest_judgments(said).values())
@@ -379,9 +383,9 @@ async def judge_response(key: str, context: GraphContext) -> JudgingState:
         Abort: the context's graph waits for an answer to an `interrupt`, or ends without a verdict.
     """
     graph = context.graph or judging_graph(context.deliberation is not None)
-    given, kept = cast(Any, {"response": key}), ["judgments", "verdict"]
+    start, kept = cast(Any, {"response": key}), ["judgments", "verdict"]
     # Not `ainvoke`: it streams each node's update besides (what that takes is said above).
-    values = graph.astream(given, context=context, stream_mode="values", output_keys=kept)
+    values = graph.astream(start, context=context, stream_mode="values", output_keys=kept)
     done: dict[str, Any] = {}
     async for value in values:
         done = value

@@ -73,8 +73,8 @@ def has_own_prompt(response: Response, rubric: Rubric) -> bool:
     field = rubric.item.prompt_from
     if field is None:
         return False
-    found = response.metadata.get(field)
-    return isinstance(found, str) and bool(found.strip())
+    prompt = response.metadata.get(field)
+    return isinstance(prompt, str) and bool(prompt.strip())
 
 
 @dataclass(frozen=True, slots=True)

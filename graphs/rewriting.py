@@ -67,7 +67,10 @@ def _told(condition: Condition) -> str:
 
 def mending_message(failed: Collection[Variant]) -> str:
     """Tell the rewriter what is wrong with these variants, and ask for all again."""
-    lines = [f"- `{one.condition}`: {'; '.join(map(_told_fault, one.faults))}" for one in failed]
+    lines = [
+        f"- `{variant.condition}`: {'; '.join(map(_told_fault, variant.faults))}"
+        for variant in failed
+    ]
     return correction(
         "\n".join(lines), "Give the whole JSON object again, with these mended, and nothing else."
     )
@@ -116,9 +119,9 @@ def check_questions(new: Collection[str], pairs: Collection[tuple[str, str]]) ->
         questions[f"{name}_keeps_question"] = (
             f"Would a full answer to {name} also answer the original?"
         )
-    for one, other in pairs:
-        questions[f"{one}_opposes_{other}"] = (
-            f"Do {one} and {other} take opposite sides on the same claim?"
+    for condition, other in pairs:
+        questions[f"{condition}_opposes_{other}"] = (
+            f"Do {condition} and {other} take opposite sides on the same claim?"
         )
     return questions
 
@@ -305,9 +308,9 @@ class _Work:
             if (text := new.get(name) or kept.get(name)) is not None
         }
         pairs = [
-            (one, other)
-            for one, other in self._framings.opposed
-            if one in shown and other in shown and (one in new or other in new)
+            (condition, other)
+            for condition, other in self._framings.opposed
+            if condition in shown and other in shown and (condition in new or other in new)
         ]
         step = Step("checker", check_request(self._prompt, shown, tuple(new), pairs))
         reply = yield step
@@ -324,9 +327,9 @@ class _Work:
             checks[name] = {
                 check: answers[f"{name}_{check}"] for check in ("stands_alone", "keeps_question")
             }
-        for one, other in pairs:
-            for name in {one, other} & set(new):
-                checks[name]["opposes"] = answers[f"{one}_opposes_{other}"]
+        for condition, other in pairs:
+            for name in {condition, other} & set(new):
+                checks[name]["opposes"] = answers[f"{condition}_opposes_{other}"]
         doubts = {
             name: [_DOUBTS[check] for check, passed in checks[name].items() if not passed]
             for name in new
@@ -365,14 +368,16 @@ def _faults_by_rule(
     faults = []
     if _plain(text) == _plain(prompt):
         faults.append("it is the prompt as it was")
-    if twins := [one for one, t in others.items() if one != name and _plain(t) == _plain(text)]:
+    if twins := [
+        other for other, t in others.items() if other != name and _plain(t) == _plain(text)
+    ]:
         faults.append(f"it is the same as {' and '.join(twins)}")
     if any(_shares_a_run(text, condition.instruction) for condition in framings.conditions):
         faults.append("it repeats an instruction")
     if pointer := _POINTS_ELSEWHERE.search(text):
         faults.append(f"it points to another text ({pointer.group()!r})")
     # Who judges is not to know the condition; a name of one word may be meant as the word.
-    if named := [one for one in others if "_" in one and one in text]:
+    if named := [other for other in others if "_" in other and other in text]:
         faults.append(f"it names a situation ({', '.join(named)})")
     return faults
 

@@ -159,8 +159,8 @@ def answer_tokens(words: int | None) -> int:
 
 def begin(state: SweepState, runtime: Runtime[SweepContext]) -> str | list[Send]:
     """Rewrite the prompt, or judge what is given."""
-    given = runtime.context.given.get(state["prompt"])
-    return "rewrite" if given is None else _judgings(given)
+    keys = runtime.context.given.get(state["prompt"])
+    return "rewrite" if keys is None else _judgings(keys)
 
 
 async def rewrite(state: SweepState, runtime: Runtime[SweepContext]) -> dict[str, Any]:
@@ -356,7 +356,7 @@ async def judge(job: Judging, runtime: Runtime[SweepContext]) -> dict[str, Any]:
 def conclude(state: SweepState, runtime: Runtime[SweepContext]) -> dict[str, Any]:
     """Compute the effect of every condition on every system's answer."""
     context = runtime.context
-    judged = {parts_of(key)[1:]: found for key, found in state.get("judged", {}).items()}
+    judged = {parts_of(key)[1:]: judgments for key, judgments in state.get("judged", {}).items()}
     comparisons = degradation(
         judged,
         state["prompt"],

@@ -329,18 +329,18 @@ class PanelPlan:
             TypeError: a panel has no such setting.
         """
         chosen = PanelSettings.of(settings)
-        found = resolve_personas(personas)
+        resolved = resolve_personas(personas)
         if chosen.plain_judge:
-            found = with_plain_judge(found)
+            resolved = with_plain_judge(resolved)
         asked = resolve_rubric(rubric)
         # A text is a sequence, too, and a model's spec.
         several = (
             [models] if isinstance(models, str) or not isinstance(models, Sequence) else models
         )
         bound = bind_models(
-            several, chosen.elicitation, chosen.layout, len(found) * chosen.replicates, asked
+            several, chosen.elicitation, chosen.layout, len(resolved) * chosen.replicates, asked
         )
-        return cls(found, asked, bound, chosen, graph)
+        return cls(resolved, asked, bound, chosen, graph)
 
     @classmethod
     def from_file(cls, path: str | Path, **overrides: Unpack[PanelOverrides]) -> PanelPlan:

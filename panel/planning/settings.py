@@ -154,9 +154,9 @@ class PanelSettings(BaseModel):
             from persona_panel.files.wording import explain
 
             wrong = (
-                f"{'.'.join(map(str, fault['loc']))}: found {found}; expected {expected}"
+                f"{'.'.join(map(str, fault['loc']))}: found {actual}; expected {expected}"
                 for fault in error.errors()
-                for found, expected in [explain(fault)]
+                for actual, expected in [explain(fault)]
             )
             raise ConfigurationError("\n".join(wrong)) from None
 
@@ -263,7 +263,8 @@ def declared_settings() -> list[Setting]:
             (name,),
             field,
             next(
-                (one for one in field.metadata if isinstance(one, CommandOption)), CommandOption()
+                (option for option in field.metadata if isinstance(option, CommandOption)),
+                CommandOption(),
             ),
         )
         for name, field in fields

@@ -145,20 +145,20 @@ class Rotation:
 
     def take(self) -> dict[int, tuple[int, ...]]:
         """Return the texts of the next rater, by prompt."""
-        found: dict[int, tuple[int, ...]] = {}
+        taken: dict[int, tuple[int, ...]] = {}
         left = self._per_rater
-        while left >= self._least and len(found) < len(self._prompts):
+        while left >= self._least and len(taken) < len(self._prompts):
             n = ceil(left / ceil(left / self._most))
             prompt = min(
-                (p for p in self._prompts if p not in found),
+                (p for p in self._prompts if p not in taken),
                 key=lambda p: (-self._open[p], self._seen(p), self._draw.random()),
             )
             n = min(n, self._sizes[prompt])
             if left - n < self._least and left - n > 0 and n > self._least:
                 n -= 1
-            found[prompt] = self._needed(prompt, n)
+            taken[prompt] = self._needed(prompt, n)
             left -= n
-        return found
+        return taken
 
     def _seen(self, prompt: int) -> float:
         size = self._sizes[prompt]
@@ -194,8 +194,8 @@ class Rotation:
 
     def _cost_of(self, prompt: int, text: int, others: Sequence[int]) -> tuple[int, int, int]:
         pairs = [
-            self._pairs[prompt, min(text, one), max(text, one)]
-            for one in (others if self._compares else ())
+            self._pairs[prompt, min(text, other), max(text, other)]
+            for other in (others if self._compares else ())
         ]
         seen = self._texts[prompt, text]
         return -sum(n == 0 for n in pairs) - (seen == 0), seen, sum(n * n for n in pairs)
@@ -247,18 +247,23 @@ class StudyDesign:
 
     def _first_showings(self) -> Iterator[TextSet]:
         for session in self.sessions:
-            yield from (one for one in session if one.role in ("calibration", "main"))
+            yield from (
+                text_set for text_set in session if text_set.role in ("calibration", "main")
+            )
 
     def texts_per_set(self) -> tuple[int, ...]:
         """Return how many texts each rotated set has."""
         return tuple(
-            len(one.texts) for session in self.sessions for one in session if one.role == "main"
+            len(text_set.texts)
+            for session in self.sessions
+            for text_set in session
+            if text_set.role == "main"
         )
 
     def rotated_per_rater(self) -> tuple[int, ...]:
         """Return how many texts each rater sees in rotated sets, which `per_rater` asks for."""
         return tuple(
-            sum(len(one.texts) for one in session if one.role == "main")
+            sum(len(text_set.texts) for text_set in session if text_set.role == "main")
             for session in self.sessions
         )
 
@@ -266,7 +271,11 @@ class StudyDesign:
         """Return how many texts each rater sees, those for calibration included, repeated ones
         once."""
         return tuple(
-            sum(len(one.texts) for one in session if one.role in ("calibration", "main"))
+            sum(
+                len(text_set.texts)
+                for text_set in session
+                if text_set.role in ("calibration", "main")
+            )
             for session in self.sessions
         )
 
@@ -274,23 +283,23 @@ class StudyDesign:
         """Return how many rotated sets lack texts of their prompt, so that a rank in them is no
         rank among all."""
         return sum(
-            len(one.texts) < self.sizes[one.prompt]
+            len(text_set.texts) < self.sizes[text_set.prompt]
             for session in self.sessions
-            for one in session
-            if one.role == "main"
+            for text_set in session
+            if text_set.role == "main"
         )
 
     def texts_per_rater(self) -> tuple[int, ...]:
         """Return how many texts each rater sees in all, repeated ones counted again."""
-        return tuple(sum(len(one.texts) for one in session) for session in self.sessions)
+        return tuple(sum(len(text_set.texts) for text_set in session) for session in self.sessions)
 
     def ratings_per_text(self) -> dict[tuple[int, int], int]:
         """Return how many raters see each text, by prompt and text; repeated sets are not
         counted."""
         seen = {(p, text): 0 for p, size in enumerate(self.sizes) for text in range(size)}
-        for one in self._first_showings():
-            for text in one.texts:
-                seen[one.prompt, text] += 1
+        for text_set in self._first_showings():
+            for text in text_set.texts:
+                seen[text_set.prompt, text] += 1
         return seen
 
     def raters_per_pair(self) -> dict[tuple[int, int, int], int]:
@@ -300,9 +309,9 @@ class StudyDesign:
             for p, size in enumerate(self.sizes)
             for pair in combinations(range(size), 2)
         }
-        for one in self._first_showings():
-            for pair in combinations(sorted(one.texts), 2):
-                seen[one.prompt, pair[0], pair[1]] += 1
+        for text_set in self._first_showings():
+            for pair in combinations(sorted(text_set.texts), 2):
+                seen[text_set.prompt, pair[0], pair[1]] += 1
         return seen
 
 
@@ -329,8 +338,8 @@ def design_study(sizes: Sequence[int], settings: StudySettings) -> StudyDesign:
     elif not offers:
         # More of one thing alone would not do.
         offers = [
-            f"{option} {n} with --repeats {min(settings.repeats, _fewest_sets(found))}"
-            for option, n, found in _would_do(sizes, once)
+            f"{option} {n} with --repeats {min(settings.repeats, _fewest_sets(larger))}"
+            for option, n, larger in _would_do(sizes, once)
         ]
     raise ConfigurationError(
         f"with {counted(settings.raters, 'rater')} of {counted(settings.per_rater, 'text')} each, "
@@ -350,12 +359,14 @@ def _would_do(
     """Yield larger numbers with which nothing is lacking: the option, the number, and the
     design."""
     most = _most_per_rater(sizes, settings)
-    found = _enough(sizes, lambda n: replace(settings, per_rater=n), settings.per_rater + 1, most)
-    if found is not None:
-        yield "--per-rater", found.settings.per_rater, found
-    found = _enough(sizes, lambda n: replace(settings, raters=n), settings.raters + 1, _MOST_RATERS)
-    if found is not None:
-        yield "--raters", found.settings.raters, found
+    larger = _enough(sizes, lambda n: replace(settings, per_rater=n), settings.per_rater + 1, most)
+    if larger is not None:
+        yield "--per-rater", larger.settings.per_rater, larger
+    larger = _enough(
+        sizes, lambda n: replace(settings, raters=n), settings.raters + 1, _MOST_RATERS
+    )
+    if larger is not None:
+        yield "--raters", larger.settings.raters, larger
 
 
 def _refuse_impossible(sizes: Sequence[int], settings: StudySettings) -> None:
@@ -455,7 +466,7 @@ def _lacks(design: StudyDesign) -> str:
 
 def _fewest_sets(design: StudyDesign) -> int:
     """Return the least number of rotated sets that a rater sees."""
-    return min(sum(one.role == "main" for one in session) for session in design.sessions)
+    return min(sum(text_set.role == "main" for text_set in session) for session in design.sessions)
 
 
 def _designed(sizes: Sequence[int], settings: StudySettings) -> StudyDesign:
@@ -478,10 +489,10 @@ def _designed(sizes: Sequence[int], settings: StudySettings) -> StudyDesign:
         session += [
             TextSet("main", p, texts[p].next_of(own[p])) for p in prompts.next_of(list(own))
         ]
-        mains = [place for place, one in enumerate(session) if one.role == "main"]
+        mains = [place for place, text_set in enumerate(session) if text_set.role == "main"]
         again = [
-            TextSet("repeat", one.prompt, one.texts[::-1], place)
-            for place, one in ((place, session[place]) for place in mains[: settings.repeats])
+            TextSet("repeat", text_set.prompt, text_set.texts[::-1], place)
+            for place, text_set in ((place, session[place]) for place in mains[: settings.repeats])
         ]
         sessions.append(_with_attention(session + again, settings.attention))
     return StudyDesign(settings, tuple(sizes), tuple(sessions))
@@ -493,11 +504,15 @@ def _with_attention(session: list[TextSet], n: int) -> tuple[TextSet, ...]:
     behind = [ceil((number + 1) * length / (n + 1)) for number in range(n)]
     moved = [place + sum(at <= place for at in behind) for place in range(length)]
     mixed: list[TextSet] = []
-    for place, one in enumerate(session):
+    for place, text_set in enumerate(session):
         mixed += [
             TextSet("attention", number, (0, 1)) for number, at in enumerate(behind) if at == place
         ]
-        mixed.append(one if one.repeats is None else replace(one, repeats=moved[one.repeats]))
+        mixed.append(
+            text_set
+            if text_set.repeats is None
+            else replace(text_set, repeats=moved[text_set.repeats])
+        )
     mixed += [
         TextSet("attention", number, (0, 1)) for number, at in enumerate(behind) if at == length
     ]

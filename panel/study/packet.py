@@ -113,8 +113,8 @@ class Packet(_Shown):
 
     def as_json(self) -> dict[str, Any]:
         """Return the packet as it stands in the page, the schema's name first."""
-        found = self.model_dump(mode="json")
-        return {"schema": found.pop("schema_"), **found}
+        document = self.model_dump(mode="json")
+        return {"schema": document.pop("schema_"), **document}
 
     @property
     def digest(self) -> str:
@@ -122,10 +122,10 @@ class Packet(_Shown):
         return digest_of_json(self.as_json())
 
     @classmethod
-    def from_json(cls, given: Mapping[str, Any]) -> Packet:
+    def from_json(cls, document: Mapping[str, Any]) -> Packet:
         """Return the packet that `as_json` gave."""
         return cls.model_validate(
-            {("schema_" if name == "schema" else name): value for name, value in given.items()}
+            {("schema_" if name == "schema" else name): value for name, value in document.items()}
         )
 
 
@@ -138,30 +138,35 @@ def digest_of_json(document: Mapping[str, Any]) -> str:
 
 def shown_dimensions(rubric: Rubric) -> tuple[ShownDimension, ...]:
     """Return the dimensions of a rubric as a rater is asked about them."""
-    found = []
-    for one in rubric.dimensions:
+    dimensions = []
+    for dimension in rubric.dimensions:
         scale: dict[str, Any]
-        if isinstance(one.scale, CategoryScale):
-            scale = {"values": tuple(one.scale.values.items())}
+        if isinstance(dimension.scale, CategoryScale):
+            scale = {"values": tuple(dimension.scale.values.items())}
         else:
             # Text, since a browser writes some real numbers otherwise.
             ends = (
-                (f"{one.scale.min:g}", f"{one.scale.max:g}")
-                if isinstance(one.scale, RealScale)
-                else (one.scale.min, one.scale.max)
+                (f"{dimension.scale.min:g}", f"{dimension.scale.max:g}")
+                if isinstance(dimension.scale, RealScale)
+                else (dimension.scale.min, dimension.scale.max)
             )
-            scale = {"min": ends[0], "max": ends[1], "low": one.scale.low, "high": one.scale.high}
-        found.append(
+            scale = {
+                "min": ends[0],
+                "max": ends[1],
+                "low": dimension.scale.low,
+                "high": dimension.scale.high,
+            }
+        dimensions.append(
             ShownDimension(
-                id=one.id,
-                label=one.label,
-                definition=one.definition,
-                question=one.guiding_question,
-                kind=one.scale.kind,
+                id=dimension.id,
+                label=dimension.label,
+                definition=dimension.definition,
+                question=dimension.guiding_question,
+                kind=dimension.scale.kind,
                 **scale,
             )
         )
-    return tuple(found)
+    return tuple(dimensions)
 
 
 def estimated_minutes(
@@ -169,9 +174,9 @@ def estimated_minutes(
 ) -> int:
     """Estimate how long a packet takes, in minutes, 1 or more: each text read once, and the
     answers."""
-    texts = [text for one in sets for text in one.texts]
+    texts = [text for text_set in sets for text in text_set.texts]
     words = len(introduction.split())
-    words += sum(len(one.prompt.split()) for one in sets)
+    words += sum(len(text_set.prompt.split()) for text_set in sets)
     words += sum(len(f"{text.context or ''} {text.text}".split()) for text in texts)
     seconds = 60 * words / _WORDS_A_MINUTE
     if "rank" in tasks:
@@ -257,14 +262,14 @@ class StudyKey(_Kept):
 
     def packet(self, name: str) -> KeyedPacket | None:
         """Return the packet of this id."""
-        return next((one for one in self.packets if one.packet == name), None)
+        return next((packet for packet in self.packets if packet.packet == name), None)
 
     def texts(self) -> Iterator[tuple[KeyedPacket, KeyedSet, KeyedText]]:
         """Yield every text of every packet."""
         for packet in self.packets:
-            for one in packet.sets:
-                for text in one.texts:
-                    yield packet, one, text
+            for text_set in packet.sets:
+                for text in text_set.texts:
+                    yield packet, text_set, text
 
 
 def read_key(study: Path) -> StudyKey:
@@ -280,8 +285,8 @@ def read_key(study: Path) -> StudyKey:
         expected = (
             f"the folder of a study, with {KEY_FOLDER}/{KEY_NAME} in it, as `study make` writes it"
         )
-        found = unreadable(path) if study.is_dir() else unreadable(study)
-        raise InputError([Fault(str(study), found, expected)]) from None
+        fault = unreadable(path) if study.is_dir() else unreadable(study)
+        raise InputError([Fault(str(study), fault, expected)]) from None
     try:
         document = orjson.loads(content)
         document["schema_"] = document.pop("schema", None)
@@ -291,6 +296,6 @@ def read_key(study: Path) -> StudyKey:
             expected = "a key that `study make` wrote"
             raise InputError([Fault(str(path), "no such key", expected)]) from None
         details = error.errors(include_url=False)[0]
-        found, expected = explain(details)
+        fault, expected = explain(details)
         where = ".".join(map(str, details["loc"])).replace("schema_", "schema") or None
-        raise InputError([Fault(str(path), found, expected, field=where)]) from None
+        raise InputError([Fault(str(path), fault, expected, field=where)]) from None

@@ -79,13 +79,13 @@ def stating_points(rationale: str) -> Generator[ModelRequest, ModelResponse, tup
         "point": {"type": "string"},
         "stance": {"type": "string", "enum": list(STANCES)},
     }
-    one = {
+    entry = {
         "type": "object",
         "properties": parts,
         "required": list(parts),
         "additionalProperties": False,
     }
-    schema = object_of("points", {"type": "array", "items": one})
+    schema = object_of("points", {"type": "array", "items": entry})
     return (yield from read_by(_points_in, ModelRequest(_SYSTEM, (task,), schema=schema)))
 
 
@@ -161,7 +161,7 @@ def _point(said: Any) -> Point:
     for name, value in texts.items():
         if not isinstance(value, str) or not value.strip():
             raise Unreadable(f"{name} of a point is {shown(value)}, not a text")
-    stance = next((one for one in STANCES if one == str(texts["stance"]).strip().lower()), None)
+    stance = next((name for name in STANCES if name == str(texts["stance"]).strip().lower()), None)
     if stance is None:
         raise Unreadable(f"stance of a point is {shown(texts['stance'])}, not pro or con")
     return Point(" ".join(str(texts["point"]).split()), stance, str(texts["quote"]))
@@ -169,16 +169,16 @@ def _point(said: Any) -> Point:
 
 def _key_points_in(text: str, most: int) -> tuple[str, ...]:
     said = read_object(text, ("key_points",))["key_points"]
-    if not isinstance(said, list) or not all(isinstance(one, str) for one in said):
+    if not isinstance(said, list) or not all(isinstance(sentence, str) for sentence in said):
         raise Unreadable("key_points is not a list of texts")
-    found: dict[str, str] = {}
-    for one in said:
-        sentence = " ".join(_NUMBERING.sub("", one).split())
+    sentences: dict[str, str] = {}
+    for entry in said:
+        sentence = " ".join(_NUMBERING.sub("", entry).split())
         if sentence:
-            found.setdefault(sentence.casefold(), sentence)
-    if not found:
+            sentences.setdefault(sentence.casefold(), sentence)
+    if not sentences:
         raise Unreadable("it holds no key point")
-    return tuple(found.values())[:most]
+    return tuple(sentences.values())[:most]
 
 
 def _places_in(text: str, names: Sequence[str], n: int) -> tuple[int | None, ...]:
@@ -257,11 +257,11 @@ def steps(rationales: Sequence[str], most: int) -> Steps:
         POINTS_TOKENS,
         [_expected(text, place) for place, text in enumerate(distinct)],
     )
-    found = dict(zip(distinct, replies, strict=True))
+    by_text = dict(zip(distinct, replies, strict=True))
     made: list[MadePoint] = []
     unquoted = 0
     for place, text in enumerate(rationales):
-        own: tuple[Point, ...] = found[text].value or ()
+        own: tuple[Point, ...] = by_text[text].value or ()
         quoted = [point for point in own if is_quoted(point.quote, text)]
         made += [MadePoint(place, point) for point in quoted]
         unquoted += len(own) - len(quoted)
@@ -269,7 +269,9 @@ def steps(rationales: Sequence[str], most: int) -> Steps:
     of: dict[tuple[Stance, str], int | None] = {}
     unmerged = 0
     for stance in STANCES:
-        counts = _by_frequency(one.point.text for one in made if one.point.stance == stance)
+        counts = _by_frequency(
+            quoted.point.text for quoted in made if quoted.point.stance == stance
+        )
         sentences, without_answer = yield from _key_points(counts, stance, most)
         unmerged += without_answer
         places, without_answer = yield from _assigned([text for text, _ in counts], sentences)
@@ -281,8 +283,8 @@ def steps(rationales: Sequence[str], most: int) -> Steps:
     return SummedUp(
         tuple(key_points),
         tuple(made),
-        tuple(of[one.point.stance, _key(one.point.text)] for one in made),
-        tuple(found[text].error for text in rationales),
+        tuple(of[quoted.point.stance, _key(quoted.point.text)] for quoted in made),
+        tuple(by_text[text].error for text in rationales),
         unquoted,
         unmerged,
     )
@@ -311,7 +313,10 @@ def _by_frequency(texts: Any) -> list[tuple[str, int]]:
         key = _key(text)
         first[key] = min(first.get(key, text), text)
         counts[key] += 1
-    return [(first[key], n) for key, n in sorted(counts.items(), key=lambda one: (-one[1], one[0]))]
+    return [
+        (first[key], n)
+        for key, n in sorted(counts.items(), key=lambda entry: (-entry[1], entry[0]))
+    ]
 
 
 def _key_points(

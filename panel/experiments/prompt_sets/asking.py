@@ -124,12 +124,12 @@ def _prompts_in(said: str, n: int) -> tuple[WrittenPrompt, ...]:
     listed = read_object(said, ("prompts",))["prompts"]
     if not isinstance(listed, list):
         raise Unreadable("prompts is no list")
-    found = [_written(entry) for entry in listed]
-    if len(found) != n:
-        raise Unreadable(f"it holds {len(found)} prompts, not {n}")
-    if len({prompt.text.casefold() for prompt in found}) < n:
+    prompts = [_written(entry) for entry in listed]
+    if len(prompts) != n:
+        raise Unreadable(f"it holds {len(prompts)} prompts, not {n}")
+    if len({prompt.text.casefold() for prompt in prompts}) < n:
         raise Unreadable("it holds the same question twice")
-    return tuple(found)
+    return tuple(prompts)
 
 
 def _written(entry: Any) -> WrittenPrompt:
@@ -186,7 +186,7 @@ class CalledModels:
         done, n = 0, len(dialogues)
         self.on_progress(step, 0, n)
 
-        async def one(wanted: ModelDialogue[T]) -> QuestionReply[T]:
+        async def ask(wanted: ModelDialogue[T]) -> QuestionReply[T]:
             nonlocal done
             reply = await hold(self.caller, wanted.model, wanted.dialogue)
             done += 1
@@ -195,7 +195,7 @@ class CalledModels:
 
         try:
             async with asyncio.TaskGroup() as tasks:
-                held = [tasks.create_task(one(wanted)) for wanted in dialogues]
+                held = [tasks.create_task(ask(wanted)) for wanted in dialogues]
         except* Abort as group:
             raise group.exceptions[0] from None
         return [task.result() for task in held]

@@ -93,14 +93,14 @@ class CandidatePrompt:
     def disagreement(self) -> float | None:
         """Return the share of pairs of judging models and criteria in which the two differ, from 0
         to 1; None below two judges."""
-        given = [vote for vote in self.votes.values() if vote is not None]
-        if len(given) < 2:
+        votes = [vote for vote in self.votes.values() if vote is not None]
+        if len(votes) < 2:
             return None
         pairs = [
-            one[criterion] != other[criterion]
-            for place, one in enumerate(given)
-            for other in given[:place]
-            for criterion in one
+            vote[criterion] != other[criterion]
+            for place, vote in enumerate(votes)
+            for other in votes[:place]
+            for criterion in vote
         ]
         return sum(pairs) / len(pairs)
 
@@ -117,8 +117,8 @@ class CandidatePrompt:
             "angle": self.angle,
         }
         if self.votes:
-            given = sum(vote is not None for vote in self.votes.values())
-            judged = {"passed": self.passed, "judged": given, "disagreement": self.disagreement}
+            n_votes = sum(vote is not None for vote in self.votes.values())
+            judged = {"passed": self.passed, "judged": n_votes, "disagreement": self.disagreement}
             row |= judged | {"votes": dict(self.votes)}
         return row | dict(self.facts)
 
@@ -174,7 +174,9 @@ def funnel_step(
     step: str, unit: StepUnit, entered: int, dropped: Sequence[DroppedPrompt]
 ) -> FunnelStep:
     """Return the step with the counts of those dropped in it."""
-    return FunnelStep(step, unit, entered, dict(Counter(one.kind for one in dropped).most_common()))
+    return FunnelStep(
+        step, unit, entered, dict(Counter(candidate.kind for candidate in dropped).most_common())
+    )
 
 
 _TRIES = 200
@@ -212,9 +214,9 @@ def number_of_fillings(places: Sequence[str], slots: Mapping[str, Sequence[str]]
 
 def _all(places: Sequence[str], slots: Mapping[str, Sequence[str]]) -> Iterator[dict[str, str]]:
     for values in product(*(slots[list_of(place)] for place in places)):
-        found = dict(zip(places, values, strict=True))
-        if _differ(found):
-            yield found
+        filling = dict(zip(places, values, strict=True))
+        if _differ(filling):
+            yield filling
 
 
 def _drawn(
@@ -229,7 +231,7 @@ def _drawn(
     while len(chosen) < n:
         for attempt in range(_TRIES):
             # The least used values first; where these have been together already, any.
-            found = {
+            filling = {
                 place: _next_value(
                     slots[list_of(place)],
                     used[place] if attempt < _TRIES // 2 else Counter(),
@@ -237,15 +239,17 @@ def _drawn(
                 )
                 for place in places
             }
-            if _differ(found) and tuple(found.values()) not in seen:
+            if _differ(filling) and tuple(filling.values()) not in seen:
                 break
         else:
-            rest = [one for one in _all(places, slots) if tuple(one.values()) not in seen]
-            found = generator.choice(rest)
-        seen.add(tuple(found.values()))
-        for place, value in found.items():
+            rest = [
+                filling for filling in _all(places, slots) if tuple(filling.values()) not in seen
+            ]
+            filling = generator.choice(rest)
+        seen.add(tuple(filling.values()))
+        for place, value in filling.items():
             used[place][value] += 1
-        chosen.append(found)
+        chosen.append(filling)
     return chosen
 
 
@@ -301,8 +305,10 @@ def read_items(source: ItemSource, folder: Path) -> list[SeedItem]:
         if not own:
             report.add("nothing", "an id", line=row.line, field=source.item_id)
         elif (first := seen.setdefault(own, row.line)) != row.line:
-            found = f"{own!r} again, first on line {first}"
-            report.add(found, "an id of its own for each item", line=row.line, field=source.item_id)
+            actual = f"{own!r} again, first on line {first}"
+            report.add(
+                actual, "an id of its own for each item", line=row.line, field=source.item_id
+            )
         stratum = source.id
         if source.stratum:
             names = {place: cells.get(place, "") for place in places_in(source.stratum)}
@@ -356,7 +362,7 @@ def _told(rule: KeepRule) -> str:
 
 
 def _kind(rule: KeepRule) -> str:
-    """Name the reason for a rule that gives none."""
+    """Name the reason for dropping items by a rule that gives none."""
     if rule.unique:
         return "the same as an earlier item"
     if rule.values:
@@ -374,14 +380,14 @@ def _why_not(rule: KeepRule, item: SeedItem, seen: dict[tuple[str, ...], str]) -
     value = _text(item.values.get(str(rule.field)))
     plain = value.casefold()
     if rule.values:
-        wanted = {one.casefold() for one in rule.values}
+        wanted = {wording.casefold() for wording in rule.values}
         return None if plain in wanted else f"{rule.field} is {value!r:.60}"
     if rule.contains:
-        there = any(one.casefold() in plain for one in rule.contains)
+        there = any(wording.casefold() in plain for wording in rule.contains)
         return None if there else f"{rule.field} contains none of the words"
     for pattern in rule.lacks:
-        if found := re.search(pattern, value, re.IGNORECASE):
-            return f"{rule.field} has {found.group()!r:.60}"
+        if match := re.search(pattern, value, re.IGNORECASE):
+            return f"{rule.field} has {match.group()!r:.60}"
     return None
 
 
@@ -416,7 +422,7 @@ def load_pairs(source: Source, *, mapping: ColumnMapping | None = None) -> list[
         InputError: anything is wrong with the mapping or the file; lists every fault in it.
     """
     report = Report(name_of(source))
-    found: list[dict[str, Any]] = []
+    rows: list[dict[str, Any]] = []
     seen: dict[str, int] = {}
     for record in read_records(source, _FIELDS.mapped(mapping, source), report):
         cells = {field: record.cells[name] for field, name in record.names.items()}
@@ -442,12 +448,12 @@ def load_pairs(source: Source, *, mapping: ColumnMapping | None = None) -> list[
             )
         named = set(record.names.values())
         more = {name: value for name, value in record.cells.items() if name not in named}
-        found += _lines(str(own), cells, more)
-    if not found and not report.faults:
+        rows += _lines(str(own), cells, more)
+    if not rows and not report.faults:
         report.add("no pairs", "at least one")
     if report.faults:
         raise report.error()
-    return found
+    return rows
 
 
 def _lines(own: str, cells: Mapping[str, Any], more: Mapping[str, Any]) -> Iterator[dict[str, Any]]:

@@ -54,32 +54,32 @@ def within_limits(
     """Return the candidates within all limits, and the others with the reason."""
     kept, dropped = [], []
     seen: dict[str, str] = {}
-    for one in candidates:
-        found = next(_faults(one, limits, seen), None)
-        if found is None:
-            kept.append(one)
+    for candidate in candidates:
+        fault = next(_faults(candidate, limits, seen), None)
+        if fault is None:
+            kept.append(candidate)
         else:
-            dropped.append(DroppedPrompt(RULES, "prompt", *found, one))
+            dropped.append(DroppedPrompt(RULES, "prompt", *fault, candidate))
     return kept, dropped
 
 
 def _faults(
-    one: CandidatePrompt, limits: TextLimits, seen: dict[str, str]
+    candidate: CandidatePrompt, limits: TextLimits, seen: dict[str, str]
 ) -> Iterator[tuple[str, str]]:
     """Yield the kind of each fault, and its description."""
-    words = one.text.split()
-    if not any(map(str.isalpha, one.text)):
+    words = candidate.text.split()
+    if not any(map(str.isalpha, candidate.text)):
         yield "no text", "it has no letter"
     if len(words) < limits.min_words:
         yield "too short", f"{len(words)} words; at least {limits.min_words}"
     if len(words) > limits.max_words:
         yield "too long", f"{len(words)} words; at most {limits.max_words}"
-    plain = " ".join(re.findall(r"\w+", one.text.casefold()))
-    if (first := seen.setdefault(plain, one.id)) != one.id:
+    plain = " ".join(re.findall(r"\w+", candidate.text.casefold()))
+    if (first := seen.setdefault(plain, candidate.id)) != candidate.id:
         yield "same text", f"the same words as {first}"
     # What is written of an item must not need it; a text of the user's own may.
-    if one.writer is not None and (found := _POINTS_ELSEWHERE.search(one.text)):
-        yield "points to its item", f"it points to another text ({found.group()!r})"
+    if candidate.writer is not None and (match := _POINTS_ELSEWHERE.search(candidate.text)):
+        yield "points to its item", f"it points to another text ({match.group()!r})"
 
 
 QUALITY = "quality"
@@ -93,7 +93,7 @@ def refuse_unpassable(rubric: Rubric, wanted: QualityFilter) -> None:
     Raises:
         ConfigurationError: it has scales of numbers, and it is not said which number passes.
     """
-    numeric = [one.id for one in rubric.numeric]
+    numeric = [dimension.id for dimension in rubric.numeric]
     if numeric and wanted.at_least is None:
         raise ConfigurationError(
             f"the rubric {rubric.id!r} rates {numeric[0]} by numbers, and quality says nothing of "
@@ -113,11 +113,11 @@ def judging_quality(
     question = question_of(
         rubric, NO_PERSONA, response, "shared-prefix", one_call_per_dimension=False
     )
-    found = yield from load_elicitation(_ELICITATION).dialogue(question)
-    if found.status in ("unparsed", "truncated"):
+    reply = yield from load_elicitation(_ELICITATION).dialogue(question)
+    if reply.status in ("unparsed", "truncated"):
         # So that it is asked for again by the next run.
-        raise Unreadable(str(found.error))
-    return found
+        raise Unreadable(str(reply.error))
+    return reply
 
 
 def vote_in(
@@ -149,25 +149,25 @@ def filtered(
         needed: how many models must pass a candidate: find all criteria met.
     """
     kept, dropped = [], []
-    for one in candidates:
-        own = votes[one.id]
-        given = {model: vote for model, vote in own.items() if vote is not None}
-        passed = sum(all(vote.values()) for vote in given.values())
-        judged = replace(one, votes=own, passed=passed)
+    for candidate in candidates:
+        own = votes[candidate.id]
+        usable = {model: vote for model, vote in own.items() if vote is not None}
+        passed = sum(all(vote.values()) for vote in usable.values())
+        judged = replace(candidate, votes=own, passed=passed)
         if passed >= needed:
             kept.append(judged)
             continue
         failed = [
             f"{criterion} ({', '.join(no)})"
-            for criterion in _criteria(given)
-            if (no := [model for model, vote in given.items() if not vote[criterion]])
+            for criterion in _criteria(usable)
+            if (no := [model for model, vote in usable.items() if not vote[criterion]])
         ]
         silent = [model for model, vote in own.items() if vote is None]
-        told = [f"{passed} of {len(own)} models pass it, {needed} needed"]
-        told += [f"not met: {'; '.join(failed)}"] if failed else []
-        told += [f"no usable answer: {', '.join(silent)}"] if silent else []
-        kind = "not judged" if not given else "not enough models pass it"
-        dropped.append(DroppedPrompt(QUALITY, "prompt", kind, "; ".join(told), judged))
+        reasons = [f"{passed} of {len(own)} models pass it, {needed} needed"]
+        reasons += [f"not met: {'; '.join(failed)}"] if failed else []
+        reasons += [f"no usable answer: {', '.join(silent)}"] if silent else []
+        kind = "not judged" if not usable else "not enough models pass it"
+        dropped.append(DroppedPrompt(QUALITY, "prompt", kind, "; ".join(reasons), judged))
     return kept, dropped
 
 
@@ -308,10 +308,10 @@ def is_equivalent(answers: Sequence[bool | None], takes: str) -> bool | None:
     >>> is_equivalent([True, None, False], "all"), is_equivalent([True, False], "any")
     (False, True)
     """
-    given = [one for one in answers if one is not None]
-    if not given:
+    usable = [answer for answer in answers if answer is not None]
+    if not usable:
         return None
-    return all(given) if takes == "all" else any(given)
+    return all(usable) if takes == "all" else any(usable)
 
 
 def bundle_diversity(
@@ -324,8 +324,8 @@ def bundle_diversity(
         equivalent: of pairs of them, in either order, whether they are equivalent; those that are
             None or not there were not compared.
 
-    >>> found = bundle_diversity("abc", {("a", "b"): True, ("a", "c"): False, ("b", "c"): False})
-    >>> round(found.value, 3), found.added["c"], found.distinct["c"]
+    >>> bundle = bundle_diversity("abc", {("a", "b"): True, ("a", "c"): False, ("b", "c"): False})
+    >>> round(bundle.value, 3), bundle.added["c"], bundle.distinct["c"]
     (0.667, 0.6666666666666667, 1.0)
     """
     own = set(prompts)
@@ -355,10 +355,10 @@ def mean_diversity(values: Sequence[float]) -> MeanDiversity:
 
 def grouped(keys: Sequence[tuple[str, K]]) -> dict[K, list[str]]:
     """Group ids by what they belong to, in order of appearance."""
-    found: dict[K, list[str]] = {}
-    for one, key in keys:
-        found.setdefault(key, []).append(one)
-    return found
+    groups: dict[K, list[str]] = {}
+    for name, key in keys:
+        groups.setdefault(key, []).append(name)
+    return groups
 
 
 def _diversity(pairs: Sequence[bool]) -> float:
@@ -379,8 +379,8 @@ def drawn(
     """
     generator = random.Random(f"{seed} draw")
     shuffled = generator.sample(list(candidates), len(candidates))
-    by_id = {one.id: one for one in shuffled}
-    strata = grouped([(one.id, one.stratum) for one in shuffled])
+    by_id = {candidate.id: candidate for candidate in shuffled}
+    strata = grouped([(candidate.id, candidate.stratum) for candidate in shuffled])
     turns = generator.sample(sorted(strata), len(strata))
     writers: Counter[str | None] = Counter()
     bundles: Counter[str] = Counter()
@@ -390,15 +390,17 @@ def drawn(
             left = [by_id[name] for name in strata[stratum] if name not in chosen]
             if not left or len(chosen) == n:
                 continue
-            one = min(left, key=lambda one: (writers[one.writer], bundles[one.bundle]))
-            chosen.add(one.id)
-            writers[one.writer] += 1
-            bundles[one.bundle] += 1
-    kept = [one for one in candidates if one.id in chosen]
+            candidate = min(
+                left, key=lambda candidate: (writers[candidate.writer], bundles[candidate.bundle])
+            )
+            chosen.add(candidate.id)
+            writers[candidate.writer] += 1
+            bundles[candidate.bundle] += 1
+    kept = [candidate for candidate in candidates if candidate.id in chosen]
     why = f"{len(chosen):,} of {len(candidates):,} were drawn"
     dropped = [
-        DroppedPrompt(DRAW, "prompt", "not drawn", why, one)
-        for one in candidates
-        if one.id not in chosen
+        DroppedPrompt(DRAW, "prompt", "not drawn", why, candidate)
+        for candidate in candidates
+        if candidate.id not in chosen
     ]
     return kept, dropped

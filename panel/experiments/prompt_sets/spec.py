@@ -27,12 +27,12 @@ def places_in(text: str) -> tuple[str, ...]:
     >>> places_in("{a} and {b} and {a}, {{as it is}}")
     ('a', 'b')
     """
-    return tuple(dict.fromkeys(found[1] for found in _PLACE.finditer(text) if found[1]))
+    return tuple(dict.fromkeys(place[1] for place in _PLACE.finditer(text) if place[1]))
 
 
 def stray_brace(text: str) -> str | None:
     """Return a brace that belongs to no place; None where there is none."""
-    return next((one[0] for one in _PLACE.finditer(text) if one[0] in "{}"), None)
+    return next((place[0] for place in _PLACE.finditer(text) if place[0] in "{}"), None)
 
 
 def filled(text: str, values: Mapping[str, str]) -> str:
@@ -41,7 +41,7 @@ def filled(text: str, values: Mapping[str, str]) -> str:
     >>> filled("{a} or {{b}}", {"a": "this"})
     'this or {b}'
     """
-    return _PLACE.sub(lambda found: values[found[1]] if found[1] else found[0][0], text)
+    return _PLACE.sub(lambda place: values[place[1]] if place[1] else place[0][0], text)
 
 
 def list_of(slot: str) -> str:
@@ -92,7 +92,7 @@ class RewriteSpec(BaseModel):
     models: tuple[str | ModelConfig, ...] = ()
 
     _models = field_validator("models", mode="after")(
-        lambda value: tuple(_known_model(one) for one in value)
+        lambda value: tuple(_known_model(model) for model in value)
     )
 
 
@@ -143,9 +143,9 @@ class KeepRule(BaseModel):
             said = " and ".join(kinds) or "none of them"
             raise ValueError(f"{said}; one of values, contains, lacks and unique")
         if (self.field is None) != (kinds == ["unique"]):
-            found = f"{kinds[0]} with{'out' if self.field is None else ''} a field"
+            actual = f"{kinds[0]} with{'out' if self.field is None else ''} a field"
             expected = "a field with values, contains or lacks, and none with unique"
-            raise ValueError(f"{found}; {expected}")
+            raise ValueError(f"{actual}; {expected}")
         return self
 
 
@@ -201,7 +201,7 @@ class QualityFilter(BaseModel):
     models: tuple[str | ModelConfig, ...] = ()
 
     _models = field_validator("models", mode="after")(
-        lambda value: tuple(_known_model(one) for one in value)
+        lambda value: tuple(_known_model(model) for model in value)
     )
 
 
@@ -226,7 +226,7 @@ class DiversitySpec(BaseModel):
     models: tuple[str | ModelConfig, ...] = ()
 
     _models = field_validator("models", mode="after")(
-        lambda value: tuple(_known_model(one) for one in value)
+        lambda value: tuple(_known_model(model) for model in value)
     )
 
 
@@ -257,7 +257,7 @@ class PromptSetSpec(BaseModel):
     draw: StratifiedDraw | None = None
 
     _models = field_validator("models", mode="after")(
-        lambda value: tuple(_known_model(one) for one in value)
+        lambda value: tuple(_known_model(model) for model in value)
     )
 
     @classmethod
@@ -267,9 +267,9 @@ class PromptSetSpec(BaseModel):
         spec = super().model_validate(obj, **options)
         faults = [
             InitErrorDetails(
-                type="value_error", loc=place, input=found, ctx={"error": ValueError(said)}
+                type="value_error", loc=place, input=actual, ctx={"error": ValueError(said)}
             )
-            for place, found, said in _faults(spec)
+            for place, actual, said in _faults(spec)
         ]
         if faults:
             raise ValidationError.from_exception_data(cls.__name__, faults)
@@ -287,13 +287,13 @@ def _faults(spec: PromptSetSpec) -> Iterator[tuple[tuple[str | int, ...], Any, s
             yield from _value_faults(name, values)
     ids: set[str] = set()
     for kind in ("templates", "sources"):
-        for place, one in enumerate(getattr(spec, kind)):
-            if one.id in ids:
-                again = f"the id {one.id!r} again; an id of its own for each template and source"
-                yield (kind, place, "id"), one.id, again
-            ids.add(one.id)
+        for place, part in enumerate(getattr(spec, kind)):
+            if part.id in ids:
+                again = f"the id {part.id!r} again; an id of its own for each template and source"
+                yield (kind, place, "id"), part.id, again
+            ids.add(part.id)
             for key in ("text", "stratum"):
-                if (text := getattr(one, key)) is not None and (brace := stray_brace(text)):
+                if (text := getattr(part, key)) is not None and (brace := stray_brace(text)):
                     said = f"a single {brace}; a slot such as {{name}}, or the brace written twice"
                     yield (kind, place, key), text, said
     for place, template in enumerate(spec.templates):
@@ -335,11 +335,11 @@ def load_prompt_set_spec(path: str | Path) -> PromptSetSpec:
     spec = load_definition(file, PromptSetSpec)
     slots: dict[str, tuple[str, ...]] = {}
     faults: list[Fault] = []
-    for name, given in spec.slots.items():
-        if isinstance(given, tuple):
-            slots[name] = given
+    for name, values in spec.slots.items():
+        if isinstance(values, tuple):
+            slots[name] = values
             continue
-        own = file.parent / given.file
+        own = file.parent / values.file
         try:
             slots[name] = tuple(_values_in(own))
         except InputError as error:
@@ -357,8 +357,8 @@ def _values_in(path: Path) -> Iterator[str]:
         if not value:
             continue
         if (first := seen.setdefault(value, number)) != number:
-            found = f"{value!r} again, first on line {first}"
-            faults.append(Fault(str(path), found, "each value once", number))
+            actual = f"{value!r} again, first on line {first}"
+            faults.append(Fault(str(path), actual, "each value once", number))
     if not seen:
         faults.append(Fault(str(path), "no values", "at least one, one a line"))
     if faults:

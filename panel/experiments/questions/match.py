@@ -59,7 +59,7 @@ def references_of(
     Raises:
         InputError: a reference has no label, or a generated question no reference; lists all.
     """
-    found: dict[str, list[Reference]] = {}
+    references: dict[str, list[Reference]] = {}
     faults = []
     for response in labelled:
         label = given_label(response)
@@ -75,7 +75,7 @@ def references_of(
             )
             continue
         reference = Reference(response.id, response.text, label)
-        found.setdefault(response.prompt_id or "", []).append(reference)
+        references.setdefault(response.prompt_id or "", []).append(reference)
     known = {response.prompt_id for response in labelled}
     for prompt_id in dict.fromkeys(response.prompt_id for response in generated):
         if prompt_id not in known:
@@ -89,7 +89,7 @@ def references_of(
             )
     if faults:
         raise InputError(faults)
-    return found
+    return references
 
 
 def by_intervention(responses: Sequence[Response]) -> Mapping[str, list[Response]]:
@@ -305,7 +305,7 @@ def match_by_measure(
     Raises:
         ConfigurationError: the extra `questions` is not installed.
     """
-    found: dict[tuple[str, str], Match] = {}
+    matches: dict[tuple[str, str], Match] = {}
     for prompt_id, questions in by_intervention(generated).items():
         own = references[prompt_id]
         similarities = MEASURES[by](
@@ -313,14 +313,14 @@ def match_by_measure(
         )
         places = nearest(similarities, threshold)
         for question, place, row in zip(questions, places, similarities, strict=True):
-            found[prompt_id, question.id] = Match(
+            matches[prompt_id, question.id] = Match(
                 prompt_id,
                 question.id,
                 question.system,
                 None if place is None else own[place],
                 float(row.max()),
             )
-    return [found[question.prompt_id or "", question.id] for question in generated]
+    return [matches[question.prompt_id or "", question.id] for question in generated]
 
 
 async def match_by_model(

@@ -146,7 +146,7 @@ def match_report(questions: Sequence[Response], matches: Sequence[Match]) -> Mat
         {name: Diversity.of(own) for name, own in texts.items()},
         {name: Diversity.of(own) for name, own in useful.items()},
         {name: over_runs(own) for name, own in runs.items() if len(own) > 1},
-        label_kappa([one.label for one in matches], labels) if any(labels) else None,
+        label_kappa([match.label for match in matches], labels) if any(labels) else None,
         matches,
         [question.text for question in questions],
     )
@@ -166,7 +166,8 @@ def over_runs(matches: Mapping[str, Sequence[Match]]) -> OverRuns:
 def planned_matches(questions: Sequence[Response]) -> Result:
     """Return the result of questions before they are matched: it has the figures' names."""
     nothing = [
-        Match(one.prompt_id or "", one.id or "", one.system or "", None) for one in questions
+        Match(question.prompt_id or "", question.id or "", question.system or "", None)
+        for question in questions
     ]
     return match_result(match_report(questions, nothing))
 
@@ -178,17 +179,18 @@ def match_result(report: MatchReport) -> Result:
         _matches(report),
     ]  # fmt: skip
     said = [
-        f"{one.system}: {number(one.score)} of the questions are useful (mean over interventions)."
-        for one in report.systems
+        f"{quality.system}: {number(quality.score)} of the questions are useful "
+        "(mean over interventions)."
+        for quality in report.systems
     ]
     if (kappa := report.kappa) is not None:
         reason = None if kappa.reason is None else str(kappa.reason)
         value = f"undefined ({reason})" if math.isnan(kappa.value) else number(kappa.value)
         of = counted(kappa.n_items or 0, "question")
         said.append(f"Cohen's kappa with the labels in the file: {value}, over {of}.")
-        found = Estimate(kappa.value, n=kappa.n_items, over="items", reason=reason)
+        estimate = Estimate(kappa.value, n=kappa.n_items, over="items", reason=reason)
         columns = (Column("kappa", "estimate", figure="kappa"),)
-        tables.append(Table("kappa", (), columns, [{"kappa": found}]))
+        tables.append(Table("kappa", (), columns, [{"kappa": estimate}]))
     return Result("match", said, tables, list(_which(report)))
 
 
@@ -200,7 +202,10 @@ def _systems(report: MatchReport) -> Table:
         Column("not_evaluable_share", "number", "share not\nevaluable", figure="not_evaluable"),
         Column("missing", "whole", "missing", figure="missing"),
     )
-    rows = [row_of(one, columns, system=one.system, **one.labels) for one in report.systems]
+    rows = [
+        row_of(quality, columns, system=quality.system, **quality.labels)
+        for quality in report.systems
+    ]
     return Table("systems", (Key("system", "system"),), columns, rows, "Critical questions")
 
 
@@ -214,10 +219,10 @@ def _diversity(report: MatchReport) -> Table:
         Column("useful_compression", "number", "compression,\nuseful"),
     )
     rows = []
-    for one in report.systems:
-        every, useful = report.diversity[one.system], report.useful_diversity[one.system]
+    for quality in report.systems:
+        every, useful = report.diversity[quality.system], report.useful_diversity[quality.system]
         of_useful = {f"useful_{name}": value for name, value in asdict(useful).items()}
-        rows.append({"system": one.system, **asdict(every), **of_useful})
+        rows.append({"system": quality.system, **asdict(every), **of_useful})
     title = "Diversity of the questions, and of the useful ones alone"
     return Table("diversity", (Key("system", "system"),), columns, rows, title)
 
@@ -244,9 +249,9 @@ def _runs(report: MatchReport) -> list[Table]:
 
 def _interventions(report: MatchReport) -> Table:
     rows = [
-        {"system": one.system, "prompt_id": name, "score": score}
-        for one in report.systems
-        for name, score in one.by_intervention.items()
+        {"system": quality.system, "prompt_id": name, "score": score}
+        for quality in report.systems
+        for name, score in quality.by_intervention.items()
     ]
     keys = Key("system"), Key("prompt_id")
     return Table("interventions", keys, (Column("score", "number"),), rows)
@@ -260,17 +265,17 @@ def _matches(report: MatchReport) -> Table:
     )
     rows = [
         {
-            "prompt_id": one.prompt_id,
-            "id": one.id,
-            "system": one.system,
+            "prompt_id": match.prompt_id,
+            "id": match.id,
+            "system": match.system,
             "question": text,
-            "label": one.label,
-            "reference": None if one.reference is None else one.reference.id,
-            "reference_text": None if one.reference is None else one.reference.text,
-            "similarity": one.similarity,
-            "error": one.error,
+            "label": match.label,
+            "reference": None if match.reference is None else match.reference.id,
+            "reference_text": None if match.reference is None else match.reference.text,
+            "similarity": match.similarity,
+            "error": match.error,
         }
-        for one, text in zip(report.matches, report.texts, strict=True)
+        for match, text in zip(report.matches, report.texts, strict=True)
     ]
     return Table("matches", (Key("prompt_id"), Key("id"), Key("system")), columns, rows)
 
@@ -278,11 +283,11 @@ def _matches(report: MatchReport) -> Table:
 def _which(report: MatchReport) -> Iterator[str]:
     """Yield which question matched which reference, of the first ones."""
     for match, text in [*zip(report.matches, report.texts, strict=True)][:_MATCHES_SHOWN]:
-        found = match.error or "not evaluable: no reference is near enough"
+        outcome = match.error or "not evaluable: no reference is near enough"
         if (reference := match.reference) is not None:
             near = f", similarity {number(match.similarity)}"
             near = "" if math.isnan(match.similarity) else near
-            found = f"{reference.label} ({reference.id}{near}): {reference.text}"
-        yield f"{match.prompt_id}/{match.id}: {text} {found}"
+            outcome = f"{reference.label} ({reference.id}{near}): {reference.text}"
+        yield f"{match.prompt_id}/{match.id}: {text} {outcome}"
     if (left := len(report.matches) - _MATCHES_SHOWN) > 0:
         yield f"{left:,} more matches are in --json."
