@@ -13,7 +13,7 @@ from persona_panel.rubrics.rubric import Reliable, once_a_rubric
 
 
 def aggregate(judgments: Sequence[Judgment], rubric: Rubric) -> Verdict:
-    """The unweighted mean over judges, dimension by dimension (scrub.txt, §14.4).
+    """Take the unweighted mean over judges, dimension by dimension (scrub.txt, §14.4).
 
     Categories have no mean: of them it is the majority and how many judges chose which.
     Only `scored` judgments count: an abstention is an answer but no rating, and what is
@@ -57,8 +57,9 @@ def composite(
     rule: Composite,
     rescaled: Mapping[str, tuple[float, float]] | None = None,
 ) -> float:
-    """What a rule makes of judgments that count; NaN where it has nothing to go by. A mean of
-    dimensions on different scales is of shares of these; `rescaled` as `Rubric` has it.
+    """Return the composite of the judgments that count by a rule; NaN where there is nothing to
+    compute it from. A mean of dimensions on different scales is of shares of these; `rescaled` as
+    `Rubric` has it.
 
     A product is each judge's own, as how a judge splits a verdict over the factors is
     arbitrary (conceptual-critiques.txt, Appendix B and F), and then averaged over judges.
@@ -84,7 +85,7 @@ def composite(
 
 
 def summarise(ratings: Sequence[float]) -> Summary:
-    """Mean, standard deviation with n − 1, and count of one dimension's ratings."""
+    """Compute the mean, the standard deviation with n − 1, and the count of the ratings."""
     n, mean = len(ratings), _mean(ratings)
     sd = math.sqrt(math.fsum([(r - mean) ** 2 for r in ratings]) / (n - 1)) if n > 1 else math.nan
     return Summary(mean, sd, n)
@@ -95,7 +96,7 @@ def _mean(ratings: Sequence[float]) -> float:
 
 
 def count(labels: Sequence[str], categories: Sequence[str]) -> LabelSummary:
-    """How often each category was chosen, and which most often.
+    """Count how often each category was chosen, and name the most frequent.
 
     >>> count(["useful", "invalid", "useful"], ["useful", "unhelpful", "invalid"]).majority
     'useful'
@@ -127,7 +128,7 @@ def _categories(rubric: Rubric) -> dict[str, tuple[str, ...]]:
 
 @once_a_rubric
 def composite_rule(rubric: Rubric) -> Composite | None:
-    """The rubric's composite; None where it names none and nothing is rated by numbers."""
+    """Return the rubric's composite; None where it names none and nothing is rated by numbers."""
     numeric = _numeric(rubric)
     return rubric.composite or (Composite(mean_of=numeric) if numeric else None)
 

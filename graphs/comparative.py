@@ -48,7 +48,7 @@ from persona_panel.rubrics.comparison import (
 
 
 class ComparativeState(TypedDict):
-    """What a graph remembers of the responses to one prompt."""
+    """The state of a graph on the responses to one prompt."""
 
     responses: tuple[str, ...]
     judgments: Annotated[list[Judgment], operator.add]
@@ -56,14 +56,14 @@ class ComparativeState(TypedDict):
 
 
 class CompareInput(TypedDict):
-    """What one `compare` is sent: the responses' keys and the model that reads them."""
+    """The input of one `compare`: the responses' keys and the model that reads them."""
 
     responses: tuple[str, ...]
     model: str
 
 
 async def fan_out(state: ComparativeState, runtime: Runtime[GraphContext]) -> list[Send]:
-    """One `compare` per model."""
+    """Send one `compare` per model."""
     return [
         Send("compare", CompareInput(responses=state["responses"], model=model))
         for model in runtime.context.models
@@ -71,7 +71,7 @@ async def fan_out(state: ComparativeState, runtime: Runtime[GraphContext]) -> li
 
 
 async def compare(job: CompareInput, runtime: Runtime[GraphContext]) -> dict[str, Any]:
-    """All judges of one model: the first alone, then the others together."""
+    """Ask all judges of one model: the first alone, then the others together."""
     context = runtime.context
     responses = by_id([context.responses[key] for key in job["responses"]])
     first, *others = context.judges_of(job["model"])
@@ -92,7 +92,7 @@ async def compare(job: CompareInput, runtime: Runtime[GraphContext]) -> dict[str
 async def compare_all(
     judge: Judge, responses: Sequence[Response], context: GraphContext
 ) -> list[Judgment]:
-    """One judge's judgments of all responses to a prompt, given in the order of their ids.
+    """Have one judge compare all responses to a prompt, given in the order of their ids.
 
     Never raises but for cancellation and `Abort`, as `persona_panel.graphs.judging.judge_one`.
     """
@@ -116,8 +116,8 @@ def judgments_of(
     responses: Sequence[Response],
     answers: Sequence[tuple[ComparisonTask, DialogueResult]],
 ) -> list[Judgment]:
-    """What a judge's answers come to, response by response; `responses` are in the
-    order in which tasks number them.
+    """Turn a judge's answers into judgments, response by response; `responses` are in the order in
+    which tasks number them.
 
     A response is `scored` where it was compared with any other, and its error says how many
     comparisons are missing; else its status is that of the first that is missing. It is
@@ -128,10 +128,10 @@ def judgments_of(
     that sums over judgments are what was spent.
     """
     placed = [(task.order, _places(task, held)) for task, held in answers]
-    found = standings(len(responses), placed)
+    ranked = standings(len(responses), placed)
     return [
         _judgment(judge, i, responses, answers, placed, standing)
-        for i, standing in enumerate(found)
+        for i, standing in enumerate(ranked)
     ]
 
 
@@ -184,7 +184,7 @@ def _judgment(
 
 
 def _part(held: DialogueResult, place: int, n: int) -> tuple[Usage, float]:
-    """One response's part of what an answer about n took; the parts add up to the whole."""
+    """Return one response's part of what an answer about n took; the parts add up to the whole."""
 
     def part(whole: int) -> int:
         return whole * (place + 1) // n - whole * place // n
@@ -206,8 +206,8 @@ def _part(held: DialogueResult, place: int, n: int) -> tuple[Usage, float]:
 
 
 def _raw(i: int, own: Sequence[tuple[ComparisonTask, DialogueResult]]) -> str:
-    """The judge's words: those of its one answer, or of all in which the response stood first,
-    as JSON by the id of what stood second."""
+    """Return the judge's words: those of its one answer, or of all in which the response stood
+    first, as JSON by the id of what stood second."""
     if len(own) == 1:
         return own[0][1].reading.raw
     said = {task.responses[1].id: held.reading.raw for task, held in own if task.order[0] == i}
@@ -215,7 +215,7 @@ def _raw(i: int, own: Sequence[tuple[ComparisonTask, DialogueResult]]) -> str:
 
 
 async def conclude(state: ComparativeState, runtime: Runtime[GraphContext]) -> dict[str, Any]:
-    """The panel's verdict on each response, in the order of their ids."""
+    """Compute the panel's verdict on each response, in the order of their ids."""
     by_response: dict[str, list[Judgment]] = {}
     for judgment in state["judgments"]:
         by_response.setdefault(judgment.id, []).append(judgment)
@@ -227,7 +227,7 @@ async def conclude(state: ComparativeState, runtime: Runtime[GraphContext]) -> d
 def comparative_graph() -> CompiledStateGraph[
     ComparativeState, GraphContext, ComparativeState, ComparativeState
 ]:
-    """The compiled graph; one serves every panel, since a panel comes as context.
+    """Return the compiled graph; one serves every panel, since a panel comes as context.
 
     Input `{"responses": keys}`, the keys in `GraphContext.responses` of all responses to a
     prompt, two at least; output the whole `ComparativeState`.

@@ -66,7 +66,7 @@ ShowPeers = Callable[[Response, Sequence[Peer]], Sequence[Peer]]
 
 @dataclass(frozen=True, slots=True)
 class GraphContext:
-    """What a graph needs from above: who judges by what, the texts, and a way to ask."""
+    """The context of a graph: who judges by what, the texts, and a way to ask."""
 
     rubric: Rubric
     personas: Mapping[str, Persona]
@@ -99,16 +99,16 @@ class GraphContext:
 
     @property
     def output_rubric(self) -> Rubric:
-        """The rubric as the ratings come. All judges' elicitations rate alike."""
+        """Return the rubric as the ratings come. All judges' elicitations rate alike."""
         return load_elicitation(self.judges[0].elicitation).output_rubric(self.rubric)
 
     @property
     def models(self) -> list[str]:
-        """The models that judges speak through, in the panel's order."""
+        """Return the models that judges speak through, in the panel's order."""
         return list(dict.fromkeys([judge.model for judge in self.judges]))
 
     def judges_of(self, model: str) -> list[Judge]:
-        """The judges that speak through a model, in the panel's order."""
+        """Return the judges that speak through a model, in the panel's order."""
         return [judge for judge in self.judges if judge.model == model]
 
 
@@ -138,7 +138,7 @@ class RatingCheck:
         self._categories = rubric.categories
 
     def of(self, judgment: Judgment) -> Iterator[Misfit]:
-        """What does not fit among the scores and labels of a judgment."""
+        """List the faults among the scores and labels of a judgment."""
         for name, score in judgment.scores.items():
             ends = self._scales.get(name)
             if ends is None:
@@ -162,19 +162,19 @@ def check_own(added: Iterable[Any], adjudication: Any, response: Response, rubri
     Raises:
         Abort: it cannot; says what was found and what is expected.
     """
-    wrote = [("judgments", one) for one in added]
+    wrote = [("judgments", judgment) for judgment in added]
     if adjudication is not None:
         wrote.append(("adjudication", adjudication))
-    for key, one in wrote:
-        for field, found, expected in _misfits_of_own(one, response, rubric):
+    for key, entry in wrote:
+        for field, actual, expected in _misfits_of_own(entry, response, rubric):
             raise Abort(
                 f"a node of the panel's graph wrote into {key!r}, of the response {response.id!r}, "
-                f"what no verdict can be made of: {field}: found {found}; expected {expected}"
+                f"what no verdict can be made of: {field}: found {actual}; expected {expected}"
             )
 
 
 def _misfits_of_own(judgment: Any, response: Response, rubric: Rubric) -> list[Misfit]:
-    """What does not fit of a judgment of a response that a node of a user's own graph wrote."""
+    """List the faults of a judgment that a node of a user's own graph wrote."""
     if not isinstance(judgment, Judgment):
         return [Misfit("type", shown(judgment), "a Judgment")]
     about = (judgment.prompt_id, judgment.id)
@@ -184,8 +184,8 @@ def _misfits_of_own(judgment: Any, response: Response, rubric: Rubric) -> list[M
     if judgment.status not in _STATUSES:
         return [Misfit("status", shown(judgment.status), f"one of {', '.join(get_args(Status))}")]
     for name in ("scores", "labels"):
-        if not isinstance(found := getattr(judgment, name), Mapping):
-            return [Misfit(name, shown(found), "a mapping from dimensions")]
+        if not isinstance(ratings := getattr(judgment, name), Mapping):
+            return [Misfit(name, shown(ratings), "a mapping from dimensions")]
     return list(RatingCheck(rubric).of(judgment))
 
 

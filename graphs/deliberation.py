@@ -23,18 +23,18 @@ _REAL_STEPS = 10
 
 
 def latest_judgments(judgments: Sequence[Judgment]) -> dict[Judge, Judgment]:
-    """Each judge's last judgment."""
+    """Return each judge's last judgment."""
     return {judgment.judge: judgment for judgment in sorted(judgments, key=attrgetter("round"))}
 
 
 def may_revise(judgment: Judgment) -> bool:
-    """Whether there is a judgment to revise."""
+    """Return whether there is a judgment to revise."""
     return judgment.status in ("scored", "abstained")
 
 
 def has_changed(before: Judgment, after: Judgment, rubric: Rubric) -> bool:
-    """Whether two judgments differ: by half a step (see `step`), by a category, by a rating that
-    one of them lacks, or in what they say of abstention."""
+    """Return whether two judgments differ: by half a step (see `step`), by a category, by a rating
+    that one of them lacks, or in what they say of abstention."""
     if before.abstained != after.abstained or before.labels != after.labels:
         return True
     if before.scores.keys() != after.scores.keys():
@@ -47,7 +47,7 @@ def has_changed(before: Judgment, after: Judgment, rubric: Rubric) -> bool:
 
 
 def step(dimension: Dimension) -> float:
-    """What counts as a step on a numeric scale: 1 on integers, a tenth of a range of reals."""
+    """Return the size of a step on a numeric scale: 1 on integers, a tenth of a range of reals."""
     scale = dimension.scale
     if isinstance(scale, CategoryScale):
         raise ValueError(f"{dimension.id} is rated by categories, which have no steps")
@@ -81,7 +81,7 @@ def load_stopping_rule(name: str) -> StoppingRule:
 
 
 class Deliberation(BaseModel):
-    """How a panel deliberates after each judge has read alone; each field says what it is."""
+    """The rules by which a panel deliberates after each judge has read alone."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -121,7 +121,7 @@ class StoppingRuleError(Exception):
 
 
 def should_continue(judgments: Sequence[Judgment], rules: Deliberation, rubric: Rubric) -> bool:
-    """Whether there is to be another round.
+    """Return whether there is to be another round.
 
     Raises:
         StoppingRuleError: the rule of `stop_when` raises an error.
@@ -144,7 +144,7 @@ def should_continue(judgments: Sequence[Judgment], rules: Deliberation, rubric: 
 
 
 def spread(judgments: Sequence[Judgment], rubric: Rubric) -> float:
-    """How far judges lie apart on the dimension where they do most.
+    """Return the spread of the judges on the dimension where it is largest.
 
     The standard deviation (n − 1) of the ratings, in points of the scale; for categories,
     the share of judges (0 to 1) outside the most frequent one. 0 with fewer than two ratings.
@@ -160,7 +160,7 @@ def peers_of(
     personas: Mapping[str, Persona],
     seed: int,
 ) -> list[Peer]:
-    """What a judge sees of the others' last judgments, in an order of its own.
+    """Return the others' last judgments as a judge sees them, in an order of its own.
 
     The order depends on the seed, the response, the judge and the round, and on nothing else.
     """
@@ -189,7 +189,7 @@ def _reasons(judgment: Judgment) -> str | None:
 
 
 def peer_name(judge: Judge, personas: Mapping[str, Persona]) -> str:
-    """What a judge goes by where peers are named."""
+    """Return the name of a judge where peers are named."""
     return f"{personas[judge.persona].label}, {judge.model}"
 
 

@@ -16,7 +16,7 @@ BASELINE = "baseline"
 
 @dataclass(frozen=True, slots=True)
 class Degradation:
-    """What one condition did to one system's answer to one prompt.
+    """The effect of one condition on one system's answer to one prompt.
 
     `delta` is by dimension, NaN where no judge rated both responses; `n_judges` counts
     those that did. `n_abstained` judges called one of the two an abstention; `n_missing`
@@ -40,7 +40,7 @@ def degradation(
     dimensions: Sequence[str],
     n_judges: int,
 ) -> list[Degradation]:
-    """Δ = baseline − framed for each system and condition (scrub.txt, appendix 15.4).
+    """Compute Δ = baseline − framed for each system and condition (scrub.txt, appendix 15.4).
 
     Δ is the mean over the judges that rated both responses. Where all of them did, that is
     the difference of the panel's means, as in the paper; where one is missing, a stern
@@ -51,24 +51,26 @@ def degradation(
         conditions: the framed ones.
         n_judges: how many judgments each response should have.
     """
-    found = []
+    degradations = []
     for system in systems:
-        before = {one.judge.id: one for one in judged.get((system, BASELINE), ())}
+        before = {judgment.judge.id: judgment for judgment in judged.get((system, BASELINE), ())}
         for condition in conditions:
-            after = {one.judge.id: one for one in judged.get((system, condition), ())}
+            after = {
+                judgment.judge.id: judgment for judgment in judged.get((system, condition), ())
+            }
             pairs = [(before[judge], after[judge]) for judge in sorted(before.keys() & after)]
-            abstained = sum(_abstained(one) or _abstained(other) for one, other in pairs)
+            abstained = sum(_abstained(first) or _abstained(other) for first, other in pairs)
             scored = [
-                (one.scores, other.scores)
-                for one, other in pairs
-                if one.status == other.status == "scored"
+                (first.scores, other.scores)
+                for first, other in pairs
+                if first.status == other.status == "scored"
             ]
             delta, counts = {}, {}
             for name in dimensions:
                 gaps = [a[name] - b[name] for a, b in scored if name in a and name in b]
                 counts[name] = len(gaps)
                 delta[name] = math.fsum(gaps) / len(gaps) if gaps else math.nan
-            found.append(
+            degradations.append(
                 Degradation(
                     prompt_id=prompt_id,
                     system=system,
@@ -79,7 +81,7 @@ def degradation(
                     n_missing=n_judges - abstained - len(scored),
                 )
             )
-    return found
+    return degradations
 
 
 def _abstained(judgment: Judgment) -> bool:
@@ -182,7 +184,7 @@ class Framings(BaseModel):
 
     @property
     def ids(self) -> tuple[str, ...]:
-        """The conditions' ids, in the order of the file."""
+        """Return the conditions' ids, in the order of the file."""
         return tuple(condition.id for condition in self.conditions)
 
 
@@ -207,7 +209,7 @@ class Variant:
 
     @property
     def used(self) -> bool:
-        """Whether targets are asked with it."""
+        """Return whether targets are asked with the condition."""
         return self.text is not None and not self.faults
 
 

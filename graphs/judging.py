@@ -71,7 +71,7 @@ _NOTHING = Usage()
 
 
 class JudgingState(TypedDict):
-    """What a graph remembers of one response.
+    """The state of a graph on one response.
 
     The last two are for nodes of one's own: a reason why nobody is to be asked, written before the
     first `read`, makes every judgment `skipped`; an adjudication, a judgment that decides where
@@ -86,7 +86,7 @@ class JudgingState(TypedDict):
 
 
 class ReadInput(TypedDict):
-    """What one `read` is sent: the response's key, the model that reads it, what the panel has said
+    """The input of one `read`: the response's key, the model that reads it, what the panel has said
     of it so far, and why it is not asked, if it is not."""
 
     response: str
@@ -96,7 +96,7 @@ class ReadInput(TypedDict):
 
 
 async def fan_out(state: JudgingState, runtime: Runtime[GraphContext]) -> list[Send]:
-    """One `read` per model."""
+    """Send one `read` per model."""
     # Coroutines, these small functions too: LangGraph sends any other to a thread.
     said, why = state.get("judgments", []), state.get("skip_reason")
     return [
@@ -106,12 +106,12 @@ async def fan_out(state: JudgingState, runtime: Runtime[GraphContext]) -> list[S
 
 
 async def confer(state: JudgingState) -> dict[str, Any]:
-    """Where the readings of a round meet; what they lead to is `next_round`'s to say."""
+    """Wait for all readings of a round; `next_round` decides what follows."""
     return {}
 
 
 async def next_round(state: JudgingState, runtime: Runtime[GraphContext]) -> list[Send] | str:
-    """Another round, or the verdict."""
+    """Send another round, or go on to the verdict."""
     context, said = runtime.context, state["judgments"]
     if context.collecting and any(judgment.status == "skipped" for judgment in said):
         return "aggregate"
@@ -125,8 +125,8 @@ async def next_round(state: JudgingState, runtime: Runtime[GraphContext]) -> lis
 
 
 async def read(job: ReadInput, runtime: Runtime[GraphContext]) -> dict[str, Any]:
-    """All judges of one model: one by one as long as their replies are kept; one is asked alone, as
-    that warms the model's prompt cache, then the others together."""
+    """Ask all judges of one model: one by one as long as their replies are kept; one is asked
+    alone, as that warms the model's prompt cache, then the others together."""
     context = runtime.context
     response = context.responses[job["response"]]
     if (reason := job["skip_reason"]) is not None:
@@ -164,7 +164,7 @@ def _skipping(reason: str) -> Callable[..., Awaitable[ModelResponse]]:
 
 
 async def judge_one(judge: Judge, response: Response, context: GraphContext) -> Judgment:
-    """One judge's whole dialogue about one response.
+    """Hold one judge's whole dialogue about one response.
 
     Never raises but for cancellation and `Abort`: a judge that got no answer is a
     judgment whose status says so.
@@ -176,8 +176,8 @@ async def judge_one(judge: Judge, response: Response, context: GraphContext) -> 
 async def revise_one(
     judge: Judge, response: Response, said: Sequence[Judgment], context: GraphContext
 ) -> Judgment:
-    """One judge's reading after it has seen the others'; a judge that changes a rating is asked
-    what changed its mind.
+    """Have one judge read again after it has seen the others' judgments; a judge that changes a
+    rating is asked what changed its mind.
 
     Raises as `judge_one` does. A revision that fails leaves the earlier ratings, and sets
     `revision_failed`.
@@ -236,7 +236,7 @@ def _dialogue(judge: Judge, question: Question, context: GraphContext) -> Dialog
 async def _judgment_of(
     dialogue: Dialogue, judge: Judge, response: Response, context: GraphContext
 ) -> Judgment:
-    """What a judge's dialogue comes to."""
+    """Turn the result of a judge's dialogue into a judgment."""
     reading, usage, latency_s, cached = await run_dialogue(dialogue, judge, response, context)
     # By place: Python gathers names in a dictionary first, which takes as long again.
     return Judgment(
@@ -260,7 +260,7 @@ async def _judgment_of(
 
 
 class DialogueResult(NamedTuple):
-    """What a dialogue came to, and what it took; `cached` if every reply was kept."""
+    """The result of a dialogue, and what it cost; `cached` if every reply was kept."""
 
     reading: ParsedJudgment
     usage: Usage
@@ -306,10 +306,14 @@ async def run_dialogue(
 
 
 async def conclude(state: JudgingState, runtime: Runtime[GraphContext]) -> dict[str, Any]:
-    """The panel's verdict on the response, or that of whoever adjudicated."""
+    """Compute the panel's verdict on the response, or take that of whoever adjudicated."""
     context, said = runtime.context, state["judgments"]
     adjudication, models = state.get("adjudication"), context.models
-    own = [one for one in said if not isinstance(one, Judgment) or one.judge.model not in models]
+    own = [
+        entry
+        for entry in said
+        if not isinstance(entry, Judgment) or entry.judge.model not in models
+    ]
     if own or adjudication is not None:
         check_own(own, adjudication, context.responses[state["response"]], context.output_rubric)
     last = list(latest_judgments(said).values())
@@ -327,7 +331,7 @@ def builder(
     before_read: str | None = None,
     before_aggregate: str | None = None,
 ) -> Builder:
-    """The graph before it is compiled, so that nodes of one's own can be added to it.
+    """Return the graph before it is compiled, so that nodes of one's own can be added to it.
 
     Input is `{"response": key}`, the key of a response in `GraphContext.responses`. A `Panel` takes
     the graph as `Panel(graph=…)` and fills in the context.
@@ -362,7 +366,7 @@ def builder(
 def judging_graph(
     deliberating: bool = False,
 ) -> CompiledStateGraph[JudgingState, GraphContext, JudgingState, JudgingState]:
-    """The compiled graph; one serves every panel, since a panel comes as context.
+    """Return the compiled graph; one serves every panel, since a panel comes as context.
 
     `deliberating`: the one for panels whose context says how they deliberate.
 
@@ -373,15 +377,15 @@ def judging_graph(
 
 
 async def judge_response(key: str, context: GraphContext) -> JudgingState:
-    """The judgments and the verdict of the context's own graph, or of `judging_graph`.
+    """Return the judgments and the verdict of the context's own graph, or of `judging_graph`.
 
     Raises:
         Abort: the context's graph waits for an answer to an `interrupt`, or ends without a verdict.
     """
     graph = context.graph or judging_graph(context.deliberation is not None)
-    given, kept = cast(Any, {"response": key}), ["judgments", "verdict"]
+    start, kept = cast(Any, {"response": key}), ["judgments", "verdict"]
     # Not `ainvoke`: it streams each node's update besides (what that takes is said above).
-    values = graph.astream(given, context=context, stream_mode="values", output_keys=kept)
+    values = graph.astream(start, context=context, stream_mode="values", output_keys=kept)
     done: dict[str, Any] = {}
     async for value in values:
         done = value

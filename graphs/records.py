@@ -59,7 +59,7 @@ class Response(BaseModel):
 
 
 def prompt_of(response: Response, rubric: Rubric) -> str:
-    """What stands in a question as the prompt: the response's own, or the text of the field that
+    """Return the prompt that a question shows: the response's own, or the text of the field that
     the rubric names, where the response has it."""
     field = rubric.item.prompt_from
     if field is None or not has_own_prompt(response, rubric):
@@ -68,13 +68,13 @@ def prompt_of(response: Response, rubric: Rubric) -> str:
 
 
 def has_own_prompt(response: Response, rubric: Rubric) -> bool:
-    """Whether the response has a text in the field that the rubric shows as the prompt; no, where
-    it names none."""
+    """Return whether the response has a text in the field that the rubric shows as the prompt; no,
+    where it names none."""
     field = rubric.item.prompt_from
     if field is None:
         return False
-    found = response.metadata.get(field)
-    return isinstance(found, str) and bool(found.strip())
+    prompt = response.metadata.get(field)
+    return isinstance(prompt, str) and bool(prompt.strip())
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,18 +88,18 @@ class Judge:
 
     @property
     def has_persona(self) -> bool:
-        """Whether it is shown a viewpoint."""
+        """Return whether the judge is shown a viewpoint."""
         return self.persona != _NO_PERSONA
 
     @property
     def id(self) -> str:
-        """A stable id: the same judge has it in every run."""
+        """Return a stable id: the same judge has it in every run."""
         return f"{self.persona}|{self.model}|{self.elicitation}|{self.replicate}"
 
 
 def controls_among(judges: Iterable[Judge]) -> frozenset[Judge]:
-    """The judges without a persona where others have one: those are compared with the panel, and
-    are no part of it. Where nobody has a persona they are the panel."""
+    """Return the judges without a persona where others have one: those are compared with the panel,
+    and are no part of it. Where nobody has a persona they are the panel."""
     known = list(judges)
     without = [judge for judge in known if not judge.has_persona]
     return frozenset(without) if len(without) < len(known) else frozenset()
@@ -109,7 +109,7 @@ def controls_among(judges: Iterable[Judge]) -> frozenset[Judge]:
 # Nobody changes one all the same.
 @dataclass(slots=True)
 class Judgment:
-    """What one judge said of one response in one round.
+    """One judge's judgment of one response in one round.
 
     `scores` are its ratings by number, `labels` those by category; neither has an entry for
     a dimension that was left unrated.
@@ -146,7 +146,7 @@ class Judgment:
 
 
 def without_texts(judgment: Judgment, *, keep_rationale: bool) -> Judgment:
-    """The judgment without its raw text, and without its rationale unless that is kept."""
+    """Return the judgment without its raw text, and without its rationale unless that is kept."""
     # In the order of the fields, in a seventh of the time of dataclasses.replace: each judgment
     # comes through here.
     return Judgment(
@@ -200,7 +200,7 @@ class LabelSummary:
 
     @property
     def shares(self) -> dict[str, float]:
-        """Each category's share of the judges that chose, NaN where nobody did."""
+        """Return each category's share of the judges that chose, NaN where nobody did."""
         return {name: count / self.n if self.n else math.nan for name, count in self.counts.items()}
 
 
@@ -309,8 +309,8 @@ def judges_of(
     *,
     plain_judge: bool,
 ) -> tuple[Judge, ...]:
-    """The judges of a plan, by the ids of its personas and of its models with their elicitations;
-    see `PanelPlan.judges`."""
+    """Return the judges of a plan, by the ids of its personas and of its models with their
+    elicitations; see `PanelPlan.judges`."""
     of_plain = replicates * (len(personas) - 1) if plain_judge else replicates
     return tuple(
         Judge(persona, model, elicitation, replicate)
@@ -321,7 +321,7 @@ def judges_of(
 
 
 def judges_in(document: Mapping[str, Any]) -> tuple[Judge, ...]:
-    """The judges of a run, by its run.json, in the panel's order.
+    """Return the judges of a run, by its run.json, in the panel's order.
 
     Raises:
         LookupError, TypeError: it is none that a run writes.

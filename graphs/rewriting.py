@@ -38,7 +38,7 @@ _TOKENS_A_CHECK = 40
 
 
 def rewrite_request(prompt: Prompt, framings: Framings) -> ModelRequest:
-    """Asks for the prompt in every condition."""
+    """Ask for the prompt in every condition."""
     fence = fence_for(prompt.text)
     listed = "\n".join(_told(condition) for condition in framings.conditions)
     return ModelRequest(
@@ -66,15 +66,19 @@ def _told(condition: Condition) -> str:
 
 
 def mending_message(failed: Collection[Variant]) -> str:
-    """Tells the rewriter what is wrong with these, and asks for all again."""
-    lines = [f"- `{one.condition}`: {'; '.join(map(_told_fault, one.faults))}" for one in failed]
+    """Tell the rewriter what is wrong with these variants, and ask for all again."""
+    lines = [
+        f"- `{variant.condition}`: {'; '.join(map(_told_fault, variant.faults))}"
+        for variant in failed
+    ]
     return correction(
         "\n".join(lines), "Give the whole JSON object again, with these mended, and nothing else."
     )
 
 
 def _told_fault(fault: str) -> str:
-    """A fault as a rewriter is told it: not in the words of another model or of a server."""
+    """Return a fault in the words for a rewriter: not in the words of another model or of a
+    server."""
     return UNCHECKED if fault.startswith(UNCHECKED) else fault
 
 
@@ -84,7 +88,7 @@ def check_request(
     new: Collection[str],
     pairs: Collection[tuple[str, str]],
 ) -> ModelRequest:
-    """Asks the checking model `check_questions`, of the variants that are shown by condition."""
+    """Ask the checking model `check_questions`, of the variants that are shown by condition."""
     fence = fence_for(prompt.text, *shown.values())
     texts = [fenced("original", prompt.text, fence)]
     texts += [fenced(name, text, fence) for name, text in shown.items()]
@@ -105,7 +109,8 @@ def check_request(
 
 
 def check_questions(new: Collection[str], pairs: Collection[tuple[str, str]]) -> dict[str, str]:
-    """What is asked of each new variant, and of pairs that are to oppose each other, by key."""
+    """Return the questions on each new variant, and on pairs that are to oppose each other, by
+    key."""
     questions = {}
     for name in new:
         questions[f"{name}_stands_alone"] = (
@@ -114,9 +119,9 @@ def check_questions(new: Collection[str], pairs: Collection[tuple[str, str]]) ->
         questions[f"{name}_keeps_question"] = (
             f"Would a full answer to {name} also answer the original?"
         )
-    for one, other in pairs:
-        questions[f"{one}_opposes_{other}"] = (
-            f"Do {one} and {other} take opposite sides on the same claim?"
+    for condition, other in pairs:
+        questions[f"{condition}_opposes_{other}"] = (
+            f"Do {condition} and {other} take opposite sides on the same claim?"
         )
     return questions
 
@@ -134,7 +139,7 @@ def _object_of(properties: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def read_variants(reply: ModelResponse, names: tuple[str, ...]) -> dict[str, str]:
-    """The text of each condition.
+    """Read the text of each condition.
 
     Raises:
         Unreadable: one has none, or there is no answer.
@@ -147,7 +152,7 @@ def read_variants(reply: ModelResponse, names: tuple[str, ...]) -> dict[str, str
 
 
 def read_checks(reply: ModelResponse, keys: tuple[str, ...]) -> dict[str, bool]:
-    """What the checking model answers to each question.
+    """Read the checking model's answer to each question.
 
     Raises:
         Unreadable: it leaves one open, or there is no answer.
@@ -194,7 +199,7 @@ class Step:
 
 @dataclass(slots=True)
 class Rewriting:
-    """What came of it: every variant that was made, in the order of the attempts.
+    """The result of rewriting a prompt: every variant that was made, in the order of the attempts.
 
     `unusable` are the steps whose replies are not to be served again: they could not be read,
     or a condition is left without a variant after them.
@@ -209,7 +214,7 @@ _Sub = Generator[Step, ModelResponse | str, Any]
 
 
 def rewriting(prompt: Prompt, framings: Framings, rewriter: str, checker: str) -> RewritingDialogue:
-    """The whole exchange about one prompt.
+    """Hold the whole exchange about one prompt.
 
     `rewriter` and `checker` are names, kept with the variants.
     """
@@ -243,7 +248,7 @@ class _Work:
         self._rejected: dict[int, list[Step]] = {}
 
     def give_back(self) -> None:
-        """Where a condition is missing, count what was rejected as unusable.
+        """Count what was rejected as unusable where a condition is missing.
 
         Not a first attempt of which anything is used: answers to that may be paid for.
         """
@@ -255,7 +260,8 @@ class _Work:
                 self.done.unusable += steps
 
     def attempt(self, step: Step, number: int, kept: Mapping[str, str]) -> _Sub:
-        """Have it rewritten and checked; `kept` are the variants, by condition, that need no other.
+        """Have the prompt rewritten and checked; `kept` are the variants, by condition, that need
+        no other.
 
         Returns the rewriter's reply, None where there was none, or one that the token limit cut
         off: asked again, it would be cut off again.
@@ -294,17 +300,17 @@ class _Work:
         return reply
 
     def _check(self, new: Mapping[str, str], kept: Mapping[str, str]) -> _Sub:
-        """How the checking model was asked about the new variants, what it says of them, and what
-        that finds wrong."""
+        """Return how the checking model was asked about the new variants, its answers, and the
+        faults these show."""
         shown = {
             name: text
             for name in self._framings.ids
             if (text := new.get(name) or kept.get(name)) is not None
         }
         pairs = [
-            (one, other)
-            for one, other in self._framings.opposed
-            if one in shown and other in shown and (one in new or other in new)
+            (condition, other)
+            for condition, other in self._framings.opposed
+            if condition in shown and other in shown and (condition in new or other in new)
         ]
         step = Step("checker", check_request(self._prompt, shown, tuple(new), pairs))
         reply = yield step
@@ -321,9 +327,9 @@ class _Work:
             checks[name] = {
                 check: answers[f"{name}_{check}"] for check in ("stands_alone", "keeps_question")
             }
-        for one, other in pairs:
-            for name in {one, other} & set(new):
-                checks[name]["opposes"] = answers[f"{one}_opposes_{other}"]
+        for condition, other in pairs:
+            for name in {condition, other} & set(new):
+                checks[name]["opposes"] = answers[f"{condition}_opposes_{other}"]
         doubts = {
             name: [_DOUBTS[check] for check, passed in checks[name].items() if not passed]
             for name in new
@@ -356,26 +362,28 @@ class _Work:
 def _faults_by_rule(
     name: str, text: str, prompt: str, others: Mapping[str, str], framings: Framings
 ) -> list[str]:
-    """What is wrong with a variant that no model is needed to see."""
+    """List the faults of a variant that need no model to be seen."""
     if _PLACEHOLDER.fullmatch(text) or not any(map(str.isalpha, text)):
         return ["there is no text"]
     faults = []
     if _plain(text) == _plain(prompt):
         faults.append("it is the prompt as it was")
-    if twins := [one for one, t in others.items() if one != name and _plain(t) == _plain(text)]:
+    if twins := [
+        other for other, t in others.items() if other != name and _plain(t) == _plain(text)
+    ]:
         faults.append(f"it is the same as {' and '.join(twins)}")
     if any(_shares_a_run(text, condition.instruction) for condition in framings.conditions):
         faults.append("it repeats an instruction")
     if pointer := _POINTS_ELSEWHERE.search(text):
         faults.append(f"it points to another text ({pointer.group()!r})")
     # Who judges is not to know the condition; a name of one word may be meant as the word.
-    if named := [one for one in others if "_" in one and one in text]:
+    if named := [other for other in others if "_" in other and other in text]:
         faults.append(f"it names a situation ({', '.join(named)})")
     return faults
 
 
 def _shares_a_run(text: str, other: str) -> bool:
-    """Whether so many words in a row stand in both that it can be no chance."""
+    """Return whether both texts share more words in a row than chance explains."""
     words = _plain(other).split()
     runs = (" ".join(words[i : i + _RUN]) for i in range(len(words) - _RUN + 1))
     plain = f" {_plain(text)} "

@@ -51,7 +51,7 @@ _MOST_TOKENS = 4096
 
 @dataclass(frozen=True, slots=True)
 class TargetAnswer:
-    """What a system said to a prompt under one condition, or why there is nothing.
+    """A system's answer to a prompt under one condition, or why there is none.
 
     `asked` is what it was sent. `status` is `scored` where there is a text to be scored.
     `cut_off`: it ended at the token limit; it is judged as it is. `declined`: the provider says
@@ -74,7 +74,7 @@ class TargetAnswer:
 
 @dataclass(frozen=True, slots=True)
 class SweepContext:
-    """What a sweep needs from above.
+    """The context of a sweep.
 
     `rewriters` has, for each prompt, who rewrites it and who checks that. `variants` and
     `responses` are filled as they come to be; `responses` is the mapping that the judging
@@ -103,7 +103,7 @@ class SweepContext:
 
 
 class SweepState(TypedDict):
-    """What a graph remembers of one prompt."""
+    """The state of a graph on one prompt."""
 
     prompt: str
     conditions: list[str]
@@ -113,24 +113,24 @@ class SweepState(TypedDict):
 
 
 class Judging(TypedDict):
-    """What one `judge` is sent: a response's key."""
+    """The input of one `judge`: a response's key."""
 
     response: str
 
 
 def response_key(prompt_id: str, system: str, condition: str) -> str:
-    """The key of a response in a graph's context; no two are alike."""
+    """Return the key of a response in a graph's context; no two are alike."""
     return orjson.dumps([prompt_id, system, condition]).decode()
 
 
 def parts_of(key: str) -> tuple[str, str, str]:
-    """The prompt, the system and the condition that a key stands for."""
+    """Return the prompt, the system and the condition that a key stands for."""
     prompt_id, system, condition = orjson.loads(key)
     return prompt_id, system, condition
 
 
 def worth_judging(keys: Collection[str]) -> list[str]:
-    """The responses of systems that have a baseline and something to compare it with."""
+    """Return the responses of systems that have a baseline and something to compare it with."""
     by_system: dict[str, set[str]] = {}
     for key in keys:
         _, system, condition = parts_of(key)
@@ -144,8 +144,8 @@ def worth_judging(keys: Collection[str]) -> list[str]:
 
 
 def question_for(text: str, words: int | None) -> ModelRequest:
-    """What a target is sent: the prompt as the user's turn and no system prompt (scrub.txt,
-    appendix 15.4, stage 2), with the wanted length where one is."""
+    """Return the question that a target is sent: the prompt as the user's turn and no system prompt
+    (scrub.txt, appendix 15.4, stage 2), with the wanted length where one is."""
     if words is None:
         return ModelRequest("", (text,), max_tokens=answer_tokens(None))
     asked = f"{text}\n\nAnswer in about {words} words."
@@ -153,18 +153,18 @@ def question_for(text: str, words: int | None) -> ModelRequest:
 
 
 def answer_tokens(words: int | None) -> int:
-    """The token limit of an answer of about so many words; None, of any length."""
+    """Return the token limit of an answer of about so many words; None, of any length."""
     return _MOST_TOKENS if words is None else max(256, _TOKENS_A_WORD * words)
 
 
 def begin(state: SweepState, runtime: Runtime[SweepContext]) -> str | list[Send]:
     """Rewrite the prompt, or judge what is given."""
-    given = runtime.context.given.get(state["prompt"])
-    return "rewrite" if given is None else _judgings(given)
+    keys = runtime.context.given.get(state["prompt"])
+    return "rewrite" if keys is None else _judgings(keys)
 
 
 async def rewrite(state: SweepState, runtime: Runtime[SweepContext]) -> dict[str, Any]:
-    """The prompt in every condition; those whose variant fails its checks are left out."""
+    """Rewrite the prompt in every condition; those whose variant fails its checks are left out."""
     context = runtime.context
     prompt = context.prompts[state["prompt"]]
     models = context.rewriters[prompt.id]
@@ -188,7 +188,7 @@ async def rewrite(state: SweepState, runtime: Runtime[SweepContext]) -> dict[str
 async def _rewritten(
     prompt: Prompt, models: Mapping[Role, str], context: SweepContext
 ) -> tuple[Rewriting, list[tuple[Step, ModelResponse]]]:
-    """What came of the exchange about a prompt, and the steps that were answered.
+    """Return the result of the exchange about a prompt, and the steps that were answered.
 
     Never raises but for cancellation and `Abort`: an odd answer leaves one prompt without
     variants.
@@ -225,7 +225,7 @@ async def _rewritten(
 
 
 async def respond(state: SweepState, runtime: Runtime[SweepContext]) -> dict[str, Any]:
-    """Every target's answer to the baseline and to every usable variant.
+    """Get every target's answer to the baseline and to every usable variant.
 
     A prompt without any is left alone: there would be nothing to compare.
     """
@@ -253,18 +253,18 @@ async def respond(state: SweepState, runtime: Runtime[SweepContext]) -> dict[str
 
 
 def said_in(reply: ModelResponse) -> str | None:
-    """The text of an answer, a refusal, too; None where there is nothing to judge."""
+    """Return the text of an answer, a refusal, too; None where there is nothing to judge."""
     text = reply.text.strip() or (reply.refusal or "").strip()
     return None if reply.finish_reason == "content_filter" or not text else text
 
 
 def response_id(system: str, condition: str) -> str:
-    """What a response is called in a run's files: its id among those to its prompt."""
+    """Return the id of a response in a run's files: its id among those to its prompt."""
     return f"{system}+{condition}"
 
 
 def response_of(prompt_id: str, system: str, condition: str, asked: str, text: str) -> Response:
-    """A response as a judge reads it and the run's files name it."""
+    """Return a response as a judge reads it and the run's files name it."""
     name = response_id(system, condition)
     return Response(
         id=name,
@@ -292,7 +292,7 @@ async def target_answer(
     say: Callable[[], Awaitable[ModelResponse]],
     forget: Callable[[ModelResponse], None],
 ) -> TargetAnswer:
-    """What a system says, or why there is nothing; raises nothing but `Abort`.
+    """Return a system's answer, or why there is none; raise nothing but `Abort`.
 
     Args:
         wanted: says which answer it is.
@@ -326,7 +326,7 @@ async def target_answer(
 
 
 def _missing_text(reply: ModelResponse) -> tuple[Status, str]:
-    """Why an answer has no text."""
+    """Return why an answer has no text."""
     if reply.finish_reason == "length":
         return "truncated", "the token limit was reached before the first word of the answer"
     withheld = reply.text.strip() or (reply.refusal or "").strip()
@@ -334,7 +334,7 @@ def _missing_text(reply: ModelResponse) -> tuple[Status, str]:
 
 
 def to_judges(state: SweepState) -> str | list[Send]:
-    """One `judge` per response, where there is anything to compare."""
+    """Send one `judge` per response, where there is anything to compare."""
     return _judgings(state["responses"])
 
 
@@ -344,7 +344,7 @@ def _judgings(keys: Collection[str]) -> str | list[Send]:
 
 
 async def judge(job: Judging, runtime: Runtime[SweepContext]) -> dict[str, Any]:
-    """The whole panel on one response. It is told neither the condition nor the system."""
+    """Have the whole panel judge one response, without the condition or the system."""
     context = runtime.context
     async with context.text_slot:
         done = await judge_response(job["response"], context.judging)
@@ -354,9 +354,9 @@ async def judge(job: Judging, runtime: Runtime[SweepContext]) -> dict[str, Any]:
 
 
 def conclude(state: SweepState, runtime: Runtime[SweepContext]) -> dict[str, Any]:
-    """What every condition did to every system's answer."""
+    """Compute the effect of every condition on every system's answer."""
     context = runtime.context
-    judged = {parts_of(key)[1:]: found for key, found in state.get("judged", {}).items()}
+    judged = {parts_of(key)[1:]: judgments for key, judgments in state.get("judged", {}).items()}
     comparisons = degradation(
         judged,
         state["prompt"],
@@ -370,7 +370,7 @@ def conclude(state: SweepState, runtime: Runtime[SweepContext]) -> dict[str, Any
 
 @cache
 def sweeping_graph() -> CompiledStateGraph[SweepState, SweepContext, SweepState, SweepState]:
-    """The compiled graph; one serves every sweep, since a sweep comes as context.
+    """Return the compiled graph; one serves every sweep, since a sweep comes as context.
 
     Input `{"prompt": id}`; output the whole `SweepState`.
     """

@@ -10,7 +10,7 @@ from persona_panel.rubrics import Rubric
 
 
 def should_stop(judgments: Sequence[Judgment], rubric: Rubric) -> bool:
-    """Whether the last round changed nothing, or all judges rate alike."""
+    """Return whether the last round changed nothing, or all judges rate alike."""
     last = max(judgment.round for judgment in judgments)
     if last > 1:
         before = latest_judgments([judgment for judgment in judgments if judgment.round < last])

@@ -329,22 +329,22 @@ class PanelPlan:
             TypeError: a panel has no such setting.
         """
         chosen = PanelSettings.of(settings)
-        found = resolve_personas(personas)
+        resolved = resolve_personas(personas)
         if chosen.plain_judge:
-            found = with_plain_judge(found)
+            resolved = with_plain_judge(resolved)
         asked = resolve_rubric(rubric)
         # A text is a sequence, too, and a model's spec.
         several = (
             [models] if isinstance(models, str) or not isinstance(models, Sequence) else models
         )
         bound = bind_models(
-            several, chosen.elicitation, chosen.layout, len(found) * chosen.replicates, asked
+            several, chosen.elicitation, chosen.layout, len(resolved) * chosen.replicates, asked
         )
-        return cls(found, asked, bound, chosen, graph)
+        return cls(resolved, asked, bound, chosen, graph)
 
     @classmethod
     def from_file(cls, path: str | Path, **overrides: Unpack[PanelOverrides]) -> PanelPlan:
-        """The plan that a YAML file describes; paths in it are relative to it.
+        """Read the plan that a YAML file describes; paths in it are relative to it.
 
         `overrides` take the place of what the file says, and the log says which. Raises as
         `PanelPlan.of`.
@@ -376,7 +376,7 @@ class PanelPlan:
 
     @cached_property
     def first_rubric(self) -> Rubric:
-        """What a judge's first request asks for: the rubric, or its first dimension alone."""
+        """Return the rubric of a judge's first request: the whole, or its first dimension alone."""
         if not self.settings.one_dimension_per_call:
             return self.rubric
         return single_dimension_rubrics(self.rubric)[0]

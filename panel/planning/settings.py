@@ -31,8 +31,7 @@ DEFAULT_MODEL = "local:smollm2-135m"
 
 @dataclass(frozen=True, slots=True)
 class CommandOption:
-    """How a setting is called and described where that is not its field's own name, default and
-    description.
+    """The name and description of a setting where those of its field do not serve.
 
     Attributes:
         name: of the option, or "" for the field's name with hyphens; None, there is no option.
@@ -54,7 +53,7 @@ class CommandOption:
 
 
 class PanelSettings(BaseModel):
-    """How the judges of a panel judge, whoever they are and whatever they are asked."""
+    """The settings of a panel's judges, whoever they are and whatever they are asked."""
 
     model_config = ConfigDict(
         extra="forbid", frozen=True, hide_input_in_errors=True, defer_build=True
@@ -155,9 +154,9 @@ class PanelSettings(BaseModel):
             from persona_panel.files.wording import explain
 
             wrong = (
-                f"{'.'.join(map(str, fault['loc']))}: found {found}; expected {expected}"
+                f"{'.'.join(map(str, fault['loc']))}: found {actual}; expected {expected}"
                 for fault in error.errors()
-                for found, expected in [explain(fault)]
+                for actual, expected in [explain(fault)]
             )
             raise ConfigurationError("\n".join(wrong)) from None
 
@@ -208,29 +207,29 @@ class Setting:
 
     @property
     def name(self) -> str:
-        """Its own name."""
+        """Return the setting's own name."""
         return self.path[-1]
 
     @property
     def option_name(self) -> str:
-        """The name of its option."""
+        """Return the name of the setting's option."""
         return self.option.name or f"--{self.name.replace('_', '-')}"
 
     @property
     def words(self) -> str:
-        """Its name in words."""
+        """Return the setting's name in words."""
         return self.field.title or self.name.replace("_", " ")
 
     @property
     def type(self) -> Any:
-        """The type of a value, None left out."""
+        """Return the type of a value, None left out."""
         kinds = [kind for kind in get_args(self.field.annotation) if kind is not NoneType]
         optional = get_origin(self.field.annotation) in (Union, UnionType)
         return kinds[0] if optional else self.field.annotation
 
     @property
     def description(self) -> str:
-        """What it is, with its possible values where other packages add to them."""
+        """Return the description, with the possible values where other packages add to them."""
         values = self.option.values
         return f"{self.field.description}" + (
             f" One of {', '.join(values())}." if values is not None else ""
@@ -238,14 +237,14 @@ class Setting:
 
     @property
     def default(self) -> str:
-        """What holds where nothing is set, in words; empty where there is nothing to say."""
+        """Return the default in words; "" where there is none to state."""
         value = self.field.get_default()
         known = value is not PydanticUndefined and value is not None and value is not False
         return self.option.default or (str(value) if known else "")
 
     @property
     def parts(self) -> list[Setting]:
-        """Its own fields, where it has some."""
+        """Return the setting's own fields, if any."""
         if self.option.parts is None:
             return []
         fields: Mapping[str, FieldInfo] = self.type.model_fields
@@ -264,7 +263,8 @@ def declared_settings() -> list[Setting]:
             (name,),
             field,
             next(
-                (one for one in field.metadata if isinstance(one, CommandOption)), CommandOption()
+                (option for option in field.metadata if isinstance(option, CommandOption)),
+                CommandOption(),
             ),
         )
         for name, field in fields
@@ -288,7 +288,7 @@ def _as_mapping(value: Any) -> Any:
 
 
 def _known(value: str, shipped: Mapping[str, Path]) -> str:
-    """A name from a library, or what looks like the path of a YAML file."""
+    """Return a name from a library, or what looks like the path of a YAML file."""
     if value in shipped or value.endswith((".yaml", ".yml")):
         return value
     near = get_close_matches(value, shipped, n=1)
@@ -297,7 +297,7 @@ def _known(value: str, shipped: Mapping[str, Path]) -> str:
 
 
 def split_variant(name: str) -> tuple[str, str | None]:
-    """A rubric's name or path, and the variant that is named behind a colon.
+    """Return a rubric's name or path, and the variant that is named behind a colon.
 
     >>> split_variant("argument-quality:novice")
     ('argument-quality', 'novice')

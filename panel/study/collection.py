@@ -61,7 +61,7 @@ class GivenScores(_Answered):
 
 
 class StudyAnswers(_Answered):
-    """What a rater answered; `exported` is the time in ISO 8601."""
+    """A rater's answers; `exported` is the time in ISO 8601."""
 
     schema_: Literal["persona-panel/study-answers/1"] = ANSWERS_SCHEMA
     study: str
@@ -96,8 +96,8 @@ def answers_by(
     *,
     reason: Callable[[ShownText], str] = lambda text: "",
 ) -> dict[str, Any]:
-    """A file of answers to a packet by a program in place of a person: to try a study out before
-    anybody is asked.
+    """Make a file of answers to a packet by a program in place of a person: to try a study out
+    before anybody is asked.
 
     Args:
         score: of a text on a dimension, in whole numbers, as a text on a scale of real numbers, or
@@ -106,14 +106,14 @@ def answers_by(
         reason: for the scores of a text; of a ranking that of the text that is first.
     """
     rankings, ratings = [], []
-    for one in packet.sets:
-        merits = {text.id: merit(text) for text in one.texts}
+    for text_set in packet.sets:
+        merits = {text.id: merit(text) for text in text_set.texts}
         ranks = {
             name: 1 + sum(other > own for other in merits.values()) for name, own in merits.items()
         }
-        first = min(one.texts, key=lambda text: ranks[text.id])
+        first = min(text_set.texts, key=lambda text: ranks[text.id])
         rankings.append(
-            {"set": one.id, "ranks": ranks, "reason": reason(first), "milliseconds": 60_000}
+            {"set": text_set.id, "ranks": ranks, "reason": reason(first), "milliseconds": 60_000}
         )
         ratings += [
             {
@@ -122,7 +122,7 @@ def answers_by(
                 "reason": reason(text),
                 "milliseconds": 60_000,
             }
-            for text in one.texts
+            for text in text_set.texts
         ]
     now = datetime.now(UTC).isoformat(timespec="seconds")
     return sealed(
@@ -141,7 +141,7 @@ def answers_by(
 
 
 def sealed(document: Mapping[str, Any]) -> dict[str, Any]:
-    """Answers with their digest, as the page writes them.
+    """Return answers with their digest, as the page writes them.
 
     Args:
         document: all fields of the file but `sha256`.
@@ -172,9 +172,9 @@ def read_answers(files: Iterable[Path], key: StudyKey) -> ReadAnswers:
         if before is not None:
             replaced.append(before[2])
         latest[packet.packet] = (packet, answers, str(path))
-    order = [one.packet for one in key.packets]
-    found = sorted(latest.values(), key=lambda one: order.index(one[0].packet))
-    return ReadAnswers(tuple(found), tuple(faults), tuple(replaced))
+    order = [keyed.packet for keyed in key.packets]
+    entries = sorted(latest.values(), key=lambda entry: order.index(entry[0].packet))
+    return ReadAnswers(tuple(entries), tuple(faults), tuple(replaced))
 
 
 def _read(path: Path, key: StudyKey) -> tuple[KeyedPacket, StudyAnswers] | Fault:
@@ -210,8 +210,8 @@ def _read(path: Path, key: StudyKey) -> tuple[KeyedPacket, StudyAnswers] | Fault
         answers = StudyAnswers.model_validate(document)
     except ValidationError as error:
         details = error.errors(include_url=False)[0]
-        found, wanted = explain(details)
-        return Fault(file, found, wanted, field=".".join(map(str, details["loc"])))
+        actual, wanted = explain(details)
+        return Fault(file, actual, wanted, field=".".join(map(str, details["loc"])))
     packet = key.packet(answers.packet)
     if answers.study != key.study or packet is None:
         return Fault(
@@ -233,12 +233,12 @@ def _read(path: Path, key: StudyKey) -> tuple[KeyedPacket, StudyAnswers] | Fault
 def _odd_answer(
     file: str, answers: StudyAnswers, packet: KeyedPacket, rubric: Rubric
 ) -> Fault | None:
-    """The first answer that the packet has no place for."""
-    sets = {one.id: [text.id for text in one.texts] for one in packet.sets}
+    """Return the first answer that the packet has no place for."""
+    sets = {text_set.id: [text.id for text in text_set.texts] for text_set in packet.sets}
     texts = {text for those in sets.values() for text in those}
     for name, ids in (
-        ("rankings", [one.set for one in answers.rankings]),
-        ("ratings", [one.text for one in answers.ratings]),
+        ("rankings", [ranking.set for ranking in answers.rankings]),
+        ("ratings", [rating.text for rating in answers.ratings]),
     ):
         if len(set(ids)) < len(ids):
             return Fault(file, "an answer twice", "each once", field=name)
@@ -249,11 +249,11 @@ def _odd_answer(
         if not all(1 <= rank <= len(known) for rank in ranking.ranks.values()):
             wanted = f"ranks from 1 to {len(known)}"
             return Fault(file, "a rank that the set has not", wanted, field="rankings")
-    dimensions = {one.id: one for one in rubric.dimensions}
-    for one in answers.ratings:
-        if one.text not in texts or not set(one.scores) <= set(dimensions):
+    dimensions = {dimension.id: dimension for dimension in rubric.dimensions}
+    for rating in answers.ratings:
+        if rating.text not in texts or not set(rating.scores) <= set(dimensions):
             return Fault(file, "ids of another packet", "those of this one", field="ratings")
-        for name, value in one.scores.items():
+        for name, value in rating.scores.items():
             if score_of(rubric, name, value) is None and not (
                 value == NOT_ASSESSABLE and rubric.not_assessable
             ):
@@ -264,8 +264,8 @@ def _odd_answer(
 
 
 def score_of(rubric: Rubric, dimension: str, value: int | str) -> float | str | None:
-    """An answer as a rating: a number, or the name of a category; None where it is none."""
-    scale = next(one.scale for one in rubric.dimensions if one.id == dimension)
+    """Return an answer as a rating: a number, or the name of a category; None where it is none."""
+    scale = next(rated.scale for rated in rubric.dimensions if rated.id == dimension)
     if isinstance(scale, CategoryScale):
         return value if isinstance(value, str) and value in scale.names else None
     if isinstance(scale, Scale):
@@ -279,7 +279,7 @@ def score_of(rubric: Rubric, dimension: str, value: int | str) -> float | str | 
 
 @dataclass(frozen=True, slots=True)
 class TextRating:
-    """What a rater answered of a text.
+    """A rater's answers on a text.
 
     Attributes:
         rater: the rater's name in the study.
@@ -307,7 +307,7 @@ class TextRating:
 
 @dataclass(frozen=True, slots=True)
 class RaterProgress:
-    """How far a rater has come; repeated sets and attention checks are counted with the others.
+    """The progress of a rater; repeated sets and attention checks are counted with the others.
 
     Attributes:
         rater: the rater's name in the study.
@@ -333,13 +333,13 @@ class RaterProgress:
 
     @property
     def missing(self) -> int:
-        """How many scores and ranks are not there."""
+        """Return how many scores and ranks are missing."""
         return self.expected - self.given
 
 
 @dataclass(frozen=True, slots=True)
 class CollectedStudy:
-    """What came back of a study.
+    """The answers that a study's raters sent back.
 
     Attributes:
         progress: of every rater, in the order of the packets.
@@ -365,24 +365,24 @@ def collect_study(key: StudyKey, read: ReadAnswers) -> CollectedStudy:
 def _progress_of(
     key: StudyKey, packet: KeyedPacket, answers: StudyAnswers | None, file: str | None
 ) -> RaterProgress:
-    n_texts = sum(len(one.texts) for one in packet.sets)
+    n_texts = sum(len(text_set.texts) for text_set in packet.sets)
     n_dimensions = len(key.rubric.dimensions)
     expected = ("rank" in key.tasks) * n_texts + ("rate" in key.tasks) * n_texts * n_dimensions
     reasons_expected = ("rank" in key.tasks) * len(packet.sets) + ("rate" in key.tasks) * n_texts
     rankings = () if answers is None else answers.rankings
     scored = () if answers is None else answers.ratings
     answered: list[GivenRanking | GivenScores] = [*rankings, *scored]
-    values = [value for one in scored for value in one.scores.values()]
+    values = [value for rating in scored for value in rating.scores.values()]
     checks = [] if answers is None else list(_attention(packet, answers))
     return RaterProgress(
         rater=packet.rater,
         file=file,
         expected=expected,
-        given=sum(len(one.ranks) for one in rankings) + len(values),
+        given=sum(len(ranking.ranks) for ranking in rankings) + len(values),
         not_assessable=sum(value == "not_assessable" for value in values),
         reasons_expected=reasons_expected,
-        reasons=sum(bool(one.reason.strip()) for one in answered),
-        minutes=sum(one.milliseconds for one in answered) / 60_000,
+        reasons=sum(bool(answer.reason.strip()) for answer in answered),
+        minutes=sum(answer.milliseconds for answer in answered) / 60_000,
         attention=len(checks),
         attention_failed=checks.count(False),
     )
@@ -392,24 +392,24 @@ def _by_id(
     answers: StudyAnswers,
 ) -> tuple[dict[str, GivenRanking], dict[str, GivenScores]]:
     return (
-        {one.set: one for one in answers.rankings},
-        {one.text: one for one in answers.ratings},
+        {ranking.set: ranking for ranking in answers.rankings},
+        {rating.text: rating for rating in answers.ratings},
     )
 
 
 def _attention(packet: KeyedPacket, answers: StudyAnswers) -> Iterator[bool]:
-    """Of each attention set that was answered, whether it was answered as it asked."""
+    """Return, for each attention set that was answered, whether it was answered as it asked."""
     rankings, scored = _by_id(answers)
-    for one in packet.sets:
-        if one.role != "attention":
+    for text_set in packet.sets:
+        if text_set.role != "attention":
             continue
-        ranks = rankings[one.id].ranks if one.id in rankings else {}
+        ranks = rankings[text_set.id].ranks if text_set.id in rankings else {}
         said: list[tuple[int | str, int | str | None]] = [
-            (ranks[text.id], text.rank) for text in one.texts if text.id in ranks
+            (ranks[text.id], text.rank) for text in text_set.texts if text.id in ranks
         ]
-        for text in one.texts:
-            given = scored[text.id].scores if text.id in scored else {}
-            said += [(value, (text.scores or {}).get(name)) for name, value in given.items()]
+        for text in text_set.texts:
+            scores = scored[text.id].scores if text.id in scored else {}
+            said += [(value, (text.scores or {}).get(name)) for name, value in scores.items()]
         if said:
             yield all(str(value) == str(asked) for value, asked in said)
 
@@ -417,29 +417,29 @@ def _attention(packet: KeyedPacket, answers: StudyAnswers) -> Iterator[bool]:
 def _ratings_of(key: StudyKey, packet: KeyedPacket, answers: StudyAnswers) -> list[TextRating]:
     rankings, scored = _by_id(answers)
     return [
-        _rating(key, packet, one, text, rankings.get(one.id), scored.get(text.id))
-        for one in packet.sets
-        if one.role != "attention"
-        for text in one.texts
+        _rating(key, packet, text_set, text, rankings.get(text_set.id), scored.get(text.id))
+        for text_set in packet.sets
+        if text_set.role != "attention"
+        for text in text_set.texts
     ]
 
 
 def _rating(
     key: StudyKey,
     packet: KeyedPacket,
-    one: KeyedSet,
+    text_set: KeyedSet,
     text: KeyedText,
     ranking: GivenRanking | None,
-    given: GivenScores | None,
+    rating: GivenScores | None,
 ) -> TextRating:
-    scores = {} if given is None else given.scores
+    scores = {} if rating is None else rating.scores
     read = {name: score_of(key.rubric, name, value) for name, value in scores.items()}
-    reason = given.reason if given is not None else ranking.reason if ranking is not None else ""
+    reason = rating.reason if rating is not None else ranking.reason if ranking is not None else ""
     return TextRating(
         rater=packet.rater,
-        set=one.id,
-        role=one.role,
-        prompt_id=str(one.prompt_id),
+        set=text_set.id,
+        role=text_set.role,
+        prompt_id=str(text_set.prompt_id),
         response=str(text.response),
         system=str(text.system),
         scores={name: value for name, value in read.items() if value is not None},

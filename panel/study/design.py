@@ -36,7 +36,7 @@ MOST_TOGETHER = 6
 
 @dataclass(frozen=True, slots=True)
 class StudySettings:
-    """What a study is asked to be.
+    """The settings of a study.
 
     Attributes:
         raters: how many people rate, 1 or more.
@@ -58,7 +58,7 @@ class StudySettings:
 
 
 def williams_square(n: int) -> list[list[int]]:
-    """Orders of n things, one a row: a Latin square whose neighbours are balanced, too.
+    """Return orders of n things, one a row: a Latin square whose neighbours are balanced, too.
 
     Over all rows each thing stands equally often in each place, and directly behind each other
     thing equally often.
@@ -105,7 +105,7 @@ class BalancedOrders:
         self._before: Counter[tuple[int, int]] = Counter()
 
     def next_of(self, things: Sequence[int]) -> tuple[int, ...]:
-        """The order for the next rater, who is shown these things."""
+        """Return the order for the next rater, who is shown these things."""
         rows = self._places
         if len(rows) > _MOST_ROWS:
             rows = self._draw.sample(rows, _MOST_ROWS)
@@ -144,28 +144,28 @@ class Rotation:
         self._open = {p: self._compares * comb(sizes[p], 2) + sizes[p] for p in prompts}
 
     def take(self) -> dict[int, tuple[int, ...]]:
-        """The texts of the next rater, by prompt."""
-        found: dict[int, tuple[int, ...]] = {}
+        """Return the texts of the next rater, by prompt."""
+        taken: dict[int, tuple[int, ...]] = {}
         left = self._per_rater
-        while left >= self._least and len(found) < len(self._prompts):
+        while left >= self._least and len(taken) < len(self._prompts):
             n = ceil(left / ceil(left / self._most))
             prompt = min(
-                (p for p in self._prompts if p not in found),
+                (p for p in self._prompts if p not in taken),
                 key=lambda p: (-self._open[p], self._seen(p), self._draw.random()),
             )
             n = min(n, self._sizes[prompt])
             if left - n < self._least and left - n > 0 and n > self._least:
                 n -= 1
-            found[prompt] = self._needed(prompt, n)
+            taken[prompt] = self._needed(prompt, n)
             left -= n
-        return found
+        return taken
 
     def _seen(self, prompt: int) -> float:
         size = self._sizes[prompt]
         return sum(self._texts[prompt, text] for text in range(size)) / size
 
     def _needed(self, prompt: int, n: int) -> tuple[int, ...]:
-        """The n texts of a prompt whose comparison adds most; they are then seen."""
+        """Return the n texts of a prompt whose comparison adds most; they are then seen."""
         names = self._draw.sample(range(self._sizes[prompt]), self._sizes[prompt])
         fewest = sorted(names, key=lambda text: self._texts[prompt, text])[:_MOST_STARTS]
         chosen = min(
@@ -181,7 +181,7 @@ class Rotation:
         return chosen
 
     def _grown(self, prompt: int, first: int, names: Sequence[int], n: int) -> tuple[int, ...]:
-        """A set that begins with one text and takes in the text that adds most, one by one."""
+        """Grow a set from one text by the text that adds most, one by one."""
         chosen = [first]
         while len(chosen) < n:
             chosen.append(
@@ -194,8 +194,8 @@ class Rotation:
 
     def _cost_of(self, prompt: int, text: int, others: Sequence[int]) -> tuple[int, int, int]:
         pairs = [
-            self._pairs[prompt, min(text, one), max(text, one)]
-            for one in (others if self._compares else ())
+            self._pairs[prompt, min(text, other), max(text, other)]
+            for other in (others if self._compares else ())
         ]
         seen = self._texts[prompt, text]
         return -sum(n == 0 for n in pairs) - (seen == 0), seen, sum(n * n for n in pairs)
@@ -247,65 +247,76 @@ class StudyDesign:
 
     def _first_showings(self) -> Iterator[TextSet]:
         for session in self.sessions:
-            yield from (one for one in session if one.role in ("calibration", "main"))
+            yield from (
+                text_set for text_set in session if text_set.role in ("calibration", "main")
+            )
 
     def texts_per_set(self) -> tuple[int, ...]:
-        """How many texts each rotated set has."""
+        """Return how many texts each rotated set has."""
         return tuple(
-            len(one.texts) for session in self.sessions for one in session if one.role == "main"
+            len(text_set.texts)
+            for session in self.sessions
+            for text_set in session
+            if text_set.role == "main"
         )
 
     def rotated_per_rater(self) -> tuple[int, ...]:
-        """How many texts each rater sees in rotated sets, which `per_rater` asks for."""
+        """Return how many texts each rater sees in rotated sets, which `per_rater` asks for."""
         return tuple(
-            sum(len(one.texts) for one in session if one.role == "main")
+            sum(len(text_set.texts) for text_set in session if text_set.role == "main")
             for session in self.sessions
         )
 
     def rated_per_rater(self) -> tuple[int, ...]:
-        """How many texts each rater sees, those for calibration included, repeated ones once."""
+        """Return how many texts each rater sees, those for calibration included, repeated ones
+        once."""
         return tuple(
-            sum(len(one.texts) for one in session if one.role in ("calibration", "main"))
+            sum(
+                len(text_set.texts)
+                for text_set in session
+                if text_set.role in ("calibration", "main")
+            )
             for session in self.sessions
         )
 
     def incomplete_sets(self) -> int:
-        """How many rotated sets lack texts of their prompt, so that a rank in them is no rank among
-        all."""
+        """Return how many rotated sets lack texts of their prompt, so that a rank in them is no
+        rank among all."""
         return sum(
-            len(one.texts) < self.sizes[one.prompt]
+            len(text_set.texts) < self.sizes[text_set.prompt]
             for session in self.sessions
-            for one in session
-            if one.role == "main"
+            for text_set in session
+            if text_set.role == "main"
         )
 
     def texts_per_rater(self) -> tuple[int, ...]:
-        """How many texts each rater sees in all, repeated ones counted again."""
-        return tuple(sum(len(one.texts) for one in session) for session in self.sessions)
+        """Return how many texts each rater sees in all, repeated ones counted again."""
+        return tuple(sum(len(text_set.texts) for text_set in session) for session in self.sessions)
 
     def ratings_per_text(self) -> dict[tuple[int, int], int]:
-        """How many raters see each text, by prompt and text; repeated sets are not counted."""
+        """Return how many raters see each text, by prompt and text; repeated sets are not
+        counted."""
         seen = {(p, text): 0 for p, size in enumerate(self.sizes) for text in range(size)}
-        for one in self._first_showings():
-            for text in one.texts:
-                seen[one.prompt, text] += 1
+        for text_set in self._first_showings():
+            for text in text_set.texts:
+                seen[text_set.prompt, text] += 1
         return seen
 
     def raters_per_pair(self) -> dict[tuple[int, int, int], int]:
-        """How many raters compare each two texts of a prompt, by prompt and texts."""
+        """Return how many raters compare each two texts of a prompt, by prompt and texts."""
         seen = {
             (p, *pair): 0
             for p, size in enumerate(self.sizes)
             for pair in combinations(range(size), 2)
         }
-        for one in self._first_showings():
-            for pair in combinations(sorted(one.texts), 2):
-                seen[one.prompt, pair[0], pair[1]] += 1
+        for text_set in self._first_showings():
+            for pair in combinations(sorted(text_set.texts), 2):
+                seen[text_set.prompt, pair[0], pair[1]] += 1
         return seen
 
 
 def design_study(sizes: Sequence[int], settings: StudySettings) -> StudyDesign:
-    """The sessions of a study's raters.
+    """Design the sessions of a study's raters.
 
     Args:
         sizes: how many texts each prompt has.
@@ -327,8 +338,8 @@ def design_study(sizes: Sequence[int], settings: StudySettings) -> StudyDesign:
     elif not offers:
         # More of one thing alone would not do.
         offers = [
-            f"{option} {n} with --repeats {min(settings.repeats, _fewest_sets(found))}"
-            for option, n, found in _would_do(sizes, once)
+            f"{option} {n} with --repeats {min(settings.repeats, _fewest_sets(larger))}"
+            for option, n, larger in _would_do(sizes, once)
         ]
     raise ConfigurationError(
         f"with {counted(settings.raters, 'rater')} of {counted(settings.per_rater, 'text')} each, "
@@ -345,14 +356,17 @@ def design_study(sizes: Sequence[int], settings: StudySettings) -> StudyDesign:
 def _would_do(
     sizes: Sequence[int], settings: StudySettings
 ) -> Iterator[tuple[str, int, StudyDesign]]:
-    """Larger numbers with which nothing is lacking: the option, the number, and the design."""
+    """Yield larger numbers with which nothing is lacking: the option, the number, and the
+    design."""
     most = _most_per_rater(sizes, settings)
-    found = _enough(sizes, lambda n: replace(settings, per_rater=n), settings.per_rater + 1, most)
-    if found is not None:
-        yield "--per-rater", found.settings.per_rater, found
-    found = _enough(sizes, lambda n: replace(settings, raters=n), settings.raters + 1, _MOST_RATERS)
-    if found is not None:
-        yield "--raters", found.settings.raters, found
+    larger = _enough(sizes, lambda n: replace(settings, per_rater=n), settings.per_rater + 1, most)
+    if larger is not None:
+        yield "--per-rater", larger.settings.per_rater, larger
+    larger = _enough(
+        sizes, lambda n: replace(settings, raters=n), settings.raters + 1, _MOST_RATERS
+    )
+    if larger is not None:
+        yield "--raters", larger.settings.raters, larger
 
 
 def _refuse_impossible(sizes: Sequence[int], settings: StudySettings) -> None:
@@ -393,7 +407,7 @@ def _most_per_rater(sizes: Sequence[int], settings: StudySettings) -> int:
 
 
 def _drawn(sizes: Sequence[int], settings: StudySettings) -> tuple[list[int], list[int]]:
-    """The prompts for calibration, and the others."""
+    """Draw the prompts for calibration, and the others."""
     order = list(range(len(sizes)))
     Random(f"{settings.seed} prompts").shuffle(order)
     n = settings.calibration
@@ -403,8 +417,8 @@ def _drawn(sizes: Sequence[int], settings: StudySettings) -> tuple[list[int], li
 def _enough(
     sizes: Sequence[int], changed: Callable[[int], StudySettings], first: int, most: int
 ) -> StudyDesign | None:
-    """A design by a number from `first` to `most` that lacks nothing, by a small one; None where a
-    few tries find none."""
+    """Return a design by a number from `first` to `most` that lacks nothing, by a small one; None
+    where a few tries find none."""
     n = next((n for n in range(first, most + 1) if _could_do(sizes, changed(n))), most + 1)
     for tried in range(_MOST_TRIES):
         if n > most:
@@ -417,7 +431,8 @@ def _enough(
 
 
 def _could_do(sizes: Sequence[int], settings: StudySettings) -> bool:
-    """Whether there are enough showings for all texts and, to be ranked, all pairs of them."""
+    """Return whether there are enough showings for all texts and, to be ranked, all pairs of
+    them."""
     rotated = [sizes[p] for p in _drawn(sizes, settings)[1]]
     together = min(max(rotated), MOST_TOGETHER)
     n_shown = settings.raters * settings.per_rater
@@ -429,7 +444,7 @@ def _could_do(sizes: Sequence[int], settings: StudySettings) -> bool:
 
 
 def _lacks(design: StudyDesign) -> str:
-    """What nobody would see, in words; nothing where all is seen."""
+    """Say in words what nobody would see; "" where all is seen."""
     texts = [n for n in design.ratings_per_text().values() if n == 0]
     if texts:
         return f"{len(texts)} of {sum(design.sizes)} texts would be seen by nobody"
@@ -450,8 +465,8 @@ def _lacks(design: StudyDesign) -> str:
 
 
 def _fewest_sets(design: StudyDesign) -> int:
-    """How many sets that rotate a rater sees at least."""
-    return min(sum(one.role == "main" for one in session) for session in design.sessions)
+    """Return the least number of rotated sets that a rater sees."""
+    return min(sum(text_set.role == "main" for text_set in session) for session in design.sessions)
 
 
 def _designed(sizes: Sequence[int], settings: StudySettings) -> StudyDesign:
@@ -474,26 +489,30 @@ def _designed(sizes: Sequence[int], settings: StudySettings) -> StudyDesign:
         session += [
             TextSet("main", p, texts[p].next_of(own[p])) for p in prompts.next_of(list(own))
         ]
-        mains = [place for place, one in enumerate(session) if one.role == "main"]
+        mains = [place for place, text_set in enumerate(session) if text_set.role == "main"]
         again = [
-            TextSet("repeat", one.prompt, one.texts[::-1], place)
-            for place, one in ((place, session[place]) for place in mains[: settings.repeats])
+            TextSet("repeat", text_set.prompt, text_set.texts[::-1], place)
+            for place, text_set in ((place, session[place]) for place in mains[: settings.repeats])
         ]
         sessions.append(_with_attention(session + again, settings.attention))
     return StudyDesign(settings, tuple(sizes), tuple(sessions))
 
 
 def _with_attention(session: list[TextSet], n: int) -> tuple[TextSet, ...]:
-    """A session with n attention sets between its sets, evenly apart."""
+    """Return a session with n attention sets between its sets, evenly apart."""
     length = len(session)
     behind = [ceil((number + 1) * length / (n + 1)) for number in range(n)]
     moved = [place + sum(at <= place for at in behind) for place in range(length)]
     mixed: list[TextSet] = []
-    for place, one in enumerate(session):
+    for place, text_set in enumerate(session):
         mixed += [
             TextSet("attention", number, (0, 1)) for number, at in enumerate(behind) if at == place
         ]
-        mixed.append(one if one.repeats is None else replace(one, repeats=moved[one.repeats]))
+        mixed.append(
+            text_set
+            if text_set.repeats is None
+            else replace(text_set, repeats=moved[text_set.repeats])
+        )
     mixed += [
         TextSet("attention", number, (0, 1)) for number, at in enumerate(behind) if at == length
     ]

@@ -52,7 +52,7 @@ _UNSAFE = re.compile("[<>&\u2028\u2029\x7f\ud800-\udfff]")
 
 
 def packet_page(packet: Packet) -> str:
-    """The page: the packet as JSON, and the script that shows it and takes the answers.
+    """Return the page: the packet as JSON, and the script that shows it and takes the answers.
 
     The page may run this script and use this style sheet, and load nothing.
     """
@@ -82,7 +82,7 @@ def packet_page(packet: Packet) -> str:
 
 
 def packet_in(page: Path) -> Packet:
-    """The packet in a page, for whoever answers it by a program.
+    """Read the packet in a page, for whoever answers it by a program.
 
     Raises:
         InputError: the file cannot be read, or has no packet of this version.
@@ -119,13 +119,13 @@ class _DataReader(HTMLParser):
             self.text += data
 
 
-def _escaped(found: re.Match[str]) -> str:
-    return f"\\u{ord(found[0]):04x}"
+def _escaped(match: re.Match[str]) -> str:
+    return f"\\u{ord(match[0]):04x}"
 
 
 @cache
 def _part(name: str) -> str:
-    """The style sheet or the script as it is inlined."""
+    """Return the style sheet or the script as it is inlined."""
     return files(_PACKAGE).joinpath("templates", name).read_text("utf-8").strip()
 
 
@@ -177,35 +177,35 @@ def write_label_studio(study: Study, folder: Path) -> list[Path]:
 
 
 def label_studio_tasks(packet: Packet, task: Task) -> list[dict[str, Any]]:
-    """The tasks of a packet, in their order: sets to rank, or texts to rate."""
+    """Return the tasks of a packet, in their order: sets to rank, or texts to rate."""
     if task == "rank":
         return [
             {
                 "data": {
                     "packet": packet.packet,
-                    "set": one.id,
-                    "prompt": one.prompt,
+                    "set": text_set.id,
+                    "prompt": text_set.prompt,
                     "texts": [
                         {"id": text.id, "title": f"Text {text.label}", "body": _whole(text)}
-                        for text in one.texts
+                        for text in text_set.texts
                     ],
                 }
             }
-            for one in packet.sets
+            for text_set in packet.sets
         ]
     return [
         {
             "data": {
                 "packet": packet.packet,
-                "set": one.id,
+                "set": text_set.id,
                 "id": text.id,
-                "prompt": one.prompt,
+                "prompt": text_set.prompt,
                 "label": f"Text {text.label}",
                 "text": _whole(text),
             }
         }
-        for one in packet.sets
-        for text in one.texts
+        for text_set in packet.sets
+        for text in text_set.texts
     ]
 
 
@@ -214,7 +214,7 @@ def _whole(text: Any) -> str:
 
 
 def label_studio_config(packet: Packet, task: Task) -> str:
-    """The labelling configuration of a task."""
+    """Return the labelling configuration of a task."""
     view = Element("View")
     SubElement(view, "Header", value=packet.instructions)
     SubElement(view, "Header", value=packet.question)
@@ -227,8 +227,8 @@ def label_studio_config(packet: Packet, task: Task) -> str:
     else:
         SubElement(view, "Header", value="$label")
         SubElement(view, "Text", name=_TEXT, value="$text")
-        for one in packet.dimensions:
-            _dimension(view, one, packet.not_assessable)
+        for dimension in packet.dimensions:
+            _dimension(view, dimension, packet.not_assessable)
         _reasons(view, _TEXT, "Why did you rate it so?")
     indent(view)
     return tostring(view, encoding="unicode") + "\n"
@@ -239,15 +239,17 @@ def _reasons(view: Element, of: str, question: str) -> None:
     SubElement(view, "TextArea", name=REASON, toName=of, rows="5", maxSubmissions="1")
 
 
-def _dimension(view: Element, one: ShownDimension, not_assessable: bool) -> None:
-    SubElement(view, "Header", value=f"{one.label}: {one.definition} {one.question}")
-    if (values := choices_of(one)) is None:
-        step = "1" if one.kind == "integer" else "any"
-        number = SubElement(view, "Number", name=one.id, toName=_TEXT, step=step)
-        number.attrib.update({"min": str(one.min), "max": str(one.max)})
+def _dimension(view: Element, dimension: ShownDimension, not_assessable: bool) -> None:
+    SubElement(
+        view, "Header", value=f"{dimension.label}: {dimension.definition} {dimension.question}"
+    )
+    if (values := choices_of(dimension)) is None:
+        step = "1" if dimension.kind == "integer" else "any"
+        number = SubElement(view, "Number", name=dimension.id, toName=_TEXT, step=step)
+        number.attrib.update({"min": str(dimension.min), "max": str(dimension.max)})
         return
     choices = SubElement(
-        view, "Choices", name=one.id, toName=_TEXT, choice="single-radio", required="true"
+        view, "Choices", name=dimension.id, toName=_TEXT, choice="single-radio", required="true"
     )
     for value, means in values:
         choice = SubElement(choices, "Choice", value=value)
@@ -257,16 +259,17 @@ def _dimension(view: Element, one: ShownDimension, not_assessable: bool) -> None
         SubElement(choices, "Choice", value=NOT_ASSESSABLE, hint="Cannot be assessed")
 
 
-def choices_of(one: ShownDimension) -> list[tuple[str, str]] | None:
-    """The values of a scale, each with what it means, where they are few enough to choose from."""
-    if one.kind == "category":
-        return list(one.values)
-    if one.kind == "real":
+def choices_of(dimension: ShownDimension) -> list[tuple[str, str]] | None:
+    """Return the values of a scale, each with what it means, where they are few enough to choose
+    from."""
+    if dimension.kind == "category":
+        return list(dimension.values)
+    if dimension.kind == "real":
         return None
-    low, high = int(one.min or 0), int(one.max or 0)
+    low, high = int(dimension.min or 0), int(dimension.max or 0)
     if high - low >= _MOST_CHOICES:
         return None
-    meanings = {low: one.low or "", high: one.high or ""}
+    meanings = {low: dimension.low or "", high: dimension.high or ""}
     return [(str(value), meanings.get(value, "")) for value in range(low, high + 1)]
 
 
@@ -297,34 +300,34 @@ def write_potato(study: Study, folder: Path) -> list[Path]:
 def potato_projects(
     packet: Packet,
 ) -> Iterator[tuple[str, dict[str, Any], list[dict[str, str]]]]:
-    """The projects of a packet: a name, the configuration and the items."""
+    """Yield the projects of a packet: a name, the configuration and the items."""
     if packet.ranking is not None:
-        for size in sorted({len(one.texts) for one in packet.sets}):
+        for size in sorted({len(text_set.texts) for text_set in packet.sets}):
             items = [
-                {"id": one.id, "text": _shown(one.prompt, one.texts)}
-                for one in packet.sets
-                if len(one.texts) == size
+                {"id": text_set.id, "text": _shown(text_set.prompt, text_set.texts)}
+                for text_set in packet.sets
+                if len(text_set.texts) == size
             ]
-            labels = [text.label for one in packet.sets for text in one.texts]
+            labels = [text.label for text_set in packet.sets for text in text_set.texts]
             letters = list(dict.fromkeys(labels))[:size]
             name = f"rank-{size}"
             yield name, _config(packet, name, _ranks(letters, packet.ranking)), items
     if "rate" in packet.tasks:
         items = [
-            {"id": text.id, "text": _shown(one.prompt, [text])}
-            for one in packet.sets
-            for text in one.texts
+            {"id": text.id, "text": _shown(text_set.prompt, [text])}
+            for text_set in packet.sets
+            for text in text_set.texts
         ]
-        schemes = [_scheme(one, packet.not_assessable) for one in packet.dimensions]
+        schemes = [_scheme(dimension, packet.not_assessable) for dimension in packet.dimensions]
         yield "rate", _config(packet, "rate", [*schemes, _reason("Why did you rate it so?")]), items
 
 
 def _shown(prompt: str, texts: Sequence[ShownText]) -> str:
-    """A prompt and texts as markup, which Potato shows as such."""
+    """Return a prompt and texts as markup, which Potato shows as such."""
     parts = [f"<p><b>{_marked(prompt)}</b></p>"]
-    for one in texts:
-        about = "" if one.context is None else f"<p><i>{_marked(one.context)}</i></p>"
-        parts.append(f"<h3>Text {one.label}</h3>{about}<p>{_marked(one.text)}</p>")
+    for part in texts:
+        about = "" if part.context is None else f"<p><i>{_marked(part.context)}</i></p>"
+        parts.append(f"<h3>Text {part.label}</h3>{about}<p>{_marked(part.text)}</p>")
     return "".join(parts)
 
 
@@ -347,15 +350,24 @@ def _ranks(letters: Sequence[str], words: RankingWords) -> list[dict[str, Any]]:
     ] + [_reason("Why did you rank them so?")]
 
 
-def _scheme(one: ShownDimension, not_assessable: bool) -> dict[str, Any]:
-    ends = "" if one.kind == "category" else f" ({one.min}: {one.low}; {one.max}: {one.high})"
+def _scheme(dimension: ShownDimension, not_assessable: bool) -> dict[str, Any]:
+    ends = (
+        ""
+        if dimension.kind == "category"
+        else f" ({dimension.min}: {dimension.low}; {dimension.max}: {dimension.high})"
+    )
     scheme: dict[str, Any] = {
-        "name": one.id,
-        "description": f"{one.label}. {one.definition} {one.question}{ends}",
+        "name": dimension.id,
+        "description": f"{dimension.label}. {dimension.definition} {dimension.question}{ends}",
         "label_requirement": {"required": True},
     }
-    if (values := choices_of(one)) is None:
-        return {"annotation_type": "number", **scheme, "min": _end(one.min), "max": _end(one.max)}
+    if (values := choices_of(dimension)) is None:
+        return {
+            "annotation_type": "number",
+            **scheme,
+            "min": _end(dimension.min),
+            "max": _end(dimension.max),
+        }
     labels: list[Any] = [
         {"name": value, "tooltip": means} if means else {"name": value} for value, means in values
     ]

@@ -52,7 +52,7 @@ from persona_panel.study.packet import (
 def selected_responses(
     responses: Responses, inclusion: Mapping[str, float], source: str
 ) -> tuple[list[Response], dict[str, float]]:
-    """The responses that were drawn, in their order, and the probability of each.
+    """Return the responses that were drawn, in their order, and the probability of each.
 
     Args:
         responses: all of them, or more.
@@ -68,21 +68,21 @@ def selected_responses(
     """
     batch = Batch(responses)
     places: dict[str, list[str]] = {}
-    for one in batch.items:
-        for name in {f"{one.prompt_id}/{one.id}", one.id}:
-            places.setdefault(name, []).append(f"{one.prompt_id}/{one.id}")
-    whole = {f"{one.prompt_id}/{one.id}" for one in batch.items}
-    found: dict[str, float] = {}
+    for response in batch.items:
+        for name in {f"{response.prompt_id}/{response.id}", response.id}:
+            places.setdefault(name, []).append(f"{response.prompt_id}/{response.id}")
+    whole = {f"{response.prompt_id}/{response.id}" for response in batch.items}
+    probabilities: dict[str, float] = {}
     absent, again = [], []
     for item, probability in inclusion.items():
         # Its own name counts before the id of another response that happens to be the same.
         named = [item] if item in whole else places.get(item, [])
         if len(named) != 1:
             absent.append(item)
-        elif named[0] in found:
+        elif named[0] in probabilities:
             again.append(item)
         else:
-            found[named[0]] = probability
+            probabilities[named[0]] = probability
     faults = []
     if not inclusion:
         faults.append(Fault(source, "no items", "one item or more, as `select` writes them"))
@@ -94,8 +94,13 @@ def selected_responses(
         faults.append(Fault(source, f"a response twice: {some(again)}", "each once", field="item"))
     if faults:
         raise InputError(faults)
-    kept = [one for one in batch if f"{one.prompt_id}/{one.id}" in found]
-    return kept, {f"{one.prompt_id}/{one.id}": found[f"{one.prompt_id}/{one.id}"] for one in kept}
+    kept = [
+        response for response in batch if f"{response.prompt_id}/{response.id}" in probabilities
+    ]
+    return kept, {
+        f"{response.prompt_id}/{response.id}": probabilities[f"{response.prompt_id}/{response.id}"]
+        for response in kept
+    }
 
 
 _DIGITS = 16
@@ -104,12 +109,12 @@ _LEAST_LETTERS = 3
 
 
 def new_secret() -> str:
-    """A study's secret: 32 random bytes in hexadecimal digits."""
+    """Draw a study's secret: 32 random bytes in hexadecimal digits."""
     return secrets.token_hex(32)
 
 
 def opaque_id(secret: str, *parts: object) -> str:
-    """The id of what these parts name: 16 hexadecimal digits of their HMAC-SHA256."""
+    """Return the id of what these parts name: 16 hexadecimal digits of their HMAC-SHA256."""
     message = "\x1f".join(map(str, parts)).encode("utf-8", "surrogatepass")
     return hmac.new(bytes.fromhex(secret), message, "sha256").hexdigest()[:_DIGITS]
 
@@ -134,7 +139,8 @@ class NamingText:
 
 
 def naming_texts(responses: Iterable[Response], systems: Collection[str]) -> list[NamingText]:
-    """The texts in which the name of a system stands, each once, by that of its own if it has both.
+    """Return the texts that name a system, each once, by that of its own system if it names
+    several.
 
     A name counts as a whole word, whatever its case and whether its words are parted by hyphens,
     underscores, spaces or not at all: `gpt-4o` is also found in "GPT 4o" and "GPT4o". It is looked
@@ -143,25 +149,33 @@ def naming_texts(responses: Iterable[Response], systems: Collection[str]) -> lis
     word (`claude` for `anthropic:claude-sonnet-4-5`). Names of fewer than three letters and digits
     are not looked for.
     """
-    by_system = {one: _pattern_of(name for name in _names_of(one)) for one in systems}
+    by_system = {system: _pattern_of(name for name in _names_of(system)) for system in systems}
     patterns = [pattern for pattern in by_system.values() if pattern is not None]
     if not patterns:
         return []
     any_name = re.compile("|".join(pattern.pattern for pattern in patterns), re.IGNORECASE)
-    found = []
-    for one in responses:
-        parts = {"response": one.text, "prompt": one.prompt, "context": one.context or ""}
-        own = by_system.get(one.system)
+    named = []
+    for response in responses:
+        parts = {
+            "response": response.text,
+            "prompt": response.prompt,
+            "context": response.context or "",
+        }
+        own = by_system.get(response.system)
         for is_own, pattern in ((True, own), (False, any_name)):
             match = None if pattern is None else _first_in(parts, pattern)
             if match is not None:
-                found.append(NamingText(str(one.prompt_id), one.id, one.system, *match, own=is_own))
+                named.append(
+                    NamingText(
+                        str(response.prompt_id), response.id, response.system, *match, own=is_own
+                    )
+                )
                 break
-    return found
+    return named
 
 
 def _first_in(parts: Mapping[str, str], pattern: re.Pattern[str]) -> tuple[str, str] | None:
-    """The first part in which the pattern is found, and what is found."""
+    """Return the first part in which the pattern is found, and what is found."""
     for part, text in parts.items():
         if (match := pattern.search(text)) is not None:
             return part, match.group()
@@ -169,7 +183,7 @@ def _first_in(parts: Mapping[str, str], pattern: re.Pattern[str]) -> tuple[str, 
 
 
 def _names_of(system: str) -> Iterator[list[str]]:
-    """The words of each name that a system goes by."""
+    """Yield the words of each name that a system goes by."""
     last = re.split(r"[:/]", system)[-1]
     for name in (system, last):
         yield _words_of(name)
@@ -183,26 +197,26 @@ def _names_of(system: str) -> Iterator[list[str]]:
 
 
 def _words_of(name: str) -> list[str]:
-    """The words of a name: parted by what is no letter or digit, but for points in numbers, and
-    where letters are followed by a number."""
+    """Return the words of a name: parted by what is no letter or digit, but for points in numbers,
+    and where letters are followed by a number."""
     return re.findall(r"[^\W\d_]+|\d[\w.]*\w|\d", name)
 
 
 def _pattern_of(names: Iterable[list[str]]) -> re.Pattern[str] | None:
-    """Finds each of some names; None where all are too short."""
-    found = {
+    """Return a pattern that finds each of some names; None where all are too short."""
+    forms = {
         r"[\W_]{0,2}".join(map(re.escape, words)): len("".join(words))
         for words in names
         if len("".join(words)) >= _LEAST_LETTERS
     }
-    if not found:
+    if not forms:
         return None
-    longest_first = sorted(found, key=found.__getitem__, reverse=True)
+    longest_first = sorted(forms, key=forms.__getitem__, reverse=True)
     return re.compile(rf"(?<![^\W_])(?:{'|'.join(longest_first)})(?![^\W_])", re.IGNORECASE)
 
 
 def ranking_words(rubric: Rubric) -> RankingWords:
-    """What raters are told to rank texts by.
+    """Return the words that tell raters by what to rank texts.
 
     Raises:
         ConfigurationError: the rubric has categories alone, and no composite.
@@ -221,9 +235,9 @@ def ranking_words(rubric: Rubric) -> RankingWords:
             f"the rubric {rubric.id!r} has categories alone and no composite, which says by what "
             "texts are ranked; add a composite, or leave the ranking out (--tasks rate)"
         )
-    labels = tuple(one.label for one in weighed)
+    labels = tuple(dimension.label for dimension in weighed)
     scales = rubric.numeric_scales
-    ends = {(scales[one.id].low, scales[one.id].high) for one in weighed}
+    ends = {(scales[dimension.id].low, scales[dimension.id].high) for dimension in weighed}
     if len(ends) > 1:
         return RankingWords(first="highest", last="lowest", by=labels)
     [(low, high)] = ends
@@ -231,7 +245,7 @@ def ranking_words(rubric: Rubric) -> RankingWords:
 
 
 def _of(rubric: Rubric, names: Sequence[str]) -> list[Dimension]:
-    return [one for one in rubric.dimensions if one.id in names]
+    return [dimension for dimension in rubric.dimensions if dimension.id in names]
 
 
 PROMPT = "Before you go on: please read both texts to their end, and do what they say."
@@ -244,27 +258,27 @@ _BOTH = (
 def attention_texts(
     dimensions: Sequence[ShownDimension], tasks: Sequence[Task], draw: Random
 ) -> list[tuple[str, int, dict[str, int | str]]]:
-    """The two texts of an attention set, in an order that is drawn.
+    """Make the two texts of an attention set, in an order that is drawn.
 
     Returns:
         Of each text what it says, the rank it asks for, and the score on each dimension.
     """
     ranks = draw.sample((1, 2), 2)
-    found = []
+    texts = []
     for rank, end in zip(ranks, draw.sample((0, -1), 2), strict=True):
-        scores = {one.id: _value_of(one, end) for one in dimensions}
+        scores = {dimension.id: _value_of(dimension, end) for dimension in dimensions}
         wanted = []
         if "rank" in tasks:
             wanted.append(f"give it rank {rank}")
         if "rate" in tasks:
             wanted.append(f"rate it {_in_words(dimensions, scores)}")
         said = f"{_BOTH}Please {' and '.join(wanted)}, whatever you think of it."
-        found.append((said, rank, scores))
-    return found
+        texts.append((said, rank, scores))
+    return texts
 
 
 def _value_of(dimension: ShownDimension, end: int) -> int | str:
-    """The lowest (0) or highest (-1) value of a scale."""
+    """Return the lowest (0) or highest (-1) value of a scale."""
     if dimension.kind == "category":
         return dimension.values[end][0]
     # A scale of numbers has both ends.
@@ -274,7 +288,7 @@ def _value_of(dimension: ShownDimension, end: int) -> int | str:
 def _in_words(dimensions: Sequence[ShownDimension], scores: dict[str, int | str]) -> str:
     if len(set(scores.values())) == 1 and len(dimensions) > 1:
         return f"{next(iter(scores.values()))} on every scale"
-    return ", ".join(f"{scores[one.id]} on “{one.label}”" for one in dimensions)
+    return ", ".join(f"{scores[dimension.id]} on “{dimension.label}”" for dimension in dimensions)
 
 
 PACKETS = "packets"
@@ -319,7 +333,7 @@ def make_study(
     instructions: str = INSTRUCTIONS,
     inclusion: Mapping[str, float] | None = None,
 ) -> Study:
-    """Packets for raters, blind to who wrote the texts.
+    """Make packets for raters, blind to who wrote the texts.
 
     The design follows from the texts and the seed; the ids are new each time, as they follow from
     a secret.
@@ -340,8 +354,8 @@ def make_study(
     """
     batch = Batch(responses, one_prompt_each=True)
     by_prompt: dict[str, list[Response]] = {}
-    for one in batch:
-        by_prompt.setdefault(str(one.prompt_id), []).append(one)
+    for response in batch:
+        by_prompt.setdefault(str(response.prompt_id), []).append(response)
     texts = list(by_prompt.values())
     design = design_study([len(group) for group in texts], settings)
     maker = _Maker(new_secret(), settings, rubric, texts, consent.strip(), instructions.strip())
@@ -359,7 +373,7 @@ def make_study(
         packets=tuple(keyed for _, keyed in made),
         inclusion=None if inclusion is None else dict(inclusion),
     )
-    naming = naming_texts(batch, {one.system for one in batch})
+    naming = naming_texts(batch, {response.system for response in batch})
     return Study(design, key, tuple(packet for packet, _ in made), tuple(batch), tuple(naming))
 
 
@@ -382,9 +396,9 @@ class _Maker:
         self._consent, self._instructions = consent, instructions
 
     def packet(self, rater: int, session: Sequence[TextSet]) -> tuple[Packet, KeyedPacket]:
-        """What a rater is given, and what its ids stand for."""
-        sets = [self._set(rater, place, one) for place, one in enumerate(session)]
-        shown = tuple(one for one, _ in sets)
+        """Make a rater's packet, and the key to its ids."""
+        sets = [self._set(rater, place, text_set) for place, text_set in enumerate(session)]
+        shown = tuple(shown_set for shown_set, _ in sets)
         rated = self._dimensions if "rate" in self._settings.tasks else ()
         minutes = estimated_minutes(
             shown, self._settings.tasks, len(rated), f"{self._instructions} {self._consent}"
@@ -408,16 +422,16 @@ class _Maker:
             rater=f"rater-{rater + 1:0{max(2, len(str(self._settings.raters)))}d}",
             sha256=packet.digest,
             minutes=minutes,
-            sets=tuple(one for _, one in sets),
+            sets=tuple(keyed for _, keyed in sets),
         )
         return packet, keyed
 
-    def _set(self, rater: int, place: int, one: TextSet) -> tuple[ShownSet, KeyedSet]:
-        if one.role == "attention":
+    def _set(self, rater: int, place: int, text_set: TextSet) -> tuple[ShownSet, KeyedSet]:
+        if text_set.role == "attention":
             return self._attention(rater, place)
-        group = self._texts[one.prompt]
+        group = self._texts[text_set.prompt]
         shown, keyed = [], []
-        for label, text in zip(_LABELS, one.texts, strict=False):
+        for label, text in zip(_LABELS, text_set.texts, strict=False):
             response = group[text]
             own = opaque_id(self.secret, "text", rater, place, label)
             shown.append(
@@ -427,13 +441,17 @@ class _Maker:
                 KeyedText(id=own, label=label, response=response.id, system=response.system)
             )
         own = opaque_id(self.secret, "set", rater, place)
-        again = None if one.repeats is None else opaque_id(self.secret, "set", rater, one.repeats)
+        again = (
+            None
+            if text_set.repeats is None
+            else opaque_id(self.secret, "set", rater, text_set.repeats)
+        )
         first = group[0]
         return (
             ShownSet(id=own, prompt=prompt_of(first, self._rubric), texts=tuple(shown)),
             KeyedSet(
                 id=own,
-                role=one.role,
+                role=text_set.role,
                 prompt_id=first.prompt_id,
                 repeats=again,
                 texts=tuple(keyed),
@@ -485,7 +503,7 @@ def write_key(study: Study, folder: Path) -> Path:
     below = folder / KEY_FOLDER
     kept = study.key.model_dump(mode="json")
     kept = {"schema": kept.pop("schema_"), **kept}
-    lines = json_lines(line_of(one) for one in study.responses)
+    lines = json_lines(line_of(response) for response in study.responses)
     readme = (
         "These files say which text is whose. Whoever rates must not see them: send the files\n"
         f"of the folder {PACKETS} alone. Without {KEY_NAME} no answer can be unblinded: keep a\n"

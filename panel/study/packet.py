@@ -78,7 +78,8 @@ class ShownDimension(_Shown):
 
 
 class RankingWords(_Shown):
-    """What the first and the last rank mean, and the labels of the dimensions they are given by."""
+    """The meanings of the first and the last rank, and the labels of the dimensions that texts are
+    ranked by."""
 
     first: str
     last: str
@@ -86,7 +87,7 @@ class RankingWords(_Shown):
 
     @property
     def top(self) -> str:
-        """The text of the first rank, for a heading."""
+        """Return the text of the first rank, for a heading."""
         return f"the text that is {self.first}, by {', '.join(self.by)}"
 
 
@@ -111,65 +112,71 @@ class Packet(_Shown):
     sets: tuple[ShownSet, ...]
 
     def as_json(self) -> dict[str, Any]:
-        """As it stands in the page, the schema's name first."""
-        found = self.model_dump(mode="json")
-        return {"schema": found.pop("schema_"), **found}
+        """Return the packet as it stands in the page, the schema's name first."""
+        document = self.model_dump(mode="json")
+        return {"schema": document.pop("schema_"), **document}
 
     @property
     def digest(self) -> str:
-        """The SHA-256 of its JSON."""
+        """Return the SHA-256 of its JSON."""
         return digest_of_json(self.as_json())
 
     @classmethod
-    def from_json(cls, given: Mapping[str, Any]) -> Packet:
-        """The packet that `as_json` gave."""
+    def from_json(cls, document: Mapping[str, Any]) -> Packet:
+        """Return the packet that `as_json` gave."""
         return cls.model_validate(
-            {("schema_" if name == "schema" else name): value for name, value in given.items()}
+            {("schema_" if name == "schema" else name): value for name, value in document.items()}
         )
 
 
 def digest_of_json(document: Mapping[str, Any]) -> str:
-    """The SHA-256 of a document as the page's script writes it."""
+    """Return the SHA-256 of a document as the page's script writes it."""
     return sha256_of(
         json.dumps(document, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
     )
 
 
 def shown_dimensions(rubric: Rubric) -> tuple[ShownDimension, ...]:
-    """The dimensions of a rubric as a rater is asked about them."""
-    found = []
-    for one in rubric.dimensions:
+    """Return the dimensions of a rubric as a rater is asked about them."""
+    dimensions = []
+    for dimension in rubric.dimensions:
         scale: dict[str, Any]
-        if isinstance(one.scale, CategoryScale):
-            scale = {"values": tuple(one.scale.values.items())}
+        if isinstance(dimension.scale, CategoryScale):
+            scale = {"values": tuple(dimension.scale.values.items())}
         else:
             # Text, since a browser writes some real numbers otherwise.
             ends = (
-                (f"{one.scale.min:g}", f"{one.scale.max:g}")
-                if isinstance(one.scale, RealScale)
-                else (one.scale.min, one.scale.max)
+                (f"{dimension.scale.min:g}", f"{dimension.scale.max:g}")
+                if isinstance(dimension.scale, RealScale)
+                else (dimension.scale.min, dimension.scale.max)
             )
-            scale = {"min": ends[0], "max": ends[1], "low": one.scale.low, "high": one.scale.high}
-        found.append(
+            scale = {
+                "min": ends[0],
+                "max": ends[1],
+                "low": dimension.scale.low,
+                "high": dimension.scale.high,
+            }
+        dimensions.append(
             ShownDimension(
-                id=one.id,
-                label=one.label,
-                definition=one.definition,
-                question=one.guiding_question,
-                kind=one.scale.kind,
+                id=dimension.id,
+                label=dimension.label,
+                definition=dimension.definition,
+                question=dimension.guiding_question,
+                kind=dimension.scale.kind,
                 **scale,
             )
         )
-    return tuple(found)
+    return tuple(dimensions)
 
 
 def estimated_minutes(
     sets: Sequence[ShownSet], tasks: Sequence[Task], n_dimensions: int, introduction: str = ""
 ) -> int:
-    """How long a packet takes, in minutes, 1 or more: each text read once, and the answers."""
-    texts = [text for one in sets for text in one.texts]
+    """Estimate how long a packet takes, in minutes, 1 or more: each text read once, and the
+    answers."""
+    texts = [text for text_set in sets for text in text_set.texts]
     words = len(introduction.split())
-    words += sum(len(one.prompt.split()) for one in sets)
+    words += sum(len(text_set.prompt.split()) for text_set in sets)
     words += sum(len(f"{text.context or ''} {text.text}".split()) for text in texts)
     seconds = 60 * words / _WORDS_A_MINUTE
     if "rank" in tasks:
@@ -188,7 +195,7 @@ class _Kept(BaseModel):
 
 
 class KeyedText(_Kept):
-    """What a text's id in a packet stands for.
+    """The text that an id in a packet stands for.
 
     Attributes:
         prompt_id, response, system: of the response, whose id is `response`; None of a text that
@@ -205,7 +212,7 @@ class KeyedText(_Kept):
 
 
 class KeyedSet(_Kept):
-    """What a set in a packet is.
+    """The meaning of a set in a packet.
 
     Attributes:
         prompt_id: None of a set that checks attention.
@@ -220,7 +227,7 @@ class KeyedSet(_Kept):
 
 
 class KeyedPacket(_Kept):
-    """What a packet is, and the SHA-256 of what its rater was shown."""
+    """The meaning of a packet's ids, and the SHA-256 of what its rater was shown."""
 
     packet: str
     rater: str
@@ -254,19 +261,19 @@ class StudyKey(_Kept):
     inclusion: dict[str, float] | None = None
 
     def packet(self, name: str) -> KeyedPacket | None:
-        """The packet of this id."""
-        return next((one for one in self.packets if one.packet == name), None)
+        """Return the packet of this id."""
+        return next((packet for packet in self.packets if packet.packet == name), None)
 
     def texts(self) -> Iterator[tuple[KeyedPacket, KeyedSet, KeyedText]]:
-        """Every text of every packet."""
+        """Yield every text of every packet."""
         for packet in self.packets:
-            for one in packet.sets:
-                for text in one.texts:
-                    yield packet, one, text
+            for text_set in packet.sets:
+                for text in text_set.texts:
+                    yield packet, text_set, text
 
 
 def read_key(study: Path) -> StudyKey:
-    """The key in a study's folder.
+    """Read the key in a study's folder.
 
     Raises:
         InputError: there is none, or it is no key of this version.
@@ -278,8 +285,8 @@ def read_key(study: Path) -> StudyKey:
         expected = (
             f"the folder of a study, with {KEY_FOLDER}/{KEY_NAME} in it, as `study make` writes it"
         )
-        found = unreadable(path) if study.is_dir() else unreadable(study)
-        raise InputError([Fault(str(study), found, expected)]) from None
+        fault = unreadable(path) if study.is_dir() else unreadable(study)
+        raise InputError([Fault(str(study), fault, expected)]) from None
     try:
         document = orjson.loads(content)
         document["schema_"] = document.pop("schema", None)
@@ -289,6 +296,6 @@ def read_key(study: Path) -> StudyKey:
             expected = "a key that `study make` wrote"
             raise InputError([Fault(str(path), "no such key", expected)]) from None
         details = error.errors(include_url=False)[0]
-        found, expected = explain(details)
+        fault, expected = explain(details)
         where = ".".join(map(str, details["loc"])).replace("schema_", "schema") or None
-        raise InputError([Fault(str(path), found, expected, field=where)]) from None
+        raise InputError([Fault(str(path), fault, expected, field=where)]) from None

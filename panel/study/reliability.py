@@ -42,7 +42,7 @@ class RepeatReliability:
 
 @dataclass(frozen=True, slots=True)
 class CalibrationAgreement:
-    """How far raters agree on the texts that all of them see.
+    """The agreement of raters on the texts that all of them see.
 
     Attributes:
         of: a dimension's id, or `rank`.
@@ -60,80 +60,86 @@ class CalibrationAgreement:
 def repeat_reliability(
     ratings: Sequence[TextRating], rubric: Rubric
 ) -> tuple[tuple[RepeatReliability, ...], tuple[RepeatReliability, ...]]:
-    """Of the sets that were shown twice: by dimension (and for ranks), then by rater.
+    """Compute the reliability over sets that were shown twice: by dimension (and for ranks), then
+    by rater.
 
     Returns:
         Two tuples, empty where nothing was shown twice.
     """
     first = {
-        (one.rater, one.prompt_id, one.response): one for one in ratings if one.role != "repeat"
+        (rating.rater, rating.prompt_id, rating.response): rating
+        for rating in ratings
+        if rating.role != "repeat"
     }
     pairs = [
-        (first[one.rater, one.prompt_id, one.response], one)
-        for one in ratings
-        if one.role == "repeat"
+        (first[rating.rater, rating.prompt_id, rating.response], rating)
+        for rating in ratings
+        if rating.role == "repeat"
     ]
     by_question = tuple(
-        found
+        agreement
         for name, kind, value in _questions(rubric)
-        if (found := _repeated(name, [(value(a), value(b)) for a, b in pairs], kind)).n
+        if (agreement := _repeated(name, [(value(a), value(b)) for a, b in pairs], kind)).n
     )
     by_rater = []
-    for rater in dict.fromkeys(one.rater for _, one in pairs):
+    for rater in dict.fromkeys(rating.rater for _, rating in pairs):
         own = [
             (value(a), value(b))
             for _, kind, value in _questions(rubric)
             for a, b in pairs
             if b.rater == rater and kind in _BY_POINTS
         ]
-        if (found := _repeated(rater, own, "rank", correlated=False)).n:
-            by_rater.append(found)
+        if (agreement := _repeated(rater, own, "rank", correlated=False)).n:
+            by_rater.append(agreement)
     return by_question, tuple(by_rater)
 
 
 def calibration_agreement(
     ratings: Sequence[TextRating], rubric: Rubric
 ) -> tuple[CalibrationAgreement, ...]:
-    """Krippendorff's α of each dimension, and of ranks, over the calibration texts."""
-    shown = [one for one in ratings if one.role == "calibration"]
-    texts = list(dict.fromkeys((one.prompt_id, one.response) for one in shown))
-    raters = list(dict.fromkeys(one.rater for one in shown))
-    found = []
+    """Compute Krippendorff's α of each dimension, and of ranks, over the calibration texts."""
+    shown = [rating for rating in ratings if rating.role == "calibration"]
+    texts = list(dict.fromkeys((rating.prompt_id, rating.response) for rating in shown))
+    raters = list(dict.fromkeys(rating.rater for rating in shown))
+    agreements = []
     for name, kind, value in _questions(rubric):
         nominal = kind == "category"
         table = np.full((len(texts), len(raters)), np.nan)
         codes: dict[object, int] = {}
-        for one in shown:
-            given = value(one)
-            if given is None:
+        for rating in shown:
+            answer = value(rating)
+            if answer is None:
                 continue
-            number = codes.setdefault(given, len(codes)) if nominal else float(given)
-            table[texts.index((one.prompt_id, one.response)), raters.index(one.rater)] = number
+            number = codes.setdefault(answer, len(codes)) if nominal else float(answer)
+            table[texts.index((rating.prompt_id, rating.response)), raters.index(rating.rater)] = (
+                number
+            )
         rated = ~np.isnan(table)
         if not rated.any():
             continue
         alpha = krippendorff_alpha(table, level="nominal" if nominal else "ordinal")
-        found.append(
+        agreements.append(
             CalibrationAgreement(
                 name, int(rated.any(axis=1).sum()), int(rated.any(axis=0).sum()), alpha
             )
         )
-    return tuple(found)
+    return tuple(agreements)
 
 
 _Value = Callable[[TextRating], float | str | None]
 
 
 def _questions(rubric: Rubric) -> list[tuple[str, str, _Value]]:
-    """What is answered of a text: its name, the kind of its answers, and how to find one."""
-    found: list[tuple[str, str, _Value]] = [(RANK, "rank", lambda one: one.rank)]
+    """Return each question on a text: its name, the kind of its answers, and a function that reads
+    an answer."""
+    questions: list[tuple[str, str, _Value]] = [(RANK, "rank", lambda rating: rating.rank)]
     for dimension in rubric.dimensions:
-        found.append((dimension.id, dimension.scale.kind, _score_on(dimension.id)))
-    return found
+        questions.append((dimension.id, dimension.scale.kind, _score_on(dimension.id)))
+    return questions
 
 
 def _score_on(dimension: str) -> _Value:
-    return lambda one: one.scores.get(dimension)
+    return lambda rating: rating.scores.get(dimension)
 
 
 def _repeated(

@@ -111,15 +111,15 @@ def design_result(study: Study) -> Result:
     return Result("study make", conclusion, tables, remarks)
 
 
-def progress_result(read: ReadAnswers, found: CollectedStudy) -> Result:
+def progress_result(read: ReadAnswers, collected: CollectedStudy) -> Result:
     """Return who has answered, and how much is missing."""
-    return Result("study status", [_progress(found)], [*_progress_tables(read, found, {})])
+    return Result("study status", [_progress(collected)], [*_progress_tables(read, collected, {})])
 
 
 def collection_result(
     key: StudyKey,
     read: ReadAnswers,
-    found: CollectedStudy,
+    collected: CollectedStudy,
     repeats: Sequence[RepeatReliability],
     calibration: Sequence[CalibrationAgreement],
     out: str,
@@ -129,14 +129,14 @@ def collection_result(
     Args:
         out: the file of the ratings.
     """
-    minutes = [each.minutes for each in found.progress if each.file is not None]
+    minutes = [each.minutes for each in collected.progress if each.file is not None]
     facts: dict[str, Any] = {"median_minutes": round(median(minutes), 1) if minutes else None}
     if key.inclusion is not None:
-        rated = {f"{each.prompt_id}/{each.response}" for each in found.ratings if each.scores}
+        rated = {f"{each.prompt_id}/{each.response}" for each in collected.ratings if each.scores}
         facts["selected"] = len(key.inclusion)
         facts["selected_unrated"] = len(key.inclusion.keys() - rated)
     tables = [
-        *_progress_tables(read, found, facts),
+        *_progress_tables(read, collected, facts),
         Table(
             "repeats",
             (Key("of", "of"),),
@@ -173,25 +173,25 @@ def collection_result(
             "Agreement of raters on calibration texts",
         ),
     ]  # fmt: skip
-    conclusion = [_progress(found)]
+    conclusion = [_progress(collected)]
     if "rate" in key.tasks and "selected" in facts:
         conclusion += _selection(facts, out)
     return Result("study collect", conclusion, tables)
 
 
-def _progress(found: CollectedStudy) -> str:
-    answered = [each for each in found.progress if each.file is not None]
+def _progress(collected: CollectedStudy) -> str:
+    answered = [each for each in collected.progress if each.file is not None]
     missing = sum(each.missing for each in answered)
     gaps = f"{missing:,} of their {sum(each.expected for each in answered):,} answers are missing"
-    return f"{len(answered)} of {counted(len(found.progress), 'rater')} answered" + (
+    return f"{len(answered)} of {counted(len(collected.progress), 'rater')} answered" + (
         f"; {gaps}." if missing else ", all that was asked." if answered else "."
     )
 
 
 def _progress_tables(
-    read: ReadAnswers, found: CollectedStudy, facts: dict[str, Any]
+    read: ReadAnswers, collected: CollectedStudy, facts: dict[str, Any]
 ) -> Iterator[Table]:
-    attention = "attention\nfailed" if any(each.attention for each in found.progress) else ""
+    attention = "attention\nfailed" if any(each.attention for each in collected.progress) else ""
     columns = (
         Column("file", "text"),
         Column("given", "whole", "answers", of="expected"),
@@ -211,14 +211,14 @@ def _progress_tables(
         [
             row_of(each, columns, rater=each.rater, minutes=round(each.minutes, 1),
                    attention_sets=each.attention)
-            for each in found.progress
+            for each in collected.progress
         ],
         "Raters",
     )  # fmt: skip
     facts = {
-        "missing": sum(each.missing for each in found.progress),
-        "raters": len(found.progress),
-        "answered": sum(each.file is not None for each in found.progress),
+        "missing": sum(each.missing for each in collected.progress),
+        "raters": len(collected.progress),
+        "answered": sum(each.file is not None for each in collected.progress),
         **facts,
     }
     figures = {"missing": "missing", "selected_unrated": "selected_unrated"}
@@ -236,14 +236,16 @@ def _progress_tables(
         yield Table(name, (), (Column("what", "text"),), [{"what": line} for line in lines])
 
 
-def _estimate(found: Statistic | None) -> Estimate | None:
-    if found is None:
+def _estimate(statistic: Statistic | None) -> Estimate | None:
+    if statistic is None:
         return None
-    return Estimate(found.value, reason=None if found.reason is None else str(found.reason))
+    return Estimate(
+        statistic.value, reason=None if statistic.reason is None else str(statistic.reason)
+    )
 
 
 def _selection(facts: dict[str, Any], out: str) -> Iterator[str]:
-    """What `calibrate` can make of ratings of items that `select` drew, written to `out`."""
+    """Write to `out` what `calibrate` needs of ratings of items that `select` drew."""
     yield (
         "Ratings have the inclusion probabilities of `select`, by which "
         f"`{command_line('calibrate', ['RUN'], {'--human': out})}` weighs them."

@@ -39,13 +39,13 @@ def write_tables(
         InputError: such files are there, and are not to be replaced; nothing is written.
         RunFolderError: a file cannot be written.
     """
-    kept = [one for one in ratings if one.role != "repeat"]
+    kept = [rating for rating in ratings if rating.role != "repeat"]
     labels = set(key.rubric.categories)
-    scores = list(_rows(kept, {one.id for one in key.rubric.numeric}))
+    scores = list(_rows(kept, {dimension.id for dimension in key.rubric.numeric}))
     ranks = [
-        (_item(one), one.rater, one.rank, one.prompt_id, one.system)
-        for one in kept
-        if one.rank is not None
+        (_item(rating), rating.rater, rating.rank, rating.prompt_id, rating.system)
+        for rating in kept
+        if rating.rank is not None
     ]
     rank_columns = ("item", "rater", "rank", "prompt", "source")
     ranks_at = _next_to(out, "-rankings.csv") if "rate" in key.tasks else out
@@ -54,10 +54,10 @@ def write_tables(
         files[out] = _csv(*_with_inclusion(key, _COLUMNS, scores))
     if ranks:
         files[ranks_at] = _csv(rank_columns, ranks)
-    if labels and (given := list(_rows(kept, labels))):
+    if labels and (rows := list(_rows(kept, labels))):
         labels_at = _next_to(out, "-labels.csv")
-        files[labels_at] = _csv(*_with_inclusion(key, _LABEL_COLUMNS, given))
-    if any(one.reason for one in kept):
+        files[labels_at] = _csv(*_with_inclusion(key, _LABEL_COLUMNS, rows))
+    if any(rating.reason for rating in kept):
         files |= _justifications(key, kept, _next_to(out, "-justifications"))
     # What an earlier collection has written must not stand for this one.
     endings = ("-rankings.csv", "-labels.csv")
@@ -96,23 +96,23 @@ def _csv(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> bytes:
 def _with_inclusion(
     key: StudyKey, columns: Sequence[str], rows: Sequence[Sequence[Any]]
 ) -> tuple[Sequence[str], list[Sequence[Any]]]:
-    """A table with the probability of each row's item, where items were drawn; the item stands
-    first."""
+    """Return a table with the probability of each row's item, where items were drawn; the item
+    stands first."""
     if key.inclusion is None:
         return columns, list(rows)
     known = key.inclusion
     return (*columns, PROBABILITY), [(*row, repr(known[row[0]])) for row in rows]
 
 
-def _item(one: TextRating) -> str:
-    return f"{one.prompt_id}/{one.response}"
+def _item(rating: TextRating) -> str:
+    return f"{rating.prompt_id}/{rating.response}"
 
 
 def _rows(ratings: Iterable[TextRating], dimensions: set[str]) -> Iterator[tuple[Any, ...]]:
-    for one in ratings:
-        for name, value in one.scores.items():
+    for rating in ratings:
+        for name, value in rating.scores.items():
             if name in dimensions:
-                yield _item(one), one.rater, name, value, one.prompt_id, one.system
+                yield _item(rating), rating.rater, name, value, rating.prompt_id, rating.system
 
 
 # Scores inferred from what raters wrote.
@@ -121,47 +121,53 @@ def _rows(ratings: Iterable[TextRating], dimensions: set[str]) -> Iterator[tuple
 def _justifications(
     key: StudyKey, ratings: Sequence[TextRating], folder: Path
 ) -> dict[Path, bytes]:
-    """Raters' reasons as responses, the rubric to infer scores by, and the raters' own scores (or
-    ranks) of the same items.
+    """Return raters' reasons as responses, the rubric to infer scores by, and the raters' own
+    scores (or ranks) of the same items.
 
     An item is a text and a rater, since each rater's reason is a response of its own.
     """
-    prompts = {one.prompt_id: one.prompt for one in key.prompts}
-    written = [one for one in ratings if one.reason]
+    prompts = {prompt.prompt_id: prompt.prompt for prompt in key.prompts}
+    written = [rating for rating in ratings if rating.reason]
     ranks_alone = "rate" not in key.tasks
     lines = b"".join(
         orjson.dumps(
             {
-                "prompt_id": one.prompt_id,
-                "id": _reason_id(one),
-                "prompt": prompts[one.prompt_id],
-                "context": f"The reasons are about the text that the reader calls {one.label}.",
-                "response": one.reason,
-                "system": one.system,
-                "rater": one.rater,
+                "prompt_id": rating.prompt_id,
+                "id": _reason_id(rating),
+                "prompt": prompts[rating.prompt_id],
+                "context": f"The reasons are about the text that the reader calls {rating.label}.",
+                "response": rating.reason,
+                "system": rating.system,
+                "rater": rating.rater,
             }
         )
         + b"\n"
-        for one in written
+        for rating in written
     )
     rows: list[tuple[Any, ...]]
     if ranks_alone:
         columns: tuple[str, ...] = ("item", "rater", "rank", "prompt", "source")
         rows = [
-            (f"{one.prompt_id}/{_reason_id(one)}", one.rater, one.rank, one.prompt_id, one.system)
-            for one in written
-            if one.rank is not None
+            (
+                f"{rating.prompt_id}/{_reason_id(rating)}",
+                rating.rater,
+                rating.rank,
+                rating.prompt_id,
+                rating.system,
+            )
+            for rating in written
+            if rating.rank is not None
         ]
     else:
         # A file has scores or labels: labels where the rubric has nothing else.
-        numeric = {one.id for one in key.rubric.numeric}
+        numeric = {dimension.id for dimension in key.rubric.numeric}
         columns = _COLUMNS if numeric else _LABEL_COLUMNS
         chosen = numeric or set(key.rubric.categories)
         rows = [
-            (f"{one.prompt_id}/{_reason_id(one)}", one.rater, name, value, one.prompt_id,
-             one.system)
-            for one in written
-            for name, value in one.scores.items()
+            (f"{rating.prompt_id}/{_reason_id(rating)}", rating.rater, name, value,
+             rating.prompt_id, rating.system)
+            for rating in written
+            for name, value in rating.scores.items()
             if name in chosen
         ]  # fmt: skip
     rubric = inferring_rubric(key.rubric).model_dump(
@@ -176,25 +182,26 @@ def _justifications(
     }
 
 
-def _reason_id(one: TextRating) -> str:
-    return f"{one.response}~{one.rater}"
+def _reason_id(rating: TextRating) -> str:
+    return f"{rating.response}~{rating.rater}"
 
 
 def inferring_rubric(rubric: Rubric) -> Rubric:
-    """The same dimensions and scales, asked of what a reader wrote about a text: which score the
-    reasons express.
+    """Return the same dimensions and scales, asked of what a reader wrote about a text: which score
+    the reasons express.
 
     The reasons themselves are not to be judged, and a dimension that they do not touch is not
     assessable.
     """
     dimensions = tuple(
-        one.model_copy(
+        dimension.model_copy(
             update={
                 "guiding_question": "Going by these reasons alone, which value would the reader "
-                f"give the text on this scale? The reader's question was: {one.guiding_question}"
+                "give the text on this scale? The reader's question was: "
+                f"{dimension.guiding_question}"
             }
         )
-        for one in rubric.dimensions
+        for dimension in rubric.dimensions
     )
     return Rubric(
         id="inferred",

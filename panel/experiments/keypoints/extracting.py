@@ -29,7 +29,8 @@ _NOT_CALLED = "skipped:"
 async def key_points(
     rationales: Sequence[Rationale], model: ModelConfig, most: int, caps: Caps
 ) -> KeyPointReport:
-    """Have a model state the points of each rationale, sum them up and assign them; count them.
+    """Have a model state the points of each rationale, sum them up and assign them; count
+    them.
 
     A rationale whose points could not be read is missing, and counted with the reason.
 
@@ -39,7 +40,7 @@ async def key_points(
         RunStopped: a cap was reached or the model was given up before all was asked; what was
             answered is in the cache. Or a reply could not be kept.
     """
-    going = steps([one.text for one in rationales], most)
+    going = steps([rationale.text for rationale in rationales], most)
     async with answering(model, caps) as held:
         try:
             batch = next(going)
@@ -48,15 +49,15 @@ async def key_points(
                 _refuse_skipped(replies)
                 batch = going.send(replies)
         except StopIteration as done:
-            found: SummedUp = done.value
+            summed_up: SummedUp = done.value
     # Thousands of intervals: a signal must not wait for them.
-    return await asyncio.to_thread(key_point_report, rationales, found, model.id)
+    return await asyncio.to_thread(key_point_report, rationales, summed_up, model.id)
 
 
 def estimate_key_points(
     rationales: Sequence[Rationale], model: ModelConfig, most: int
 ) -> CostEstimate:
-    """What `key_points` would take, the cache counted in; calls nothing.
+    """Estimate the cost of `key_points`, the cache counted in, without a call.
 
     What is asked of points that are not known yet is counted as if every rationale made three that
     no other makes in the same words: rather too many calls than too few.
@@ -64,7 +65,7 @@ def estimate_key_points(
     Raises:
         ConfigurationError: the model cannot be had.
     """
-    going = steps([one.text for one in rationales], most)
+    going = steps([rationale.text for rationale in rationales], most)
     with foreseeing(model) as foreseen:
         try:
             batch = next(going)
@@ -87,7 +88,9 @@ def write_key_points(report: KeyPointReport, folder: Path) -> Path:
 
 
 def _refuse_skipped(replies: Sequence[QuestionReply[object]]) -> None:
-    skipped = [one.error for one in replies if one.error and one.error.startswith(_NOT_CALLED)]
+    skipped = [
+        reply.error for reply in replies if reply.error and reply.error.startswith(_NOT_CALLED)
+    ]
     if skipped:
         why = skipped[0].removeprefix(_NOT_CALLED).strip()
         raise RunStopped(

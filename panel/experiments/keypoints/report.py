@@ -52,8 +52,8 @@ class Rationale:
 
 
 def rationales_of(run: Run) -> list[Rationale]:
-    """The rationale of each judge on each response, of the last round that has one, in the order of
-    responses and judges.
+    """Return the rationale of each judge on each response, of the last round that has one, in the
+    order of responses and judges.
 
     Raises:
         ConfigurationError: no judgment has a rationale.
@@ -62,24 +62,28 @@ def rationales_of(run: Run) -> list[Rationale]:
     controls = controls_among(run.judges)
     rows = {item[:2]: row for row, item in enumerate(run.items)}
     columns = {judge: column for column, judge in enumerate(run.judges)}
-    found: dict[tuple[int, int], Rationale] = {}
-    for one in run.judgments():
-        if one.rationale and one.rationale.strip():
-            found[rows[one.prompt_id, one.id], columns[one.judge]] = Rationale(
-                one.prompt_id, one.id, one.system, one.judge.id, one.judge.persona,
-                one.judge.model, one.rationale, one.judge in controls,
+    rationales: dict[tuple[int, int], Rationale] = {}
+    for judgment in run.judgments():
+        if judgment.rationale and judgment.rationale.strip():
+            rationales[rows[judgment.prompt_id, judgment.id], columns[judgment.judge]] = Rationale(
+                judgment.prompt_id, judgment.id, judgment.system, judgment.judge.id,
+                judgment.judge.persona, judgment.judge.model, judgment.rationale,
+                judgment.judge in controls,
             )  # fmt: skip
-    if not found:
+    if not rationales:
         raise ConfigurationError(
             f"the judgments in {run.folder} have no rationales; score with an elicitation that "
             "gives reasons: --elicitation justified"
         )
-    return [found[place] for place in sorted(found)]
+    return [rationales[place] for place in sorted(rationales)]
 
 
 def rationales_digest(rationales: Sequence[Rationale]) -> str:
-    """SHA-256 of rationales with where they stand, by which key points are known to be of these."""
-    lines = [[one.prompt_id, one.id, one.judge, one.text] for one in rationales]
+    """Return the SHA-256 of rationales and their places, which ties key points to them."""
+    lines = [
+        [rationale.prompt_id, rationale.id, rationale.judge, rationale.text]
+        for rationale in rationales
+    ]
     return sha256(orjson.dumps(lines)).hexdigest()
 
 
@@ -120,7 +124,7 @@ class KeyPoint:
 
 @dataclass(frozen=True, slots=True)
 class KeyPointReport:
-    """What judges give as reasons. A feature of shares and differences is a place in `key_points`.
+    """The reasons that judges give. A feature of shares and differences is a place in `key_points`.
 
     Attributes:
         model: which model read the rationales.
@@ -153,22 +157,22 @@ class KeyPointReport:
 
     @property
     def read(self) -> int:
-        """Of how many rationales the points are known."""
+        """Return the number of rationales whose points are known."""
         return self.rationales - sum(self.missing.values())
 
 
 def key_point_report(
-    rationales: Sequence[Rationale], found: SummedUp, model: str
+    rationales: Sequence[Rationale], summed_up: SummedUp, model: str
 ) -> KeyPointReport:
     """Count the key points of these rationales."""
-    read = [place for place, error in enumerate(found.errors) if error is None]
+    read = [place for place, error in enumerate(summed_up.errors) if error is None]
     rows = {place: row for row, place in enumerate(read)}
-    names = _features(found)
+    names = _features(summed_up)
     table = np.zeros((len(read), len(names)), dtype=np.bool_)
-    for made, of in zip(found.points, found.of, strict=True):
-        table[rows[made.rationale], names.index(_name(found, made.point.stance, of))] = True
+    for made, of in zip(summed_up.points, summed_up.of, strict=True):
+        table[rows[made.rationale], names.index(_name(summed_up, made.point.stance, of))] = True
     own = [rationales[place] for place in read]
-    judged = np.array([not one.is_control for one in own], dtype=np.bool_)
+    judged = np.array([not rationale.is_control for rationale in own], dtype=np.bool_)
     if not judged.any():
         judged[:] = True
     # The commonest first.
@@ -181,7 +185,7 @@ def key_point_report(
         kind: tuple(group_shares(table[rows_], labels, [own[row].prompt_id for row in rows_]))
         for kind, (rows_, labels) in groups.items()
     }
-    quoted = _quotations(rationales, found)
+    quoted = _quotations(rationales, summed_up)
     rows_, systems = groups["system"]
     return KeyPointReport(
         model,
@@ -191,52 +195,52 @@ def key_point_report(
             for (text, stance), share in zip(names, shares["all"], strict=False)
         ),
         len(rationales),
-        Counter(error for error in found.errors if error is not None),
-        len(found.points),
-        found.unquoted,
-        found.unmerged,
+        Counter(error for error in summed_up.errors if error is not None),
+        len(summed_up.points),
+        summed_up.unquoted,
+        summed_up.unmerged,
         shares,
-        _pro(own, judged, found, rows),
+        _pro(own, judged, summed_up, rows),
         tuple(share_differences(table[rows_], systems, [own[row].prompt_id for row in rows_])),
     )
 
 
-def _features(found: SummedUp) -> list[tuple[str, Stance]]:
-    """The key points that a rationale makes, and what belongs to none, where anything does."""
+def _features(summed_up: SummedUp) -> list[tuple[str, Stance]]:
+    """Return the key points that a rationale makes, and the points that belong to none, if any."""
     made = {
-        _name(found, one.point.stance, of)
-        for one, of in zip(found.points, found.of, strict=True)
+        _name(summed_up, point.point.stance, of)
+        for point, of in zip(summed_up.points, summed_up.of, strict=True)
     }  # fmt: skip
     others = [(OTHER[stance], stance) for stance in STANCES]
-    return [name for name in (*found.key_points, *others) if name in made]
+    return [name for name in (*summed_up.key_points, *others) if name in made]
 
 
-def _name(found: SummedUp, stance: Stance, of: int | None) -> tuple[str, Stance]:
-    return (OTHER[stance], stance) if of is None else found.key_points[of]
+def _name(summed_up: SummedUp, stance: Stance, of: int | None) -> tuple[str, Stance]:
+    return (OTHER[stance], stance) if of is None else summed_up.key_points[of]
 
 
 def _groups(
     own: Sequence[Rationale], judged: np.ndarray[Any, np.dtype[np.bool_]]
 ) -> dict[KeyPointGroups, tuple[list[int], list[str]]]:
-    """Of each kind which rationales are in a group, and in which."""
+    """Return, for each kind of group, which rationales are in a group, and in which."""
     every, without_controls = list(range(len(own))), np.flatnonzero(judged).tolist()
     return {
         "all": (without_controls, ["all"] * len(without_controls)),
         "system": (without_controls, [own[row].system for row in without_controls]),
-        "persona": (every, [one.persona for one in own]),
-        "model": (every, [one.model for one in own]),
+        "persona": (every, [rationale.persona for rationale in own]),
+        "model": (every, [rationale.model for rationale in own]),
     }
 
 
 def _pro(
     own: Sequence[Rationale],
     judged: np.ndarray[Any, np.dtype[np.bool_]],
-    found: SummedUp,
+    summed_up: SummedUp,
     rows: Mapping[int, int],
 ) -> dict[KeyPointGroups, tuple[GroupShare, ...]]:
-    """The share of points that speak for the text."""
-    at = [rows[made.rationale] for made in found.points]
-    pro = np.array([[made.point.stance == "pro"] for made in found.points], dtype=np.bool_)
+    """Return the share of points that speak for the text."""
+    at = [rows[made.rationale] for made in summed_up.points]
+    pro = np.array([[made.point.stance == "pro"] for made in summed_up.points], dtype=np.bool_)
     pro = pro.reshape(-1, 1)
     points = [own[row] for row in at]
     groups = _groups(points, judged[at])
@@ -247,17 +251,19 @@ def _pro(
 
 
 def _quotations(
-    rationales: Sequence[Rationale], found: SummedUp
+    rationales: Sequence[Rationale], summed_up: SummedUp
 ) -> dict[tuple[str, Stance], list[Quotation]]:
-    """Of each key point the words that make it: the first of each rationale, then further ones."""
+    """Return the words that make each key point: the first of each rationale, then further ones."""
     first: dict[tuple[str, Stance], list[Quotation]] = {}
     further: dict[tuple[str, Stance], list[Quotation]] = {}
     known: set[tuple[tuple[str, Stance], int]] = set()
-    for made, of in zip(found.points, found.of, strict=True):
-        name = _name(found, made.point.stance, of)
-        one = rationales[made.rationale]
+    for made, of in zip(summed_up.points, summed_up.of, strict=True):
+        name = _name(summed_up, made.point.stance, of)
+        rationale = rationales[made.rationale]
         words = " ".join(made.point.quote.split())
-        quotation = Quotation(one.prompt_id, one.id, one.system, one.judge, words)
+        quotation = Quotation(
+            rationale.prompt_id, rationale.id, rationale.system, rationale.judge, words
+        )
         into = further if (name, made.rationale) in known else first
         into.setdefault(name, []).append(quotation)
         known.add((name, made.rationale))
@@ -268,14 +274,15 @@ _NAMED = 3
 
 
 def key_points_conclusion(report: KeyPointReport) -> list[str]:
-    """What judges say most often, on which points systems are shown to differ, what is missing."""
+    """Say which points judges make most often, on which systems are shown to differ, and what is
+    missing."""
     read = f"{counted(report.read, 'rationale')} read"
-    own = [one for one in report.key_points if one.text not in OTHER.values()]
+    own = [key_point for key_point in report.key_points if key_point.text not in OTHER.values()]
     if not own:
         return [f"No key points were found ({read}).", *_left_out(report)]
     said = []
     for stance, word in (("pro", "for"), ("con", "against")):
-        those = [one for one in own if one.stance == stance]
+        those = [key_point for key_point in own if key_point.stance == stance]
         if those:
             first = those[0]
             said.append(
@@ -287,18 +294,21 @@ def key_points_conclusion(report: KeyPointReport) -> list[str]:
 
 
 def _ends(share: GroupShare) -> str:
-    told = interval(share.ci_low, share.ci_high)
-    return f", {told}" if told else ""
+    bounds = interval(share.ci_low, share.ci_high)
+    return f", {bounds}" if bounds else ""
 
 
 def _differences(report: KeyPointReport) -> list[str]:
-    tested = [one for one in report.differences if one.reason is None]
+    tested = [difference for difference in report.differences if difference.reason is None]
     if not report.differences:
         return []
     if not tested:
-        reasons = dict.fromkeys(str(one.reason) for one in report.differences)
+        reasons = dict.fromkeys(str(difference.reason) for difference in report.differences)
         return [f"Whether systems differ cannot be said: {'; '.join(reasons)}."]
-    shown = sorted((one for one in tested if one.shown), key=lambda one: -abs(one.difference))
+    shown = sorted(
+        (difference for difference in tested if difference.shown),
+        key=lambda difference: -abs(difference.difference),
+    )
     if not shown:
         n_tested = counted(len(tested), "difference")
         return [
@@ -308,13 +318,20 @@ def _differences(report: KeyPointReport) -> list[str]:
         f"{len(shown):,} of {counted(len(tested), 'difference')} between systems "
         f"{'is' if len(shown) == 1 else 'are'} established (adjusted p < 0.05)."
     ]
-    for one in shown[:_NAMED]:
-        more, less = (one.a, one.b) if one.difference > 0 else (one.b, one.a)
-        far = f"{number(100 * abs(one.difference), 0)} percentage points more of the rationales"
+    for difference in shown[:_NAMED]:
+        more, less = (
+            (difference.a, difference.b)
+            if difference.difference > 0
+            else (difference.b, difference.a)
+        )
+        far = (
+            f"{number(100 * abs(difference.difference), 0)} percentage points "
+            "more of the rationales"
+        )
         sentences.append(
             f"Of {more} judges say more often than of {less}: "
-            f"{report.key_points[one.feature].text.rstrip('.')}"
-            f"{in_brackets(far, p_adjusted(one.p_adjusted))}."
+            f"{report.key_points[difference.feature].text.rstrip('.')}"
+            f"{in_brackets(far, p_adjusted(difference.p_adjusted))}."
         )
     return sentences
 
@@ -345,7 +362,7 @@ _FIGURES = ("share", "ci_low", "ci_high", "difference", "p", "p_adjusted")
 
 
 def key_points_document(report: KeyPointReport) -> dict[str, Any]:
-    """What keypoints.json holds; what is undefined is null."""
+    """Return the document of keypoints.json; undefined values are null."""
     return {
         "conclusion": key_points_conclusion(report),
         "model": report.model,
@@ -362,19 +379,21 @@ def key_points_document(report: KeyPointReport) -> dict[str, Any]:
         },
         "key_points": [
             {
-                "text": one.text,
-                "stance": one.stance,
-                **_figures(one.share, "group", "feature"),
-                "quotations": [asdict(quotation) for quotation in one.quotations],
+                "text": key_point.text,
+                "stance": key_point.stance,
+                **_figures(key_point.share, "group", "feature"),
+                "quotations": [asdict(quotation) for quotation in key_point.quotations],
             }
-            for one in report.key_points
+            for key_point in report.key_points
         ],
         "shares": _by_kind(report, report.shares),
         "pro_share_of_points": {
-            kind: [_figures(one, "feature") for one in found] for kind, found in report.pro.items()
+            kind: [_figures(share, "feature") for share in group_shares]
+            for kind, group_shares in report.pro.items()
         },
         "differences": [
-            {**_of(report, one), **_figures(one, "feature")} for one in report.differences
+            {**_of(report, difference), **_figures(difference, "feature")}
+            for difference in report.differences
         ],
     }
 
@@ -383,21 +402,21 @@ def _by_kind(
     report: KeyPointReport, shares: Mapping[KeyPointGroups, Sequence[GroupShare]]
 ) -> dict[str, Any]:
     return {
-        kind: [{**_of(report, one), **_figures(one, "feature")} for one in found]
-        for kind, found in shares.items()
+        kind: [{**_of(report, share), **_figures(share, "feature")} for share in group_shares]
+        for kind, group_shares in shares.items()
     }
 
 
-def _of(report: KeyPointReport, one: GroupShare | ShareDifference) -> dict[str, str]:
-    """The key point that a figure is of: those for and against may have the same words."""
-    key_point = report.key_points[one.feature]
+def _of(report: KeyPointReport, figure: GroupShare | ShareDifference) -> dict[str, str]:
+    """Return the key point of a figure: those for and against may have the same words."""
+    key_point = report.key_points[figure.feature]
     return {"key_point": key_point.text, "stance": key_point.stance}
 
 
-def _figures(one: GroupShare | ShareDifference, *left_out: str) -> dict[str, Any]:
+def _figures(figure: GroupShare | ShareDifference, *left_out: str) -> dict[str, Any]:
     return {
         name: json_number(value) if name in _FIGURES else value
-        for name, value in asdict(one).items()
+        for name, value in asdict(figure).items()
         if name not in left_out
     }
 
@@ -457,7 +476,7 @@ class _Rationales(TypedDict):
 
 @with_config(ConfigDict(strict=True))
 class _KeptKeyPoints(TypedDict):
-    """What a result takes of keypoints.json."""
+    """The part of keypoints.json that a result uses."""
 
     conclusion: list[str]
     model: str
@@ -608,7 +627,8 @@ def key_points_result(
             ],
             "Quotations",
             short={
-                "place": range(1, _QUOTED_IN_SHORT + 1), "key_point": [one["text"] for one in own]
+                "place": range(1, _QUOTED_IN_SHORT + 1),
+                "key_point": [key_point["text"] for key_point in own],
             },
         ),
         Table(
@@ -643,7 +663,7 @@ _POINTS = {
 
 
 def _of_system(name: str) -> str:
-    """The column of a system, whose name may be that of a key."""
+    """Return the column of a system, whose name may also be that of a key."""
     return f"share of {name}"
 
 
@@ -664,5 +684,5 @@ def _difference(of: Mapping[str, Any]) -> Difference:
 
 
 def _numbers(of: Mapping[str, Any], *names: str) -> list[float]:
-    """Numbers by their names; what is null in the file is NaN."""
+    """Return numbers by their names; a null in the file is NaN."""
     return [nan if of[name] is None else of[name] for name in names]

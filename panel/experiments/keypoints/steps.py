@@ -79,20 +79,21 @@ def stating_points(rationale: str) -> Generator[ModelRequest, ModelResponse, tup
         "point": {"type": "string"},
         "stance": {"type": "string", "enum": list(STANCES)},
     }
-    one = {
+    entry = {
         "type": "object",
         "properties": parts,
         "required": list(parts),
         "additionalProperties": False,
     }
-    schema = object_of("points", {"type": "array", "items": one})
+    schema = object_of("points", {"type": "array", "items": entry})
     return (yield from read_by(_points_in, ModelRequest(_SYSTEM, (task,), schema=schema)))
 
 
 def summing_up(
     points: Sequence[tuple[str, int]], stance: Stance, most: int
 ) -> Generator[ModelRequest, ModelResponse, tuple[str, ...]]:
-    """Have a model sum up points, each with how often it was made, into at most `most` key points.
+    """Have a model sum up points, each with how often it was made, into at most `most` key
+    points.
 
     Raises:
         Unreadable: neither answer holds a list of sentences.
@@ -160,7 +161,7 @@ def _point(said: Any) -> Point:
     for name, value in texts.items():
         if not isinstance(value, str) or not value.strip():
             raise Unreadable(f"{name} of a point is {shown(value)}, not a text")
-    stance = next((one for one in STANCES if one == str(texts["stance"]).strip().lower()), None)
+    stance = next((name for name in STANCES if name == str(texts["stance"]).strip().lower()), None)
     if stance is None:
         raise Unreadable(f"stance of a point is {shown(texts['stance'])}, not pro or con")
     return Point(" ".join(str(texts["point"]).split()), stance, str(texts["quote"]))
@@ -168,16 +169,16 @@ def _point(said: Any) -> Point:
 
 def _key_points_in(text: str, most: int) -> tuple[str, ...]:
     said = read_object(text, ("key_points",))["key_points"]
-    if not isinstance(said, list) or not all(isinstance(one, str) for one in said):
+    if not isinstance(said, list) or not all(isinstance(sentence, str) for sentence in said):
         raise Unreadable("key_points is not a list of texts")
-    found: dict[str, str] = {}
-    for one in said:
-        sentence = " ".join(_NUMBERING.sub("", one).split())
+    sentences: dict[str, str] = {}
+    for entry in said:
+        sentence = " ".join(_NUMBERING.sub("", entry).split())
         if sentence:
-            found.setdefault(sentence.casefold(), sentence)
-    if not found:
+            sentences.setdefault(sentence.casefold(), sentence)
+    if not sentences:
         raise Unreadable("it holds no key point")
-    return tuple(found.values())[:most]
+    return tuple(sentences.values())[:most]
 
 
 def _places_in(text: str, names: Sequence[str], n: int) -> tuple[int | None, ...]:
@@ -237,7 +238,7 @@ Steps = Generator[DialogueBatch, list[QuestionReply[Any]], SummedUp]
 
 
 def is_quoted(quote: str, rationale: str) -> bool:
-    """Whether the words stand in the rationale as they are, white space apart.
+    """Return whether the rationale contains the words, whatever the white space.
 
     >>> is_quoted("is  clear", "It is\\nclear."), is_quoted("is Clear", "It is clear.")
     (True, False)
@@ -247,8 +248,8 @@ def is_quoted(quote: str, rationale: str) -> bool:
 
 
 def steps(rationales: Sequence[str], most: int) -> Steps:
-    """State the points of each rationale, sum them up in at most `most` key points for and as many
-    against, and assign each point to one of them."""
+    """State the points of each rationale, sum them up in at most `most` key points for and as
+    many against, and assign each point to one of them."""
     # Judges who were shown the same may give the same reasons: those are read once.
     distinct = list(dict.fromkeys(rationales))
     replies = yield DialogueBatch(
@@ -256,11 +257,11 @@ def steps(rationales: Sequence[str], most: int) -> Steps:
         POINTS_TOKENS,
         [_expected(text, place) for place, text in enumerate(distinct)],
     )
-    found = dict(zip(distinct, replies, strict=True))
+    by_text = dict(zip(distinct, replies, strict=True))
     made: list[MadePoint] = []
     unquoted = 0
     for place, text in enumerate(rationales):
-        own: tuple[Point, ...] = found[text].value or ()
+        own: tuple[Point, ...] = by_text[text].value or ()
         quoted = [point for point in own if is_quoted(point.quote, text)]
         made += [MadePoint(place, point) for point in quoted]
         unquoted += len(own) - len(quoted)
@@ -268,7 +269,9 @@ def steps(rationales: Sequence[str], most: int) -> Steps:
     of: dict[tuple[Stance, str], int | None] = {}
     unmerged = 0
     for stance in STANCES:
-        counts = _by_frequency(one.point.text for one in made if one.point.stance == stance)
+        counts = _by_frequency(
+            quoted.point.text for quoted in made if quoted.point.stance == stance
+        )
         sentences, without_answer = yield from _key_points(counts, stance, most)
         unmerged += without_answer
         places, without_answer = yield from _assigned([text for text, _ in counts], sentences)
@@ -280,15 +283,15 @@ def steps(rationales: Sequence[str], most: int) -> Steps:
     return SummedUp(
         tuple(key_points),
         tuple(made),
-        tuple(of[one.point.stance, _key(one.point.text)] for one in made),
-        tuple(found[text].error for text in rationales),
+        tuple(of[quoted.point.stance, _key(quoted.point.text)] for quoted in made),
+        tuple(by_text[text].error for text in rationales),
         unquoted,
         unmerged,
     )
 
 
 def _expected(rationale: str, place: int) -> tuple[Point, ...]:
-    """What a rationale that was not read yet is taken to say: three points in words of its own."""
+    """Return the points assumed of a rationale that was not read yet: three in words of its own."""
     quote = rationale.split()[0]
     return tuple(
         Point(f"It says so in words of its own ({place}, {n}).", stance, quote)
@@ -297,27 +300,30 @@ def _expected(rationale: str, place: int) -> tuple[Point, ...]:
 
 
 def _key(text: str) -> str:
-    """What is the same in two wordings that differ in case and the full stop alone."""
+    """Return a wording without case and full stop, to compare it by."""
     return text.casefold().rstrip(" .")
 
 
 def _by_frequency(texts: Any) -> list[tuple[str, int]]:
-    """Different wordings with how often each occurs, the commonest first; those as often made in
-    alphabetical order, whatever order they came in."""
+    """Count the different wordings, the commonest first; those as often made in alphabetical order,
+    whatever order they came in."""
     first: dict[str, str] = {}
     counts: Counter[str] = Counter()
     for text in texts:
         key = _key(text)
         first[key] = min(first.get(key, text), text)
         counts[key] += 1
-    return [(first[key], n) for key, n in sorted(counts.items(), key=lambda one: (-one[1], one[0]))]
+    return [
+        (first[key], n)
+        for key, n in sorted(counts.items(), key=lambda entry: (-entry[1], entry[0]))
+    ]
 
 
 def _key_points(
     counts: Sequence[tuple[str, int]], stance: Stance, most: int
 ) -> Generator[DialogueBatch, list[QuestionReply[Any]], tuple[list[str], int]]:
-    """The key points of these points, and how many calls had no answer: of those the commonest
-    wordings are taken."""
+    """Return the key points of these points, and how many calls had no answer; the commonest
+    wordings stand in for those."""
     if len(counts) <= 1:
         return [text for text, _ in counts], 0
     unmerged = 0
@@ -344,8 +350,8 @@ def _key_points(
 def _assigned(
     texts: Sequence[str], key_points: Sequence[str]
 ) -> Generator[DialogueBatch, list[QuestionReply[Any]], tuple[dict[str, int | None], int]]:
-    """For each point the place of its key point, and how many calls had no answer: the points of
-    those belong to none."""
+    """Return the place of each point's key point, and how many calls had no answer: their points
+    belong to none."""
     same = {_key(sentence): place for place, sentence in enumerate(key_points)}
     places: dict[str, int | None] = {_key(text): same.get(_key(text)) for text in texts}
     asked = [text for text in texts if _key(text) not in same]

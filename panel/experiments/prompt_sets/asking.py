@@ -46,8 +46,9 @@ class WrittenPrompt:
 def rewriting_item(
     text: str, wanted: RewriteSpec
 ) -> Generator[ModelRequest, ModelResponse, tuple[WrittenPrompt, ...]]:
-    """Have a model write open questions on the concept behind an item, all in one answer, told in
-    which sense they are to differ (task-dependent sampling; scrub.txt, sections 4.1 and 11.1).
+    """Have a model write open questions on the concept behind an item, all in one answer,
+    told in which sense they are to differ (task-dependent sampling; scrub.txt, sections 4.1 and
+    11.1).
 
     Raises:
         Unreadable: neither answer holds as many different questions.
@@ -84,8 +85,8 @@ def rewriting_item(
 
 
 def comparing_prompts(text: str, other: str) -> Generator[ModelRequest, ModelResponse, bool]:
-    """Have a model say whether two prompts are functionally equivalent: whether a strong answer to
-    one would largely be a strong answer to the other (scrub.txt, section 15.3).
+    """Have a model say whether two prompts are functionally equivalent: whether a strong
+    answer to one would largely be a strong answer to the other (scrub.txt, section 15.3).
 
     Raises:
         Unreadable: neither answer says so.
@@ -105,7 +106,7 @@ def comparing_prompts(text: str, other: str) -> Generator[ModelRequest, ModelRes
 
 
 def prompts_as_hoped(item: str, n: int) -> str:
-    """An answer as it should be, for an estimate: no two of its prompts are alike."""
+    """Return an answer as it should be, for an estimate: no two of its prompts are alike."""
     entries = [
         {"angle": "angle", "question": " ".join(_words_of(f"{item} {number}"))}
         for number in range(n)
@@ -114,7 +115,7 @@ def prompts_as_hoped(item: str, n: int) -> str:
 
 
 def _words_of(seed: str) -> Iterator[str]:
-    """Words that no other seed has."""
+    """Yield words that no other seed has."""
     for place in range(_HOPED_WORDS):
         yield f"q{sha256(f'{seed} {place}'.encode()).hexdigest()[:6]}"
 
@@ -123,12 +124,12 @@ def _prompts_in(said: str, n: int) -> tuple[WrittenPrompt, ...]:
     listed = read_object(said, ("prompts",))["prompts"]
     if not isinstance(listed, list):
         raise Unreadable("prompts is no list")
-    found = [_written(entry) for entry in listed]
-    if len(found) != n:
-        raise Unreadable(f"it holds {len(found)} prompts, not {n}")
-    if len({prompt.text.casefold() for prompt in found}) < n:
+    prompts = [_written(entry) for entry in listed]
+    if len(prompts) != n:
+        raise Unreadable(f"it holds {len(prompts)} prompts, not {n}")
+    if len({prompt.text.casefold() for prompt in prompts}) < n:
         raise Unreadable("it holds the same question twice")
-    return tuple(found)
+    return tuple(prompts)
 
 
 def _written(entry: Any) -> WrittenPrompt:
@@ -185,7 +186,7 @@ class CalledModels:
         done, n = 0, len(dialogues)
         self.on_progress(step, 0, n)
 
-        async def one(wanted: ModelDialogue[T]) -> QuestionReply[T]:
+        async def ask(wanted: ModelDialogue[T]) -> QuestionReply[T]:
             nonlocal done
             reply = await hold(self.caller, wanted.model, wanted.dialogue)
             done += 1
@@ -194,7 +195,7 @@ class CalledModels:
 
         try:
             async with asyncio.TaskGroup() as tasks:
-                held = [tasks.create_task(one(wanted)) for wanted in dialogues]
+                held = [tasks.create_task(ask(wanted)) for wanted in dialogues]
         except* Abort as group:
             raise group.exceptions[0] from None
         return [task.result() for task in held]
@@ -213,7 +214,7 @@ class EstimatedAnswers:
         return [self._held(wanted) for wanted in dialogues]
 
     def estimates(self) -> list[CostEstimate]:
-        """What the calls would take, by model; `judgments` are calls."""
+        """Estimate the cost of the calls, by model; `judgments` are calls."""
         return [part.estimate() for part in self._parts.values()]
 
     def _held(self, wanted: ModelDialogue[T]) -> QuestionReply[T]:
@@ -242,5 +243,6 @@ class EstimatedAnswers:
 
 
 def is_pending(reply: QuestionReply[T]) -> bool:
-    """Whether there is no answer that another run could bring: the call failed or was not made."""
+    """Return whether an answer is missing that another run could bring: the call failed or was not
+    made."""
     return reply.error is not None and reply.error.partition(":")[0] in ("failed", "skipped")

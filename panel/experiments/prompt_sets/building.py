@@ -112,21 +112,21 @@ class _Building:
     async def done(self) -> BuiltPrompts:
         spec = self._spec
         written = await self._written()
-        found, out = within_limits(written, spec.limits)
+        candidates, out = within_limits(written, spec.limits)
         self._note(RULES, len(written), out)
         if spec.quality is not None and self._plan.rubric is not None:
-            found = await self._passed(found, spec.quality, self._plan.rubric)
+            candidates = await self._passed(candidates, spec.quality, self._plan.rubric)
         if spec.duplicates is not None:
-            found = self._without_duplicates(found)
+            candidates = self._without_duplicates(candidates)
         if spec.diversity is not None:
-            found = await self._measured(found, spec.diversity)
-        measured = tuple(found)
+            candidates = await self._measured(candidates, spec.diversity)
+        measured = tuple(candidates)
         if spec.draw is not None:
-            found, out = drawn(found, spec.draw.prompts, spec.seed)
+            candidates, out = drawn(candidates, spec.draw.prompts, spec.seed)
             self._note(DRAW, len(measured), out)
         return BuiltPrompts(
             self._plan,
-            tuple(found),
+            tuple(candidates),
             tuple(self._funnel),
             tuple(self._dropped),
             self._answered,
@@ -138,7 +138,8 @@ class _Building:
         )
 
     async def _written(self) -> list[CandidatePrompt]:
-        """The prompts that models write of items, and the texts that are prompts as they are."""
+        """Return the prompts that models write of items, and the texts that are prompts as they
+        are."""
         wanted = [
             (item, rewrite, writer)
             for item, rewrite in self._plan.seeds
@@ -181,43 +182,48 @@ class _Building:
         return _with_own_ids(candidates)
 
     async def _passed(
-        self, found: Sequence[CandidatePrompt], wanted: QualityFilter, rubric: Rubric
+        self, candidates: Sequence[CandidatePrompt], wanted: QualityFilter, rubric: Rubric
     ) -> list[CandidatePrompt]:
         judged = [
-            (one, judge)
-            for one in found
+            (candidate, judge)
+            for candidate in candidates
             for judge in self._plan.judges
-            if wanted.own or judge != one.writer
+            if wanted.own or judge != candidate.writer
         ]
         hoped = _rating_as_hoped(rubric, wanted)
         replies = await self._asked(
             QUALITY,
-            [ModelDialogue(judge, judging_quality(one, rubric), hoped) for one, judge in judged],
+            [
+                ModelDialogue(judge, judging_quality(candidate, rubric), hoped)
+                for candidate, judge in judged
+            ],
         )
-        votes: dict[str, dict[str, Mapping[str, bool] | None]] = {one.id: {} for one in found}
-        for (one, judge), reply in zip(judged, replies, strict=True):
-            votes[one.id][judge] = vote_in(reply.value, rubric, wanted)
-        kept, out = filtered(found, votes, wanted.needed)
-        self._note(QUALITY, len(found), out)
+        votes: dict[str, dict[str, Mapping[str, bool] | None]] = {
+            candidate.id: {} for candidate in candidates
+        }
+        for (candidate, judge), reply in zip(judged, replies, strict=True):
+            votes[candidate.id][judge] = vote_in(reply.value, rubric, wanted)
+        kept, out = filtered(candidates, votes, wanted.needed)
+        self._note(QUALITY, len(candidates), out)
         return kept
 
-    def _without_duplicates(self, found: Sequence[CandidatePrompt]) -> list[CandidatePrompt]:
+    def _without_duplicates(self, candidates: Sequence[CandidatePrompt]) -> list[CandidatePrompt]:
         rule = self._spec.duplicates
         assert rule is not None  # noqa: S101
-        alike = similarities([one.text for one in found], rule)
-        kept, out = without_duplicates(found, alike, rule.threshold)
-        self._note(DUPLICATES, len(found), out)
+        alike = similarities([candidate.text for candidate in candidates], rule)
+        kept, out = without_duplicates(candidates, alike, rule.threshold)
+        self._note(DUPLICATES, len(candidates), out)
         places = map_places(alike[np.ix_(kept, kept)])
         return [
-            found[place].with_facts(map_x=round(float(x), 4), map_y=round(float(y), 4))
+            candidates[place].with_facts(map_x=round(float(x), 4), map_y=round(float(y), 4))
             for place, (x, y) in zip(kept, places, strict=True)
         ]
 
     async def _measured(
-        self, found: Sequence[CandidatePrompt], wanted: DiversitySpec
+        self, candidates: Sequence[CandidatePrompt], wanted: DiversitySpec
     ) -> list[CandidatePrompt]:
-        by_id = {one.id: one for one in found}
-        bundles = grouped([(one.id, one.bundle) for one in found])
+        by_id = {candidate.id: candidate for candidate in candidates}
+        bundles = grouped([(candidate.id, candidate.bundle) for candidate in candidates])
         compared = [
             pair
             for name, own in bundles.items()
@@ -229,7 +235,7 @@ class _Building:
             [
                 ModelDialogue(
                     model,
-                    comparing_prompts(*(by_id[one].text for one in sorted(pair))),
+                    comparing_prompts(*(by_id[prompt_id].text for prompt_id in sorted(pair))),
                     '{"equivalent": false}',
                 )
                 for pair, model in asked
@@ -246,19 +252,20 @@ class _Building:
             for name, own in bundles.items()
             if len(own) > 1
         }
-        return [one.with_facts(**self._facts(one)) for one in found]
+        return [candidate.with_facts(**self._facts(candidate)) for candidate in candidates]
 
     def _evaluators(self, pair: Pair, by_id: Mapping[str, CandidatePrompt]) -> list[str]:
-        """Who compares a pair: models that wrote neither, if there are any (scrub.txt, 15.3)."""
-        writers = {by_id[one].writer for one in pair}
+        """Return the models that compare a pair: those that wrote neither, if there are any
+        (scrub.txt, 15.3)."""
+        writers = {by_id[prompt_id].writer for prompt_id in pair}
         others = [name for name in self._plan.evaluators if name not in writers]
         return others or list(self._plan.evaluators)
 
-    def _facts(self, one: CandidatePrompt) -> dict[str, float | None]:
-        bundle = self._bundles.get(one.bundle)
+    def _facts(self, candidate: CandidatePrompt) -> dict[str, float | None]:
+        bundle = self._bundles.get(candidate.bundle)
         if bundle is None:
             return {"diversity_added": None, "distinct_share": None}
-        added, distinct = bundle.added[one.id], bundle.distinct[one.id]
+        added, distinct = bundle.added[candidate.id], bundle.distinct[candidate.id]
         return {
             "diversity_added": None if isnan(added) else round(added, 4),
             "distinct_share": None if isnan(distinct) else round(distinct, 4),
@@ -295,18 +302,19 @@ def _candidate(item: SeedItem, text: str, writer: str | None, angle: str | None)
 
 
 def _with_own_ids(candidates: Sequence[CandidatePrompt]) -> list[CandidatePrompt]:
-    """The candidates, those whose id came before, as the same words do, with a number behind it."""
+    """Return the candidates, those whose id came before, as the same words do, with a number behind
+    it."""
     seen: Counter[str] = Counter()
-    found = []
-    for one in candidates:
-        seen[one.id] += 1
-        n = seen[one.id]
-        found.append(one if n == 1 else replace(one, id=f"{one.id}-{n}"))
-    return found
+    distinct = []
+    for candidate in candidates:
+        seen[candidate.id] += 1
+        n = seen[candidate.id]
+        distinct.append(candidate if n == 1 else replace(candidate, id=f"{candidate.id}-{n}"))
+    return distinct
 
 
 def _rating_as_hoped(rubric: Rubric, wanted: QualityFilter) -> str:
-    """A rating that passes, for an estimate."""
+    """Return a rating that passes, for an estimate."""
     return json.dumps(
         {
             dimension.id: dimension.scale.names[0]
@@ -322,7 +330,7 @@ _COLUMNS = ("step", "unit", "entered", "dropped", "kept", "reason", "dropped_for
 
 @dataclass(frozen=True, slots=True)
 class WriterSummary:
-    """What one model wrote.
+    """A summary of the prompts of one model.
 
     Attributes:
         writer: its name.
@@ -344,12 +352,12 @@ class WriterSummary:
 
 
 def writer_summaries(built: BuiltPrompts) -> list[WriterSummary]:
-    """Each writer's, in the order of the plan."""
+    """Summarize each writer's prompts, in the order of the plan."""
     plan = built.plan
-    given: dict[str, int] = {}
+    items: dict[str, int] = {}
     for item, rewrite in plan.seeds:
         for writer in plan.writers[item.origin] if rewrite is not None else ():
-            given[writer] = given.get(writer, 0) + 1
+            items[writer] = items.get(writer, 0) + 1
     return [
         WriterSummary(
             writer,
@@ -360,30 +368,30 @@ def writer_summaries(built: BuiltPrompts) -> list[WriterSummary]:
             _by(writer, built.prompts),
             _within(writer, built),
         )
-        for writer, n in given.items()
+        for writer, n in items.items()
     ]
 
 
 def overall_diversity(built: BuiltPrompts) -> MeanDiversity:
-    """The functional diversity of bundles, over them."""
+    """Average the functional diversity over bundles."""
     return mean_diversity([bundle.value for bundle in built.bundles.values()])
 
 
 def cross_diversity(built: BuiltPrompts) -> MeanDiversity:
-    """The functional diversity of pairs by two writers of one item, averaged over pairs of writers,
-    over items (scrub.txt, table 5)."""
-    writer_of = {one.id: one.writer for one in built.measured}
+    """Return the functional diversity of pairs by two writers of one item, averaged over pairs of
+    writers, over items (scrub.txt, table 5)."""
+    writer_of = {candidate.id: candidate.writer for candidate in built.measured}
     values = []
     for own in _bundles(built.measured).values():
         by_writer = []
-        writers = sorted({name for one in own if (name := writer_of[one]) is not None})
+        writers = sorted({name for prompt_id in own if (name := writer_of[prompt_id]) is not None})
         for two in combinations(writers, 2):
             said = [
                 equivalent
                 for pair, equivalent in built.equivalent.items()
                 if equivalent is not None
                 and set(pair) <= set(own)
-                and {writer_of[one] for one in pair} == set(two)
+                and {writer_of[prompt_id] for prompt_id in pair} == set(two)
             ]
             if said:
                 by_writer.append(1 - sum(said) / len(said))
@@ -393,12 +401,13 @@ def cross_diversity(built: BuiltPrompts) -> MeanDiversity:
 
 
 def document_of(built: BuiltPrompts) -> dict[str, Any]:
-    """The set in figures, as its manifest has it."""
+    """Return the figures of the set for its manifest."""
     return {
         "prompts": len(built.prompts),
         "funnel": [asdict(step) | {"kept": step.kept} for step in built.funnel],
         "writers": [
-            asdict(one) | {"diversity": _document(one.diversity)} for one in writer_summaries(built)
+            asdict(summary) | {"diversity": _document(summary.diversity)}
+            for summary in writer_summaries(built)
         ],
         "diversity": _document(overall_diversity(built)),
         "cross_writer_diversity": _document(cross_diversity(built)),
@@ -409,8 +418,8 @@ def document_of(built: BuiltPrompts) -> dict[str, Any]:
 
 
 def funnel_csv(built: BuiltPrompts) -> bytes:
-    """The funnel as a table: a line for each reason of each step; one without where nothing was
-    dropped."""
+    """Return the funnel as a table: a line for each reason of each step; one without where nothing
+    was dropped."""
     rows: list[list[Any]] = [[*_COLUMNS]]
     for step in built.funnel:
         head = [cell_of(step.step), step.unit, step.entered, step.entered - step.kept, step.kept]
@@ -425,30 +434,30 @@ def _document(mean: MeanDiversity) -> dict[str, Any]:
 
 
 def n_passed(built: BuiltPrompts) -> int | None:
-    """How many prompts of the set a model passes; None where none was asked."""
+    """Return how many prompts of the set a model passes; None where none was asked."""
     if built.plan.spec.quality is None:
         return None
-    return sum(one.passed > 0 for one in built.prompts)
+    return sum(prompt.passed > 0 for prompt in built.prompts)
 
 
 def mean_disagreement(built: BuiltPrompts) -> float | None:
-    """The mean over the prompts of the set of how far models disagree on a prompt, rounded; None
-    where none was asked."""
-    judged = [one.disagreement for one in built.prompts]
+    """Return the mean over prompts of the disagreement of models, rounded; None where none was
+    asked."""
+    judged = [prompt.disagreement for prompt in built.prompts]
     there = [value for value in judged if value is not None]
     return round(math.fsum(there) / len(there), 6) if there else None
 
 
 def _by(writer: str, prompts: Sequence[CandidatePrompt]) -> int:
-    return sum(one.writer == writer for one in prompts)
+    return sum(prompt.writer == writer for prompt in prompts)
 
 
 def _within(writer: str, built: BuiltPrompts) -> MeanDiversity:
-    own = [one for one in built.measured if one.writer == writer]
+    own = [prompt for prompt in built.measured if prompt.writer == writer]
     return mean_diversity(
         [bundle_diversity(ids, built.equivalent).value for ids in _bundles(own).values()]
     )
 
 
 def _bundles(prompts: Sequence[CandidatePrompt]) -> dict[str, list[str]]:
-    return grouped([(one.id, one.bundle) for one in prompts])
+    return grouped([(prompt.id, prompt.bundle) for prompt in prompts])

@@ -42,7 +42,7 @@ StepUnit = Literal["item", "prompt"]
 
 @dataclass(frozen=True, slots=True)
 class SeedItem:
-    """What prompts are made from: an item of an existing set, or a filled template.
+    """A source of prompts: an item of an existing set, or a filled template.
 
     `origin` is the source's or template's id, and `values` what its places were filled with.
     """
@@ -86,26 +86,26 @@ class CandidatePrompt:
     facts: Mapping[str, Any] = field(default_factory=dict)
 
     def with_facts(self, **facts: Any) -> CandidatePrompt:
-        """The same with more that was found out."""
+        """Return the candidate with further facts."""
         return replace(self, facts={**self.facts, **facts})
 
     @property
     def disagreement(self) -> float | None:
-        """The share of pairs of judging models and criteria in which the two differ, from 0 to 1;
-        None below two judges."""
-        given = [vote for vote in self.votes.values() if vote is not None]
-        if len(given) < 2:
+        """Return the share of pairs of judging models and criteria in which the two differ, from 0
+        to 1; None below two judges."""
+        votes = [vote for vote in self.votes.values() if vote is not None]
+        if len(votes) < 2:
             return None
         pairs = [
-            one[criterion] != other[criterion]
-            for place, one in enumerate(given)
-            for other in given[:place]
-            for criterion in one
+            vote[criterion] != other[criterion]
+            for place, vote in enumerate(votes)
+            for other in votes[:place]
+            for criterion in vote
         ]
         return sum(pairs) / len(pairs)
 
     def row(self) -> dict[str, Any]:
-        """As a line of the set's file."""
+        """Return the prompt as a line of the set's file."""
         row: dict[str, Any] = {
             "prompt_id": self.id,
             "prompt": self.text,
@@ -117,14 +117,14 @@ class CandidatePrompt:
             "angle": self.angle,
         }
         if self.votes:
-            given = sum(vote is not None for vote in self.votes.values())
-            judged = {"passed": self.passed, "judged": given, "disagreement": self.disagreement}
+            n_votes = sum(vote is not None for vote in self.votes.values())
+            judged = {"passed": self.passed, "judged": n_votes, "disagreement": self.disagreement}
             row |= judged | {"votes": dict(self.votes)}
         return row | dict(self.facts)
 
 
 def candidate_id(seed: str, text: str) -> str:
-    """The id of a prompt: its item's and the first digits of its text's SHA-256."""
+    """Return the id of a prompt: its item's and the first digits of its text's SHA-256."""
     return f"{seed}-{sha256_of(text)[:6]}"
 
 
@@ -142,7 +142,7 @@ class DroppedPrompt:
     what: SeedItem | CandidatePrompt
 
     def row(self) -> dict[str, Any]:
-        """As a line of the file of what was dropped."""
+        """Return the candidate as a line of the file of those dropped."""
         head = {"step": self.step, "reason": self.reason, "unit": self.unit}
         if isinstance(self.what, CandidatePrompt):
             return head | self.what.row()
@@ -166,15 +166,17 @@ class FunnelStep:
 
     @property
     def kept(self) -> int:
-        """How many went on."""
+        """Return how many candidates were kept."""
         return self.entered - sum(self.reasons.values())
 
 
 def funnel_step(
     step: str, unit: StepUnit, entered: int, dropped: Sequence[DroppedPrompt]
 ) -> FunnelStep:
-    """The step by those that were dropped in it."""
-    return FunnelStep(step, unit, entered, dict(Counter(one.kind for one in dropped).most_common()))
+    """Return the step with the counts of those dropped in it."""
+    return FunnelStep(
+        step, unit, entered, dict(Counter(candidate.kind for candidate in dropped).most_common())
+    )
 
 
 _TRIES = 200
@@ -184,7 +186,7 @@ MOST_FILLINGS = 100_000
 def fillings(
     template: PromptTemplate, slots: Mapping[str, Sequence[str]], seed: int
 ) -> list[SeedItem]:
-    """The filled texts of a template: all, or as many as it draws.
+    """Return the filled texts of a template: all, or as many as it draws.
 
     Slots of one list have different values in a filling. The same seed draws the same.
     """
@@ -204,7 +206,7 @@ def fillings(
 
 
 def number_of_fillings(places: Sequence[str], slots: Mapping[str, Sequence[str]]) -> int:
-    """How many different fillings there are: of several slots of a list, without repetition."""
+    """Count the different fillings: of several slots of a list, without repetition."""
     return math.prod(
         math.perm(len(slots[name]), n) for name, n in Counter(map(list_of, places)).items()
     )
@@ -212,9 +214,9 @@ def number_of_fillings(places: Sequence[str], slots: Mapping[str, Sequence[str]]
 
 def _all(places: Sequence[str], slots: Mapping[str, Sequence[str]]) -> Iterator[dict[str, str]]:
     for values in product(*(slots[list_of(place)] for place in places)):
-        found = dict(zip(places, values, strict=True))
-        if _differ(found):
-            yield found
+        filling = dict(zip(places, values, strict=True))
+        if _differ(filling):
+            yield filling
 
 
 def _drawn(
@@ -229,7 +231,7 @@ def _drawn(
     while len(chosen) < n:
         for attempt in range(_TRIES):
             # The least used values first; where these have been together already, any.
-            found = {
+            filling = {
                 place: _next_value(
                     slots[list_of(place)],
                     used[place] if attempt < _TRIES // 2 else Counter(),
@@ -237,15 +239,17 @@ def _drawn(
                 )
                 for place in places
             }
-            if _differ(found) and tuple(found.values()) not in seen:
+            if _differ(filling) and tuple(filling.values()) not in seen:
                 break
         else:
-            rest = [one for one in _all(places, slots) if tuple(one.values()) not in seen]
-            found = generator.choice(rest)
-        seen.add(tuple(found.values()))
-        for place, value in found.items():
+            rest = [
+                filling for filling in _all(places, slots) if tuple(filling.values()) not in seen
+            ]
+            filling = generator.choice(rest)
+        seen.add(tuple(filling.values()))
+        for place, value in filling.items():
             used[place][value] += 1
-        chosen.append(found)
+        chosen.append(filling)
     return chosen
 
 
@@ -268,7 +272,7 @@ _NAMES_SHOWN = 12
 
 
 def read_items(source: ItemSource, folder: Path) -> list[SeedItem]:
-    """The items of a source's file, in its order.
+    """Read the items of a source's file, in its order.
 
     Raises:
         InputError: the file cannot be read, lacks a field that the source names, has an empty item
@@ -301,8 +305,10 @@ def read_items(source: ItemSource, folder: Path) -> list[SeedItem]:
         if not own:
             report.add("nothing", "an id", line=row.line, field=source.item_id)
         elif (first := seen.setdefault(own, row.line)) != row.line:
-            found = f"{own!r} again, first on line {first}"
-            report.add(found, "an id of its own for each item", line=row.line, field=source.item_id)
+            actual = f"{own!r} again, first on line {first}"
+            report.add(
+                actual, "an id of its own for each item", line=row.line, field=source.item_id
+            )
         stratum = source.id
         if source.stratum:
             names = {place: cells.get(place, "") for place in places_in(source.stratum)}
@@ -316,7 +322,7 @@ def read_items(source: ItemSource, folder: Path) -> list[SeedItem]:
 def kept_items(
     source: ItemSource, items: Sequence[SeedItem]
 ) -> tuple[list[SeedItem], list[FunnelStep], list[DroppedPrompt]]:
-    """The items that all rules of a source keep, and what each rule drops."""
+    """Return the items that all rules of a source keep, and what each rule drops."""
     steps, dropped = [], []
     for rule in source.keep:
         what = _told(rule)
@@ -337,7 +343,7 @@ def kept_items(
 
 
 def _named(source: ItemSource) -> Iterator[tuple[str, str]]:
-    """The fields that a source names, each with the key that does."""
+    """Return the fields that a source names, each with its key in the source."""
     if source.item_id:
         yield "item_id", source.item_id
     for key in ("text", "stratum"):
@@ -356,7 +362,7 @@ def _told(rule: KeepRule) -> str:
 
 
 def _kind(rule: KeepRule) -> str:
-    """Why items are dropped by a rule that gives no reason."""
+    """Name the reason for dropping items by a rule that gives none."""
     if rule.unique:
         return "the same as an earlier item"
     if rule.values:
@@ -365,7 +371,8 @@ def _kind(rule: KeepRule) -> str:
 
 
 def _why_not(rule: KeepRule, item: SeedItem, seen: dict[tuple[str, ...], str]) -> str | None:
-    """Why a rule drops an item, None where it keeps it; `seen` has the items by unique fields."""
+    """Return why a rule drops an item, None where it keeps it; `seen` has the items by unique
+    fields."""
     if rule.unique:
         key = tuple(_text(item.values.get(field)) for field in rule.unique)
         first = seen.setdefault(key, item.id)
@@ -373,14 +380,14 @@ def _why_not(rule: KeepRule, item: SeedItem, seen: dict[tuple[str, ...], str]) -
     value = _text(item.values.get(str(rule.field)))
     plain = value.casefold()
     if rule.values:
-        wanted = {one.casefold() for one in rule.values}
+        wanted = {wording.casefold() for wording in rule.values}
         return None if plain in wanted else f"{rule.field} is {value!r:.60}"
     if rule.contains:
-        there = any(one.casefold() in plain for one in rule.contains)
+        there = any(wording.casefold() in plain for wording in rule.contains)
         return None if there else f"{rule.field} contains none of the words"
     for pattern in rule.lacks:
-        if found := re.search(pattern, value, re.IGNORECASE):
-            return f"{rule.field} has {found.group()!r:.60}"
+        if match := re.search(pattern, value, re.IGNORECASE):
+            return f"{rule.field} has {match.group()!r:.60}"
     return None
 
 
@@ -415,7 +422,7 @@ def load_pairs(source: Source, *, mapping: ColumnMapping | None = None) -> list[
         InputError: anything is wrong with the mapping or the file; lists every fault in it.
     """
     report = Report(name_of(source))
-    found: list[dict[str, Any]] = []
+    rows: list[dict[str, Any]] = []
     seen: dict[str, int] = {}
     for record in read_records(source, _FIELDS.mapped(mapping, source), report):
         cells = {field: record.cells[name] for field, name in record.names.items()}
@@ -441,12 +448,12 @@ def load_pairs(source: Source, *, mapping: ColumnMapping | None = None) -> list[
             )
         named = set(record.names.values())
         more = {name: value for name, value in record.cells.items() if name not in named}
-        found += _lines(str(own), cells, more)
-    if not found and not report.faults:
+        rows += _lines(str(own), cells, more)
+    if not rows and not report.faults:
         report.add("no pairs", "at least one")
     if report.faults:
         raise report.error()
-    return found
+    return rows
 
 
 def _lines(own: str, cells: Mapping[str, Any], more: Mapping[str, Any]) -> Iterator[dict[str, Any]]:

@@ -51,35 +51,35 @@ _POINTS_ELSEWHERE = re.compile(
 def within_limits(
     candidates: Sequence[CandidatePrompt], limits: TextLimits
 ) -> tuple[list[CandidatePrompt], list[DroppedPrompt]]:
-    """The candidates that no rule speaks against, and the others with the reason."""
+    """Return the candidates within all limits, and the others with the reason."""
     kept, dropped = [], []
     seen: dict[str, str] = {}
-    for one in candidates:
-        found = next(_faults(one, limits, seen), None)
-        if found is None:
-            kept.append(one)
+    for candidate in candidates:
+        fault = next(_faults(candidate, limits, seen), None)
+        if fault is None:
+            kept.append(candidate)
         else:
-            dropped.append(DroppedPrompt(RULES, "prompt", *found, one))
+            dropped.append(DroppedPrompt(RULES, "prompt", *fault, candidate))
     return kept, dropped
 
 
 def _faults(
-    one: CandidatePrompt, limits: TextLimits, seen: dict[str, str]
+    candidate: CandidatePrompt, limits: TextLimits, seen: dict[str, str]
 ) -> Iterator[tuple[str, str]]:
-    """What is wrong: its kind, and in full."""
-    words = one.text.split()
-    if not any(map(str.isalpha, one.text)):
+    """Yield the kind of each fault, and its description."""
+    words = candidate.text.split()
+    if not any(map(str.isalpha, candidate.text)):
         yield "no text", "it has no letter"
     if len(words) < limits.min_words:
         yield "too short", f"{len(words)} words; at least {limits.min_words}"
     if len(words) > limits.max_words:
         yield "too long", f"{len(words)} words; at most {limits.max_words}"
-    plain = " ".join(re.findall(r"\w+", one.text.casefold()))
-    if (first := seen.setdefault(plain, one.id)) != one.id:
+    plain = " ".join(re.findall(r"\w+", candidate.text.casefold()))
+    if (first := seen.setdefault(plain, candidate.id)) != candidate.id:
         yield "same text", f"the same words as {first}"
     # What is written of an item must not need it; a text of the user's own may.
-    if one.writer is not None and (found := _POINTS_ELSEWHERE.search(one.text)):
-        yield "points to its item", f"it points to another text ({found.group()!r})"
+    if candidate.writer is not None and (match := _POINTS_ELSEWHERE.search(candidate.text)):
+        yield "points to its item", f"it points to another text ({match.group()!r})"
 
 
 QUALITY = "quality"
@@ -93,7 +93,7 @@ def refuse_unpassable(rubric: Rubric, wanted: QualityFilter) -> None:
     Raises:
         ConfigurationError: it has scales of numbers, and it is not said which number passes.
     """
-    numeric = [one.id for one in rubric.numeric]
+    numeric = [dimension.id for dimension in rubric.numeric]
     if numeric and wanted.at_least is None:
         raise ConfigurationError(
             f"the rubric {rubric.id!r} rates {numeric[0]} by numbers, and quality says nothing of "
@@ -113,17 +113,18 @@ def judging_quality(
     question = question_of(
         rubric, NO_PERSONA, response, "shared-prefix", one_call_per_dimension=False
     )
-    found = yield from load_elicitation(_ELICITATION).dialogue(question)
-    if found.status in ("unparsed", "truncated"):
+    reply = yield from load_elicitation(_ELICITATION).dialogue(question)
+    if reply.status in ("unparsed", "truncated"):
         # So that it is asked for again by the next run.
-        raise Unreadable(str(found.error))
-    return found
+        raise Unreadable(str(reply.error))
+    return reply
 
 
 def vote_in(
     judgment: ParsedJudgment | None, rubric: Rubric, wanted: QualityFilter
 ) -> dict[str, bool] | None:
-    """Which criteria a model finds met; None where it gave no rating that could be used."""
+    """Return the criteria that a model finds met; None where it gave no rating that could be
+    used."""
     if judgment is None or judgment.status != "scored":
         return None
     vote: dict[str, bool] = {}
@@ -141,32 +142,32 @@ def filtered(
     votes: Mapping[str, Mapping[str, Mapping[str, bool] | None]],
     needed: int,
 ) -> tuple[list[CandidatePrompt], list[DroppedPrompt]]:
-    """The candidates that enough models pass, and the others with what they lack.
+    """Return the candidates that enough models pass, and the others with what they lack.
 
     Args:
         votes: by a candidate's id, and then by model.
         needed: how many models must pass a candidate: find all criteria met.
     """
     kept, dropped = [], []
-    for one in candidates:
-        own = votes[one.id]
-        given = {model: vote for model, vote in own.items() if vote is not None}
-        passed = sum(all(vote.values()) for vote in given.values())
-        judged = replace(one, votes=own, passed=passed)
+    for candidate in candidates:
+        own = votes[candidate.id]
+        usable = {model: vote for model, vote in own.items() if vote is not None}
+        passed = sum(all(vote.values()) for vote in usable.values())
+        judged = replace(candidate, votes=own, passed=passed)
         if passed >= needed:
             kept.append(judged)
             continue
         failed = [
             f"{criterion} ({', '.join(no)})"
-            for criterion in _criteria(given)
-            if (no := [model for model, vote in given.items() if not vote[criterion]])
+            for criterion in _criteria(usable)
+            if (no := [model for model, vote in usable.items() if not vote[criterion]])
         ]
         silent = [model for model, vote in own.items() if vote is None]
-        told = [f"{passed} of {len(own)} models pass it, {needed} needed"]
-        told += [f"not met: {'; '.join(failed)}"] if failed else []
-        told += [f"no usable answer: {', '.join(silent)}"] if silent else []
-        kind = "not judged" if not given else "not enough models pass it"
-        dropped.append(DroppedPrompt(QUALITY, "prompt", kind, "; ".join(told), judged))
+        reasons = [f"{passed} of {len(own)} models pass it, {needed} needed"]
+        reasons += [f"not met: {'; '.join(failed)}"] if failed else []
+        reasons += [f"no usable answer: {', '.join(silent)}"] if silent else []
+        kind = "not judged" if not usable else "not enough models pass it"
+        dropped.append(DroppedPrompt(QUALITY, "prompt", kind, "; ".join(reasons), judged))
     return kept, dropped
 
 
@@ -194,7 +195,8 @@ def refuse_without_packages(rule: DuplicateRule) -> None:
 
 
 def similarities(texts: Sequence[str], rule: DuplicateRule) -> Array:
-    """How alike each two texts are, shape (texts, texts), symmetric, 1 on the diagonal."""
+    """Return the similarity of each two texts, shape (texts, texts), symmetric, 1 on the
+    diagonal."""
     if not texts:
         return np.zeros((0, 0))
     table = (sentence_similarity if rule.by == "sentence" else chrf_similarity)(texts, texts)
@@ -206,7 +208,8 @@ def similarities(texts: Sequence[str], rule: DuplicateRule) -> Array:
 def without_duplicates(
     candidates: Sequence[CandidatePrompt], alike: Array, threshold: float
 ) -> tuple[list[int], list[DroppedPrompt]]:
-    """The places of the candidates that are kept, and those that are too like one that is.
+    """Return the places of the candidates that are kept, and those that are near-duplicates of
+    them.
 
     Of two the one is kept that more models pass, else the first.
 
@@ -231,7 +234,7 @@ def without_duplicates(
 
 
 def map_places(alike: Array) -> Array:
-    """A place in the plane for each text, so that alike ones are near each other.
+    """Place each text in the plane so that similar texts are near each other.
 
     Classical multidimensional scaling (Torgerson 1952) of the distances √(2 − 2 s) of similarities
     s, which of cosines is the principal components of the embeddings. The signs of the axes are
@@ -261,7 +264,7 @@ K = TypeVar("K", bound=Hashable)
 
 @dataclass(frozen=True, slots=True)
 class BundleDiversity:
-    """How diverse a bundle is, from 0 (any prompt does for the others) to 1 (none does for any).
+    """The diversity of a bundle, from 0 (any prompt does for the others) to 1 (none does for any).
 
     Attributes:
         value: 1 − the share of its pairs that are equivalent; NaN where none was compared.
@@ -290,7 +293,7 @@ class MeanDiversity:
 
 
 def pairs_of(prompts: Sequence[str], most: int | None, seed: str) -> list[Pair]:
-    """The pairs of a bundle that are compared: all, or so many drawn by the seed."""
+    """Return the pairs of a bundle that are compared: all, or so many drawn by the seed."""
     pairs = list(combinations(prompts, 2))
     if most is None or len(pairs) <= most:
         return pairs
@@ -299,30 +302,30 @@ def pairs_of(prompts: Sequence[str], most: int | None, seed: str) -> list[Pair]:
 
 
 def is_equivalent(answers: Sequence[bool | None], takes: str) -> bool | None:
-    """Whether a pair is equivalent by what models say of it: `all` that answer, or `any` of them;
-    None where none answers.
+    """Return whether a pair is equivalent by what models say of it: `all` that answer, or `any` of
+    them; None where none answers.
 
     >>> is_equivalent([True, None, False], "all"), is_equivalent([True, False], "any")
     (False, True)
     """
-    given = [one for one in answers if one is not None]
-    if not given:
+    usable = [answer for answer in answers if answer is not None]
+    if not usable:
         return None
-    return all(given) if takes == "all" else any(given)
+    return all(usable) if takes == "all" else any(usable)
 
 
 def bundle_diversity(
     prompts: Sequence[str], equivalent: Mapping[Pair, bool | None]
 ) -> BundleDiversity:
-    """The functional diversity of a bundle; see `BundleDiversity`.
+    """Compute the functional diversity of a bundle; see `BundleDiversity`.
 
     Args:
         prompts: the ids of all in it.
         equivalent: of pairs of them, in either order, whether they are equivalent; those that are
             None or not there were not compared.
 
-    >>> found = bundle_diversity("abc", {("a", "b"): True, ("a", "c"): False, ("b", "c"): False})
-    >>> round(found.value, 3), found.added["c"], found.distinct["c"]
+    >>> bundle = bundle_diversity("abc", {("a", "b"): True, ("a", "c"): False, ("b", "c"): False})
+    >>> round(bundle.value, 3), bundle.added["c"], bundle.distinct["c"]
     (0.667, 0.6666666666666667, 1.0)
     """
     own = set(prompts)
@@ -340,7 +343,7 @@ def bundle_diversity(
 
 
 def mean_diversity(values: Sequence[float]) -> MeanDiversity:
-    """The mean of bundles' values, those that are NaN left out."""
+    """Return the mean of bundles' values, those that are NaN left out."""
     there = [value for value in values if not math.isnan(value)]
     n = len(there)
     mean = math.fsum(there) / n if n else math.nan
@@ -351,11 +354,11 @@ def mean_diversity(values: Sequence[float]) -> MeanDiversity:
 
 
 def grouped(keys: Sequence[tuple[str, K]]) -> dict[K, list[str]]:
-    """Ids by what they belong to, in order of appearance."""
-    found: dict[K, list[str]] = {}
-    for one, key in keys:
-        found.setdefault(key, []).append(one)
-    return found
+    """Group ids by what they belong to, in order of appearance."""
+    groups: dict[K, list[str]] = {}
+    for name, key in keys:
+        groups.setdefault(key, []).append(name)
+    return groups
 
 
 def _diversity(pairs: Sequence[bool]) -> float:
@@ -368,7 +371,7 @@ DRAW = "draw"
 def drawn(
     candidates: Sequence[CandidatePrompt], n: int, seed: int
 ) -> tuple[list[CandidatePrompt], list[DroppedPrompt]]:
-    """The candidates that are drawn, in their order, and the others.
+    """Draw candidates; return them in their order, and the others.
 
     Strata take turns, in an order drawn by the seed, each until it has none left. Within a stratum
     the next is one of the writer who has the fewest so far, in the whole draw (scrub.txt, section
@@ -376,8 +379,8 @@ def drawn(
     """
     generator = random.Random(f"{seed} draw")
     shuffled = generator.sample(list(candidates), len(candidates))
-    by_id = {one.id: one for one in shuffled}
-    strata = grouped([(one.id, one.stratum) for one in shuffled])
+    by_id = {candidate.id: candidate for candidate in shuffled}
+    strata = grouped([(candidate.id, candidate.stratum) for candidate in shuffled])
     turns = generator.sample(sorted(strata), len(strata))
     writers: Counter[str | None] = Counter()
     bundles: Counter[str] = Counter()
@@ -387,15 +390,17 @@ def drawn(
             left = [by_id[name] for name in strata[stratum] if name not in chosen]
             if not left or len(chosen) == n:
                 continue
-            one = min(left, key=lambda one: (writers[one.writer], bundles[one.bundle]))
-            chosen.add(one.id)
-            writers[one.writer] += 1
-            bundles[one.bundle] += 1
-    kept = [one for one in candidates if one.id in chosen]
+            candidate = min(
+                left, key=lambda candidate: (writers[candidate.writer], bundles[candidate.bundle])
+            )
+            chosen.add(candidate.id)
+            writers[candidate.writer] += 1
+            bundles[candidate.bundle] += 1
+    kept = [candidate for candidate in candidates if candidate.id in chosen]
     why = f"{len(chosen):,} of {len(candidates):,} were drawn"
     dropped = [
-        DroppedPrompt(DRAW, "prompt", "not drawn", why, one)
-        for one in candidates
-        if one.id not in chosen
+        DroppedPrompt(DRAW, "prompt", "not drawn", why, candidate)
+        for candidate in candidates
+        if candidate.id not in chosen
     ]
     return kept, dropped

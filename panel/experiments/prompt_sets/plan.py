@@ -68,7 +68,7 @@ class PromptSetPlan:
     files: tuple[str, ...]
 
     def document(self) -> dict[str, Any]:
-        """What the manifest says of it: all that decides what the set can be."""
+        """Return the manifest's entry on the plan: all that decides what the set can be."""
         rubric = self.rubric
         return {
             "command": "prompts build",
@@ -88,7 +88,7 @@ class PromptSetPlan:
             "judges": list(self.judges),
             "evaluators": list(self.evaluators),
             "rubric": None if rubric is None else rubric.model_dump(mode="json"),
-            "prices": prices_document({name: one.price for name, one in self.models.items()}),
+            "prices": prices_document({name: model.price for name, model in self.models.items()}),
         }
 
 
@@ -126,8 +126,8 @@ def prompt_set_plan(path: str | Path, models: Sequence[Writer] = ()) -> PromptSe
     parts = _Parts(spec, models)
     rubric = None
     if spec.quality is not None:
-        given = file.parent / spec.quality.rubric
-        rubric = resolve_rubric(str(given) if given.is_file() else spec.quality.rubric)
+        local = file.parent / spec.quality.rubric
+        rubric = resolve_rubric(str(local) if local.is_file() else spec.quality.rubric)
         refuse_unpassable(rubric, spec.quality)
         parts.refuse_too_few_judges()
     if spec.duplicates is not None:
@@ -147,14 +147,14 @@ def prompt_set_plan(path: str | Path, models: Sequence[Writer] = ()) -> PromptSe
 
 
 class _Parts:
-    """Which models take which part, each bound once."""
+    """The models of each part, each bound once."""
 
-    def __init__(self, spec: PromptSetSpec, given: Sequence[Writer]) -> None:
+    def __init__(self, spec: PromptSetSpec, writers: Sequence[Writer]) -> None:
         self.bound: dict[str, BoundModel] = {}
-        self._spec, self._given = spec, tuple(given)
+        self._spec, self._given = spec, tuple(writers)
         self._common = self._given or spec.models or (DEFAULT_MODEL,)
-        rewritten = [(one.id, one.rewrite) for one in spec.templates]
-        rewritten += [(one.id, one.rewrite) for one in spec.sources]
+        rewritten = [(template.id, template.rewrite) for template in spec.templates]
+        rewritten += [(source.id, source.rewrite) for source in spec.sources]
         self.writers = {
             name: self._names(rewrite.models) for name, rewrite in rewritten if rewrite is not None
         }
@@ -162,7 +162,7 @@ class _Parts:
         self.evaluators = self._names(spec.diversity.models) if spec.diversity else ()
 
     def refuse_too_few_judges(self) -> None:
-        """Raises ConfigurationError where no prompt could be passed by as many as are needed."""
+        """Raise ConfigurationError where no prompt could be passed by as many as are needed."""
         quality = self._spec.quality
         if quality is None:
             return
@@ -177,13 +177,13 @@ class _Parts:
 
     def _names(self, own: Sequence[Writer]) -> tuple[str, ...]:
         bound = bind_writers(self._given or own or self._common, "model of a step")
-        for one in bound:
-            known = self.bound.setdefault(one.id, one)
-            if known.config != one.config:
+        for model in bound:
+            known = self.bound.setdefault(model.id, model)
+            if known.config != model.config:
                 raise ConfigurationError(
-                    f"{one.id} has other settings in two steps; give each a `name` of its own"
+                    f"{model.id} has other settings in two steps; give each a `name` of its own"
                 )
-        return tuple(one.id for one in bound)
+        return tuple(model.id for model in bound)
 
 
 def _sha256_of_file(path: Path) -> str:

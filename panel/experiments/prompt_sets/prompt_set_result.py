@@ -133,7 +133,7 @@ def _diversity(mean: MeanDiversity) -> dict[str, Any]:
 
 
 def _conclusion(built: BuiltPrompts) -> Iterator[str]:
-    """How many prompts there are, or what is missing; how many a model passes, where those that
+    """Say how many prompts there are, or what is missing; how many a model passes, where those that
     none passes are kept, too."""
     if built.pending:
         missing = ", ".join(f"{n:,} of {step}" for step, n in built.pending.items())

@@ -67,7 +67,7 @@ async def run_build(
 
 
 async def estimate_build(plan: PromptSetPlan) -> list[CostEstimate]:
-    """What building a set would take, by model, the cache counted in. Calls nothing.
+    """Estimate the cost of building a set, by model, the cache counted in, without a call.
 
     The steps are followed as if each answer were as it should be: no prompt is dropped for its
     quality, and no two are alike.
@@ -79,7 +79,7 @@ async def estimate_build(plan: PromptSetPlan) -> list[CostEstimate]:
 
 
 def held_set(plan: PromptSetPlan, output: OutputFile, caps: Caps = NO_CAPS) -> HeldRun:
-    """What the file holds of this set; calls nothing.
+    """Read the part of this set that the file holds, without a call.
 
     Raises:
         ConfigurationError: a price is not known where `caps` are in dollars.
@@ -101,26 +101,28 @@ def held_set(plan: PromptSetPlan, output: OutputFile, caps: Caps = NO_CAPS) -> H
 
 def _manifest_in(output: OutputFile) -> dict[str, Any] | None:
     try:
-        found = json_of(output.manifest)
+        manifest = json_of(output.manifest)
     except (OSError, ValueError):
         return None
-    return found if isinstance(found, dict) else None
+    return manifest if isinstance(manifest, dict) else None
 
 
 def _write(built: BuiltPrompts, output: OutputFile, starts: list[dict[str, Any]]) -> None:
-    replace_file(output.named("dropped.jsonl"), json_lines(one.row() for one in built.dropped))
+    replace_file(
+        output.named("dropped.jsonl"), json_lines(candidate.row() for candidate in built.dropped)
+    )
     replace_file(output.named("funnel.csv"), funnel_csv(built))
-    mapped = [one for one in built.prompts if "map_x" in one.facts]
+    mapped = [prompt for prompt in built.prompts if "map_x" in prompt.facts]
     if plots_at_hand() and len(mapped) > 1:
         from persona_panel.analyses.figures.prompt_map import MapPoint, written_map
 
         points = [
-            MapPoint(one.facts["map_x"], one.facts["map_y"], one.stratum, one.bundle)
-            for one in mapped
+            MapPoint(prompt.facts["map_x"], prompt.facts["map_y"], prompt.stratum, prompt.bundle)
+            for prompt in mapped
         ]
         for ending, content in written_map(points):
             replace_file(output.named(f"map.{ending}"), content)
-    replace_file(output.path, json_lines(one.row() for one in built.prompts))
+    replace_file(output.path, json_lines(prompt.row() for prompt in built.prompts))
     about = {
         "output": {
             "file": output.path.name,

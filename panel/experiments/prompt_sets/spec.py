@@ -22,30 +22,30 @@ _PLACE = re.compile(r"\{\{|\}\}|\{([^{}]+)\}|[{}]")
 
 
 def places_in(text: str) -> tuple[str, ...]:
-    """The names of the places in a text, each once, in order.
+    """Return the names of the places in a text, each once, in order.
 
     >>> places_in("{a} and {b} and {a}, {{as it is}}")
     ('a', 'b')
     """
-    return tuple(dict.fromkeys(found[1] for found in _PLACE.finditer(text) if found[1]))
+    return tuple(dict.fromkeys(place[1] for place in _PLACE.finditer(text) if place[1]))
 
 
 def stray_brace(text: str) -> str | None:
-    """A brace that belongs to no place; None where there is none."""
-    return next((one[0] for one in _PLACE.finditer(text) if one[0] in "{}"), None)
+    """Return a brace that belongs to no place; None where there is none."""
+    return next((place[0] for place in _PLACE.finditer(text) if place[0] in "{}"), None)
 
 
 def filled(text: str, values: Mapping[str, str]) -> str:
-    """A text with each place filled; doubled braces are braces.
+    """Return a text with each place filled; doubled braces are braces.
 
     >>> filled("{a} or {{b}}", {"a": "this"})
     'this or {b}'
     """
-    return _PLACE.sub(lambda found: values[found[1]] if found[1] else found[0][0], text)
+    return _PLACE.sub(lambda place: values[place[1]] if place[1] else place[0][0], text)
 
 
 def list_of(slot: str) -> str:
-    """The list of values that a slot takes its value from: `concept` of `concept.other`."""
+    """Return the list of values that a slot takes its value from: `concept` of `concept.other`."""
     return slot.partition(".")[0]
 
 
@@ -77,7 +77,8 @@ class SlotFile(BaseModel):
 
 
 class RewriteSpec(BaseModel):
-    """How items become open questions: how many each model writes of one item, in one answer.
+    """The rules for turning items into open questions: how many each model writes of one item, in
+    one answer.
 
     `different` says to the models in which sense these are to differ, `task` what else they are to
     heed. Without `models` those of the SPEC write.
@@ -91,7 +92,7 @@ class RewriteSpec(BaseModel):
     models: tuple[str | ModelConfig, ...] = ()
 
     _models = field_validator("models", mode="after")(
-        lambda value: tuple(_known_model(one) for one in value)
+        lambda value: tuple(_known_model(model) for model in value)
     )
 
 
@@ -112,10 +113,9 @@ class PromptTemplate(BaseModel):
 
 
 class KeepRule(BaseModel):
-    """Which items go on: those whose `field` is one of `values`, `contains` one of these texts or
-    `lacks` all of these patterns (regular expressions); or the first of those with the same
-    `unique` fields. Case makes no difference. `reason` is told of the others.
-    """
+    """A rule that keeps items: those whose `field` is one of `values`, `contains` one of these
+    texts or `lacks` all of these patterns (regular expressions); or the first of those with the
+    same `unique` fields. Case makes no difference. `reason` is told of the others."""
 
     model_config = _STRICT
 
@@ -143,9 +143,9 @@ class KeepRule(BaseModel):
             said = " and ".join(kinds) or "none of them"
             raise ValueError(f"{said}; one of values, contains, lacks and unique")
         if (self.field is None) != (kinds == ["unique"]):
-            found = f"{kinds[0]} with{'out' if self.field is None else ''} a field"
+            actual = f"{kinds[0]} with{'out' if self.field is None else ''} a field"
             expected = "a field with values, contains or lacks, and none with unique"
-            raise ValueError(f"{found}; {expected}")
+            raise ValueError(f"{actual}; {expected}")
         return self
 
 
@@ -166,7 +166,8 @@ class ItemSource(BaseModel):
 
 
 class TextLimits(BaseModel):
-    """How long a prompt is, in words, and what it must not have (regular expressions)."""
+    """The limits of a prompt: its length in words, and what it must not have (regular
+    expressions)."""
 
     model_config = _STRICT
 
@@ -183,7 +184,8 @@ class TextLimits(BaseModel):
 
 
 class QualityFilter(BaseModel):
-    """Which prompts go on: those that `needed` of the models pass; with 0 all, with the votes.
+    """A filter that keeps prompts: those that `needed` of the models pass; with 0 all, with the
+    votes.
 
     A model passes a prompt that meets every criterion of the rubric: that is rated with the first
     of its categories, or on a scale of numbers with `at_least`. `own`: whether models judge what
@@ -199,12 +201,12 @@ class QualityFilter(BaseModel):
     models: tuple[str | ModelConfig, ...] = ()
 
     _models = field_validator("models", mode="after")(
-        lambda value: tuple(_known_model(one) for one in value)
+        lambda value: tuple(_known_model(model) for model in value)
     )
 
 
 class DuplicateRule(BaseModel):
-    """Which prompts are near-duplicates: by the cosine of sentence embeddings, or by chrF."""
+    """The measure of near-duplicates: by the cosine of sentence embeddings, or by chrF."""
 
     model_config = _STRICT
 
@@ -213,10 +215,9 @@ class DuplicateRule(BaseModel):
 
 
 class DiversitySpec(BaseModel):
-    """How functional diversity is measured: by models that say of two prompts whether a strong
-    answer to one would do for the other. `equivalent` says of which models: `all`, `any`.
-    `pairs` is how many pairs of a bundle are compared at most, drawn by the seed; all without it.
-    """
+    """The measurement of functional diversity: by models that say of two prompts whether a strong
+    answer to one would do for the other. `equivalent` says of which models: `all`, `any`. `pairs`
+    is how many pairs of a bundle are compared at most, drawn by the seed; all without it."""
 
     model_config = _STRICT
 
@@ -225,12 +226,12 @@ class DiversitySpec(BaseModel):
     models: tuple[str | ModelConfig, ...] = ()
 
     _models = field_validator("models", mode="after")(
-        lambda value: tuple(_known_model(one) for one in value)
+        lambda value: tuple(_known_model(model) for model in value)
     )
 
 
 class StratifiedDraw(BaseModel):
-    """How many prompts are drawn in all, as evenly over the strata as they have them."""
+    """The number of prompts drawn in all, as evenly over the strata as they have them."""
 
     model_config = _STRICT
 
@@ -256,18 +257,19 @@ class PromptSetSpec(BaseModel):
     draw: StratifiedDraw | None = None
 
     _models = field_validator("models", mode="after")(
-        lambda value: tuple(_known_model(one) for one in value)
+        lambda value: tuple(_known_model(model) for model in value)
     )
 
     @classmethod
     def model_validate(cls, obj: Any, **options: Any) -> Self:
-        """As pydantic's; what its parts say of each other is checked, too, each at its place."""
+        """Validate as pydantic does, and also what the parts say of each other, each at its
+        place."""
         spec = super().model_validate(obj, **options)
         faults = [
             InitErrorDetails(
-                type="value_error", loc=place, input=found, ctx={"error": ValueError(said)}
+                type="value_error", loc=place, input=actual, ctx={"error": ValueError(said)}
             )
-            for place, found, said in _faults(spec)
+            for place, actual, said in _faults(spec)
         ]
         if faults:
             raise ValidationError.from_exception_data(cls.__name__, faults)
@@ -275,7 +277,7 @@ class PromptSetSpec(BaseModel):
 
 
 def _faults(spec: PromptSetSpec) -> Iterator[tuple[tuple[str | int, ...], Any, str]]:
-    """What does not go together: where, what is there, and what is wrong with it."""
+    """Yield the contradictions: where, what is there, and what is wrong with it."""
     if not spec.templates and not spec.sources:
         yield (), spec.id, "neither templates nor sources; at least one of them"
     for name, values in spec.slots.items():
@@ -285,13 +287,13 @@ def _faults(spec: PromptSetSpec) -> Iterator[tuple[tuple[str | int, ...], Any, s
             yield from _value_faults(name, values)
     ids: set[str] = set()
     for kind in ("templates", "sources"):
-        for place, one in enumerate(getattr(spec, kind)):
-            if one.id in ids:
-                again = f"the id {one.id!r} again; an id of its own for each template and source"
-                yield (kind, place, "id"), one.id, again
-            ids.add(one.id)
+        for place, part in enumerate(getattr(spec, kind)):
+            if part.id in ids:
+                again = f"the id {part.id!r} again; an id of its own for each template and source"
+                yield (kind, place, "id"), part.id, again
+            ids.add(part.id)
             for key in ("text", "stratum"):
-                if (text := getattr(one, key)) is not None and (brace := stray_brace(text)):
+                if (text := getattr(part, key)) is not None and (brace := stray_brace(text)):
                     said = f"a single {brace}; a slot such as {{name}}, or the brace written twice"
                     yield (kind, place, key), text, said
     for place, template in enumerate(spec.templates):
@@ -333,11 +335,11 @@ def load_prompt_set_spec(path: str | Path) -> PromptSetSpec:
     spec = load_definition(file, PromptSetSpec)
     slots: dict[str, tuple[str, ...]] = {}
     faults: list[Fault] = []
-    for name, given in spec.slots.items():
-        if isinstance(given, tuple):
-            slots[name] = given
+    for name, values in spec.slots.items():
+        if isinstance(values, tuple):
+            slots[name] = values
             continue
-        own = file.parent / given.file
+        own = file.parent / values.file
         try:
             slots[name] = tuple(_values_in(own))
         except InputError as error:
@@ -355,8 +357,8 @@ def _values_in(path: Path) -> Iterator[str]:
         if not value:
             continue
         if (first := seen.setdefault(value, number)) != number:
-            found = f"{value!r} again, first on line {first}"
-            faults.append(Fault(str(path), found, "each value once", number))
+            actual = f"{value!r} again, first on line {first}"
+            faults.append(Fault(str(path), actual, "each value once", number))
     if not seen:
         faults.append(Fault(str(path), "no values", "at least one, one a line"))
     if faults:

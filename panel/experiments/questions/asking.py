@@ -94,7 +94,7 @@ def asking_which(
 
 
 def object_of(key: str, kind: dict[str, Any]) -> dict[str, Any]:
-    """The schema of an object that has this key alone, with a value of this kind."""
+    """Return the schema of an object that has this key alone, with a value of this kind."""
     return {
         "type": "object",
         "properties": {key: kind},
@@ -117,11 +117,11 @@ def read_by(
     except Unreadable as error:
         if reply.finish_reason == "length":
             raise
-        told = correction(str(error), "Give the JSON object again.")
+        message = correction(str(error), "Give the JSON object again.")
     reply = yield ModelRequest(
         request.system,
         request.blocks,
-        exchange=((reply.text, told),),
+        exchange=((reply.text, message),),
         schema=request.schema,
         max_tokens=request.max_tokens,
     )
@@ -137,20 +137,20 @@ def _said(reply: ModelResponse) -> str:
 
 
 def _questions_in(text: str) -> tuple[str, ...]:
-    """The three questions of an answer: in its JSON, or else its three lines that ask."""
+    """Read the three questions of an answer: in its JSON, or else its three lines that ask."""
     if "{" in text:
         said = read_object(text, ("questions",))["questions"]
         if not isinstance(said, list):
             raise Unreadable("questions is no list")
-        listed = [one.get("question") if isinstance(one, dict) else one for one in said]
+        listed = [entry.get("question") if isinstance(entry, dict) else entry for entry in said]
     else:
         listed = [line for line in text.splitlines() if line.rstrip().endswith("?")]
         if not listed and is_refusal(text):
             raise Unreadable("the model declined")
-    texts = [one for one in listed if isinstance(one, str)]
+    texts = [entry for entry in listed if isinstance(entry, str)]
     if len(texts) < len(listed):
         raise Unreadable("a question is no text")
-    questions = [" ".join(_NUMBERING.sub("", one).split()) for one in texts]
+    questions = [" ".join(_NUMBERING.sub("", text).split()) for text in texts]
     if len(questions) != N_QUESTIONS or not all(questions):
         raise Unreadable(f"it holds {len(list(filter(None, questions)))} questions, not three")
     if len({question.casefold() for question in questions}) < N_QUESTIONS:
@@ -163,8 +163,8 @@ def _place_in(text: str, n: int) -> int | None:
 
 
 def place_of(said: Any, name: str, n: int) -> int | None:
-    """The place, from 0 on, that a model gives as one of the numbers from 1 to `n`; None where it
-    says null.
+    """Return the place, from 0 on, that a model gives as one of the numbers from 1 to `n`; None
+    where it says null.
 
     Raises:
         Unreadable: it is neither.
@@ -182,7 +182,7 @@ PROMPT = "Ask a critical question about the intervention."
 
 
 class Intervention(BaseModel):
-    """What someone said in a discussion. Other columns of its line are left aside."""
+    """A contribution to a discussion. Other columns of its line are left aside."""
 
     model_config = ConfigDict(extra="ignore", frozen=True)
 
@@ -205,7 +205,7 @@ def load_interventions(source: str | Path) -> list[Intervention]:
     """
     path = Path(source)
     faults: list[Fault] = []
-    found: dict[str, Intervention] = {}
+    interventions: dict[str, Intervention] = {}
     try:
         lines = content_of(path).splitlines()
     except OSError:
@@ -214,7 +214,7 @@ def load_interventions(source: str | Path) -> list[Intervention]:
         if not raw.strip():
             continue
         try:
-            one = Intervention.model_validate(json.loads(raw.decode("utf-8-sig")))
+            intervention = Intervention.model_validate(json.loads(raw.decode("utf-8-sig")))
         except UnicodeDecodeError as error:
             faults.append(Fault(str(source), undecodable(error), "UTF-8 text", number))
         except ValidationError as error:
@@ -222,24 +222,24 @@ def load_interventions(source: str | Path) -> list[Intervention]:
         except (ValueError, RecursionError):
             faults.append(Fault(str(source), "text that is not JSON", "a JSON object", number))
         else:
-            if one.id in found:
+            if intervention.id in interventions:
                 expected = "an id of its own for every intervention"
                 faults.append(
-                    Fault(str(source), f"{one.id!r} a second time", expected, number, "id")
+                    Fault(str(source), f"{intervention.id!r} a second time", expected, number, "id")
                 )
-            found[one.id] = one
-    if not found and not faults:
+            interventions[intervention.id] = intervention
+    if not interventions and not faults:
         faults.append(Fault(str(source), "no interventions", "at least one"))
     if faults:
         raise InputError(faults)
-    return list(found.values())
+    return list(interventions.values())
 
 
 def as_row(
     intervention: Intervention, number: int, question: str, system: str, run: int | None = None
 ) -> dict[str, Any]:
-    """A question as a line of a file that `load_responses` reads; `run` is where it is one of
-    several times that they were asked for."""
+    """Return a question as a line of a file that `load_responses` reads; `run` is where it is one
+    of several times that they were asked for."""
     return {
         "prompt_id": intervention.id,
         "id": f"q{number}" if run is None else f"run{run}-q{number}",
@@ -252,5 +252,5 @@ def as_row(
 
 
 def _fault(file: str, line: int, detail: Any) -> Fault:
-    found, expected = explain(detail)
-    return Fault(file, found, expected, line, ".".join(map(str, detail["loc"])) or None)
+    actual, expected = explain(detail)
+    return Fault(file, actual, expected, line, ".".join(map(str, detail["loc"])) or None)

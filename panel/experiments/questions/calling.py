@@ -31,7 +31,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class QuestionReply(Generic[T]):
-    """What came of one dialogue: a value, or why there is none."""
+    """The result of one dialogue: a value, or why there is none."""
 
     value: T | None
     error: str | None = None
@@ -73,7 +73,8 @@ class Answering:
         dialogues: Sequence[Generator[ModelRequest, ModelResponse, T]],
         replicates: Sequence[int] | None = None,
     ) -> list[QuestionReply[T]]:
-        """As `persona_panel.experiments.questions.calling.answers`, for a further batch.
+        """Get answers to a further batch, as `persona_panel.experiments.questions.calling.answers`
+        does.
 
         Raises:
             RunStopped: a reply could not be kept.
@@ -94,7 +95,7 @@ class Answering:
 async def answering(
     model: ModelConfig, caps: Caps, most_replicates: int = 1
 ) -> AsyncIterator[Answering]:
-    """What several batches of dialogues with a model share: its limits, and what they may spend.
+    """Share the limits of a model, and what may be spent, among several batches of dialogues.
 
     Raises:
         ConfigurationError: as `answers`.
@@ -112,7 +113,7 @@ def estimate_answers(
     tokens: int,
     replicates: Sequence[int] | None = None,
 ) -> CostEstimate:
-    """What holding these dialogues would take, the cache counted in; calls nothing.
+    """Estimate the cost of these dialogues, the cache counted in, without a call.
 
     Each is taken to end with the first answer that the cache does not have, of about `tokens`
     tokens; `judgments` are dialogues. `replicates` as for `answers`.
@@ -126,7 +127,7 @@ def estimate_answers(
 
 
 class Foreseen:
-    """What several batches of dialogues with a model would take; calls nothing.
+    """The estimated cost of several batches of dialogues with a model; calls nothing.
 
     Attributes:
         part: what was counted so far.
@@ -172,7 +173,7 @@ class Foreseen:
 
 @contextmanager
 def foreseeing(model: ModelConfig) -> Iterator[Foreseen]:
-    """What is called for of several batches of dialogues that follow from each other.
+    """Estimate the cost of several batches of dialogues that follow from each other.
 
     Raises:
         ConfigurationError: the model cannot be had.

