@@ -31,6 +31,7 @@ SOURCES = [
     for folder in ("panel", "graphs", "rubrics", "personas")
     for path in sorted((ROOT / folder).rglob("*"))
     if path.suffix in (".py", ".jinja", ".html", ".js", ".yaml")
+    and path.parent.name != "__pycache__"
 ]
 PLACEHOLDERS = {"RUN", "RESPONSES", "RUBRIC", "FILE", "X"}
 

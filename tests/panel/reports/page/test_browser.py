@@ -158,6 +158,8 @@ def test_a_response_opens_with_ratings_text_rationales_and_raw_replies(
     assert opened.locator(".quotes h4").all_inner_texts()[0].startswith("Lowest: ")
     assert "The answer of able to work." in opened.locator(".text").all_inner_texts()[1]
     opened.locator("summary", has_text="Judgments").click()
+    # They are unpacked first.
+    opened.locator(".judgment").first.wait_for()
     assert opened.locator(".judgment").count() == 10
     assert opened.locator(".judgment .said").count() == len(rated)
     assert opened.locator("pre").count() == 0
