@@ -16,7 +16,6 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -152,6 +151,7 @@ def test_json_prints_the_result_and_nothing_else(
         done = command("score", batch, *ARGUMENTS, "--out", "run", "--json", **at(server))
     assert done.returncode == 0
     summary, found = read_json(tmp_path / "run" / "summary.json"), json.loads(done.stdout)
+    jsonschema = pytest.importorskip("jsonschema", reason="the schema is checked by jsonschema")
     jsonschema.validate(found, schema())
     assert {"systems", "differences", "dimensions", "calls", "usage", "run"} <= set(found["tables"])
     for entry, row in zip(summary["ranking"], found["tables"]["systems"], strict=True):
