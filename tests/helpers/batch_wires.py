@@ -32,6 +32,7 @@ class BatchWire:
     made: list[dict[str, Any]] = field(default_factory=list)
     rows: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
     answers: dict[str, bytes] = field(default_factory=dict)
+    uploads: dict[str, bytes] = field(default_factory=dict)
     asked: list[str] = field(default_factory=list)
     live: list[Any] = field(default_factory=list)
     faults: dict[int, tuple[int, str]] = field(default_factory=dict)
@@ -193,10 +194,17 @@ class GeminiBatchWire(BatchWire):
             return web.json_response(google_genai.WIRE.usual(self.live[-1]).body)
         if path == "/upload/v1beta/files":
             if request.headers["X-Goog-Upload-Command"] == "start":
-                place = {"X-Goog-Upload-URL": f"{self.url}/upload/v1beta/files"}
+                number = f"{len(self.uploads) + 1}"
+                self.uploads[number] = b""
+                place = {"X-Goog-Upload-URL": f"{self.url}/upload/v1beta/files?upload={number}"}
                 return web.json_response({}, headers=place)
+            # A long file comes in pieces.
+            number = request.query["upload"]
+            self.uploads[number] += body
+            if "finalize" not in request.headers["X-Goog-Upload-Command"]:
+                return web.json_response({}, headers={"X-Goog-Upload-Status": "active"})
             name = f"files/in{len(self.answers) + 1}"
-            self.answers[name] = body
+            self.answers[name] = self.uploads[number]
             headers = {"X-Goog-Upload-Status": "final"}
             return web.json_response({"file": {"name": name}}, headers=headers)
         if path.endswith(":batchGenerateContent"):
