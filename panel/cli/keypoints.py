@@ -81,11 +81,8 @@ def keypoints(
         key_points,
         write_key_points,
     )
-    from persona_panel.experiments.keypoints.report import (
-        key_points_document,
-        key_points_result,
-        rationales_of,
-    )
+    from persona_panel.experiments.keypoints.key_points_result import key_points_result
+    from persona_panel.experiments.keypoints.report import key_points_document, rationales_of
     from persona_panel.files.outputs import writing
     from persona_panel.files.wording import command_line
     from persona_panel.planning.definitions import configured

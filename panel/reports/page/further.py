@@ -83,7 +83,7 @@ def further_sections(
 
             found["bias"] = bias_section(run.folder)
         if (run.folder / "keypoints.json").is_file():
-            from persona_panel.experiments.keypoints.report import read_key_points
+            from persona_panel.experiments.keypoints.key_points_result import read_key_points
 
             if (key_points := read_key_points(run, run.folder, judges)) is not None:
                 title = "Key points of the judges’ reasons"

@@ -16,11 +16,8 @@ from persona_panel import ModelConfig, Panel, Response
 from persona_panel.calls.budget import Caps
 from persona_panel.cli.main import command as cli
 from persona_panel.experiments.keypoints.extracting import estimate_key_points, key_points
-from persona_panel.experiments.keypoints.report import (
-    key_points_document,
-    key_points_result,
-    rationales_of,
-)
+from persona_panel.experiments.keypoints.key_points_result import key_points_result
+from persona_panel.experiments.keypoints.report import key_points_document, rationales_of
 from persona_panel.files.errors import ConfigurationError, RunStopped
 from persona_panel.files.outputs import as_json
 from persona_panel.testing import Answer, always, ok, serving
