@@ -13,12 +13,11 @@ import re
 import select
 import socket as sockets
 import struct
-from collections.abc import Callable
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
-from socket import MSG_PEEK, socket, socketpair
-from typing import IO, Any, NamedTuple, TypeVar
+from socket import socket, socketpair
+from typing import IO, Any, NamedTuple
 
 import pycurl
 
@@ -31,9 +30,8 @@ from persona_panel.models.http_responses import (
     last_head,
     without_chunks,
 )
-from persona_panel.models.stray_answers import is_stray, warn_of_strays
+from persona_panel.models.stray_answers import asked, is_stray, unread_at, warn_of_strays
 
-T = TypeVar("T")
 
 _UNSENT = frozenset(
     {
@@ -66,7 +64,6 @@ _BESIDE = f"{_UNASKED}, next to another: neither is used"
 
 # Where the system cannot tell a close from data, both are readable.
 _NEWS = getattr(select, "POLLRDHUP", 0) | getattr(select, "POLLIN", 0)
-_PEEKED_BYTES = 64
 _TCP_INFO = getattr(sockets, "TCP_INFO", None)
 _TCP_INFO_BYTES = 216
 _RECEIVED, _SENT = 128, 200
@@ -398,18 +395,9 @@ class KeptSocket:
         """Return the beginning of what can be read; empty where nothing is or after a close by the
         other end, None where the descriptor is closed, or another connection's by now."""
 
-        def beginning(near: socket) -> bytes | None:
-            if _place_of(near) != self.place:
-                return None
-            try:
-                # It does not block anyway, but who watches for blocking calls cannot know that.
-                near.setblocking(False)
-                return near.recv(_PEEKED_BYTES, MSG_PEEK)
-            except OSError:
-                # Nothing is there; or reset, which is a close.
-                return b""
-
-        return _asked(self.descriptor, beginning)
+        return asked(
+            self.descriptor, lambda near: unread_at(near) if _place_of(near) == self.place else None
+        )
 
 
 class KeptSockets:
@@ -442,7 +430,7 @@ class KeptSockets:
         """Return the connection from this address and port, None where the system cannot watch it;
         asked before each request, which is when the socket of a new one has its address."""
         for descriptor in list(self._unplaced):
-            place = _asked(descriptor, _place_of)
+            place = asked(descriptor, _place_of)
             # Without a port it is not connected yet; without a place it is another's by now, since
             # another address of the same server was quicker.
             if place is None or place[1]:
@@ -487,7 +475,7 @@ class KeptSockets:
         """Return what went over a connection so far; None where the system does not say."""
         if _TCP_INFO is None or self._at.get(kept.place) is not kept:
             return None
-        return _asked(
+        return asked(
             kept.descriptor,
             lambda near: _traffic_of(near) if _place_of(near) == kept.place else None,
         )
@@ -531,20 +519,6 @@ def no_descriptor() -> OSError | None:
     except OSError as error:
         return error
     return None
-
-
-def _asked(descriptor: int, question: Callable[[socket], T]) -> T | None:
-    """Return what a question to a socket of libcurl's brings; None where it is none any more."""
-    try:
-        # Its family is not asked for: a question about the name brings that.
-        near = socket(sockets.AF_INET, sockets.SOCK_STREAM, 0, descriptor)
-        try:
-            return question(near)
-        finally:
-            # libcurl's to close.
-            near.detach()
-    except OSError:
-        return None
 
 
 def _place_of(near: socket) -> tuple[str, int] | None:

@@ -17,10 +17,12 @@ import socket as sockets
 import sys
 from collections.abc import Callable
 from importlib import import_module
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 from weakref import WeakSet
 
 from persona_panel.models.client import is_another_model
+
+T = TypeVar("T")
 
 UNASKED = "the server sent an answer that no request asked for, next to another: neither is used"
 logger = logging.getLogger(__name__)
@@ -157,20 +159,31 @@ def warn_of_strays() -> None:
     )
 
 
-def _waiting_at(descriptor: int) -> bytes | None:
-    """Return the beginning of what can be read at a socket; None where nothing is."""
+def asked(descriptor: int, question: Callable[[sockets.socket], T]) -> T | None:
+    """Return the answer of a client's socket to a question; None where the descriptor is no socket
+    any more."""
     try:
-        # Its family is not asked for: it is only read from.
+        # Its family is not asked for: a question about the name brings that.
         near = sockets.socket(sockets.AF_INET, sockets.SOCK_STREAM, 0, descriptor)
         try:
-            # It does not block anyway, but who watches for blocking calls cannot know that.
-            near.setblocking(False)
-            return near.recv(_PEEKED_BYTES, sockets.MSG_PEEK)
+            return question(near)
         finally:
             # The client's to close.
             near.detach()
     except OSError:
         return None
+
+
+def unread_at(near: sockets.socket) -> bytes:
+    """Return the beginning of what can be read at a socket; empty where nothing is or after a
+    close."""
+    try:
+        # It does not block anyway, but who watches for blocking calls cannot know that.
+        near.setblocking(False)
+        return near.recv(_PEEKED_BYTES, sockets.MSG_PEEK)
+    except OSError:
+        # Nothing is there; or reset, which is a close.
+        return b""
 
 
 def _mend_h11(h11: Any) -> None:
@@ -210,7 +223,7 @@ def _look_at(connection: Any) -> None:
     # TLS hides what it is, and may be a ticket.
     if stream.get_extra_info("ssl_object") is None:
         socket = stream.get_extra_info("socket")
-        if socket is not None and is_stray(_waiting_at(socket.fileno())):
+        if socket is not None and is_stray(asked(socket.fileno(), unread_at)):
             if str(connection._origin) not in _distrusted:
                 warn_of_strays()
             _distrusted.add(str(connection._origin))
