@@ -32,7 +32,6 @@ from persona_panel.models.http_responses import (
 )
 from persona_panel.models.stray_answers import asked, is_stray, unread_at, warn_of_strays
 
-
 _UNSENT = frozenset(
     {
         pycurl.E_COULDNT_RESOLVE_PROXY,
