@@ -15,6 +15,7 @@ from persona_panel.analyses.breakdown import (
     persona_departures,
 )
 from persona_panel.analyses.contested import most_contested, reasons
+from persona_panel.analyses.figures.run import RunPlots
 from persona_panel.files.responses import Item
 from persona_panel.graphs import Judge, Response
 from persona_panel.personas import Persona
@@ -153,7 +154,7 @@ def test_of_categories_alone_no_response_is_contested() -> None:
     run = a_run(KIND)
     run.ratings[:] = 0
     assert {one.reason for one in most_contested(run)} == {Reason.NO_NUMBERS}
-    assert "no dimension with numbers" in run.plot.contested(2).caption
+    assert "no dimension with numbers" in RunPlots(run).contested(2).caption
 
 
 def test_a_share_is_no_point() -> None:

@@ -384,7 +384,7 @@ def test_an_audit_of_bias_stands_on_the_page(hostile_run: Run, tmp_path: Path) -
     places = [judges.find(f"[{number(row.ci_low)}, {number(row.ci_high)}]") for row in lenient]
     assert places == sorted(places) and -1 not in places
     assert len(places) == len(audited.ratings.raters)
-    assert "Audit of bias" in load_run(folder).report().html
+    assert "Audit of bias" in report_of(load_run(folder)).html
     with (folder / "judgments.jsonl").open("ab") as file:
         file.write(b"\n")
     assert "of other judgments" in str(bias_section(folder))
@@ -399,7 +399,7 @@ def test_the_command_writes_the_page_of_a_folder(
     done = command("report", hostile_run.folder, "--out", out)
     assert (done.returncode, done.stdout) == (0, "")
     assert f"Report: {out}" in done.stderr
-    assert out.read_text("utf-8") == load_run(hostile_run.folder or "").report().html
+    assert out.read_text("utf-8") == report_of(load_run(hostile_run.folder or "")).html
     assert command("report", tmp_path).returncode == 2
 
 
