@@ -90,9 +90,9 @@ def score_result(run: Run, strata: SystemsBy | None = None) -> Result:
         strata: its systems within strata, to be shown, too.
     """
     board, controls, report = run.leaderboard(), run.control_leaderboard(), run.deliberation()
-    tables = [*_board_tables(run, board), *_strengths(run)]
+    tables = [*board_tables(run, board), *_strengths(run)]
     if controls is not None:
-        tables += _board_tables(run, controls, "control_", ", by judges without a persona")
+        tables += board_tables(run, controls, "control_", ", by judges without a persona")
     tables += _responses(run)
     conclusion = [*_off_scale(run), *conclusion_of(run, board, controls, report)]
     if run.coverage.scored:
@@ -144,20 +144,20 @@ def _labels(run: Run) -> dict[str, str]:
     return {dimension.id: dimension.label for dimension in run.rubric.dimensions}
 
 
-def _systems(run: Run, board: Leaderboard) -> dict[str, SystemRank | None]:
+def systems_in(run: Run, board: Leaderboard) -> dict[str, SystemRank | None]:
     """Every system with its place, best first, those without one last."""
     found: dict[str, SystemRank | None] = {entry.system: entry for entry in board.systems}
     return found | {item.system: None for item in run.items if item.system not in found}
 
 
-def _board_tables(run: Run, board: Leaderboard, prefix: str = "", by: str = "") -> Iterator[Table]:
+def board_tables(run: Run, board: Leaderboard, prefix: str = "", by: str = "") -> Iterator[Table]:
     """Yield the tables of a leaderboard.
 
     Args:
         prefix: of the names of tables and figures.
         by: what is behind their titles: whose leaderboard it is.
     """
-    systems = _systems(run, board)
+    systems = systems_in(run, board)
     yield leaderboard_table(
         board, systems, f"Systems{by}", prefix, composite_limits(run.rubric),
         composite_told(run.rubric),
@@ -395,7 +395,7 @@ def _strengths(run: Run) -> Iterator[Table]:
     """Yield the Bradley-Terry strengths of systems that judges compare."""
     if not any(is_comparative(judge.elicitation) for judge in run.judges):
         return
-    yield from strengths_tables(run.strengths(), list(_systems(run, run.leaderboard())))
+    yield from strengths_tables(run.strengths(), list(systems_in(run, run.leaderboard())))
 
 
 def strengths_tables(found: Strengths | None, systems: Sequence[str]) -> Iterator[Table]:

@@ -3,26 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
+from persona_panel.analyses.contested import by_disagreement, contested_result, most_contested
+from persona_panel.analyses.who_differs import who_differs_result
 from persona_panel.files.errors import InputError, RunFolderError
 from persona_panel.files.outputs import replace_file
 from persona_panel.files.secrets import SECRETS
 from persona_panel.personas import NO_PERSONA
 from persona_panel.planning.panel_plan import counted_judges
-from persona_panel.reports.page.contested import contested_section
-from persona_panel.reports.page.differences import differences_section
 from persona_panel.reports.page.embedded import embedded
 from persona_panel.reports.page.environment import csp, environment, part
 from persona_panel.reports.page.established import established, made_from
 from persona_panel.reports.page.further import further_sections
 from persona_panel.reports.page.names import judge_names
-from persona_panel.reports.page.systems import systems_section
-from persona_panel.reports.page.units import page_units
+from persona_panel.reports.page.systems import systems_result
+from persona_panel.results.formats.html import section
+from persona_panel.results.result import Result
 from persona_panel.runs.kept import object_if_there
 from persona_panel.runs.run import Run
 from persona_panel.statistics.core.table import Ratings
@@ -36,6 +38,7 @@ EPSILON = 0.1
 """Of the alternative annotator test, where none is given: the strictest that its paper advises, for
 people from a crowd."""
 _HEIGHT = 720
+_CONTESTED, _UNESTABLISHED = 8, 3
 _DATA = '<script type="application/json" id="data">'
 
 
@@ -126,9 +129,10 @@ def report_of(
         )
     if humans is not None and run.before is not None:
         run.humans = humans
-    board, contest = run.leaderboard(), contested_section(run, titles)
+    board = run.leaderboard()
+    ranked = [entry.system for entry in board.systems]
     further = further_sections(run, manifest, summary, by, judges)
-    data = embedded(run, personas, contest.order, titles=titles)
+    data = embedded(run, personas, by_disagreement(run), titles=titles)
     # A sweep or an audit has its own conclusion, which claims no lead.
     said = further.conclusion or run.conclusion()
     on_leads = () if people is None or further.conclusion else people.on_leads
@@ -141,7 +145,6 @@ def report_of(
             script=Markup(part("page.js")),  # noqa: S704
             embedded=data,
             run=run,
-            units=page_units(run),
             personas=personas,
             judges=judges,
             n_judges=counted_judges(run.judges),
@@ -149,13 +152,18 @@ def report_of(
             titles=titles,
             axes=list(dict.fromkeys(axis for _, axis in personas.values())),
             established=established(run, said, on_leads, further.coverage),
-            systems=systems_section(run, board),
-            differences=differences_section(
-                run, personas, [one.system for one in board.systems], contest.order, titles
-            ),
-            contested=contest,
+            n_systems=len(ranked),
+            n_prompts=len({verdict.prompt_id for verdict in run.verdicts}),
+            sections=[
+                section(systems_result(run, board), "Systems"),
+                *([] if further.strata is None else [further.strata]),
+                section(
+                    who_differs_result(run, ranked, titles), "Who sees it otherwise", linked=True
+                ),
+                section(_contested(run), "What the panel disagrees about", linked=True),
+            ],
             by=by,
-            strata=further.strata,
+            strata=further.strata is not None,
             deliberated=further.deliberated,
             swept=further.swept,
             audit=further.audit,
@@ -168,6 +176,14 @@ def report_of(
     before, element, after = SECRETS.scrub(html).partition(_DATA)
     # Escaped in `embedded`, so that they can neither end their element nor begin one.
     return RunReport(f"{before}{element}{data.json}{after}", people)
+
+
+def _contested(run: Run) -> Result:
+    """The most contested responses: those that are, and of none that is three."""
+    n = sum(one.established for one in most_contested(run)) if run.rubric.numeric else 0
+    known = any(one.reason is None for one in most_contested(run)) if run.rubric.numeric else False
+    top = min(_CONTESTED, max(n, _UNESTABLISHED)) if known else _CONTESTED
+    return replace(contested_result(run, top), remarks=())
 
 
 def _document(folder: Path | None, name: str) -> Mapping[str, Any] | None:

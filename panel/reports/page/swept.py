@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from math import nan
 from typing import Any
 
-from persona_panel.reports.page.heat import tint
+from persona_panel.results.formats.html import tint
 from persona_panel.runs.run import Run
 
 _MISSING = 50
