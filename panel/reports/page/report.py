@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from markupsafe import Markup
 
 from persona_panel.analyses.contested import by_disagreement, contested_result, most_contested
+from persona_panel.analyses.on_page import EPSILON
 from persona_panel.analyses.who_differs import who_differs_result
 from persona_panel.files.errors import InputError, RunFolderError
 from persona_panel.files.outputs import replace_file
@@ -34,9 +35,6 @@ if TYPE_CHECKING:
     from persona_panel.reports.page.people import PeopleSection
 
 NAME = "report.html"
-EPSILON = 0.1
-"""Of the alternative annotator test, where none is given: the strictest that its paper advises, for
-people from a crowd."""
 _HEIGHT = 720
 _CONTESTED, _UNESTABLISHED = 8, 3
 _DATA = '<script type="application/json" id="data">'
@@ -102,7 +100,7 @@ def report_of(
         humans: people's ratings of the same responses, to be shown beside the panel's.
         by: also show the systems within strata; see `persona_panel.analyses.breakdown.systems_by`.
         epsilon, inclusion, fidelity, required: see
-            `persona_panel.reports.page.people.people_section`.
+            `persona_panel.analyses.on_page.RunWithPeople`.
 
     Raises:
         InputError: a file of the folder is none that a run writes, `humans` share no response or
