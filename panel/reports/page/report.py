@@ -21,7 +21,7 @@ from persona_panel.planning.panel_plan import counted_judges
 from persona_panel.reports.page.embedded import embedded
 from persona_panel.reports.page.environment import csp, environment, part
 from persona_panel.reports.page.established import established, made_from
-from persona_panel.reports.page.further import further_sections
+from persona_panel.reports.page.further import further_results
 from persona_panel.reports.page.names import judge_names
 from persona_panel.reports.page.systems import systems_result
 from persona_panel.results.formats.html import section
@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 
 NAME = "report.html"
 _HEIGHT = 720
+_STRATA_LINES = 200
+"""How many systems within strata a page shows."""
 _CONTESTED, _UNESTABLISHED = 8, 3
 _DATA = '<script type="application/json" id="data">'
 
@@ -129,11 +131,12 @@ def report_of(
         run.humans = humans
     board = run.leaderboard()
     ranked = [entry.system for entry in board.systems]
-    further = further_sections(run, manifest, summary, by, judges)
+    further = list(further_results(run, manifest, summary, judges))
     data = embedded(run, personas, by_disagreement(run), titles=titles)
     # A sweep or an audit has its own conclusion, which claims no lead.
-    said = further.conclusion or run.conclusion()
-    on_leads = () if people is None or further.conclusion else people.on_leads
+    leading = next((one.result for one in reversed(further) if one.leads), None)
+    said = run.conclusion() if leading is None else leading.conclusion
+    on_leads = () if people is None or leading is not None else people.on_leads
     html = (
         environment()
         .get_template("page.html.jinja")
@@ -149,24 +152,21 @@ def report_of(
             n_personas=sum(name != NO_PERSONA.id for name in personas) or len(personas),
             titles=titles,
             axes=list(dict.fromkeys(axis for _, axis in personas.values())),
-            established=established(run, said, on_leads, further.coverage),
+            established=established(
+                run, said, on_leads, None if leading is None else leading.coverage
+            ),
             n_systems=len(ranked),
             n_prompts=len({verdict.prompt_id for verdict in run.verdicts}),
             sections=[
                 section(systems_result(run, board), "Systems"),
-                *([] if further.strata is None else [further.strata]),
+                *([] if by is None else [_by(run, by)]),
                 section(
                     who_differs_result(run, ranked, titles), "Who sees it otherwise", linked=True
                 ),
                 section(_contested(run), "What the panel disagrees about", linked=True),
             ],
             by=by,
-            strata=further.strata is not None,
-            deliberated=further.deliberated,
-            swept=further.swept,
-            audit=further.audit,
-            bias=further.bias,
-            key_points=further.key_points,
+            further=[one.section() for one in further],
             people=people,
             made=made_from(run, manifest),
         )
@@ -174,6 +174,15 @@ def report_of(
     before, element, after = SECRETS.scrub(html).partition(_DATA)
     # Escaped in `embedded`, so that they can neither end their element nor begin one.
     return RunReport(f"{before}{element}{data.json}{after}", people)
+
+
+def _by(run: Run, by: str) -> Markup:
+    """The systems within strata."""
+    from persona_panel.analyses.breakdown.strata import systems_by
+    from persona_panel.analyses.systems_by import systems_by_result
+
+    result = systems_by_result(systems_by(run, by), run, lines=_STRATA_LINES)
+    return section(result, f"By {by}", full=False)
 
 
 def _contested(run: Run) -> Result:

@@ -267,7 +267,8 @@ def _heat_cell(column: Column, one: Estimate, most: float) -> _Cell:
         if beyond or one.shown
         else ""
     )
-    return _Cell(head, signed(one.value), "", css, one.shown, said)
+    established = one.shown and bool(one.sign or not one.has_interval)
+    return _Cell(head, signed(one.value), "", css, established, said)
 
 
 def tint(value: float, most: float) -> str:
