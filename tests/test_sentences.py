@@ -13,13 +13,13 @@ from persona_panel import Run
 from persona_panel.analyses.breakdown.groups import model_differences
 from persona_panel.analyses.breakdown.personas import persona_departures
 from persona_panel.analyses.contested import most_contested
-from persona_panel.analyses.run_summary import run_summary
+from persona_panel.analyses.run_summary import run_summary, systems_document
 from persona_panel.experiments.sweep.conclusion import cell_document, sweep_conclusion
 from persona_panel.experiments.sweep.deltas import Names, Profile, SweepLabels, measure, profiles
 from persona_panel.experiments.sweep.detectable import detectable_in
+from persona_panel.files.outputs import record_document
 from persona_panel.graphs.records import controls_among
 from persona_panel.results.conclusions.score import Judged
-from persona_panel.runs.summary import difference_document, system_document
 from persona_panel.statistics.core.ranking import Leaderboard
 from persona_panel.statistics.group_differences import ALL_SYSTEMS
 from tests.helpers.random_runs import random_run
@@ -31,8 +31,8 @@ N = 200
 def document(board: Leaderboard) -> dict[str, Any]:
     """A leaderboard as summary.json has the run's."""
     return {
-        "ranking": list(map(system_document, board.systems)),
-        "differences": list(map(difference_document, board.differences)),
+        "ranking": systems_document(board),
+        "differences": [record_document(one, "sampled") for one in board.differences],
         "winner": board.winner,
     }
 

@@ -5,17 +5,16 @@ from __future__ import annotations
 from importlib.metadata import version
 from typing import Any
 
+from persona_panel.files.outputs import record_document
 from persona_panel.models.config import cost
-from persona_panel.runs.collected import strengths_document
 from persona_panel.runs.judgment_lines import usage_document
 from persona_panel.runs.run import Run
 from persona_panel.runs.summary import (
     calls_document,
     conclusion_of,
-    difference_document,
     json_usd,
-    system_document,
 )
+from persona_panel.statistics.core.ranking import Leaderboard
 
 SAYS_WHO_DIFFERS = 10_000
 """Of more judgments summary.json does not say who differs: `persona-panel contested` and `report`
@@ -24,30 +23,18 @@ do, and `score` on the terminal."""
 
 def run_summary(run: Run) -> dict[str, Any]:
     """Return what summary.json holds of a run."""
-    coverage, report = run.coverage, run.deliberation()
+    report = run.deliberation()
     board, controls = run.leaderboard(), run.control_leaderboard()
     strengths = run.strengths()
     return {
         "conclusion": conclusion_of(run, board, controls, report),
-        "ranking": [system_document(entry) for entry in board.systems],
+        "ranking": systems_document(board),
         "winner": board.winner,
-        "differences": [difference_document(one) for one in board.differences],
+        "differences": [record_document(one, "sampled") for one in board.differences],
         "random": board.random,
-        **(
-            {"control_ranking": [system_document(entry) for entry in controls.systems]}
-            if controls
-            else {}
-        ),
-        **({} if strengths is None else {"strengths": strengths_document(strengths)}),
-        "coverage": {
-            "expected": coverage.expected,
-            "scored": coverage.scored,
-            "abstained": coverage.abstained,
-            "missing": coverage.missing,
-            "partial": coverage.partial,
-            "revisions_failed": coverage.revisions_failed,
-            "reasons_missing": coverage.reasons_missing,
-        },
+        **({"control_ranking": systems_document(controls)} if controls else {}),
+        **({} if strengths is None else {"strengths": record_document(strengths)}),
+        "coverage": record_document(run.coverage),
         "reasons": [{"status": status, "error": error, "n": n} for status, error, n in run.reasons],
         "off_scale": {model: round(mean, 4) for model, mean in run.off_scale.items()},
         "calls": calls_document(run.calls, run.prices),
@@ -61,6 +48,14 @@ def run_summary(run: Run) -> dict[str, Any]:
         "version": version("persona-panel"),
         "elapsed_s": round(run.elapsed_s, 3),
     }
+
+
+def systems_document(board: Leaderboard) -> list[dict[str, Any]]:
+    """Return the systems of a leaderboard, best first, as summary.json has them."""
+    return [
+        record_document(entry, "sampled", "dimensions_sampled") | {"declines": entry.declines}
+        for entry in board.systems
+    ]
 
 
 def _differs(run: Run) -> dict[str, Any]:

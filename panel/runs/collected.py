@@ -7,13 +7,11 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import asdict
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from persona_panel.files.outputs import json_number
 from persona_panel.files.responses import Item
 from persona_panel.graphs import Judge, Judgment
 from persona_panel.graphs.aggregate import composite_rule
@@ -25,9 +23,7 @@ from persona_panel.statistics.core.table import Coverage, with_several_levels
 
 if TYPE_CHECKING:
     from persona_panel.statistics.core.strengths import (
-        StrengthDifference,
         Strengths,
-        SystemStrength,
     )
 
 
@@ -131,23 +127,6 @@ def _counted(outcomes: NDArray[np.uint8]) -> tuple[NDArray[np.float64], NDArray[
     wins = first.astype(np.float64) + second.swapaxes(1, 2)
     ties = tie.astype(np.float64) + tie.swapaxes(1, 2)
     return wins, ties
-
-
-def strengths_document(strengths: Strengths) -> dict[str, Any]:
-    """Return the strengths in the form of summary.json."""
-    return {
-        "systems": [_entry(system) for system in strengths.systems],
-        "differences": [_entry(difference) for difference in strengths.differences],
-        "ties": json_number(strengths.ties),
-        "random": strengths.random,
-    }
-
-
-def _entry(entry: SystemStrength | StrengthDifference) -> dict[str, Any]:
-    return {
-        name: json_number(value) if isinstance(value, float) else value
-        for name, value in asdict(entry).items()
-    }
 
 
 _STATUSES: tuple[Status, ...] = get_args(Status)
