@@ -33,9 +33,16 @@ ResultPart = str | SmallPrint | ReportTable
 
 
 def parts_of(result: Result, full: bool) -> Iterator[ResultPart]:
-    """Yield the conclusion, the tables that the report has, each with the reasons of what it lacks
-    and its remarks, what brackets hold, the remarks on the whole, the next step."""
+    """Yield the conclusion, its figures, the next step."""
     yield from result.conclusion
+    yield from figure_parts(result, full)
+    if result.next_step:
+        yield result.next_step
+
+
+def figure_parts(result: Result, full: bool) -> Iterator[SmallPrint | ReportTable]:
+    """Yield the tables that the report has, each with the reasons of what it lacks and its remarks,
+    what brackets hold, and the remarks on the whole."""
     for table in result.tables:
         if table.is_shown(full):
             yield shown_table(table, full)
@@ -45,8 +52,6 @@ def parts_of(result: Result, full: bool) -> Iterator[ResultPart]:
     yield from map(SmallPrint, result.remarks)
     if full:
         yield from map(SmallPrint, result.remarks_in_full)
-    if result.next_step:
-        yield result.next_step
 
 
 def first_table(result: Result) -> ReportTable | None:

@@ -21,6 +21,7 @@ from persona_panel.statistics import design_studies
 from persona_panel.statistics.designs import DesignResult, DesignStudy
 from persona_panel.statistics.generalizability import VarianceComponents, d_study, expected_width
 from persona_panel.testing import serving
+from tests.helpers.results import concluded_in
 
 Command = Callable[..., CompletedProcess[str]]
 
@@ -50,13 +51,13 @@ def present(found: dict[str, list[dict[str, Any]]], of: str) -> dict[str, Any]:
 
 
 def test_a_file_of_ratings(command: Command, tmp_path: Path) -> None:
-    """The precision of systems' and responses' means is said first; tables fit 80 columns; without
+    """The precision of systems' and responses' means is said last; tables fit 80 columns; without
     a run costs are in ratings, and nothing is said of replicates."""
     rated(tmp_path / "in.csv")
     done = command("plan", "--from", "in.csv", "--half-width", "0.75", COLUMNS="80")
     assert (done.returncode, done.stderr) == (0, "")
     lines = done.stdout.splitlines()
-    assert lines[0].startswith("A system's mean")
+    assert concluded_in(done.stdout).startswith("A system's mean")
     assert max(map(len, lines)) <= 80
     said = " ".join(done.stdout.split())
     for expected in (
@@ -109,7 +110,7 @@ def test_raters_who_took_turns(command: Command, tmp_path: Path) -> None:
     heading, *rows = (tmp_path / "all.csv").read_text().splitlines()
     kept = [row for n, row in enumerate(rows) if (n % 6 - n // 6) % 6 < 2]
     (tmp_path / "in.csv").write_text("\n".join([heading, *kept]) + "\n")
-    said = " ".join(command("plan", "--from", "in.csv").stdout.split())
+    said = concluded_in(command("plan", "--from", "in.csv").stdout)
     assert said.startswith("A response was rated by 2 of 6 raters.")
     found = tables(command("plan", "--from", "in.csv", "--json").stdout)
     design = present(found, "system")
@@ -131,8 +132,9 @@ def test_raters_of_a_group_count_as_one(command: Command, tmp_path: Path) -> Non
     for name, n_groups in (("groups.csv", 3), ("alone.csv", 6)):
         lines = [f"{row},m{int(row.split(',')[1][1:]) % n_groups}" for row in rows[1:]]
         (tmp_path / name).write_text("\n".join([f"{rows[0]},group", *lines]) + "\n")
-    printed = " ".join(command("plan", "--from", "groups.csv").stdout.split())
-    assert printed.startswith("Raters are of 3 groups")
+    done = command("plan", "--from", "groups.csv")
+    printed = " ".join(done.stdout.split())
+    assert concluded_in(done.stdout).startswith("Raters are of 3 groups")
     assert "8 prompts and 3 groups" in printed
     assert "interval over prompts and groups" in printed
     assert "(fewer than five groups; a difference that" in printed
@@ -142,7 +144,7 @@ def test_raters_of_a_group_count_as_one(command: Command, tmp_path: Path) -> Non
     assert (response["group"], response["n_ratings"]) == (3, 6)
     assert (system["prompt"], system["group"], system["n_ratings"]) == (8, 3, 48)
     alone = command("plan", "--from", "alone.csv").stdout
-    assert alone.startswith("A system's mean")
+    assert concluded_in(alone).startswith("A system's mean")
     assert "8 prompts and 6 raters" in " ".join(alone.split())
 
 
@@ -185,7 +187,7 @@ def test_a_run_of_the_panel(command: Command, tmp_path: Path) -> None:
     printed = command("plan", "--from", "run", COLUMNS="80").stdout
     assert "(composite)" in printed
     # From 2 models.
-    assert printed.startswith("All figures are rough: they rest on 2 models.")
+    assert concluded_in(printed).startswith("All figures are rough: they rest on 2 models.")
     assert max(map(len, printed.splitlines())) <= 80
 
 
@@ -197,7 +199,7 @@ def test_few_prompts_and_raters_are_said_first(command: Command, tmp_path: Path)
     few = [row for row in rows if row.split(",")[3] in ("prompt", "p0", "p1")]
     (tmp_path / "few.csv").write_text("\n".join(few) + "\n")
     printed = command("plan", "--from", "few.csv").stdout
-    assert printed.startswith("All figures are rough: they rest on 2 prompts.")
+    assert concluded_in(printed).startswith("All figures are rough: they rest on 2 prompts.")
     found = tables(command("plan", "--from", "few.csv", "--json").stdout)
     assert present(found, "system")["half_width"] is None
 
@@ -266,7 +268,7 @@ def test_the_composite_has_its_name(command: Command, tmp_path: Path) -> None:
     assert printed.count("--full has every table") == 1
     assert names(command("plan", "--from", "people.csv", "--json").stdout) == ["all"]
     printed = command("plan", "--from", "one.csv").stdout
-    assert printed.startswith("A system's mean (clarity) has")
+    assert concluded_in(printed).startswith("A system's mean (clarity) has")
     assert "--full has" not in printed
 
 
