@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import click
@@ -105,14 +105,25 @@ def contested(run: RunSource, *, top: int | None = 10) -> Result:
     return contested_result(opened, top, source="" if opened is run else str(run))
 
 
-def contested_result(run: Run, top: int | None = 10, *, source: str = "") -> Result:
+def contested_result(
+    run: Run,
+    top: int | None = 10,
+    *,
+    source: str = "",
+    titles: Mapping[str, str] | None = None,
+) -> Result:
     """Return the result of a run.
 
     Args:
         top: how many responses to list; None: all.
         source: what the run is called.
+        titles: the beginnings of prompts by their ids, those of the run by default.
     """
-    result = most_contested(run)
+    called = run.titles if titles is None else titles
+    result = [
+        replace(each, title=called.get(each.prompt_id, each.prompt_id))
+        for each in most_contested(run)
+    ]
     listed = result[:top]
     unit = unit_of_departures(run)
     keys = Key("system", "system"), Key("prompt_id", "prompt"), Key("id", "response")
@@ -209,7 +220,7 @@ def contested_result(run: Run, top: int | None = 10, *, source: str = "") -> Res
         "contested",
         contested_conclusion(result),
         (
-            for_people if tested else _widest(run, top),
+            for_people if tested else _widest(run, top, called),
             *(responses, dimensions, departures, counts),
         ),
         [rest] if shown and more else [],
@@ -218,12 +229,12 @@ def contested_result(run: Run, top: int | None = 10, *, source: str = "") -> Res
     )
 
 
-def _widest(run: Run, top: int | None) -> Table:
+def _widest(run: Run, top: int | None, titles: Mapping[str, str]) -> Table:
     """The responses with the widest spread of ratings, where noise is not known."""
     spread = spreads(run)
     rows = [
         {**item._asdict(), "spread": float(spread[row])}
-        | {"response": _headline(*item, run.titles.get(item.prompt_id, item.prompt_id))}
+        | {"response": _headline(*item, titles.get(item.prompt_id, item.prompt_id))}
         for row in by_disagreement(run)[:top]
         if spread[row] > 0
         for item in [run.items[row]]

@@ -24,25 +24,31 @@ _READING = (
 )
 
 
-def kept_sweep_result(run: Run, manifest: Mapping[str, Any], summary: Mapping[str, Any]) -> Result:
+def kept_sweep_result(
+    run: Run,
+    manifest: Mapping[str, Any],
+    summary: Mapping[str, Any],
+    titles: Mapping[str, str],
+) -> Result:
     """Return the sweep in a run's folder, whose summary.json has it once it came to its end.
 
     Args:
         manifest, summary: run.json and summary.json.
+        titles: the beginnings of prompts, by their ids.
     """
     framings = (manifest.get("sweep") or {}).get("framings") or {}
     labels = {one["id"]: one["label"] for one in framings.get("conditions", ())}
-    of = _KeptSweep(run, summary["sweep"], labels)
+    of = _SweepTables(run, summary["sweep"], labels)
     return Result(
         "sweep",
         summary["conclusion"],
-        [of.profiles(), of.heat(), of.deltas(), of.scores(), of.unpaired(), of.unanswered()],
+        [of.profiles(), of.heat(), of.deltas(), of.scores(), of.unpaired(), of.unanswered(titles)],
         list(of.remarks()),
         coverage=Coverage(**summary["coverage"]),
     )
 
 
-class _KeptSweep:
+class _SweepTables:
     """The parts of summary.json that are of the sweep, and the labels of its conditions."""
 
     def __init__(self, run: Run, sweep: Mapping[str, Any], labels: Mapping[str, str]) -> None:
@@ -144,13 +150,13 @@ class _KeptSweep:
         of = self.keys[0], self.condition
         return Table("unpaired", of, columns, list(lacking.values()), title, "full")
 
-    def unanswered(self) -> Table:
+    def unanswered(self, titles: Mapping[str, str]) -> Table:
         """Return the answers that did not come, and why."""
         missing: Sequence[Mapping[str, Any]] = self.sweep["answers"]["missing"]
         rows = [
             {
                 **one,
-                "prompt": self.run.titles.get(one["prompt_id"], one["prompt_id"]),
+                "prompt": titles.get(one["prompt_id"], one["prompt_id"]),
                 "why": f"{one['status']}: {one['error']}" if one["error"] else one["status"],
             }
             for one in missing[:_MISSING]

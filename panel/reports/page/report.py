@@ -131,7 +131,7 @@ def report_of(
         run.humans = humans
     board = run.leaderboard()
     ranked = [entry.system for entry in board.systems]
-    further = list(further_results(run, manifest, summary, judges))
+    further = list(further_results(run, manifest, summary, judges, titles))
     data = embedded(run, personas, by_disagreement(run), titles=titles)
     # A sweep or an audit has its own conclusion, which claims no lead.
     leading = next((one.result for one in reversed(further) if one.leads), None)
@@ -163,7 +163,7 @@ def report_of(
                 section(
                     who_differs_result(run, ranked, titles), "Who sees it otherwise", linked=True
                 ),
-                section(_contested(run), "What the panel disagrees about", linked=True),
+                section(_contested(run, titles), "What the panel disagrees about", linked=True),
             ],
             by=by,
             further=[one.section() for one in further],
@@ -185,12 +185,12 @@ def _by(run: Run, by: str) -> Markup:
     return section(result, f"By {by}", full=False)
 
 
-def _contested(run: Run) -> Result:
+def _contested(run: Run, titles: Mapping[str, str]) -> Result:
     """The most contested responses: those that are, and of none that is three."""
     n = sum(one.established for one in most_contested(run)) if run.rubric.numeric else 0
     known = any(one.reason is None for one in most_contested(run)) if run.rubric.numeric else False
     top = min(_CONTESTED, max(n, _UNESTABLISHED)) if known else _CONTESTED
-    return replace(contested_result(run, top), remarks=())
+    return replace(contested_result(run, top, titles=titles), remarks=())
 
 
 def _document(folder: Path | None, name: str) -> Mapping[str, Any] | None:
