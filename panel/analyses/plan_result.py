@@ -13,6 +13,7 @@ from persona_panel.results.conclusions.wording import counted
 from persona_panel.results.result import Result
 from persona_panel.results.table import Column, Key, Table
 from persona_panel.runs.design import DesignReport, PrecisionTarget
+from persona_panel.runs.scale_limits import SHARES_OF_WIDTH
 from persona_panel.statistics.core.arrays import Reason
 from persona_panel.statistics.core.display import ALL, percent
 from persona_panel.statistics.core.display import small_number as _small
@@ -357,7 +358,8 @@ def _of(study: DesignStudy) -> str:
 
 
 def _reached(report: DesignReport, target: PrecisionTarget) -> list[str]:
-    size = f"{target.points:g}{_unit(report)}"
+    unit = SHARES_OF_WIDTH.after_number if report.rescaled else _unit(report)
+    size = f"{target.points:g}{unit}"
     wanted = (
         f"An interval of a system's mean of ±{size}"
         if target.kind == "half_width"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from subprocess import CompletedProcess
 from typing import Any
@@ -294,6 +295,9 @@ def test_a_present_design_with_two_models_may_cost_less_than_the_cheapest() -> N
     )
     assert "With the present judges (2 models) it takes about 18 prompts" in said
     assert "Fewer than 3 models are not tried" in said
+    assert "Detecting a difference of 1 points between" in said
+    mixed = " ".join(plan_result(replace(report, rescaled=True)).text().split())
+    assert "Detecting a difference of 1 of the scale's width between" in mixed
 
 
 def test_what_lowers_the_error_most_may_not_narrow_the_interval_most() -> None:
