@@ -323,7 +323,8 @@ def _of_file(source: Source, min_raters: int, mapping: ColumnMapping | None) -> 
     ratings = table.finish(ranks=ranks, min_raters=min_raters, categories=names)
     if ratings is None:
         raise report.error()
-    form = _form(report, is_wide, bool(commas), cells.left_out, ranks)
+    columns = ratings.raters if is_wide else ()
+    form = _form(report, columns, bool(commas), cells.left_out, ranks)
     origin = RatingsOrigin(
         report.file,
         _reading(report.file, ratings, form, rows, table.n_repeated),
@@ -395,11 +396,17 @@ def _is_csv(source: Source) -> bool:
     return bool({".csv", ".tsv"}.intersection(map(str.lower, Path(source).suffixes[-2:])))
 
 
+_COLUMNS_NAMED = 5
+
+
 def _form(
-    report: Report, is_wide: bool, commas: bool, left_out: Sequence[str], ranks: bool
+    report: Report, columns: Sequence[str], commas: bool, left_out: Sequence[str], ranks: bool
 ) -> list[str]:
-    """Return words on the form of a file."""
-    form = ["wide, one column a rater" if is_wide else "a line for each rating"]
+    """Return words on the form of a file, which has these raters' columns if it is wide."""
+    # A column of something else, such as a mean of the others, is known by its name alone.
+    named = [*columns[:_COLUMNS_NAMED], *(["…"] if len(columns) > _COLUMNS_NAMED else [])]
+    wide = f"wide, one column a rater: {', '.join(named)}"
+    form = [wide if columns else "a line for each rating"]
     form += [_DELIMITERS[report.delimiter]] if report.delimiter in _DELIMITERS else []
     form += ["decimal commas"] if commas else []
     form += ["ranks, 1 the best"] if ranks else []

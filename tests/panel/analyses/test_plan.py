@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from subprocess import CompletedProcess
 from typing import Any
@@ -294,6 +295,29 @@ def test_a_present_design_with_two_models_may_cost_less_than_the_cheapest() -> N
     )
     assert "With the present judges (2 models) it takes about 18 prompts" in said
     assert "Fewer than 3 models are not tried" in said
+    assert "Detecting a difference of 1 points between" in said
+    mixed = " ".join(plan_result(replace(report, rescaled=True)).text().split())
+    assert "Detecting a difference of 1 of the scale's width between" in mixed
+
+
+def test_few_judges_are_why_no_number_of_prompts_is_enough() -> None:
+    """Three judges have no interval over judges, however small their error is, which is said; of
+    five it is not."""
+    for n, says in (
+        (3, "With the 3 present judges no number of prompts reaches it: an interval over judges, "
+            "too, takes 5."),
+        (5, "With the present judges no number of prompts reaches it."),
+    ):  # fmt: skip
+        variances = {"system": 1.0, "system:prompt": 0.5, "residual": 0.1}
+        levels = {"prompt": 40, "rater": n}
+        components = VarianceComponents(
+            variances, dict.fromkeys(variances, 0.25), 0, {"system": 2, **levels}
+        )
+        present = DesignResult(d_study(components, "system", levels), 80 * n, 1.0, 1.0)
+        study = DesignStudy("system", "all", components, (present,))
+        target = PrecisionTarget("half_width", 1.0)
+        report = DesignReport((study,), 2, None, target, None, present)
+        assert says in " ".join(plan_result(report).text().split())
 
 
 def test_what_lowers_the_error_most_may_not_narrow_the_interval_most() -> None:

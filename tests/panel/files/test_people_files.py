@@ -85,7 +85,8 @@ def test_a_table_in_any_form_is_read_back(
     np.testing.assert_array_equal(found.scores[:, :, 0], expected)
     assert found.origin is not None
     said = found.origin.reading
-    assert ("wide, one column a rater" in said) == wide
+    named = f"wide, one column a rater: {', '.join(raters[:5])}{', …' * (len(raters) > 5)}"
+    assert (named in said) == wide
     assert ("decimal commas" in said) == comma
     assert ("semicolons" in said) == (delimiter == ";")
     n_missing = sum(isnan(value) for row in expected for value in row)
