@@ -17,6 +17,7 @@ from persona_panel.statistics.core.arrays import Reason
 from persona_panel.statistics.core.display import ALL, percent
 from persona_panel.statistics.core.display import small_number as _small
 from persona_panel.statistics.core.estimate import Estimate
+from persona_panel.statistics.core.jackknife import LEAST_JUDGES
 from persona_panel.statistics.designs import (
     GROUP,
     ITEM,
@@ -373,7 +374,10 @@ def _reached(report: DesignReport, target: PrecisionTarget) -> list[str]:
         "chance made look too precise, so plan for more."
     ]
     if report.with_these_judges is None:
-        lines.append(f"With the present {raters} no number of prompts reaches it.")
+        lines.append(
+            f"With the present {raters} no number of prompts reaches it: its interval is over "
+            f"{raters}, too{_too_few_for_an_interval(report)}."
+        )
     elif report.with_these_judges != report.cheapest:
         costed = _costed(report, report.with_these_judges)
         levels = report.with_these_judges.figures.levels
@@ -405,6 +409,14 @@ def _too_few(report: DesignReport) -> list[str]:
         for facet, n in levels.items()
         if facet not in (PROMPT, REPLICATE) and 1 < n < LEAST_SAMPLED
     ]
+
+
+def _too_few_for_an_interval(report: DesignReport) -> str:
+    """Say that the present raters are fewer than an interval over them needs; nothing else."""
+    study = report.main(SYSTEM)
+    levels = {} if study is None else study.designs[0].figures.levels
+    n_raters = prod(n for facet, n in levels.items() if facet not in (PROMPT, REPLICATE))
+    return f", of whom it needs at least {LEAST_JUDGES}" if n_raters < LEAST_JUDGES else ""
 
 
 def _tried(few: Sequence[str]) -> str:
