@@ -376,10 +376,10 @@ def _reached(report: DesignReport, target: PrecisionTarget) -> list[str]:
         "chance made look too precise, so plan for more."
     ]
     if report.with_these_judges is None:
-        n = prod(n for facet, n in _present(report).items() if facet not in (PROMPT, REPLICATE))
-        why = f": an interval over {raters}, too, takes {LEAST_JUDGES}" if n < LEAST_JUDGES else ""
-        which = f"{n} present {raters}" if why else f"present {raters}"
-        lines.append(f"With the {which} no number of prompts reaches it{why}.")
+        lines.append(
+            f"With the present {raters} no number of prompts reaches it: its interval is over "
+            f"{raters}, too{_too_few_for_an_interval(report)}."
+        )
     elif report.with_these_judges != report.cheapest:
         costed = _costed(report, report.with_these_judges)
         levels = report.with_these_judges.figures.levels
@@ -414,6 +414,12 @@ def _too_few(report: DesignReport) -> list[str]:
 def _present(report: DesignReport) -> Mapping[str, int]:
     study = report.main(SYSTEM)
     return {} if study is None else study.designs[0].figures.levels
+
+
+def _too_few_for_an_interval(report: DesignReport) -> str:
+    """Say that the present raters are fewer than an interval over them needs; nothing else."""
+    n_raters = prod(n for facet, n in _present(report).items() if facet not in (PROMPT, REPLICATE))
+    return f", of whom it needs at least {LEAST_JUDGES}" if n_raters < LEAST_JUDGES else ""
 
 
 def _tried(few: Sequence[str]) -> str:

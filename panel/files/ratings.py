@@ -124,9 +124,12 @@ _LEAST = 10
 
 
 def rating_remarks(ratings: Ratings) -> tuple[str, ...]:
-    """Return sentences on raters who may be the same, and on raters who may have used another
-    scale."""
+    """Return sentences on raters who may be the same, on raters who rated nothing, and on raters
+    who may have used another scale."""
     remarks = list(_alike(ratings.raters))
+    scores = ratings.scores
+    if names := [each for r, each in enumerate(ratings.raters) if np.isnan(scores[:, r]).all()]:
+        remarks.append(f"There is no rating by {some(names)}.")
     if not ratings.lower_is_better:
         for d, name in enumerate(ratings.dimensions):
             if name not in ratings.categories:
@@ -309,7 +312,7 @@ def _of_file(source: Source, min_raters: int, mapping: ColumnMapping | None) -> 
     records = list(read_records(source, fields, report))
     is_wide = report.is_wide or raters is not None
     if is_wide:
-        cells = wide_cells(records, report, raters, is_csv=is_csv)
+        cells = wide_cells(records, report, raters, is_csv=is_csv, option=fields.map_option)
     else:
         cells = long_cells(records, fields, report, is_csv=is_csv)
     commas = decimal_commas(cells.cells, report)

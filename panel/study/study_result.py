@@ -82,7 +82,8 @@ def design_result(study: Study) -> Result:
     ]  # fmt: skip
     conclusion = [
         f"{counted(settings.raters, 'rater')}, {counted(sum(design.sizes), 'text')} to "
-        f"{counted(len(design.sizes), 'prompt')}; tasks: {', '.join(settings.tasks)}.",
+        f"{counted(len(design.sizes), 'prompt')}; tasks: {', '.join(settings.tasks)}; "
+        f"rubric: {study.key.rubric.id}.",
         *(ranks_alone(settings.tasks) or too_few_to_come(
             n_prompts=len(design.sizes),
             texts_per_rater=int(ends["rated_texts_per_rater"][1]),
@@ -181,11 +182,13 @@ def collection_result(
 
 def _progress(collected: CollectedStudy) -> str:
     answered = [each for each in collected.progress if each.file is not None]
-    missing = sum(each.missing for each in answered)
-    gaps = f"{missing:,} of their {sum(each.expected for each in answered):,} answers are missing"
-    return f"{len(answered)} of {counted(len(collected.progress), 'rater')} answered" + (
-        f"; {gaps}." if missing else ", all that was asked." if answered else "."
-    )
+    said = f"{len(answered)} of {counted(len(collected.progress), 'rater')} answered"
+    if missing := sum(each.missing for each in answered):
+        expected = sum(each.expected for each in answered)
+        return f"{said}; {missing:,} of their {expected:,} answers are missing."
+    if len(answered) == len(collected.progress):
+        return f"{said}, all that was asked."
+    return f"{said}; of their answers none is missing." if answered else f"{said}."
 
 
 def _progress_tables(

@@ -223,3 +223,24 @@ def test_few_items_in_common_are_refused(tmp_path: Path) -> None:
     assert people.origin is not None
     assert people.origin.match is not None
     assert people.origin.match.share == 0.8
+
+
+def test_a_rater_twice_but_for_spaces_is_named(tmp_path: Path) -> None:
+    """Two columns whose names differ in spaces are one fault of the header, not one of each row."""
+    with pytest.raises(InputError) as refused:
+        _read(tmp_path, "item;ann;ann \na;3;4\nb;5;1\n")
+    [fault] = refused.value.faults
+    assert (fault.field, fault.found) == ("ann", "2 columns of this name")
+
+
+def test_a_rater_without_a_rating_is_named(tmp_path: Path) -> None:
+    """An empty column of a wide file is counted as a rater, and told."""
+    found = _read(tmp_path, "item;ann;bob;cy\na;3;4;\nb;5;1;\n")
+    assert found.origin is not None
+    assert found.origin.remarks == ("There is no rating by 'cy'.",)
+
+
+def test_a_column_of_text_is_refused_with_the_option(tmp_path: Path) -> None:
+    """The remedy for a column that holds no ratings names the option that leaves it out."""
+    with pytest.raises(InputError, match="--map raters=ANN,BOB"):
+        _read(tmp_path, "item;ann;bob;note\na;3;4;good\nb;5;1;poor\n")
