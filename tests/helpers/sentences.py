@@ -11,14 +11,14 @@ from typing import Any
 Table = Mapping[str, Any]
 Check = Callable[[re.Match[str], "Beside"], bool]
 LEVEL = 0.05
-_NUMBER = r"[−-]?[\d,]+(?:\.\d+)?"
-_CI = rf"(?:95 % interval (?P<low>{_NUMBER}) to (?P<high>{_NUMBER}))"
-_P = r"(?:adjusted p (?P<p><? ?[\d.e-]+))"
+NUMBER = r"[−-]?[\d,]+(?:\.\d+)?"
+CI = rf"(?:95 % interval (?P<low>{NUMBER}) to (?P<high>{NUMBER}))"
+P = r"(?:adjusted p (?P<p><? ?[\d.e-]+))"
 _N = r"(?:(?P<n>[\d,]+) prompts?)"
-_FACTS = rf"(?: \({_CI}?(?:, )?{_P}?(?:, )?{_N}?\))?"
-_UNIT = r"(?: points| percentage points| of the scale's width)?"
-_POINTS = rf"(?P<d>{_NUMBER}){_UNIT}"
-_POWER = (
+FACTS = rf"(?: \({CI}?(?:, )?{P}?(?:, )?{_N}?\))?"
+UNIT = r"(?: points| percentage points| of the scale's width)?"
+POINTS = rf"(?P<d>{NUMBER}){UNIT}"
+POWER = (
     r"\(80 % power if so, which is not known; (?:now (?P<now>[\d,]+)|a rough estimate from "
     r"(?P<few>[\d,]+) \w+)\)"
 )
@@ -134,7 +134,7 @@ def _first(found: re.Match[str], beside: Beside) -> bool:
 
 _FIRST = (
     rf"(?:(?P<several>\d+ systems)|(?P<first>.+?)) (?:has|are tied for) the highest composite "
-    rf"\((?P<best>{_NUMBER})\)"
+    rf"\((?P<best>{NUMBER})\)"
 )
 
 
@@ -253,26 +253,26 @@ def _n_established(found: re.Match[str], beside: Beside) -> bool:
 RUN: dict[str, Check] = {
     r"Systems cannot be ranked: (?:most of their judgments are abstentions|no response has a "
     r"composite)\.": lambda found, beside: not beside.ranked,
-    rf"(?P<a>.+) has a composite of (?P<d>{_NUMBER}) \((?:{_CI}, )?{_N}\); (?:no other system is "
+    rf"(?P<a>.+) has a composite of (?P<d>{NUMBER}) \((?:{CI}, )?{_N}\); (?:no other system is "
     r"ranked|there is no other system with a composite) to compare it with\.": _alone,
     rf"Who is ahead cannot be said: {_FIRST}, and no difference can be tested \(.+\)\.": (
         lambda found, beside: not beside.tested and _first(found, beside)
     ),
     rf"(?P<a>\S+) is ahead of (?P<b>\S+), with (?:these judges as they are|judges as a sample of "
-    rf"such judges): by {_POINTS}{_FACTS}\.": _won,
+    rf"such judges): by {POINTS}{FACTS}\.": _won,
     rf"(?P<a>\S+) is ahead of every other system, with (?:these judges as they are|judges as a "
-    rf"sample of such judges): of the nearest, (?P<b>\S+), by {_POINTS}{_FACTS}\.": _won,
+    rf"sample of such judges): of the nearest, (?P<b>\S+), by {POINTS}{FACTS}\.": _won,
     r"Among the others (?P<n>\d+) of (?P<of>\d+) differences? are established "
     r"\(adjusted p < 0\.05\)\.": _of_the_others,
     r"The difference between (?P<a>\S+) and (?P<b>\S+) is not established \(\S+ − \S+: "
     r"(?P<signed>[+−]?[\d.]+).*\)\.": _not_established,
-    rf"(?P<a>\S+) is ahead of (?P<b>\S+) by {_POINTS}{_FACTS}\.": _ahead,
+    rf"(?P<a>\S+) is ahead of (?P<b>\S+) by {POINTS}{FACTS}\.": _ahead,
     rf"Who is ahead cannot be said: {_FIRST}, but first place is open between "
     r"(?:all (?P<all>\d+) systems|(?P<open>.+))\.": _open,
     rf"Who is ahead cannot be said: {_FIRST}, but its difference from (?P<open>.+) is open\.": (
         _difference_open
     ),
-    rf"Their difference may be chance{_FACTS}\.": (
+    rf"Their difference may be chance{FACTS}\.": (
         lambda found, beside: len(beside.tested) == 1 and not shown(beside.tested[0])
     ),
     r"No difference between two systems is established: the smallest adjusted p of "
@@ -280,21 +280,21 @@ RUN: dict[str, Check] = {
     r"(?P<n>\d+) of (?P<of>\d+) differences between two systems are established "
     r"\(adjusted p < 0\.05\)\.": _n_established,
     r"Established \(adjusted p < 0\.05\): (?P<claims>.+)\.": _those_established,
-    rf"If the difference is as large as observed \({_POINTS}\), (?:about (?P<needed>[\d,]+)|"
+    rf"If the difference is as large as observed \({POINTS}\), (?:about (?P<needed>[\d,]+)|"
     rf"(?P<more>more than) 10,000) prompts would show that (?P<a>\S+) is ahead of (?P<b>\S+) "
-    rf"{_POWER}\.": _would_show,
-    rf"If the difference is as large as observed \({_POINTS}\), no number of prompts would show "
+    rf"{POWER}\.": _would_show,
+    rf"If the difference is as large as observed \({POINTS}\), no number of prompts would show "
     r"that (?P<a>\S+) is ahead of (?P<b>\S+) with these judges: more judges are needed\.": (
         lambda found, beside: not shown(beside.difference(found["a"], found["b"]))
     ),
-    rf"How many prompts would settle it cannot be estimated from the difference of {_POINTS} "
+    rf"How many prompts would settle it cannot be estimated from the difference of {POINTS} "
     r"between (?P<a>\S+) and (?P<b>\S+)\.": (
         lambda found, beside: close(
             found["d"], abs(beside.difference(found["a"], found["b"])["difference"])
         )
     ),
     r"(?P<a>\S+) is not ranked: (?P<n>[\d,]+) of its (?P<of>[\d,]+) judgments are abstentions "
-    rf"\(the response declines to answer\)(?:; its mean of (?P<mean>{_NUMBER}) rests on "
+    rf"\(the response declines to answer\)(?:; its mean of (?P<mean>{NUMBER}) rests on "
     r"(?P<rest>[\d,]+))?\.": _declines,
     r"(?P<n>\d+) systems are not ranked: more than half of the judgments of each are abstentions "
     r"\(the response declines to answer\)\.": (
@@ -359,9 +359,9 @@ def _cell(beside: Beside, system: str, said: str) -> Table:
 
 
 _CHANGE = re.compile(
-    rf"in (?P<cell>\w+ under \w+), (?:by (?P<d>{_NUMBER}) points(?: \({_CI}?(?:, )?{_P}?\))?|"
-    rf"in (?P<above>\d+) of (?P<n>\d+) prompts \({_P.replace('<p>', '<p_sign>')}\), by "
-    rf"(?P<mean>{_NUMBER}) points on average of these)"
+    rf"in (?P<cell>\w+ under \w+), (?:by (?P<d>{NUMBER}) points(?: \({CI}?(?:, )?{P}?\))?|"
+    rf"in (?P<above>\d+) of (?P<n>\d+) prompts \({P.replace('<p>', '<p_sign>')}\), by "
+    rf"(?P<mean>{NUMBER}) points on average of these)"
 )
 
 
@@ -458,17 +458,17 @@ SWEEP: dict[str, Check] = {
     r"With (?P<n>\d+) prompts? no effect of any size can be significant in this many cells: at "
     r"least (?P<needed>\d+) prompts are needed\.": _too_few,
     r"That no degradation is established in a cell does not show that there is none: in (?P<n>\d+) "
-    rf"such cells? intervals reach up to a Δ of (?P<d>{_NUMBER}) \((?P<cell>\w+ under \w+)\)\.": (
+    rf"such cells? intervals reach up to a Δ of (?P<d>{NUMBER}) \((?P<cell>\w+ under \w+)\)\.": (
         _reach
     ),
-    rf"If the largest of them is as observed \((?P<d>{_NUMBER}) points, (?P<cell>\w+ under \w+)\), "
-    rf"(?:about (?P<needed>[\d,]+)|more than 10,000) prompts would establish it {_POWER}\.": (
+    rf"If the largest of them is as observed \((?P<d>{NUMBER}) points, (?P<cell>\w+ under \w+)\), "
+    rf"(?:about (?P<needed>[\d,]+)|more than 10,000) prompts would establish it {POWER}\.": (
         _largest
     ),
-    rf"If the largest of them is as observed \((?P<d>{_NUMBER}) points, (?P<cell>\w+ under \w+)\), "
+    rf"If the largest of them is as observed \((?P<d>{NUMBER}) points, (?P<cell>\w+ under \w+)\), "
     r"a few more prompts may establish it \(now (?P<now>\d+)\)\.": _largest,
     r"The changes are plainly asymmetric, and the largest of these degradations "
-    rf"\((?P<d>{_NUMBER}) points, (?P<cell>\w+ under \w+)\) is opposite to the longer tail: how "
+    rf"\((?P<d>{NUMBER}) points, (?P<cell>\w+ under \w+)\) is opposite to the longer tail: how "
     r"many prompts would establish it cannot be said\.": _largest,
     **{pattern: check for pattern, check in RUN.items() if "Δs" in pattern or "None of" in pattern},
 }
@@ -484,8 +484,8 @@ def _no_persona(found: re.Match[str], beside: Beside) -> bool:
 
 
 _RATES = re.compile(
-    rf"(?P<who>\w+) rates (?P<on>\w+) (?P<d>{_NUMBER}){_UNIT} (?P<way>higher|lower) than the "
-    rf"panel does \({_P}\)"
+    rf"(?P<who>\w+) rates (?P<on>\w+) (?P<d>{NUMBER}){UNIT} (?P<way>higher|lower) than the "
+    rf"panel does \({P}\)"
 )
 
 
@@ -530,9 +530,7 @@ def _not_tested(name: str) -> Check:
     return check
 
 
-_PAIR = re.compile(
-    rf"(?P<a>\w+) rates (?P<d>{_NUMBER}){_UNIT} higher than (?P<b>\w+) \({_CI}, {_P}\)"
-)
+_PAIR = re.compile(rf"(?P<a>\w+) rates (?P<d>{NUMBER}){UNIT} higher than (?P<b>\w+) \({CI}, {P}\)")
 
 
 def _models(found: re.Match[str], beside: Beside) -> bool:
@@ -587,7 +585,7 @@ DIFFERS: dict[str, Check] = {
         lambda found, beside: beside.summary["by_response"]["reason"] is not None
     ),
     r"Personas and single responses: (?P<n>none|\d+) of (?P<of>\d+) departures from the panel "
-    rf"(?:is|are) beyond noise(?:, up to (?P<d>{_NUMBER}){_UNIT})?\.": _departures,
+    rf"(?:is|are) beyond noise(?:, up to (?P<d>{NUMBER}){UNIT})?\.": _departures,
     r"Which responses are contested cannot be said: .+\.": _not_tested("contested"),
     r"No response is shown to be contested: on none of (?P<of>\d+) do personas differ by more than "
     r"noise explains\.": _contested,
