@@ -70,7 +70,7 @@ def two_digits(said: str | None, known: float) -> bool:
     return said is None or p_is(said, known)
 
 
-# `select`
+# `select`: besides the tables, how many items were `asked` for.
 
 
 def _drawn(found: re.Match[str], beside: Beside) -> bool:
@@ -94,7 +94,8 @@ def _drawn(found: re.Match[str], beside: Beside) -> bool:
 
 def _no_more(found: re.Match[str], beside: Beside) -> bool:
     [drawn] = beside.summary["selection"]
-    return bool(drawn["items"] == drawn["scored"] < value(found["n"]))
+    asked = beside.summary["asked"]
+    return bool(drawn["items"] == drawn["scored"] < asked == value(found["n"]))
 
 
 def _prompts_by_system(beside: Beside) -> dict[str, int]:
@@ -176,14 +177,14 @@ def _verdict(verdict: str) -> Check:
         ratios = list(_RATIO.finditer(found["figures"] or ""))
         return (
             _named_rows(found["of"], rows, beside)
+            and len(ratios) == (len(rows) if len(rows) < 4 else 0)
             and all(_SUPPORTED[verdict](row["ratio"]["low"], row["ratio"]["high"]) for row in rows)
             and all(
                 close(ratio["d"], row["ratio"]["value"])
                 and close(ratio["low"], row["ratio"]["low"])
                 and close(ratio["high"], row["ratio"]["high"])
-                for ratio, row in zip(ratios, rows, strict=bool(ratios))
+                for ratio, row in zip(ratios, rows, strict=False)
             )
-            and bool(ratios) == (len(rows) < 4)
         )
 
     return check

@@ -88,11 +88,11 @@ def _is_open(found: re.Match[str], beside: Beside) -> bool:
     size = value(found["signed"].replace("+", "")) if found["signed"] else 0.0
     if found["equal"] and abs(figure["value"]) > 1e-9:
         return False
+    if abs(size - figure["value"]) > 0.0051:
+        return False
     if found["reason"]:
         return "p" not in figure and figure["reason"] == found["reason"]
-    return abs(size - figure["value"]) < 0.0051 and quotes(
-        {name: found[name] for name in ("low", "high", "p", "n")}, figure
-    )
+    return quotes({name: found[name] for name in ("low", "high", "p", "n")}, figure)
 
 
 def _has_no_level(found: re.Match[str], beside: Beside) -> bool:

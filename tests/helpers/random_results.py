@@ -43,7 +43,7 @@ def random_ratings(rng: np.random.Generator, scores: Array) -> Ratings:
     )
 
 
-def random_select(seed: int) -> Result:
+def random_select(seed: int) -> tuple[Result, dict[str, int]]:
     """Items drawn from ratings of which some are not there, by more or fewer than there are."""
     rng = np.random.default_rng([33, seed])
     n_items = int(rng.choice([3, 12, 30, 45, 120]))
@@ -55,7 +55,7 @@ def random_select(seed: int) -> Result:
     if rng.random() < 0.3:
         ratings = Ratings(scores, ratings.items, ratings.raters, ratings.dimensions, ratings.groups)
     n = int(rng.choice([1, 8, 25, 31, 60, 200]))
-    return select_result(select_items(ratings, n, seed), ratings, n)
+    return select_result(select_items(ratings, n, seed), ratings, n), {"asked": n}
 
 
 def random_fidelity(seed: int) -> Result:
