@@ -14,25 +14,43 @@ from persona_panel import InputError
 from persona_panel.results.result import Result
 from tests.helpers.analysis_sentences import FIDELITY, SELECT, tables_of
 from tests.helpers.comparison_sentences import COMPARE
+from tests.helpers.experiment_sentences import BIAS, INJECTION, KEYPOINTS, STUDY
 from tests.helpers.random_comparisons import random_comparison
+from tests.helpers.random_experiments import (
+    random_bias,
+    random_injection,
+    random_key_points,
+    random_study,
+)
 from tests.helpers.random_results import random_fidelity, random_select
 from tests.helpers.sentences import Beside, Check, read
 
 N = 120
 
 
+Made = tuple[Result, dict[str, Any]]
+
+
 class Read(NamedTuple):
     """A command whose sentences are read: a result for a seed and an empty folder, with what else
     the checks need; and the patterns."""
 
-    made: Callable[[int, Path], tuple[Result, dict[str, Any]]]
+    made: Callable[[int, Path], Made]
     patterns: Mapping[str, Check]
 
 
+def without_files(made: Callable[[int], Made]) -> Callable[[int, Path], Made]:
+    return lambda seed, folder: made(seed)
+
+
 COMMANDS = {
+    "audit bias": Read(without_files(random_bias), BIAS),
+    "audit injection": Read(without_files(random_injection), INJECTION),
     "compare": Read(random_comparison, COMPARE),
-    "fidelity": Read(lambda seed, folder: (random_fidelity(seed), {}), FIDELITY),
-    "select": Read(lambda seed, folder: random_select(seed), SELECT),
+    "fidelity": Read(without_files(random_fidelity), FIDELITY),
+    "keypoints": Read(without_files(random_key_points), KEYPOINTS),
+    "select": Read(without_files(random_select), SELECT),
+    "study": Read(without_files(random_study), STUDY),
 }
 
 

@@ -1,5 +1,5 @@
-"""Comparisons of runs of random shapes: other texts of one panel, or other panels on the same texts;
-with people or without, with gaps, with an effect or without."""
+"""Comparisons of runs of random shapes: other texts of one panel, or other panels on the same
+texts; with people or without, with gaps, with an effect or without."""
 
 from __future__ import annotations
 

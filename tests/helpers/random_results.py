@@ -58,7 +58,7 @@ def random_select(seed: int) -> tuple[Result, dict[str, int]]:
     return select_result(select_items(ratings, n, seed), ratings, n), {"asked": n}
 
 
-def random_fidelity(seed: int) -> Result:
+def random_fidelity(seed: int) -> tuple[Result, dict[str, int]]:
     """Personas who differ like people, more, less or the other way round, on some contrasts that
     are none of people's, on all items or a half, over prompts or items."""
     rng = np.random.default_rng([34, seed])
@@ -93,4 +93,4 @@ def random_fidelity(seed: int) -> Result:
             )
         )
     names = {name: name.replace("-", " - ") for name, _ in contrasts}
-    return fidelity_result(GroupContrasts(tuple(rows), names, (), None, None))
+    return fidelity_result(GroupContrasts(tuple(rows), names, (), None, None)), {}

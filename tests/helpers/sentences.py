@@ -22,7 +22,7 @@ POWER = (
     r"\(80 % power if so, which is not known; (?:now (?P<now>[\d,]+)|a rough estimate from "
     r"(?P<few>[\d,]+) \w+)\)"
 )
-_COUNTS = r"\((?P<counts>[^()]*)\)"
+COUNTS = r"\((?P<counts>[^()]*)\)"
 
 
 @dataclass
@@ -189,13 +189,16 @@ def _would_show(found: re.Match[str], beside: Beside) -> bool:
     )
 
 
+def _counts(said: str) -> dict[str, float]:
+    parts = (part.split(" ", 1) for part in said.split(", "))
+    return {name: value(n) for n, name in parts}
+
+
 def _missing(found: re.Match[str], beside: Beside) -> bool:
     coverage = beside.summary["coverage"]
-    counts = dict(reversed(part.split(" ", 1)) for part in found["counts"].split(", "))
-    known = {name: f"{n:,}" for name, n in coverage["missing"].items() if n}
     total = sum(coverage["missing"].values())
     return (
-        counts == known
+        _counts(found["counts"]) == {name: n for name, n in coverage["missing"].items() if n}
         and value(found["missing"]) == total
         and value(found["of"]) == coverage["expected"]
         and coverage["expected"] == coverage["scored"] + coverage["abstained"] + total
@@ -204,7 +207,13 @@ def _missing(found: re.Match[str], beside: Beside) -> bool:
 
 def _nothing(found: re.Match[str], beside: Beside) -> bool:
     coverage = beside.summary["coverage"]
-    return coverage["scored"] == 0 and value(found["of"]) == coverage["expected"]
+    known = {**coverage["missing"], "judged as abstentions": coverage["abstained"]}
+    counts = {name: n for name, n in known.items() if n}
+    return (
+        _counts(found["counts"]) == counts
+        and coverage["scored"] == 0
+        and value(found["of"]) == coverage["expected"]
+    )
 
 
 def _declines(found: re.Match[str], beside: Beside) -> bool:
@@ -302,7 +311,7 @@ RUN: dict[str, Check] = {
             int(found["n"]) == sum(one["rank"] is None for one in beside.summary["ranking"])
         )
     ),
-    rf"(?P<missing>[\d,]+) of (?P<of>[\d,]+) judgments are missing {_COUNTS}: (?:composites|Δs) "
+    rf"(?P<missing>[\d,]+) of (?P<of>[\d,]+) judgments are missing {COUNTS}: (?:composites|Δs) "
     r"are means of those that are there\.": _missing,
     r"There is one judge: what other judges would find is not known\.": (
         lambda found, beside: len(beside.judges) == 1
@@ -318,8 +327,8 @@ RUN: dict[str, Check] = {
             int(found["n"]) == len(beside.judges) and len({p for p, _ in beside.judges}) == 1
         )
     ),
-    r"(?:Nothing could be scored: .+ )?None of (?P<of>[\d,]+) judgments was scored(?: \(.+\))?: "
-    r"nothing can be concluded\.": _nothing,
+    r"(?:Nothing could be scored: .+ )?None of (?P<of>[\d,]+) judgments was scored "
+    rf"{COUNTS}: nothing can be concluded\.": _nothing,
 }
 
 
