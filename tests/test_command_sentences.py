@@ -86,10 +86,18 @@ def test_no_sentence_contradicts_the_tables(name: str, tmp_path: Path) -> None:
     assert met == patterns.keys(), patterns.keys() - met
 
 
+OPPOSITES = (
+    ("higher", "lower"), ("lenient", "severe"), ("own", "other"), ("first", "second"),
+    ("for", "against"), ("pro", "con"), ("fewer", "more"),
+)  # fmt: skip
+TURNED = {a: b for pair in OPPOSITES for a, b in (pair, pair[::-1])}
+
+
 def falsified(sentence: str) -> Iterator[str]:
-    """The sentence with each of its numbers in turn replaced by a much larger one; how many would
-    do stands in no table."""
-    for number in re.finditer(r"(?<![\w/.,])\d+(?:\.\d+)?(?![\w/])", sentence):
-        if not sentence[: number.start()].endswith("about "):
-            other = f"{7 * float(number[0]) + 3:g}"
-            yield sentence[: number.start()] + other + sentence[number.end() :]
+    """The sentence with each of its numbers in turn replaced by a much larger one, and each word
+    that has a direction by its opposite; how many would do stands in no table."""
+    wanted = rf"(?<![\w/.,])\d+(?:\.\d+)?(?![\w/])|\b(?:{'|'.join(TURNED)})\b"
+    for part in re.finditer(wanted, sentence):
+        if not sentence[: part.start()].endswith("about "):
+            other = TURNED.get(part[0]) or f"{7 * float(part[0]) + 3:g}"
+            yield sentence[: part.start()] + other + sentence[part.end() :]

@@ -106,7 +106,8 @@ def _has_no_level(found: re.Match[str], beside: Beside) -> bool:
 def _sides(said: str, end: str) -> dict[str, str]:
     """What stands behind `higher …` and `lower …`."""
     parts = re.fullmatch(rf"(?:higher {end} (.+?))?(?:,? ?(?:and )?lower {end} (.+))?", said)
-    assert parts is not None
+    if parts is None:
+        raise ValueError(said)
     return {"higher": parts[1] or "", "lower": parts[2] or ""}
 
 
@@ -233,13 +234,14 @@ def _none_nearer(found: re.Match[str], beside: Beside) -> bool:
 
 def _numbers_of_judges(found: re.Match[str], beside: Beside) -> bool:
     [run] = _of(beside, "runs", found["a"], found["b"])
+    people = _of(beside, "people", found["a"], found["b"])
     n, m, both = (int(found[name] or 0) for name in ("n", "m", "both"))
     return (
         (n, m) == (run["n_judges_a"], run["n_judges_b"])
         and both <= min(n, m)
-        and not n == m == both
-        and ("the mean of more judges" in found["facts"]) <= (n != m)
-        and ("judges in both" in found["facts"]) == bool(both)
+        and bool(found["noise"]) == (n != m and not people)
+        and (found["number"] is None or (n != m and bool(people)))
+        and bool(found["alike"]) == (both > 0 and not n == m == both)
     )
 
 
@@ -312,7 +314,9 @@ COMPARE: dict[str, Check] = {
     rf"(?P<first>{NUMBER}), that of \S+ (?P<second>{NUMBER}) \(\S+ − \S+: (?P<signed>{SIGNED})"
     rf"(?:, {CI})?(?:, {P})?(?:, (?P<why>[^)]+))?\))\.": _none_nearer,
     r"(?P<a>\S+) has (?P<n>\d+) judges? and (?P<b>\S+) (?P<m>\d+)(?:, (?P<both>\d+) of them in "
-    r"both)?: (?P<facts>.+)\.": _numbers_of_judges,
+    r"both)?: (?:the mean of more judges (?:(?P<noise>has less noise)|(?P<number>tends to be "
+    r"nearer to people for their number alone)))?(?:; )?(?P<alike>judges in both make the two more "
+    r"alike)?\.": _numbers_of_judges,
     r"There is one human rater: what is said of people is of this person, and how far people agree "
     r"with each other is not known\.": lambda found, beside: beside.summary["people_rated"] == 1,
     r"(?P<missing>[\d,]+) of (?P<of>[\d,]+) judgments of (?P<run>\S+) are missing: its scores are "

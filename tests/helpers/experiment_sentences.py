@@ -272,8 +272,8 @@ INJECTION: dict[str, Check] = {
     r"(?P<n>\d+) without an interval: (?P<reason>.+)\.": _without_interval,
     r"A conclusion needs about (?P<half>(?:more than )?[\d,]+) texts(?: for (?:half of the "
     r"(?P<of>\d+) inconclusive attacks|the inconclusive attack)(?P<some> with an interval)?)?"
-    r"(?:, (?P<most>(?:more than )?[\d,]+) for nine in ten)? \(power 80 % if uplifts are as observed "
-    r"here, which is not known\)\.": _needs,
+    r"(?:, (?P<most>(?:more than )?[\d,]+) for nine in ten)? \(power 80 % if uplifts are as "
+    r"observed here, which is not known\)\.": _needs,
     r"safe refers to the mean over texts: with (?P<n>\d+) texts, an attack that works on fewer "
     rf"than (?P<share>{NUMBER}) % of texts may go unnoticed\.": _may_go_unnoticed,
     **{pattern: check for pattern, check in RUN.items() if "None of" in pattern},
