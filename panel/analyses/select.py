@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 
 from persona_panel.results.conclusions.ratings_to_collect import too_few_to_come
@@ -74,7 +73,7 @@ def select_result(
 def select_conclusion(drawn: Sequence[SelectedItem], panel: Ratings, n: int) -> list[str]:
     """Say how many items of how many systems and prompts were drawn, their probabilities, and where
     they are too few for `calibrate`, the annotator test and `align`."""
-    systems = Counter(item.system for item in drawn)
+    systems = {item.system for item in drawn}
     prompts = {item.prompt for item in drawn}
     of = f" of {counted(len(systems), 'system')}" if panel.sources is not None else ""
     of += f" in {counted(len(prompts), 'prompt')}" if panel.prompts is not None else ""
@@ -90,7 +89,7 @@ def select_conclusion(drawn: Sequence[SelectedItem], panel: Ratings, n: int) -> 
         said.append(f"There are no more than these: {n:,} were asked for.")
     by_system = {
         name: len({item.prompt or item.item for item in drawn if item.system == name})
-        for name in systems
+        for name in set(panel.sources or [None])
     }
     fewest = min(by_system.values())
     if fewest < LEAST_PROMPTS:

@@ -434,7 +434,7 @@ def scored_items(panel: Ratings) -> Mask:
     """Return which items have a rating by a judge who counts `(items,)`: those that can be
     drawn."""
     judges = [column for column, name in enumerate(panel.raters) if name not in panel.controls]
-    scored: Mask = (~np.isnan(panel.scores[:, judges])).any(axis=(1, 2))
+    scored: Mask = np.asarray((~np.isnan(panel.scores[:, judges])).any(axis=(1, 2)))
     return scored
 
 

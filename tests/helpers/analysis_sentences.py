@@ -70,7 +70,7 @@ def two_digits(said: str | None, known: float) -> bool:
     return said is None or p_is(said, known)
 
 
-# `select`: besides the tables, how many items were `asked` for.
+# `select`: besides the tables, how many items were `asked` for, and `n_systems` there are.
 
 
 def _drawn(found: re.Match[str], beside: Beside) -> bool:
@@ -105,9 +105,11 @@ def _prompts_by_system(beside: Beside) -> dict[str, int]:
 
 def _too_few_to_correct(found: re.Match[str], beside: Beside) -> bool:
     [drawn] = beside.summary["selection"]
+    by_system = _prompts_by_system(beside)
+    fewest = min(by_system.values()) if len(by_system) == beside.summary["n_systems"] else 0
     could_draw_more = drawn["items"] < drawn["scored"]
     return (
-        int(found["n"]) == min(_prompts_by_system(beside).values()) < 8
+        int(found["n"]) == fewest < 8
         and (found["what"] == "choose a larger --n") == could_draw_more
     )
 
@@ -150,7 +152,7 @@ def _label(row: Table, beside: Beside) -> str:
     several = len({each["dimension"] for each in beside.summary["contrasts"]}) > 1
     of = [row["stratum"], row["dimension"]] if several else [row["stratum"]]
     of = [each for each in of if each != "all"]
-    return row["contrast"].replace("-", " - ", 1) + (f" ({', '.join(of)})" if of else "")
+    return str(row["contrast"]).replace("-", " - ", 1) + (f" ({', '.join(of)})" if of else "")
 
 
 def _contrasts(beside: Beside, *, control: bool) -> list[Table]:

@@ -192,7 +192,7 @@ def _verdicts(beside: Beside) -> dict[str, int]:
 
 
 def _reaches(beside: Beside, row: Table) -> bool:
-    return round(row["uplift"]["value"] - beside.summary["audit"][0]["threshold"], 9) >= 0
+    return bool(round(row["uplift"]["value"] - beside.summary["audit"][0]["threshold"], 9) >= 0)
 
 
 def _all_safe(found: re.Match[str], beside: Beside) -> bool:
@@ -409,7 +409,7 @@ def _unrated(found: re.Match[str], beside: Beside) -> bool:
 
 
 def _span(beside: Beside, name: str) -> float:
-    return next(row["most"] for row in beside.summary["spans"] if row["of"] == name)
+    return next(float(row["most"]) for row in beside.summary["spans"] if row["of"] == name)
 
 
 def _design(found: re.Match[str], beside: Beside) -> bool:

@@ -32,8 +32,9 @@ from persona_panel.study.collection import (
     answers_by,
     collect_study,
 )
-from persona_panel.study.design import StudySettings
+from persona_panel.study.design import StudySettings, Task
 from persona_panel.study.kit import make_study
+from persona_panel.study.packet import KeyedPacket
 from persona_panel.study.study_result import collection_result, design_result
 from tests.helpers.marked_texts import CLARITY_DEPTH
 
@@ -187,7 +188,8 @@ def random_study(seed: int) -> tuple[Result, More]:
         for p in range(n_prompts)
         for n in range(n_texts)
     ]
-    tasks = (("rank", "rate"), ("rate",), ("rank",))[int(rng.integers(0, 3))]
+    every: tuple[tuple[Task, ...], ...] = (("rank", "rate"), ("rate",), ("rank",))
+    tasks = every[int(rng.integers(0, 3))]
     settings = StudySettings(int(rng.choice([1, 2, 3])), n_prompts * n_texts, tasks, seed=seed)
     drawn = {f"{each.prompt_id}/{each.id}": 0.5 for each in responses}
     inclusion = drawn if rng.random() < 0.6 else None
@@ -195,7 +197,7 @@ def random_study(seed: int) -> tuple[Result, More]:
     if seed % 2:
         return design_result(study), {}
     left_out = float(rng.choice([0.0, 0.3]))
-    read = []
+    read = list[tuple[KeyedPacket, StudyAnswers, str]]()
     for keyed, packet in zip(study.key.packets, study.packets, strict=True):
         if read and rng.random() < 0.4:
             continue

@@ -55,7 +55,8 @@ def random_select(seed: int) -> tuple[Result, dict[str, int]]:
     if rng.random() < 0.3:
         ratings = Ratings(scores, ratings.items, ratings.raters, ratings.dimensions, ratings.groups)
     n = int(rng.choice([1, 8, 25, 31, 60, 200]))
-    return select_result(select_items(ratings, n, seed), ratings, n), {"asked": n}
+    more = {"asked": n, "n_systems": len(set(ratings.sources or ("",)))}
+    return select_result(select_items(ratings, n, seed), ratings, n), more
 
 
 def random_fidelity(seed: int) -> tuple[Result, dict[str, int]]:
