@@ -231,11 +231,12 @@ def bias_conclusion(rows: Sequence[Row], ratings: Ratings | None = None) -> list
         if row.statistic == "leniency" and row.dimension == main and not row.reason
     }
     compared = are_of_comparisons((row.statistic, row.reason) for row in rows)
+    on_some = any(row.statistic == "leniency" and not row.reason for row in rows)
     n_tests = len(judges) + sum(not row.reason for row in panel.values())
     unit = "" if compared else _unit_of(ratings).after_number
     return [
         *_of_the_panel(panel, n_tests, unit),
-        *_of_judges(judges, n_tests, compared=compared),
+        *_of_judges(judges, n_tests, compared=compared, on_some=on_some),
     ]
 
 
@@ -273,14 +274,18 @@ def _of_the_panel(panel: Mapping[str, Row], n_tests: int, unit: str) -> list[str
     return said
 
 
-def _of_judges(judges: Mapping[str, Row], n_tests: int, *, compared: bool) -> list[str]:
+def _of_judges(
+    judges: Mapping[str, Row], n_tests: int, *, compared: bool, on_some: bool
+) -> list[str]:
+    """Say who is lenient or severe; `on_some` is whether it is known on some dimension."""
     if compared:
         return [
             "Leniency cannot be measured: judges compared responses, and what a judge prefers does "
             "not depend on how lenient it is."
         ]
     if not judges:
-        return ["Leniency cannot be measured: no two judges rated the same response."]
+        where = " on all dimensions" if on_some else ""
+        return [f"Leniency cannot be measured: no two judges rated the same response{where}."]
     signs = {name: _sign(row, n_tests) for name, row in judges.items()}
     parts = [
         f"{listed(names, 'judges')} {'is' if len(names) == 1 else 'are'} more {how} than the panel"

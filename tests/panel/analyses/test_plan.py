@@ -306,8 +306,8 @@ def test_few_judges_are_why_no_number_of_prompts_is_enough() -> None:
     """Three judges have no interval over judges, however small their error is, which is said; of
     five it is not."""
     for n, says in (
-        (3, "no number of prompts reaches it: its interval is over judges, too, of whom it needs at "
-            "least 5."),
+        (3, "no number of prompts reaches it: its interval is over judges, too, of whom it needs "
+            "at least 5."),
         (5, "no number of prompts reaches it: its interval is over judges, too."),
     ):  # fmt: skip
         variances = {"system": 1.0, "system:prompt": 0.5, "residual": 0.1}
