@@ -165,6 +165,25 @@ async def test_a_server_with_one_id_for_all_answers_works(id_: str | None) -> No
     assert n_asked <= len(WORDS) + 2
 
 
+@pytest.mark.parametrize("is_same", [True, False], ids=["one answer", "one id"])
+async def test_one_answer_to_all_requests_is_warned_of(
+    is_same: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A cache before the server that gives every request the same answer is named once; a server
+    that merely has one id for all its answers is not."""
+
+    def script(number: int, request: Any) -> Answer:
+        message = {"role": "assistant", "content": "4" if is_same else f"{number}"}
+        body = {"choices": [{"index": 0, "message": message, "finish_reason": "stop"}]}
+        return raw(body | {"id": "chatcmpl-0123456789abcdef"})
+
+    with serving(script) as server:
+        said = await answers(OpenAICompatible(model="m", base_url=server.base_url), WORDS, 5)
+    assert None not in said.values()
+    warned = [record for record in caplog.records if "letter by letter" in record.getMessage()]
+    assert len(warned) == is_same
+
+
 @needs_extra("contracts", "langchain_openai")
 @pytest.mark.parametrize("place", ["after", "idle", "together", "before"])
 async def test_providers_packages_take_no_stray_answer(place: str) -> None:
