@@ -230,6 +230,22 @@ async def test_providers_packages_take_no_stray_answer_in_silence(
     assert not wrong(said) or faults or "no request asked for" in caplog.text
 
 
+@needs_extra("contracts", "langchain_openai")
+async def test_no_connection_to_a_server_that_sent_a_stray_is_used_twice() -> None:
+    """httpx connects anew for each call from then on, also where nothing more comes unasked."""
+    from langchain_openai import ChatOpenAI
+
+    with stray_server("idle", n_strays=1) as server:
+        chat = ChatOpenAI(
+            model="m", base_url=server.base_url, api_key=SecretStr("canary"), max_retries=0
+        )
+        client = LangChainClient(chat, "m", timeout_s=20)
+        for words in WORDS[:5]:
+            assert (await client.complete(ModelRequest("", (words,)))).text == text_for(words)
+            await asyncio.sleep(0.1)
+        assert (len(server.asked), server.n_connections) == (5, 5)
+
+
 @needs_extra("contracts", "langchain_anthropic")
 def test_clients_are_mended_before_they_import_their_connections() -> None:
     """A provider's package may import the modules of its HTTP client with the first call only: a
@@ -309,3 +325,11 @@ def test_a_model_that_has_not_answered_before_is_doubted_once() -> None:
     assert "the answer is from the model 'llama-3'" in str(strays.doubt(2, 2, None, "llama-3"))
     assert strays.doubt(2, 2, None, "llama-3") is None
     assert strays.doubt(3, 3, None, "llama-3") is None
+
+
+def test_the_first_answer_may_be_of_any_model() -> None:
+    """Who is asked by an alias or by way of a router answers under its own name: that is no doubt,
+    and no call is made again."""
+    strays = StrayAnswers("auto")
+    assert strays.doubt(1, 1, None, "llama-3") is None
+    assert strays.doubt(2, 2, None, "llama-3") is None
