@@ -121,9 +121,9 @@ async def test_over_tls_stray_answers_are_seen(
     faults: list[CallError] = []
     with stray_server(place, context=context) as server, caplog.at_level(logging.WARNING):
         client = OpenAICompatible(model="m", base_url=server.base_url)
-        said = await answers(client, WORDS, 3, 0.05, faults)
+        await answers(client, WORDS, 3, 0.05, faults)
     reported = [*map(str, faults), caplog.text]
-    assert not wrong(said) or any("no request asked for" in text for text in reported)
+    assert any("no request asked for" in text for text in reported)
 
 
 async def test_over_tls_a_server_without_fault_is_asked_once_each(
