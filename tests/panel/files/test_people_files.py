@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from persona_panel import InputError, Ratings, load_aligned_ratings, load_ratings
+from persona_panel.files.aligned_ratings import align_ratings
 
 _NAMES = st.lists(st.sampled_from([f"n{i}" for i in range(9)]), min_size=2, max_size=5, unique=True)
 _SCORES = st.none() | st.integers(0, 1000) | st.sampled_from([0.5, 2.25, -1.5, 1234.5])
@@ -244,3 +245,35 @@ def test_a_column_of_text_is_refused_with_the_option(tmp_path: Path) -> None:
     """The remedy for a column that holds no ratings names the option that leaves it out."""
     with pytest.raises(InputError, match="--map raters=ANN,BOB"):
         _read(tmp_path, "item;ann;bob;note\na;3;4;good\nb;5;1;poor\n")
+
+
+def test_a_wide_file_may_have_a_line_for_each_dimension(tmp_path: Path) -> None:
+    """An item then has several lines; two on one dimension are refused."""
+    content = "item,dimension,ann,bob\na,depth,1,2\na,style,3,4\nb,depth,5,1\nb,style,2,3\n"
+    ratings = _read(tmp_path, content)
+    assert (ratings.items, ratings.raters) == (("a", "b"), ("ann", "bob"))
+    assert ratings.dimensions == ("depth", "style")
+    assert ratings.scores.tolist() == [[[1, 3], [2, 4]], [[5, 2], [1, 3]]]
+    with pytest.raises(InputError, match="'a' again, first on line 2"):
+        _read(tmp_path, content.replace("b,depth", "a,depth"))
+
+
+def test_items_that_nobody_rated_need_no_match(tmp_path: Path) -> None:
+    """A line that has gaps alone says nothing of what people rated."""
+    panel = _read(tmp_path, LONG + "a,x,1\nb,x,2\n")
+    humans = _read(tmp_path, "item,ann,bob\na,1,2\nb,2,3\nc,,\nd,?,\ne,,NA\n")
+    _, theirs = align_ratings(panel, humans, "panel.csv", "people.csv")
+    assert theirs.origin is not None
+    assert theirs.origin.match is not None
+    assert (theirs.origin.match.n_rated, theirs.origin.match.unmatched) == (2, ())
+
+
+def test_a_rating_of_the_whole_off_the_scale_has_its_line(tmp_path: Path) -> None:
+    """Also where it is compared with the composite of the panel's dimensions."""
+    lines = "item,rater,dimension,score\na,x,depth,1\na,x,style,3\nb,x,depth,2\nb,x,style,4\n"
+    panel = _read(tmp_path, lines, scale=(1, 10))
+    humans = _read(tmp_path, LONG + "a,ann,1\nb,ann,80\n")
+    with pytest.raises(InputError) as caught:
+        align_ratings(panel, humans, "panel.csv", "people.csv")
+    [fault] = caught.value.faults
+    assert (fault.line, fault.found) == (3, "80 by 'ann' of 'b'")
