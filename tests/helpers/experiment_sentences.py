@@ -399,6 +399,7 @@ def _progress(found: re.Match[str], beside: Beside) -> bool:
         and value(found["missing"] or "0") == missing == expected - given
         and (found["expected"] is None or value(found["expected"]) == expected)
         and bool(found["all"]) == (bool(answered) and not missing)
+        and ("asked" in (found["all"] or "")) == (not missing and len(answered) == len(raters))
     )
 
 
@@ -417,7 +418,7 @@ def _design(found: re.Match[str], beside: Beside) -> bool:
     return (
         [int(found[name]) for name in ("raters", "texts", "prompts")]
         == [row[name] for name in ("raters", "texts", "prompts")]
-    ) and found["tasks"].split(", ") == list(row["tasks"])
+    ) and (found["tasks"].split(", "), found["rubric"]) == (list(row["tasks"]), row["rubric"])
 
 
 def _rates(beside: Beside) -> bool:
@@ -426,13 +427,13 @@ def _rates(beside: Beside) -> bool:
 
 STUDY: dict[str, Check] = {
     r"(?P<n>\d+) of (?P<of>\d+) raters? answered(?:; (?P<missing>[\d,]+) of their "
-    r"(?P<expected>[\d,]+) answers are missing|(?P<all>, all that was asked))?\.": _progress,
+    r"(?P<expected>[\d,]+) answers are missing|(?P<all>, all that was asked|; of their answers none is missing))?\.": _progress,
     r"Ratings have the inclusion probabilities of `select`, by which `persona-panel calibrate RUN "
     r"--human \S+` weighs them\.": lambda found, beside: beside.summary["study"][0]["answered"] > 0,
     r"(?P<n>[\d,]+) of (?P<of>[\d,]+) selected items? (?:has|have) no rating: corrected means are "
     r"then unbiased only if it is chance which these are\.": _unrated,
     r"(?P<raters>\d+) raters?, (?P<texts>\d+) texts? to (?P<prompts>\d+) prompts?; tasks: "
-    r"(?P<tasks>.+)\.": _design,
+    r"(?P<tasks>.+); rubric: (?P<rubric>.+)\.": _design,
     r"Ranks can be correlated; `calibrate`, `align` and `correlate --epsilon` take scores, for "
     r"which --tasks needs rate\.": lambda found, beside: not _rates(beside),
     r"Each text has one rater: how far people agree will not be known, so that `align` and "
