@@ -192,7 +192,7 @@ def contested_result(
         ],
     )
     shown = [each for each in listed if each.reason is None]
-    verdicts = {(one.prompt_id, one.id): one for one in run.verdicts}
+    verdicts = {(entry.prompt_id, entry.id): entry for entry in run.verdicts}
     for_people = Table(
         "contested",
         (Key("response", "response"),),
@@ -250,10 +250,10 @@ def _widest(run: Run, top: int | None, titles: Mapping[str, str]) -> Table:
 def by_disagreement(run: Run) -> list[int]:
     """Return the places of all responses in the run, the most contested first; where noise is not
     known, as with one model, by the spread of their ratings."""
-    found = most_contested(run) if run.rubric.numeric and run.items else []
-    if any(one.reason is None for one in found):
+    measured = most_contested(run) if run.rubric.numeric and run.items else []
+    if any(entry.reason is None for entry in measured):
         rows = {item[:2]: row for row, item in enumerate(run.items)}
-        return [rows[one.prompt_id, one.id] for one in found]
+        return [rows[entry.prompt_id, entry.id] for entry in measured]
     spread = spreads(run)
     return sorted(range(len(spread)), key=lambda row: (not spread[row] >= 0, -spread[row]))
 
@@ -276,8 +276,8 @@ def spreads(run: Run) -> Array:
     squares = np.nansum((ratings - means[:, None]) ** 2, axis=1)
     sd = np.sqrt(np.divide(squares, n - 1, out=np.full(n.shape, np.nan), where=n > 1))
     enough = n.max(axis=1) >= max(2, len(columns) / 2)
-    found: Array = np.where(enough, sd.mean(axis=1), np.nan)
-    return found
+    measured: Array = np.where(enough, sd.mean(axis=1), np.nan)
+    return measured
 
 
 def headline(of: Contested) -> str:

@@ -30,7 +30,7 @@ def run_summary(run: Run) -> dict[str, Any]:
         "conclusion": conclusion_of(run, board, controls, report),
         "ranking": systems_document(board),
         "winner": board.winner,
-        "differences": [record_document(one, "sampled") for one in board.differences],
+        "differences": [record_document(entry, "sampled") for entry in board.differences],
         "random": board.random,
         **({"control_ranking": systems_document(controls)} if controls else {}),
         **({} if strengths is None else {"strengths": record_document(strengths)}),

@@ -246,11 +246,11 @@ def read_biases(folder: Path) -> Result | None:
     """Return the result of the audit of bias in a run's folder, None where its file cannot be read;
     it begins with that it is of other judgments where it is."""
     try:
-        found = json_of(folder / NAME)
-        TypeAdapter(_KeptBias).validate_python(found)
-        rows = [_row(each) for each in found["rows"]]
+        measured = json_of(folder / NAME)
+        TypeAdapter(_KeptBias).validate_python(measured)
+        rows = [_row(each) for each in measured["rows"]]
         result = bias_result(rows, load_audited_run(folder).ratings)
-        if judgments_digest(folder) != found["judgments"]:
+        if judgments_digest(folder) != measured["judgments"]:
             result = replace(result, conclusion=[_OUTDATED, *result.conclusion])
         return result
     except (OSError, ValueError, LookupError, TypeError, InputError):
