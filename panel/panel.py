@@ -162,7 +162,7 @@ class Panel:
     def estimate(self, responses: Responses) -> list[CostEstimate]:
         """What scoring these would take, model by model, the cache counted in; calls nothing, and
         knows nothing of nodes in a graph of one's own. Raises InputError as `ascore`."""
-        return executor.estimate(self.plan, responses)
+        return executor.Scoring(self.plan, responses).estimate()
 
     def astream(
         self, responses: Responses | AsyncIterable[Response], *, caps: Caps = NO_CAPS,
@@ -228,6 +228,6 @@ class Panel:
         **options: Unpack[Options],
     ) -> list[CostEstimate]:
         """What a sweep would take, model by model, the cache counted in; calls nothing."""
-        from persona_panel.experiments.sweep.plan import estimate_sweep
+        from persona_panel.experiments.sweep.running import Sweeping
 
-        return estimate_sweep(self.plan, prompts, targets, options)
+        return Sweeping(self.plan, prompts, targets, options).estimate()

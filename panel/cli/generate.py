@@ -10,14 +10,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from persona_panel.cli.analysis_command import ResultOutput, result_options
-from persona_panel.cli.batch_options import (
-    AnswerOptions,
-    batch_options,
-    show_estimates,
-    tell,
-    tell_batches,
-)
+from persona_panel.cli.batch_options import AnswerOptions, batch_options
 from persona_panel.cli.failures import gathered, refusals, status_of
+from persona_panel.cli.job import carried_out
 from persona_panel.cli.options import (
     caps_of_a_file,
     column_mapping,
@@ -32,9 +27,8 @@ from persona_panel.files.secrets.visible import say, visible
 if TYPE_CHECKING:
     from persona_panel.calls.budget import Caps
     from persona_panel.cli.progress import ScoreProgress
-    from persona_panel.experiments.generation.plan import GenerationPlan
     from persona_panel.experiments.generation.running import GeneratedTexts
-    from persona_panel.runs.folder import OutputFile
+    from persona_panel.graphs.sweeping import TargetAnswer
 
 _MISSING_SHOWN = 5
 
@@ -140,9 +134,7 @@ def generate(
     from persona_panel.experiments.generation.plan import generation_plan, load_instructions
     from persona_panel.experiments.generation.running import (
         GeneratedTexts,
-        estimate_texts,
-        export_texts,
-        held_texts,
+        Generation,
         texts_result,
     )
     from persona_panel.files.prompts import load_generation_prompts
@@ -170,17 +162,13 @@ def generate(
     written = OutputFile(Path(out), overwrite, tuple(files), {prompts: mapping} if mapping else {})
     planned = texts_result(GeneratedTexts(plan, {}))
     output.gate.refuse_unknown(lambda: result_figures(planned))
-    if dry_run:
-        held = held_texts(plan, written, caps)
-        estimates = estimate_texts(plan)
-        show_estimates(estimates, output.to)
-        priced = answering.priced(estimates, plan.endpoints)
-        tell(priced, caps, held, len(plan.wanted), "responses")
-        tell_batches(estimates, plan.endpoints)
+    job = Generation(plan, written, patience)
+    done = carried_out(
+        job, caps, dry_run=dry_run, to=output.to, answering=answering,
+        watch=lambda progress: partial(_count, progress),
+    )  # fmt: skip
+    if done is None:
         return
-    if answering.export(partial(export_texts, plan)):
-        return
-    done = _generated(plan, written, caps, patience, answering)
     _tell_missing(done)
     if done.has_rows:
         where = f"The responses are in {written.path}; where they come from, in {written.manifest}"
@@ -190,48 +178,8 @@ def generate(
     output.show(texts_result(done), status=status_of(done.has_rows, complete=done.complete))
 
 
-def _generated(
-    plan: GenerationPlan,
-    output: OutputFile,
-    caps: Caps,
-    patience: float | None,
-    answering: AnswerOptions,
-) -> GeneratedTexts:
-    from persona_panel.cli.progress import ScoreProgress
-    from persona_panel.cli.watching import with_progress
-    from persona_panel.experiments.generation.plan import texts_by_target
-    from persona_panel.experiments.generation.running import generate_texts
-    from persona_panel.graphs.sweeping import TargetAnswer
-    from persona_panel.results.conclusions.wording import counted
-
-    by_target = texts_by_target(plan.wanted)
-    heading = f"{counted(len(plan.prompts), 'prompt')} × {counted(len(plan.targets), 'target')}"
-    if plan.samples > 1:
-        heading += f" × {plan.samples} samples"
-    heading += f" ({', '.join(by_target)})"
-    progress = ScoreProgress(heading, len(plan.wanted), by_target, "responses")
-
-    async def start(progress: ScoreProgress) -> GeneratedTexts:
-        def take(answer: TargetAnswer) -> None:
-            progress.count(answer.system, answer.status, cached=answer.cached)
-
-        return await generate_texts(
-            plan,
-            output,
-            caps=caps,
-            patience_s=patience,
-            on_answer=take,
-            execution=answering.execution(output.path, progress.begin),
-        )
-
-    return with_progress(
-        progress,
-        start,
-        lambda: (
-            f"{progress.done:,} of {progress.total:,} responses are done and stored. The same "
-            "command continues."
-        ),
-    )
+def _count(progress: ScoreProgress, answer: TargetAnswer) -> None:
+    progress.count(answer.system, answer.status, cached=answer.cached)
 
 
 def _tell_missing(done: GeneratedTexts) -> None:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from persona_panel.cli.analysis_command import ResultOutput, result_options
-from persona_panel.cli.batch_options import show_estimates, tell
 from persona_panel.cli.failures import COMPLETE, INCOMPLETE, refusals
+from persona_panel.cli.job import carried_out, dialogues_counted
 from persona_panel.cli.options import (
     caps_of_a_command,
     column_mapping,
@@ -17,7 +17,6 @@ from persona_panel.cli.options import (
     model_options,
 )
 from persona_panel.cli.panel_options import patience_option
-from persona_panel.cli.signals import run_to_end
 
 if TYPE_CHECKING:
     from persona_panel.calls.budget import Caps
@@ -99,9 +98,8 @@ def match(
         )
 
     from persona_panel.experiments.questions.match import (
-        estimate_by_model,
+        MatchByModel,
         match_by_measure,
-        match_by_model,
         references_of,
     )
     from persona_panel.experiments.questions.match_report import (
@@ -117,14 +115,12 @@ def match(
     labelled = load_responses(references, mapping=references_mapping)
     known = references_of(labelled, batch, (references, generated))
     output.gate.refuse_unknown(lambda: result_figures(planned_matches(batch)))
-    if dry_run:
-        estimate = estimate_by_model(batch, known, configured(spec or "", model_options))
-        show_estimates([estimate], output.to)
-        tell([estimate], caps)
-        return
     if by == "model":
-        model = configured(spec or "", model_options, patience=patience)
-        matches = run_to_end(match_by_model(batch, known, model, caps))
+        job = MatchByModel(batch, known, configured(spec or "", model_options, patience=patience))
+        found = carried_out(job, caps, dry_run=dry_run, to=output.to, watch=dialogues_counted)
+        if found is None:
+            return
+        matches = found
     else:
         measure: Any = by
         limit = threshold if threshold is not None else {"similarity": 0.65, "chrf": 0.35}[by]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
@@ -11,7 +10,6 @@ from typing import TYPE_CHECKING
 import click
 
 from persona_panel.cli.analysis_command import ResultOutput, result_options
-from persona_panel.cli.batch_options import show_estimates, tell
 from persona_panel.cli.failures import (
     COMPLETE,
     INCOMPLETE,
@@ -19,6 +17,7 @@ from persona_panel.cli.failures import (
     refusals,
     refusals_without_calls,
 )
+from persona_panel.cli.job import carried_out, dialogues_counted
 from persona_panel.cli.options import (
     caps_of_a_file,
     column_mapping,
@@ -27,13 +26,10 @@ from persona_panel.cli.options import (
     model_in,
 )
 from persona_panel.cli.panel_options import patience_option
-from persona_panel.cli.signals import run_to_end
 from persona_panel.files.secrets.visible import say, visible
 
 if TYPE_CHECKING:
     from persona_panel.calls.budget import Caps
-
-_LINE_EVERY_S = 5.0
 
 
 @click.group()
@@ -81,8 +77,12 @@ def build(
     The same command continues.
     """
     from persona_panel.experiments.prompt_sets.plan import prompt_set_plan
-    from persona_panel.experiments.prompt_sets.prompt_set_result import prompt_set_result
-    from persona_panel.experiments.prompt_sets.running import estimate_build, held_set, run_build
+    from persona_panel.experiments.prompt_sets.prompt_set_result import (
+        planned_prompt_set,
+        prompt_set_result,
+    )
+    from persona_panel.experiments.prompt_sets.running import PromptSetBuild
+    from persona_panel.results.requirements.of_result import result_figures
     from persona_panel.runs.folder import OutputFile
 
     with gathered() as gather:
@@ -90,13 +90,11 @@ def build(
     plan = prompt_set_plan(spec, given)
     own = tuple(model for model in models if Path(model).is_file())
     file = OutputFile(Path(out), overwrite, (*plan.files, *own))
-    if dry_run:
-        held = held_set(plan, file, caps)
-        estimates = run_to_end(estimate_build(plan))
-        show_estimates(estimates, output.to)
-        tell(estimates, caps, held, what="prompts")
+    output.gate.refuse_unknown(lambda: result_figures(planned_prompt_set(plan)))
+    job = PromptSetBuild(plan, file, patience)
+    built = carried_out(job, caps, dry_run=dry_run, to=output.to, watch=dialogues_counted)
+    if built is None:
         return
-    built = run_to_end(run_build(plan, file, caps=caps, patience_s=patience, on_progress=_Steps()))
     if built.pending:
         told = (
             f"{file.path} was not changed, because calls are without an answer. The replies that "
@@ -107,8 +105,7 @@ def build(
         if not built.prompts:
             told += "\nNo prompt is left; the funnel says at which step they were dropped."
     say(told, err=True)
-    # What a requirement names is not known before, and models were called.
-    refusals_without_calls(output.show)(
+    output.show(
         prompt_set_result(built),
         status=COMPLETE if built.prompts and not built.pending else INCOMPLETE,
     )
@@ -148,17 +145,3 @@ def pairs(
         # A file of the user's own, who says who may read it (umask).
         replace_file(output.path, content, permissions=0o666)
     say(visible(f"{counted(len(lines) // 2, 'pair')} in {output.path}"), err=True)
-
-
-class _Steps:
-    """Says on standard error which step goes on, and how far it is."""
-
-    def __init__(self) -> None:
-        self._step = ""
-        self._told = 0.0
-
-    def __call__(self, step: str, done: int, of: int) -> None:
-        now = time.monotonic()
-        if step != self._step or done == of or now - self._told >= _LINE_EVERY_S:
-            self._step, self._told = step, now
-            say(f"{step}: {done:,} of {of:,} calls", err=True)

@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from persona_panel.cli.batch_options import show_estimates, tell
 from persona_panel.cli.failures import refusals, status_of
+from persona_panel.cli.job import carried_out, dialogues_counted
 from persona_panel.cli.options import caps_of_a_command, dry_run, model_options
 from persona_panel.cli.panel_options import patience_option
-from persona_panel.cli.signals import run_to_end
 from persona_panel.files.secrets.visible import say, say_json, visible
 from persona_panel.results.result import load_format
 
@@ -61,41 +60,29 @@ def questions(
     error); 2, wrong input or configuration, no model was called; 4, there is no question. The
     same command asks again for the missing questions only.
     """
-    from persona_panel.experiments.questions.asking import (
-        QUESTIONS_TOKENS,
-        as_row,
-        asking_questions,
-        load_interventions,
-    )
-    from persona_panel.experiments.questions.calling import answers, estimate_answers
+    from persona_panel.experiments.questions.asking import Questions, load_interventions
     from persona_panel.files.errors import ConfigurationError
     from persona_panel.files.outputs import replace_file
     from persona_panel.planning.definitions import configured
 
-    # Run by run, so that what is stopped early has whole runs.
     loaded = load_interventions(interventions)
-    asked = [(one, run) for run in range(1, runs + 1) for one in loaded]
-    read = [one for one, _ in asked]
-    times = [run for _, run in asked]
     model = configured(spec, model_options, patience=patience)
     if out and not Path(out).resolve().parent.is_dir():
         raise ConfigurationError(
             f"--out {out}: the folder {Path(out).parent} does not exist; create it first"
         )
-    dialogues = [asking_questions(one.intervention) for one in read]
-    if dry_run:
-        estimate = estimate_answers(model, dialogues, QUESTIONS_TOKENS, times)
-        show_estimates([estimate], load_format("terminal"))
-        tell([estimate], caps)
+    job = Questions(loaded, model, runs)
+    to = load_format("terminal")
+    replies = carried_out(job, caps, dry_run=dry_run, to=to, watch=dialogues_counted)
+    if replies is None:
         return
-    found = run_to_end(answers(model, dialogues, caps, times))
-    rows = [
-        as_row(one, number, question, spec, run if runs > 1 else None)
-        for (one, run), answer in zip(asked, found, strict=True)
-        for number, question in enumerate(answer.value or (), start=1)
-    ]
+    rows = job.rows(replies, spec)
     text = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
-    missing = [(one.id, a.error) for one, a in zip(read, found, strict=True) if a.error is not None]
+    missing = [
+        (asked.id, reply.error)
+        for (asked, _), reply in zip(job.asked, replies, strict=True)
+        if reply.error is not None
+    ]
     if out and missing and Path(out).exists():
         # It may be whole, and the replies that came are in the cache.
         say(f"{out} was not changed, because questions are missing.", err=True)
@@ -107,7 +94,7 @@ def questions(
     for name, error in missing:
         say(visible(f"{name}: no questions ({error})"), err=True)
     say(
-        f"{len(rows):,} questions about {len(read) - len(missing):,} of {len(read):,} "
+        f"{len(rows):,} questions about {len(replies) - len(missing):,} of {len(replies):,} "
         "interventions" + (f", {runs} runs together" if runs > 1 else ""),
         err=True,
     )

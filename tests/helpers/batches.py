@@ -21,7 +21,7 @@ from persona_panel import Panel, Persona, Response, Sweep
 from persona_panel.calls.batch_rounds import BatchPace
 from persona_panel.calls.budget import NO_CAPS, Caps
 from persona_panel.experiments.generation.plan import GenerationPlan, generation_plan
-from persona_panel.experiments.generation.running import GeneratedTexts, generate_texts
+from persona_panel.experiments.generation.running import GeneratedTexts, Generation
 from persona_panel.experiments.sweep.running import run_sweep
 from persona_panel.files.prompts import GenerationPrompt
 from persona_panel.models.batches import BatchAnswer, BatchStatus, OpenAIBatches
@@ -100,8 +100,7 @@ def generated(
 ) -> GeneratedTexts:
     """Answers to four prompts, in a file."""
     execution = Execution(answered_by=ByBatches(out, tell, FAST) if batches else None)
-    work = generate_texts(generation(url), OutputFile(out), caps=caps, execution=execution)
-    return asyncio.run(work)
+    return asyncio.run(Generation(generation(url), OutputFile(out)).run(caps, execution))
 
 
 def generation(url: str) -> GenerationPlan:

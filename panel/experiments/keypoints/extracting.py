@@ -2,78 +2,68 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TypeVar
 
 import orjson
 
-from persona_panel.calls.budget import Caps
+from persona_panel.experiments.dialogues import (
+    DialogueJob,
+    DialogueReply,
+    HoldDialogues,
+    ModelDialogue,
+    models_of,
+)
 from persona_panel.experiments.keypoints.report import (
     NAME,
     KeyPointReport,
     Rationale,
-    key_point_report,
     key_points_document,
 )
-from persona_panel.experiments.keypoints.steps import DialogueBatch, SummedUp, steps
-from persona_panel.experiments.questions.calling import QuestionReply, answering, foreseeing
+from persona_panel.experiments.keypoints.steps import SummedUp, SummingUp
 from persona_panel.files.errors import RunStopped
 from persona_panel.files.outputs import as_json, replace_file
 from persona_panel.models.config import ModelConfig
-from persona_panel.runs.judging.cost_estimate import CostEstimate
+from persona_panel.results.conclusions.wording import counted
 
-_NOT_CALLED = "skipped:"
+T = TypeVar("T")
 
-
-async def key_points(
-    rationales: Sequence[Rationale], model: ModelConfig, most: int, caps: Caps
-) -> KeyPointReport:
-    """Have a model state the points of each rationale, sum them up and assign them; count
-    them.
-
-    A rationale whose points could not be read is missing, and counted with the reason.
-
-    Raises:
-        ConfigurationError: the model cannot be had, or has no known price where `caps` are in
-            dollars.
-        RunStopped: a cap was reached or the model was given up before all was asked; what was
-            answered is in the cache. Or a reply could not be kept.
-    """
-    going = steps([rationale.text for rationale in rationales], most)
-    async with answering(model, caps) as held:
-        try:
-            batch = next(going)
-            while True:
-                replies = await held.answers(batch.dialogues)
-                _refuse_skipped(replies)
-                batch = going.send(replies)
-        except StopIteration as done:
-            summed_up: SummedUp = done.value
-    # Thousands of intervals: a signal must not wait for them.
-    return await asyncio.to_thread(key_point_report, rationales, summed_up, model.id)
+_SKIPPED = "skipped:"
 
 
-def estimate_key_points(
-    rationales: Sequence[Rationale], model: ModelConfig, most: int
-) -> CostEstimate:
-    """Estimate the cost of `key_points`, the cache counted in, without a call.
+class KeyPoints(DialogueJob[SummedUp]):
+    """The stating, summing up and assigning of the points of rationales by a model;
+    `key_point_report` counts them. A rationale whose points could not be read is missing.
 
-    What is asked of points that are not known yet is counted as if every rationale made three that
-    no other makes in the same words: rather too many calls than too few.
+    In an estimate, what is asked of points that are not known yet is counted as if every rationale
+    made three that no other makes in the same words: rather too many calls than too few.
 
     Raises:
         ConfigurationError: the model cannot be had.
     """
-    going = steps([rationale.text for rationale in rationales], most)
-    with foreseeing(model) as foreseen:
-        try:
-            batch = next(going)
-            while True:
-                replies = foreseen.answers(batch.dialogues, batch.tokens)
-                batch = going.send(_expected(batch, replies))
-        except StopIteration:
-            return foreseen.part.estimate()
+
+    def __init__(self, rationales: Sequence[Rationale], model: ModelConfig, most: int) -> None:
+        self.models = models_of(model)
+        self._name, self._most = model.id, most
+        self.heading = f"{counted(len(rationales), 'rationale')} × {model.id}"
+        self._texts = [rationale.text for rationale in rationales]
+
+    async def made(self, hold: HoldDialogues) -> SummedUp:
+        async def whole(step: str, dialogues: Sequence[ModelDialogue[T]]) -> list[DialogueReply[T]]:
+            """Hold dialogues; raise RunStopped where some were not."""
+            replies = await hold(step, dialogues)
+            skipped = [reply.error for reply in replies if (reply.error or "").startswith(_SKIPPED)]
+            if skipped:
+                why = str(skipped[0]).removeprefix(_SKIPPED).strip()
+                raise RunStopped(
+                    f"{len(skipped):,} of {len(replies):,} questions were not asked ({why}). Key "
+                    "points are made from all answers, so none were written; the same command "
+                    "asks only what is missing"
+                )
+            return replies
+
+        return await SummingUp(self._name, self._most, whole).summed_up(self._texts)
 
 
 def write_key_points(report: KeyPointReport, folder: Path) -> Path:
@@ -85,25 +75,3 @@ def write_key_points(report: KeyPointReport, folder: Path) -> Path:
     path = folder / NAME
     replace_file(path, as_json(key_points_document(report), orjson.OPT_INDENT_2) + b"\n")
     return path
-
-
-def _refuse_skipped(replies: Sequence[QuestionReply[object]]) -> None:
-    skipped = [
-        reply.error for reply in replies if reply.error and reply.error.startswith(_NOT_CALLED)
-    ]
-    if skipped:
-        why = skipped[0].removeprefix(_NOT_CALLED).strip()
-        raise RunStopped(
-            f"{len(skipped):,} of {len(replies):,} questions were not asked ({why}). Key points "
-            "are made from all answers, so none were written; the same command asks only what is "
-            "missing"
-        )
-
-
-def _expected(
-    batch: DialogueBatch, replies: Sequence[QuestionReply[object]]
-) -> list[QuestionReply[object]]:
-    return [
-        QuestionReply(expected) if reply.value is None and reply.error is None else reply
-        for reply, expected in zip(replies, batch.expected, strict=True)
-    ]

@@ -16,8 +16,8 @@ import pytest
 
 from persona_panel import Panel, RunFolderError
 from persona_panel.calls.budget import Caps
-from persona_panel.experiments.generation.running import generate_texts
-from persona_panel.experiments.sweep.running import export_sweep, run_sweep
+from persona_panel.experiments.generation.running import Generation
+from persona_panel.experiments.sweep.running import Sweeping, run_sweep
 from persona_panel.graphs.deliberation import Deliberation
 from persona_panel.rubrics import ModelRequest
 from persona_panel.runs import executor
@@ -155,7 +155,7 @@ def test_requests_of_a_sweep_are_answered_by_files(tmp_path: Path) -> None:
         panel, model = Panel(PERSONAS[:1], model_at(server.base_url)), model_at(server.base_url)
         given = (panel.plan, questions(2), model, {})
         n, files = [], RequestFiles(tmp_path / "out")
-        while (done := asyncio.run(export_sweep(*given, files))).requests:
+        while (done := asyncio.run(Sweeping(*given).export(files))).requests:
             n.append(done.requests)
             answered(tmp_path / "out", world(sycophantic=True))
             files = RequestFiles(tmp_path / "out", tmp_path / "out")
@@ -199,11 +199,8 @@ def test_open_batches_of_texts(tmp_path: Path) -> None:
             generated(server.base_url, out, batches=False)
         by = Execution(answered_by=ByBatches(out, print, FAST))
         with pytest.raises(RunFolderError, match="without --overwrite"):
-            asyncio.run(
-                generate_texts(
-                    generation(server.base_url), OutputFile(out, overwrite=True), execution=by
-                )
-            )
+            job = Generation(generation(server.base_url), OutputFile(out, overwrite=True))
+            asyncio.run(job.run(execution=by))
         (now,) = asyncio.run(look(out))
         assert now.status is not None and now.status.phase == "working"
         server.batches.script = BatchScript()
