@@ -100,12 +100,9 @@ def injection(
     )
     plan = plan_injection(panel.plan, batch, attacks, rivals)
     planned = partial(planned_injection, plan.attacks, plan.n_base, panel.judges)
-    output.gate.refuse_unknown(lambda: result_figures(planned()))
     options = options.with_inputs([(responses, mapping), (attack_file, {})], panel_options.inputs)
-    run = carried_out(
-        injection_job(panel.plan, plan, options.out), options.caps, dry_run=options.dry_run,
-        to=output.to, answering=answering,
-    )  # fmt: skip
+    job = injection_job(panel.plan, plan, options.out)
+    run = carried_out(job, options, output, lambda: result_figures(planned()), answering=answering)
     if run is None:
         return
     found = audited(panel.plan, plan, run)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -16,16 +16,13 @@ from persona_panel.cli.job import carried_out
 from persona_panel.cli.options import (
     caps_of_a_file,
     column_mapping,
-    dry_run,
     limit_option,
     model_in,
-    model_options_of,
 )
-from persona_panel.cli.panel_options import patience_option
+from persona_panel.cli.run_options import CallOptions, call_options
 from persona_panel.files.secrets.visible import say, visible
 
 if TYPE_CHECKING:
-    from persona_panel.calls.budget import Caps
     from persona_panel.cli.progress import ScoreProgress
     from persona_panel.experiments.generation.running import GeneratedTexts
     from persona_panel.graphs.sweeping import TargetAnswer
@@ -79,8 +76,7 @@ _MISSING_SHOWN = 5
     type=click.FloatRange(min=0),
     help="Sampling temperature of the targets.",
 )
-@model_options_of("--target")
-@patience_option
+@call_options(caps_of_a_file, "--target")
 @click.option("--out", metavar="FILE", required=True, help="File for the responses (.jsonl).")
 @click.option(
     "--overwrite",
@@ -88,8 +84,6 @@ _MISSING_SHOWN = 5
     help="Replace other responses in the file, as soon as there is a new one.",
 )
 @limit_option("prompts")
-@dry_run
-@caps_of_a_file
 @batch_options
 @result_options("refused[my-model] <= 0", "missing[my-model] <= 0")
 @refusals
@@ -103,13 +97,10 @@ def generate(
     instructions: str | None,
     questions: bool,
     temperature: float | None,
-    model_options: Mapping[str, Any],
-    patience: float | None,
+    calling: CallOptions,
     out: str,
     overwrite: bool,
     limit: int | None,
-    dry_run: bool,
-    caps: Caps,
     answering: AnswerOptions,
     output: ResultOutput,
 ) -> None:
@@ -150,7 +141,7 @@ def generate(
             own = gather(partial(load_instructions, instructions, asked, words))
     plan = generation_plan(
         asked,
-        [configured(model, model_options) for model in models],
+        [configured(model, calling.settings) for model in models],
         samples=samples,
         words=words,
         max_words=max_words,
@@ -160,11 +151,9 @@ def generate(
     )
     files = [name for name in (prompts, instructions, *targets) if name and Path(name).is_file()]
     written = OutputFile(Path(out), overwrite, tuple(files), {prompts: mapping} if mapping else {})
-    planned = texts_result(GeneratedTexts(plan, {}))
-    output.gate.refuse_unknown(lambda: result_figures(planned))
-    job = Generation(plan, written, patience)
     done = carried_out(
-        job, caps, dry_run=dry_run, to=output.to, answering=answering,
+        Generation(plan, written, calling.patience), calling, output,
+        lambda: result_figures(texts_result(GeneratedTexts(plan, {}))), answering=answering,
         watch=lambda progress: partial(_count, progress),
     )  # fmt: skip
     if done is None:

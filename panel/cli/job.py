@@ -5,21 +5,26 @@ from __future__ import annotations
 import gc
 import math
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from persona_panel.calls.budget import NOTHING_SPENT, Caps, Spending
+from persona_panel.cli.analysis_command import ResultOutput
 from persona_panel.cli.batch_options import AnswerOptions
+from persona_panel.cli.run_options import CallOptions
 from persona_panel.cli.signals import run_to_end
 from persona_panel.files.secrets.visible import say, standard_output, visible
 from persona_panel.models.availability import missing_keys
+from persona_panel.results.result import load_format
 from persona_panel.rubrics import Usage
 
 if TYPE_CHECKING:
     from persona_panel.cli.progress import ScoreProgress
     from persona_panel.models.config import Price
     from persona_panel.planning.bound_models import BoundModel
+    from persona_panel.results.requirements.figures import Figure
     from persona_panel.results.result import Result, ResultFormat
     from persona_panel.runs.execution import Engine
     from persona_panel.runs.folder import HeldRun
@@ -31,30 +36,35 @@ T = TypeVar("T")
 
 def carried_out(
     job: Job[T],
-    caps: Caps,
+    calling: CallOptions,
+    output: ResultOutput | None,
+    planned: Callable[[], Sequence[Figure]] = list,
     *,
-    dry_run: bool,
-    to: ResultFormat,
     answering: AnswerOptions | None = None,
-    engine: Engine | None = None,
+    engine: AbstractContextManager[Engine | None] | None = None,
     watch: Callable[[ScoreProgress], Callable[[Any], None]] | None = None,
     foreseen: Callable[[Sequence[CostEstimate]], Result] | None = None,
 ) -> T | None:
     """Return what a job comes to; None where it is only foreseen, or its requests are exported.
 
     Args:
-        to: how a dry run is printed.
+        output: where the result goes; None, it has no figures.
+        planned: gives the figures that there will be: a requirement on others is refused first.
         answering: how requests are answered elsewhere, where that can be.
+        engine: where responses are judged, to be connected; None, in this process.
         watch: from the progress to what is called with each event; judgments alone are counted
             where nothing is said.
         foreseen: from the estimates to what a dry run prints, where it is more than the cost.
     """
-    if dry_run:
-        _foresee(job, caps, to, answering, foreseen)
+    if output is not None:
+        output.gate.refuse_unknown(planned)
+    if calling.dry_run:
+        to = load_format("terminal") if output is None else output.to
+        _foresee(job, calling.caps, to, answering, foreseen)
         return None
     if answering is not None and answering.export(job.export):
         return None
-    return _run(job, caps, answering or AnswerOptions(), engine, watch)
+    return _run(job, calling.caps, answering or AnswerOptions(), engine or nullcontext(), watch)
 
 
 def dialogues_counted(progress: ScoreProgress) -> Callable[[Any], None]:
@@ -98,7 +108,7 @@ def _run(
     job: Job[T],
     caps: Caps,
     answering: AnswerOptions,
-    engine: Engine | None,
+    engine: AbstractContextManager[Engine | None],
     watch: Callable[[ScoreProgress], Callable[[Any], None]] | None,
 ) -> T:
     """Return what a job comes to, with its progress on standard error from its beginning on: of one
@@ -121,9 +131,9 @@ def _run(
     # A call lets go of all it makes: looking for cycles as often as Python does costs a seventh.
     gc.set_threshold(50_000, 20, 50)
     try:
-        with progress:
+        with engine as opened, progress:
             on_event = progress.take if watch is None else watch(progress)
-            return run_to_end(job.run(caps, replace(execution, engine=engine), on_event))
+            return run_to_end(job.run(caps, replace(execution, engine=opened), on_event))
     except KeyboardInterrupt as signal:
         if not progress.begun or path is None or not job.most_results:
             raise signal from None

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
@@ -21,15 +20,11 @@ from persona_panel.cli.job import carried_out, dialogues_counted
 from persona_panel.cli.options import (
     caps_of_a_file,
     column_mapping,
-    dry_run,
     limit_option,
     model_in,
 )
-from persona_panel.cli.panel_options import patience_option
+from persona_panel.cli.run_options import CallOptions, call_options
 from persona_panel.files.secrets.visible import say, visible
-
-if TYPE_CHECKING:
-    from persona_panel.calls.budget import Caps
 
 
 @click.group()
@@ -49,9 +44,7 @@ def prompts() -> None:
     "that a panel file has for a model; repeatable.",
 )
 @click.option("--overwrite", is_flag=True, help="Replace another set in the file.")
-@patience_option
-@dry_run
-@caps_of_a_file
+@call_options(caps_of_a_file)
 @result_options("prompts >= 200", "passed >= 100")
 @refusals
 def build(
@@ -59,9 +52,7 @@ def build(
     out: str,
     models: tuple[str, ...],
     overwrite: bool,
-    patience: float | None,
-    dry_run: bool,
-    caps: Caps,
+    calling: CallOptions,
     output: ResultOutput,
 ) -> None:
     """Build a set of prompts from templates and from items of existing sets.
@@ -90,9 +81,10 @@ def build(
     plan = prompt_set_plan(spec, given)
     own = tuple(model for model in models if Path(model).is_file())
     file = OutputFile(Path(out), overwrite, (*plan.files, *own))
-    output.gate.refuse_unknown(lambda: result_figures(planned_prompt_set(plan)))
-    job = PromptSetBuild(plan, file, patience)
-    built = carried_out(job, caps, dry_run=dry_run, to=output.to, watch=dialogues_counted)
+    built = carried_out(
+        PromptSetBuild(plan, file, calling.patience), calling, output,
+        lambda: result_figures(planned_prompt_set(plan)), watch=dialogues_counted,
+    )  # fmt: skip
     if built is None:
         return
     if built.pending:

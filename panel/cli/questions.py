@@ -4,21 +4,15 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import click
 
 from persona_panel.cli.failures import refusals, status_of
 from persona_panel.cli.job import carried_out, dialogues_counted
-from persona_panel.cli.options import caps_of_a_command, dry_run, model_options
-from persona_panel.cli.panel_options import patience_option
+from persona_panel.cli.options import caps_of_a_command
+from persona_panel.cli.run_options import CallOptions, call_options
 from persona_panel.files.secrets.visible import say, say_json, visible
-from persona_panel.results.result import load_format
-
-if TYPE_CHECKING:
-    from persona_panel.calls.budget import Caps
 
 
 @click.command()
@@ -35,20 +29,14 @@ if TYPE_CHECKING:
     "standard deviation over runs. Needs a temperature above 0.  [default: 1]",
 )
 @click.option("--out", metavar="FILE", help="File for the questions.  [default: standard output]")
-@model_options
-@patience_option
-@dry_run
-@caps_of_a_command
+@call_options(caps_of_a_command, "--model")
 @refusals
 def questions(
     interventions: str,
     spec: str,
     runs: int,
     out: str | None,
-    model_options: Mapping[str, Any],
-    patience: float | None,
-    dry_run: bool,
-    caps: Caps,
+    calling: CallOptions,
 ) -> None:
     """Have a model ask three critical questions about each intervention.
 
@@ -63,17 +51,15 @@ def questions(
     from persona_panel.experiments.questions.asking import Questions, load_interventions
     from persona_panel.files.errors import ConfigurationError
     from persona_panel.files.outputs import replace_file
-    from persona_panel.planning.definitions import configured
 
     loaded = load_interventions(interventions)
-    model = configured(spec, model_options, patience=patience)
+    model = calling.model(spec)
     if out and not Path(out).resolve().parent.is_dir():
         raise ConfigurationError(
             f"--out {out}: the folder {Path(out).parent} does not exist; create it first"
         )
     job = Questions(loaded, model, runs)
-    to = load_format("terminal")
-    replies = carried_out(job, caps, dry_run=dry_run, to=to, watch=dialogues_counted)
+    replies = carried_out(job, calling, None, watch=dialogues_counted)
     if replies is None:
         return
     rows = job.rows(replies, spec)

@@ -184,23 +184,19 @@ def score(
     from persona_panel.runs.executor import Scoring
 
     job = Scoring(panel.plan, batch, options.out, humans=humans, random=random)
+    if by is not None:
+        from persona_panel.analyses.breakdown.strata import BY, column_of
+
+        # A column that is not there is refused before anything is called.
+        column = None if by in BY else column_of(batch, by, responses, batch.mapping)
 
     def planned() -> list[Figure]:
         from persona_panel.analyses.score import planned_score
 
         return planned_score(job.plan, job.batch)
 
-    output.gate.refuse_unknown(planned)
-    if by is not None:
-        from persona_panel.analyses.breakdown.strata import BY, column_of
-
-        # A column that is not there is refused before anything is called.
-        column = None if by in BY else column_of(batch, by, responses, batch.mapping)
-    with engine.opened(dry_run=options.dry_run) as opened:
-        run = carried_out(
-            job, options.caps, dry_run=options.dry_run, to=output.to, answering=answering,
-            engine=opened,
-        )  # fmt: skip
+    at = engine.opened(dry_run=options.dry_run)
+    run = carried_out(job, options, output, planned, answering=answering, engine=at)
     if run is None:
         return
     # Not before the run, whose calls need nothing of it.

@@ -180,7 +180,6 @@ def sweep(
     from persona_panel.experiments.sweep.sweep_result import planned_sweep, sweep_result
 
     job = Sweeping(panel.plan, asked, systems, design, options.out)
-    output.gate.refuse_unknown(lambda: planned_sweep(panel.plan, job.sweep))
 
     def foreseen(estimates: Sequence[CostEstimate]) -> Result:
         n_dimensions = len(panel.output_rubric.numeric)
@@ -188,7 +187,7 @@ def sweep(
         return sweep_estimate_result(estimates, detectable)
 
     done = carried_out(
-        job, options.caps, dry_run=options.dry_run, to=output.to, answering=answering,
+        job, options, output, lambda: planned_sweep(panel.plan, job.sweep), answering=answering,
         watch=_Stages, foreseen=foreseen,
     )  # fmt: skip
     if done is None:

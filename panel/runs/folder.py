@@ -16,6 +16,7 @@ import tempfile
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -32,6 +33,7 @@ from persona_panel.files.outputs import (
     as_json,
     cell_of,
     csv_of,
+    json_lines,
     make_private_folder,
     refuse_as_output,
     replace_file,
@@ -488,6 +490,21 @@ class OutputFile:
         """Write a description of the file, and each start of the command."""
         about = {**document, "starts": starts}
         replace_file(self.manifest, as_json(about, orjson.OPT_INDENT_2) + b"\n")
+
+    def write(
+        self,
+        rows: Iterable[Mapping[str, Any]],
+        document: Mapping[str, Any],
+        result: Mapping[str, Any],
+        starts: list[dict[str, Any]],
+    ) -> None:
+        """Write the file whole, and its manifest with what it holds and what the command came
+        to."""
+        replace_file(self.path, json_lines(rows))
+        content = self.path.read_bytes()
+        digest = sha256(content).hexdigest()
+        output = {"file": self.path.name, "lines": content.count(b"\n"), "sha256": digest}
+        self.write_manifest({**document, "output": output, "result": result}, starts)
 
     def starts(self, models: Iterable[BoundModel]) -> list[dict[str, Any]]:
         """Return the earlier starts of the command by the manifest, and this one."""

@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Callable, Coroutine, Hashable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from functools import partial
-from hashlib import sha256
 from statistics import median
 from typing import Any
 
@@ -16,7 +15,7 @@ from persona_panel.calls.cache import key_of, page_of
 from persona_panel.calls.caller import Caller
 from persona_panel.experiments.generation.plan import GenerationPlan, WantedText, reads_as_refusal
 from persona_panel.files.errors import RunStopped
-from persona_panel.files.outputs import as_json, replace_file
+from persona_panel.files.outputs import replace_file
 from persona_panel.graphs.context import Abort
 from persona_panel.graphs.sweeping import TargetAnswer, said_in, target_answer
 from persona_panel.results.conclusions.wording import counted
@@ -84,7 +83,12 @@ class GeneratedTexts:
     def has_rows(self) -> bool:
         """Return whether there is any line to write; without a line, a file that was to be replaced
         stays."""
-        return any(self.plan.rows_of(wanted, answer) for wanted, answer in self._texts())
+        return any(self.rows())
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """Yield the lines of the file, in the order of the prompts."""
+        for wanted, answer in self._texts():
+            yield from self.plan.rows_of(wanted, answer)
 
     @property
     def complete(self) -> bool:
@@ -314,7 +318,8 @@ class Generation(Job[GeneratedTexts]):
                     if spent is not None:
                         replace_file(output.spent, spent)
                 elif not lacking:
-                    _write_in_order(plan, output, done, starts)
+                    texts = GeneratedTexts(plan, done)
+                    output.write(texts.rows(), plan.document(), texts.document(), starts)
 
             async with self.asking(caller, execution, finish):
                 await self._each(ask)
@@ -373,32 +378,6 @@ async def _answered(wanted: WantedText, caller: Caller) -> TargetAnswer:
         ),
         lambda reply: caller.forget([(wanted.request, reply)], page, wanted.sample),
     )
-
-
-def _write_in_order(
-    plan: GenerationPlan,
-    output: OutputFile,
-    done: Mapping[str, TargetAnswer],
-    starts: list[dict[str, Any]],
-) -> None:
-    """Write the file again, in the order of the prompts, and record it in the manifest."""
-    lines = [
-        as_json(row) + b"\n"
-        for wanted in plan.wanted
-        if (answer := done.get(wanted.digest)) is not None and answer.text is not None
-        for row in plan.rows_of(wanted, answer)
-    ]
-    replace_file(output.path, b"".join(lines))
-    texts = GeneratedTexts(plan, done)
-    about = {
-        "output": {
-            "file": output.path.name,
-            "lines": len(lines),
-            "sha256": sha256(output.path.read_bytes()).hexdigest(),
-        },
-        "result": texts.document(),
-    }
-    output.write_manifest(plan.document() | about, starts)
 
 
 def _result(line: Mapping[str, Any]) -> Hashable:

@@ -20,7 +20,7 @@ from persona_panel.experiments.keypoints.report import (
     rationales_digest,
     rationales_of,
 )
-from persona_panel.experiments.keypoints.steps import STANCES, MadePoint, Point, SummedUp
+from persona_panel.experiments.keypoints.steps import MadePoint, Point, SummedUp
 from persona_panel.files.errors import PanelError
 from persona_panel.files.limits import json_of
 from persona_panel.results.conclusions.wording import counted
@@ -141,7 +141,7 @@ def planned_key_points(rationales: Sequence[Rationale]) -> list[Figure]:
         replace(
             figure,
             keys=tuple(
-                OpenKey("pro", among=STANCES) if key.name == "pro"
+                OpenKey("pro", among=(*_STANCES, *_STANCES.values())) if key.name == "pro"
                 else key if key.name else OpenKey("key point")
                 for key in figure.keys
             ),

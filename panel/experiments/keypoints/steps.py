@@ -1,5 +1,5 @@
-"""The way from rationales to key points, batch by batch: what a model is asked and how its answers
-are read."""
+"""The job that makes key points of rationales, batch by batch: what a model is asked and how its
+answers are read."""
 
 from __future__ import annotations
 
@@ -7,13 +7,24 @@ import re
 from collections import Counter
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
-from persona_panel.experiments.dialogues import HoldDialogues, ModelDialogue
+from persona_panel.experiments.dialogues import (
+    DialogueJob,
+    DialogueReply,
+    HoldDialogues,
+    ModelDialogue,
+    models_of,
+)
 from persona_panel.experiments.questions.asking import object_of, place_of, read_by
+from persona_panel.files.errors import RunStopped
+from persona_panel.models.config import ModelConfig
+from persona_panel.results.conclusions.wording import counted
 from persona_panel.rubrics import ModelRequest, ModelResponse
 from persona_panel.rubrics.replies import Unreadable, read_object, shown
 from persona_panel.rubrics.wording import fence_for, fenced
+
+T = TypeVar("T")
 
 Stance = Literal["pro", "con"]
 STANCES: tuple[Stance, ...] = ("pro", "con")
@@ -184,6 +195,7 @@ def _places_in(text: str, names: Sequence[str], n: int) -> tuple[int | None, ...
 SUMMED_UP_AT_ONCE = 60
 """How many points a model sums up in one call; of more, what the calls give is summed up again."""
 ASSIGNED_AT_ONCE = 10
+_SKIPPED = "skipped:"
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,25 +237,33 @@ def is_quoted(quote: str, rationale: str) -> bool:
     return bool(words) and words in " ".join(rationale.split())
 
 
-@dataclass(frozen=True, slots=True)
-class SummingUp:
-    """The way from rationales to at most `most` key points for and as many against, by a model;
-    its dialogues are held by `hold`."""
+class KeyPoints(DialogueJob[SummedUp]):
+    """The stating of the points of rationales by a model, summing them up in at most `most` key
+    points for and as many against, and assigning each point to one of them. A rationale whose
+    points could not be read is missing.
 
-    model: str
-    most: int
-    hold: HoldDialogues
+    In an estimate, what is asked of points that are not known yet is counted as if every rationale
+    made three that no other makes in the same words: rather too many calls than too few.
 
-    async def summed_up(self, rationales: Sequence[str]) -> SummedUp:
-        """State the points of each rationale, sum them up in key points, and assign each point to
-        one of them."""
+    Raises:
+        ConfigurationError: the model cannot be had.
+    """
+
+    def __init__(self, rationales: Sequence[str], model: ModelConfig, most: int) -> None:
+        self.models = models_of(model)
+        self.heading = f"{counted(len(rationales), 'rationale')} × {model.id}"
+        self._model, self._rationales, self._most = model.id, rationales, most
+
+    async def made(self, hold: HoldDialogues) -> SummedUp:
+        rationales = self._rationales
         # Judges who were shown the same may give the same reasons: those are read once.
         distinct = list(dict.fromkeys(rationales))
-        replies = await self.hold(
+        replies = await _all_held(
+            hold,
             "points",
             [
                 ModelDialogue(
-                    self.model, stating_points(text), POINTS_TOKENS, _expected(text, place)
+                    self._model, stating_points(text), POINTS_TOKENS, _expected(text, place)
                 )
                 for place, text in enumerate(distinct)
             ],
@@ -263,9 +283,11 @@ class SummingUp:
             counts = _by_frequency(
                 quoted.point.text for quoted in made if quoted.point.stance == stance
             )
-            sentences, without_answer = await self._key_points(counts, stance)
+            sentences, without_answer = await self._key_points(hold, counts, stance)
             unmerged += without_answer
-            places, without_answer = await self._assigned([text for text, _ in counts], sentences)
+            places, without_answer = await self._assigned(
+                hold, [text for text, _ in counts], sentences
+            )
             unmerged += without_answer
             start = len(key_points)
             key_points += [(sentence, stance) for sentence in sentences]
@@ -281,7 +303,7 @@ class SummingUp:
         )
 
     async def _key_points(
-        self, counts: Sequence[tuple[str, int]], stance: Stance
+        self, hold: HoldDialogues, counts: Sequence[tuple[str, int]], stance: Stance
     ) -> tuple[list[str], int]:
         """Return the key points of these points, and how many calls had no answer; the commonest
         wordings stand in for those."""
@@ -293,12 +315,15 @@ class SummingUp:
                 counts[start : start + SUMMED_UP_AT_ONCE]
                 for start in range(0, len(counts), SUMMED_UP_AT_ONCE)
             ]
-            commonest = [tuple(text for text, _ in part[: self.most]) for part in parts]
-            tokens = KEY_POINT_TOKENS * self.most
-            replies = await self.hold(
+            commonest = [tuple(text for text, _ in part[: self._most]) for part in parts]
+            tokens = KEY_POINT_TOKENS * self._most
+            replies = await _all_held(
+                hold,
                 "key points",
                 [
-                    ModelDialogue(self.model, summing_up(part, stance, self.most), tokens, expected)
+                    ModelDialogue(
+                        self._model, summing_up(part, stance, self._most), tokens, expected
+                    )
                     for part, expected in zip(parts, commonest, strict=True)
                 ],
             )
@@ -311,7 +336,7 @@ class SummingUp:
             counts = _by_frequency(text for texts in kept for text in texts)
 
     async def _assigned(
-        self, texts: Sequence[str], key_points: Sequence[str]
+        self, hold: HoldDialogues, texts: Sequence[str], key_points: Sequence[str]
     ) -> tuple[dict[str, int | None], int]:
         """Return the place of each point's key point, and how many calls had no answer: their
         points belong to none."""
@@ -325,10 +350,11 @@ class SummingUp:
         if not parts:
             return places, 0
         tokens = PLACE_TOKENS * ASSIGNED_AT_ONCE
-        replies = await self.hold(
+        replies = await _all_held(
+            hold,
             "assignments",
             [
-                ModelDialogue(self.model, assigning(part, key_points), tokens, (None,) * len(part))
+                ModelDialogue(self._model, assigning(part, key_points), tokens, (None,) * len(part))
                 for part in parts
             ],
         )
@@ -336,6 +362,26 @@ class SummingUp:
             of_part: Sequence[int | None] = reply.value or (None,) * len(part)
             places |= {_key(text): at for text, at in zip(part, of_part, strict=True)}
         return places, sum(reply.error is not None for reply in replies)
+
+
+async def _all_held(
+    hold: HoldDialogues, step: str, dialogues: Sequence[ModelDialogue[T]]
+) -> list[DialogueReply[T]]:
+    """Hold dialogues, of which none is left out.
+
+    Raises:
+        RunStopped: some were not held.
+    """
+    replies = await hold(step, dialogues)
+    skipped = [reply.error for reply in replies if (reply.error or "").startswith(_SKIPPED)]
+    if skipped:
+        why = str(skipped[0]).removeprefix(_SKIPPED).strip()
+        raise RunStopped(
+            f"{len(skipped):,} of {len(replies):,} questions were not asked ({why}). Key points "
+            "are made from all answers, so none were written; the same command asks only what is "
+            "missing"
+        )
+    return replies
 
 
 def _expected(rationale: str, place: int) -> tuple[Point, ...]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from hashlib import sha256
 from typing import Any
 
 import orjson
@@ -105,13 +104,5 @@ def _write(built: BuiltPrompts, output: OutputFile, starts: list[dict[str, Any]]
         ]
         for ending, content in written_map(points):
             replace_file(output.named(f"map.{ending}"), content)
-    replace_file(output.path, json_lines(prompt.row() for prompt in built.prompts))
-    about = {
-        "output": {
-            "file": output.path.name,
-            "lines": len(built.prompts),
-            "sha256": sha256(output.path.read_bytes()).hexdigest(),
-        },
-        "result": document_of(built),
-    }
-    output.write_manifest(built.plan.document() | about, starts)
+    rows = (prompt.row() for prompt in built.prompts)
+    output.write(rows, built.plan.document(), document_of(built), starts)

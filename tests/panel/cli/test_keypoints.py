@@ -15,13 +15,13 @@ from click.testing import CliRunner
 from persona_panel import ModelConfig, Panel, Response
 from persona_panel.calls.budget import Caps
 from persona_panel.cli.main import command as cli
-from persona_panel.experiments.keypoints.extracting import KeyPoints
 from persona_panel.experiments.keypoints.key_points_result import key_points_result
 from persona_panel.experiments.keypoints.report import (
     key_point_report,
     key_points_document,
     rationales_of,
 )
+from persona_panel.experiments.keypoints.steps import KeyPoints
 from persona_panel.files.errors import ConfigurationError, RunStopped
 from persona_panel.files.outputs import as_json
 from persona_panel.testing import Answer, always, ok, serving
@@ -83,7 +83,7 @@ def test_key_points_of_a_run(
     with serving(reader) as server:
         monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
         reading = ModelConfig(model="openai:reader")
-        job = KeyPoints(rationales_of(run), reading, 10)
+        job = KeyPoints([one.text for one in rationales_of(run)], reading, 10)
         # Two different rationales; what they say is not known yet.
         assert sum(one.calls for one in job.estimate()) >= 2
         assert not server.calls

@@ -6,19 +6,21 @@ import asyncio
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from persona_panel import ModelConfig
 from persona_panel.experiments.dialogues import DialogueReply, ModelDialogue
 from persona_panel.experiments.keypoints.report import KeyPointReport, Rationale, key_point_report
 from persona_panel.experiments.keypoints.steps import (
+    KeyPoints,
     MadePoint,
     Point,
     SummedUp,
-    SummingUp,
     is_quoted,
 )
 
 CLEAR, PLAIN, VAGUE = "It is clear.", "It is plain.", "It is vague."
 
 
+READER = ModelConfig(model="openai:reader", base_url="http://127.0.0.1:1/v1")
 Batch = Sequence[ModelDialogue[Any]]
 
 
@@ -37,7 +39,7 @@ def walked(
             for value in values
         ]  # fmt: skip
 
-    found = asyncio.run(SummingUp("m", most, hold).summed_up(rationales))
+    found = asyncio.run(KeyPoints(rationales, READER, most).made(hold))
     assert not left
     return found
 
