@@ -14,7 +14,7 @@ from abc import abstractmethod
 from collections import Counter
 from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Callable, Mapping
 from contextlib import aclosing, asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from itertools import count
 from pathlib import Path
@@ -28,7 +28,7 @@ from persona_panel.files.errors import ConfigurationError
 from persona_panel.files.records import Responses
 from persona_panel.files.responses import Batch, ResponseFile, as_async, identified, responses_in
 from persona_panel.graphs import Judgment, Response, Verdict
-from persona_panel.graphs.context import GraphContext, ShowPeers
+from persona_panel.graphs.context import ShowPeers
 from persona_panel.graphs.records import has_own_prompt
 from persona_panel.planning.bound_models import BoundModel
 from persona_panel.planning.panel_plan import PanelPlan, counted_judges, manifest_of
@@ -41,7 +41,7 @@ from persona_panel.runs.judging.cost_estimate import (
     refuse_unpriced,
     refuse_without_logprobs,
 )
-from persona_panel.runs.judging.mode import Mode, mode_of
+from persona_panel.runs.judging.mode import mode_of
 from persona_panel.runs.judging.model_access import graph_context, open_caller, responses_in_flight
 from persona_panel.runs.kept import KeptTexts
 from persona_panel.runs.output import RunOutput, sent_to_address
@@ -105,22 +105,35 @@ class _NotebookProgress:
         self._publish(data=data, metadata={}, transient=self._place, update=update)
 
 
-async def judge_units(
-    units: AsyncIterator[tuple[Response, ...]],
-    mode: Mode,
-    context: GraphContext,
-    texts: dict[str, Response],
-    at_once: int,
-) -> AsyncGenerator[Verdict, None]:
-    """Yield the verdicts on all units, in the order in which they are finished.
+logger = logging.getLogger(__name__)
 
-    Units are taken only as fast as they are judged, `at_once` of them, beside those that wait for
-    nothing but a server that is down. `texts` is where `context` looks a response up by its key;
-    it holds those that are being judged.
+OnJudgment = Callable[[Judgment], None]
+
+
+async def judged(
+    plan: PanelPlan,
+    units: AsyncIterator[tuple[Response, ...]],
+    caller: Caller,
+    on_judgment: OnJudgment,
+    *,
+    peers: ShowPeers | None = None,
+    collecting: bool = False,
+) -> AsyncGenerator[Verdict, None]:
+    """Yield the verdicts on units of responses (see `Mode.units`) by a caller that is open, in the
+    order in which they are finished.
+
+    Units are taken only as fast as they are judged, some at a time, beside those that wait for
+    nothing but a server that is down.
+
+    Args:
+        peers: as of `Scoring`.
+        collecting: as of `GraphContext`.
     """
+    mode, texts = mode_of(plan), dict[str, Response]()
+    context = replace(graph_context(plan, texts, caller, on_judgment, peers), collecting=collecting)
     numbers = count()
 
-    async def judged(unit: tuple[Response, ...]) -> list[Verdict]:
+    async def read(unit: tuple[Response, ...]) -> list[Verdict]:
         # Numbers: two ids joined could be two others, and a stream may repeat itself.
         keys = tuple(str(next(numbers)) for _ in unit)
         texts.update(zip(keys, unit, strict=True))
@@ -131,7 +144,7 @@ async def judge_units(
         return verdicts
 
     # Taken apart from the reading, so that no verdict waits for a slow source.
-    limit = InFlightLimit(at_once)
+    limit = InFlightLimit(responses_in_flight(plan))
     reading: set[asyncio.Task[list[Verdict]]] = set()
     finished: asyncio.Queue[asyncio.Task[Any]] = asyncio.Queue()
 
@@ -142,7 +155,7 @@ async def judge_units(
                 unit = await anext(units)
             except StopAsyncIteration:
                 return
-            task = asyncio.create_task(judged(unit))
+            task = asyncio.create_task(read(unit))
             reading.add(task)
             task.add_done_callback(finished.put_nowait)
 
@@ -164,11 +177,6 @@ async def judge_units(
         for task in (taking, *reading):
             task.cancel()
         await asyncio.gather(taking, *reading, return_exceptions=True)
-
-
-logger = logging.getLogger(__name__)
-
-OnJudgment = Callable[[Judgment], None]
 
 
 class ScoreOptions(TypedDict, total=False):
@@ -273,9 +281,11 @@ class Scoring(PanelJob[Run]):
             return self.mode.estimate(self.batch, predicted)
 
     async def collect(self, caller: Caller) -> None:
-        judging = _Judging(self.plan, self.mode, caller, self._peers)
         units = self.mode.units(self.batch)
-        async with aclosing(judging.verdicts(units, lambda _: None, collecting=True)) as verdicts:
+        verdicts = judged(
+            self.plan, units, caller, lambda _: None, peers=self._peers, collecting=True
+        )
+        async with aclosing(verdicts):
             async for _ in verdicts:
                 pass
 
@@ -321,7 +331,7 @@ class Scoring(PanelJob[Run]):
             async with self.asking(caller, execution, finish):
                 units, engine = self.mode.units(batch), execution.engine
                 verdicts = (
-                    _Judging(plan, self.mode, caller, self._peers).verdicts(units, take)
+                    judged(plan, units, caller, take, peers=self._peers)
                     if engine is None
                     else engine.verdicts(plan, units, caller, caps, take)
                 )
@@ -366,7 +376,7 @@ async def stream(
     units = mode.streamed_units(identified(response) async for response in as_async(stream_of))
     async with prepared(plan, caps) as caller:
         take = on_judgment or (lambda _: None)
-        async with aclosing(_Judging(plan, mode, caller).verdicts(units, take)) as verdicts:
+        async with aclosing(judged(plan, units, caller, take)) as verdicts:
             async for verdict in verdicts:
                 yield verdict
 
@@ -416,40 +426,6 @@ def _compare_with(humans: Ratings, run: Run, plan: PanelPlan) -> None:
     # What matches nothing is said beside the run's figures.
     if (deliberation := run.deliberation()) is not None:
         run.humans = replace(humans, origin=deliberation.people)
-
-
-@dataclass(frozen=True, slots=True)
-class _Judging:
-    """The judges of a plan, with the way to their models; `peers` as `score`."""
-
-    plan: PanelPlan
-    mode: Mode
-    caller: Caller
-    peers: ShowPeers | None = None
-
-    def verdicts(
-        self,
-        units: AsyncIterator[tuple[Response, ...]],
-        on_judgment: OnJudgment,
-        *,
-        collecting: bool = False,
-    ) -> AsyncGenerator[Verdict, None]:
-        """Yield the verdicts on responses that are read together or one by one."""
-        texts: dict[str, Response] = {}
-        context = graph_context(self.plan, texts, self.caller, on_judgment, self.peers)
-        context = replace(context, collecting=collecting)
-        return judge_units(units, self.mode, context, texts, responses_in_flight(self.plan))
-
-
-def judged(
-    plan: PanelPlan,
-    units: AsyncIterator[tuple[Response, ...]],
-    caller: Caller,
-    on_judgment: OnJudgment,
-) -> AsyncGenerator[Verdict, None]:
-    """Yield the verdicts on units of responses (see `Mode.units`) by a caller that is open: a part
-    of a run, for engines."""
-    return _Judging(plan, mode_of(plan), caller).verdicts(units, on_judgment)
 
 
 def _warn_of_missing_prompts(plan: PanelPlan, batch: Batch) -> None:

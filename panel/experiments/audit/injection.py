@@ -449,28 +449,19 @@ def audit_injection(
     caps: Caps = NO_CAPS,
     on_judgment: Callable[[Judgment], None] | None = None,
 ) -> InjectionAudit:
-    """Run `aaudit_injection` from code that is not asynchronous; also where an event loop is
-    running."""
-    return run_in_loop(aaudit_injection(panel, plan, out=out, caps=caps, on_judgment=on_judgment))
-
-
-@sent_to_address
-async def aaudit_injection(
-    panel: PanelPlan,
-    plan: AuditPlan,
-    *,
-    out: str | Path | RunOutput,
-    caps: Caps = NO_CAPS,
-    on_judgment: Callable[[Judgment], None] | None = None,
-) -> InjectionAudit:
-    """Score all responses of the plan, and write the run and injection.json.
+    """Score all responses of the plan, and write the run and injection.json; also where an event
+    loop is running.
 
     Raises:
         PanelError: as `Panel.ascore`.
     """
-    return audited(
-        panel, plan, await injection_job(panel, plan, out).run(caps, on_event=on_judgment)
-    )
+
+    @sent_to_address
+    async def audit(*, out: str | Path | RunOutput) -> InjectionAudit:
+        run = await injection_job(panel, plan, out).run(caps, on_event=on_judgment)
+        return audited(panel, plan, run)
+
+    return run_in_loop(audit(out=out))
 
 
 def audited(panel: PanelPlan, plan: AuditPlan, run: Run) -> InjectionAudit:
