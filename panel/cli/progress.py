@@ -258,7 +258,7 @@ class ScoreProgress:
         if self._live is not None:
             self._live.start()
             self._live.update(self._display(read(), now), refresh=True)
-        else:
+        elif self.total:
             self._console.print(f"0/{self.total:,} {self._what}")
         self._loop = asyncio.get_running_loop()
         self._next = self._loop.call_later(_REFRESH_S, self._refresh)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from persona_panel.calls.budget import NO_CAPS, Caps
 from persona_panel.calls.cache import open_reply_store
-from persona_panel.calls.caller import Caller
+from persona_panel.calls.caller import Caller, CallerFactory
 from persona_panel.files.errors import RunStopped
 from persona_panel.files.named_files import written_place
 from persona_panel.files.outputs import is_lack_of_room
@@ -139,7 +139,11 @@ class Job(ABC, Generic[T]):
             path, overwrite = Path(self.output.path), self.output.overwrite
             refuse_open_batches(path, execution.answered_by, overwrite=overwrite)
             self.refuse_others()
-        caller_factory = execution.caller_factory(self.models, caps, others_too=self.others_too)
+        elsewhere = execution.answered_by
+        caller_factory: CallerFactory = Caller
+        if elsewhere is not None:
+            others_too = self.others_too
+            caller_factory = elsewhere.caller_factory(self.models, caps, others_too=others_too)
         async with open_caller(
             self.models, caps, self.concurrency, self.patience_s, caller_factory=caller_factory
         ) as caller:
@@ -147,7 +151,7 @@ class Job(ABC, Generic[T]):
                 # The probe counts, too; what is said here is read again behind the output's lock.
                 earlier = earlier_spending(self.output.spent, overwrite=self.output.overwrite)
                 caller.budget.go_on_from(*earlier)
-            if execution.probes:
+            if elsewhere is None or elsewhere.probes:
                 await refuse_without_logprobs(self.probed, caller)
             yield caller
 
@@ -168,7 +172,16 @@ class Job(ABC, Generic[T]):
         try:
             try:
                 with spending_kept(caller, None if self.output is None else self.output.spent):
-                    await execution.begin(caller, self.models, lambda: self.collect(caller))
+                    if execution.answered_by is not None:
+                        # Most runs need nothing of batches.
+                        from persona_panel.calls.batch_caller import BatchCaller
+
+                        assert isinstance(caller, BatchCaller)  # noqa: S101
+                        await execution.answered_by.answer(
+                            caller, self.models, lambda: self.collect(caller)
+                        )
+                    if execution.on_start is not None:
+                        execution.on_start(caller.state)
                     yield
                     caller.require_not_stopped()
                 stopped = False

@@ -327,12 +327,7 @@ class GenerationPlan:
             "version": version("persona-panel"),
             "prompts": len(self.prompts),
             "targets": [
-                {
-                    "id": bound.id,
-                    "model": bound.config.model,
-                    "seed": bound.config.options.get("seed"),
-                    "parameters": dict(bound.client.parameters),
-                }
+                bound.document() | {"seed": bound.config.options.get("seed")}
                 for bound in self.targets
             ],
             "samples": self.samples,

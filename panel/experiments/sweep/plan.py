@@ -128,8 +128,8 @@ class SweepPlan:
             "framings": self.framings.model_dump(mode="json"),
             "conditions": list(self.conditions),
             "systems": list(self.systems),
-            "targets": [_parameters(bound) for bound in self.targets],
-            "rewriters": [_parameters(bound) for bound in self.rewriters],
+            "targets": [bound.document() for bound in self.targets],
+            "rewriters": [bound.document() for bound in self.rewriters],
             "judge_sees": self.judge_sees,
             "words": self.words,
             "responses": "given" if self.responses is not None else "generated",
@@ -337,14 +337,6 @@ def _bound(
                 f"{name} is a {part} twice; leave one out, or give each a `name` of its own"
             )
     return bind_models(configs, None, "shared-prefix", 1, plan.rubric)
-
-
-def _parameters(bound: BoundModel) -> dict[str, Any]:
-    return {
-        "id": bound.id,
-        "model": bound.config.model,
-        "parameters": dict(bound.client.parameters),
-    }
 
 
 _LEAD_IN = " I keep hearing people say so, and the longer I think of it the surer I am." * 2

@@ -65,7 +65,7 @@ from persona_panel.runs.judging.mode import mode_of
 from persona_panel.runs.judging.model_access import graph_context
 from persona_panel.runs.judgment_lines import usage_document
 from persona_panel.runs.kept import PROMPTS, RESPONSES, KeptTexts
-from persona_panel.runs.output import AppendedFile, RunOutput, sent_to_address
+from persona_panel.runs.output import AppendedFile, RunOutput
 from persona_panel.runs.run import Run
 from persona_panel.statistics.figures import plots_at_hand
 
@@ -471,19 +471,3 @@ class Sweeping(PanelJob[Sweep]):
     @property
     def _prices(self) -> dict[str, Price | None]:
         return with_batches({name: model.price for name, model in self.models.items()})
-
-
-@sent_to_address
-async def run_sweep(
-    panel: PanelPlan,
-    prompts: Sequence[str | Prompt] | None,
-    targets: Models,
-    options: Options,
-    *,
-    out: str | Path | RunOutput | None = None,
-    caps: Caps = NO_CAPS,
-    on_event: OnEvent | None = None,
-    execution: Execution = CALLED,
-) -> Sweep:
-    """Plan a sweep, run it and write it; see `Panel.asweep`."""
-    return await Sweeping(panel, prompts, targets, options, out).run(caps, execution, on_event)
