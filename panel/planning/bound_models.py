@@ -221,6 +221,11 @@ class BoundModel:
             )
         return {name: value for name, value in vars(self).items() if name != "client"}
 
+    def document(self) -> dict[str, Any]:
+        """Return the model as manifests have it: all that decides what it says."""
+        parameters = dict(self.client.parameters)
+        return {"id": self.id, "model": self.config.model, "parameters": parameters}
+
     @property
     def capabilities(self) -> Capabilities:
         return self.client.capabilities

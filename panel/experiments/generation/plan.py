@@ -11,7 +11,7 @@ is set apart by marks, since it is material and not for the model to obey.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from importlib.metadata import version
@@ -327,12 +327,7 @@ class GenerationPlan:
             "version": version("persona-panel"),
             "prompts": len(self.prompts),
             "targets": [
-                {
-                    "id": bound.id,
-                    "model": bound.config.model,
-                    "seed": bound.config.options.get("seed"),
-                    "parameters": dict(bound.client.parameters),
-                }
+                bound.document() | {"seed": bound.config.options.get("seed")}
                 for bound in self.targets
             ],
             "samples": self.samples,
@@ -388,11 +383,3 @@ def _refuse_same_samples(targets: Sequence[BoundModel], samples: int) -> None:
             f"{repeats[0]} gives the same answer every time, so that its {samples} samples would "
             "be one text; set --temperature above 0, or leave out --samples"
         )
-
-
-def texts_by_target(wanted: Sequence[WantedText]) -> Mapping[str, int]:
-    """Count the texts wanted of each target."""
-    counts: dict[str, int] = {}
-    for text in wanted:
-        counts[text.target] = counts.get(text.target, 0) + 1
-    return counts

@@ -13,11 +13,9 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from persona_panel.experiments.dialogues import DialogueReply, HoldDialogues, ModelDialogue
 from persona_panel.experiments.prompt_sets.asking import (
-    HoldDialogues,
-    ModelDialogue,
     comparing_prompts,
-    is_pending,
     prompts_as_hoped,
     rewriting_item,
 )
@@ -54,7 +52,6 @@ from persona_panel.experiments.prompt_sets.filters import (
 )
 from persona_panel.experiments.prompt_sets.plan import PromptSetPlan
 from persona_panel.experiments.prompt_sets.spec import DiversitySpec, QualityFilter
-from persona_panel.experiments.questions.calling import QuestionReply
 from persona_panel.files.outputs import cell_of, csv_of, json_number
 from persona_panel.rubrics import CategoryScale, Rubric
 
@@ -152,7 +149,7 @@ class _Building:
                 ModelDialogue(
                     writer,
                     rewriting_item(item.text, rewrite),
-                    prompts_as_hoped(f"{item.id} {writer}", rewrite.prompts),
+                    hoped=prompts_as_hoped(f"{item.id} {writer}", rewrite.prompts),
                 )
                 for item, rewrite, writer in wanted
             ],
@@ -194,7 +191,7 @@ class _Building:
         replies = await self._asked(
             QUALITY,
             [
-                ModelDialogue(judge, judging_quality(candidate, rubric), hoped)
+                ModelDialogue(judge, judging_quality(candidate, rubric), hoped=hoped)
                 for candidate, judge in judged
             ],
         )
@@ -236,7 +233,7 @@ class _Building:
                 ModelDialogue(
                     model,
                     comparing_prompts(*(by_id[prompt_id].text for prompt_id in sorted(pair))),
-                    '{"equivalent": false}',
+                    hoped='{"equivalent": false}',
                 )
                 for pair, model in asked
             ],
@@ -273,11 +270,11 @@ class _Building:
 
     async def _asked(
         self, step: str, dialogues: Sequence[ModelDialogue[T]]
-    ) -> list[QuestionReply[T]]:
+    ) -> list[DialogueReply[T]]:
         if not dialogues:
             return []
         replies = await self._ask(step, dialogues)
-        if n := sum(map(is_pending, replies)):
+        if n := sum(reply.is_pending for reply in replies):
             self._pending[step] = n
         return replies
 

@@ -76,14 +76,7 @@ class PromptSetPlan:
             "spec": self.spec.model_dump(mode="json"),
             "seed": self.spec.seed,
             "files": {Path(name).name: _sha256_of_file(Path(name)) for name in self.files[1:]},
-            "models": [
-                {
-                    "id": name,
-                    "model": bound.config.model,
-                    "parameters": dict(bound.client.parameters),
-                }
-                for name, bound in self.models.items()
-            ],
+            "models": [bound.document() for bound in self.models.values()],
             "writers": {origin: list(names) for origin, names in self.writers.items()},
             "judges": list(self.judges),
             "evaluators": list(self.evaluators),

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from hashlib import sha256
+from collections.abc import Callable
 from typing import Any
 
 import orjson
 
 from persona_panel.calls.budget import NO_CAPS, Caps
-from persona_panel.experiments.prompt_sets.asking import CalledModels, EstimatedAnswers, OnProgress
+from persona_panel.experiments.dialogues import DialogueJob, HoldDialogues
 from persona_panel.experiments.prompt_sets.building import (
     BuiltPrompts,
     build_prompts,
@@ -16,87 +16,69 @@ from persona_panel.experiments.prompt_sets.building import (
     funnel_csv,
 )
 from persona_panel.experiments.prompt_sets.plan import PromptSetPlan
-from persona_panel.files.errors import RunStopped
 from persona_panel.files.limits import json_of
 from persona_panel.files.outputs import as_json, json_lines, replace_file
-from persona_panel.graphs.context import Abort
-from persona_panel.runs.executor import predicted_calls
-from persona_panel.runs.folder import HeldRun, OutputFile
-from persona_panel.runs.judging.cost_estimate import CostEstimate, refuse_unpriced
-from persona_panel.runs.judging.model_access import open_caller
+from persona_panel.results.conclusions.wording import counted
+from persona_panel.runs.execution import CALLED, Execution
+from persona_panel.runs.folder import OutputFile
 from persona_panel.runs.output import locked
-from persona_panel.runs.spending import spending_kept
 from persona_panel.statistics.figures import plots_at_hand
 
 _IDENTITY = ("spec", "files", "models")
 
 
-async def run_build(
-    plan: PromptSetPlan,
-    output: OutputFile,
-    *,
-    caps: Caps = NO_CAPS,
-    patience_s: float | None = None,
-    on_progress: OnProgress = lambda step, done, of: None,
-) -> BuiltPrompts:
-    """Build a set and write it; nothing is written where calls failed or were not made, since a
-    prompt must not be dropped for that.
+class PromptSetBuild(DialogueJob[BuiltPrompts]):
+    """The building of a set into a file. Nothing is written where calls failed or were not made,
+    since a prompt must not be dropped for that."""
 
-    Raises:
-        ConfigurationError: a price is not known where `caps` are in dollars.
-        RunFolderError: the file holds something else, or is being written, or cannot be.
-        RunStopped: a reply could not be kept.
-    """
-    refuse_unpriced(list(plan.models.values()), caps)
-    held_set(plan, output, caps)
-    output.prepare()
-    starts = output.starts(plan.models.values())
-    try:
-        with output.writing(), locked(output.spent):
-            output.write_manifest(plan.document(), starts)
-            async with open_caller(plan.models, caps, patience_s=patience_s) as caller:
-                starts[-1]["sent"] = caller.counts.sent
-                with spending_kept(caller, output.spent):
-                    built = await build_prompts(plan, CalledModels(caller, on_progress))
-                    caller.require_not_stopped()
-            if not built.pending:
-                _write(built, output, starts)
-    except Abort as error:
-        raise RunStopped(str(error)) from error
-    return built
+    what = "prompts"
+    output: OutputFile
 
+    def __init__(
+        self, plan: PromptSetPlan, output: OutputFile, patience_s: float | None = None
+    ) -> None:
+        self.plan, self.output, self.patience_s = plan, output, patience_s
+        self.models = plan.models
+        items = counted(len(plan.seeds), "item")
+        self.heading = f"{items} × {counted(len(plan.models), 'model')} ({', '.join(plan.models)})"
 
-async def estimate_build(plan: PromptSetPlan) -> list[CostEstimate]:
-    """Estimate the cost of building a set, by model, the cache counted in, without a call.
+    async def made(self, hold: HoldDialogues) -> BuiltPrompts:
+        return await build_prompts(self.plan, hold)
 
-    The steps are followed as if each answer were as it should be: no prompt is dropped for its
-    quality, and no two are alike.
-    """
-    with predicted_calls() as predicted:
-        answers = EstimatedAnswers(plan.models, predicted)
-        await build_prompts(plan, answers)
-        return answers.estimates()
-
-
-def held_set(plan: PromptSetPlan, output: OutputFile, caps: Caps = NO_CAPS) -> HeldRun:
-    """Read the part of this set that the file holds, without a call.
-
-    Raises:
-        ConfigurationError: a price is not known where `caps` are in dollars.
-        RunFolderError: it holds another set, or something else.
-    """
-    n = 0
-    if not output.overwrite:
-        n = sum(1 for _ in output.lines())
+    def refuse_others(self) -> None:
+        output = self.output
+        if output.overwrite:
+            return
         kept = _manifest_in(output)
         if kept is None:
             if output.path.exists():
                 output.refuse("it has no manifest next to it")
-        else:
-            own = orjson.loads(as_json(plan.document()))
-            if changed := [key for key in _IDENTITY if kept.get(key) != own[key]]:
-                output.refuse(f"a set that differs in {', '.join(changed)}")
-    return output.held(n, plan.models, caps)
+            return
+        own = orjson.loads(as_json(self.plan.document()))
+        if changed := [key for key in _IDENTITY if kept.get(key) != own[key]]:
+            output.refuse(f"a set that differs in {', '.join(changed)}")
+
+    def n_done(self) -> int:
+        return sum(1 for _ in self.output.lines())
+
+    async def run(
+        self,
+        caps: Caps = NO_CAPS,
+        execution: Execution = CALLED,
+        on_event: Callable[[Any], None] | None = None,
+    ) -> BuiltPrompts:
+        output = self.output
+        async with self.calling(caps, execution) as caller:
+            output.prepare()
+            starts = output.starts(self.models.values())
+            starts[-1]["sent"] = caller.counts.sent
+            with output.writing(), locked(output.spent):
+                output.write_manifest(self.plan.document(), starts)
+                async with self.asking(caller, execution):
+                    built = await self.held_by(caller, on_event)
+                if not built.pending:
+                    _write(built, output, starts)
+        return built
 
 
 def _manifest_in(output: OutputFile) -> dict[str, Any] | None:
@@ -122,13 +104,5 @@ def _write(built: BuiltPrompts, output: OutputFile, starts: list[dict[str, Any]]
         ]
         for ending, content in written_map(points):
             replace_file(output.named(f"map.{ending}"), content)
-    replace_file(output.path, json_lines(prompt.row() for prompt in built.prompts))
-    about = {
-        "output": {
-            "file": output.path.name,
-            "lines": len(built.prompts),
-            "sha256": sha256(output.path.read_bytes()).hexdigest(),
-        },
-        "result": document_of(built),
-    }
-    output.write_manifest(built.plan.document() | about, starts)
+    rows = (prompt.row() for prompt in built.prompts)
+    output.write(rows, built.plan.document(), document_of(built), starts)
