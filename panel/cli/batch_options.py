@@ -24,7 +24,7 @@ _DEFAULT = click.core.ParameterSource.DEFAULT
 
 @dataclass(frozen=True, slots=True)
 class AnswerOptions:
-    """Whether and how requests are answered elsewhere.
+    """Settings of requests that are answered elsewhere.
 
     Attributes:
         by_batches: by batches of the models' providers.
@@ -37,7 +37,7 @@ class AnswerOptions:
     answers: Path | None = None
 
     def execution(self, run: Path | None, on_start: OnStart) -> Execution:
-        """How a run is carried out; `run` is its folder, or the file of its texts."""
+        """Return the execution of a run; `run` is its folder, or the file of its texts."""
         from persona_panel.runs.execution import Execution
 
         if self.by_batches and run is not None:
@@ -114,7 +114,7 @@ def batch_options(command: Command) -> Command:
             raise click.UsageError(
                 "--batch needs --out RUN: the same command then goes on there with its batches."
             )
-        to, answers = (None if one is None else Path(one) for one in (batch_out, batch_in))
+        to, answers = (None if path is None else Path(path) for path in (batch_out, batch_in))
         return command(*args, answering=AnswerOptions(by_batches, to, answers), **others)
 
     return with_batches
