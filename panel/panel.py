@@ -12,6 +12,7 @@ from persona_panel.graphs import Judge, Verdict
 from persona_panel.graphs.deliberation import Deliberation
 from persona_panel.models.event_loops import run_in_loop
 from persona_panel.personas import Persona, PersonaSet
+from persona_panel.planning.bound_models import Models
 from persona_panel.planning.panel_plan import PanelPlan, plan_facts
 from persona_panel.planning.settings import DEFAULT_MODEL
 from persona_panel.rubrics import Rubric
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
     from langgraph.checkpoint.base import BaseCheckpointSaver
 
-    from persona_panel.experiments.sweep.plan import Models, Options, SweepOptions
+    from persona_panel.experiments.sweep.plan import Options, SweepOptions
     from persona_panel.experiments.sweep.result import Sweep
     from persona_panel.experiments.sweep.running import OnEvent
     from persona_panel.files.records import Responses

@@ -11,7 +11,7 @@ import click
 
 from persona_panel.cli.analysis_command import ResultOutput, result_options
 from persona_panel.cli.batch_options import AnswerOptions, batch_options
-from persona_panel.cli.failures import gathered, refusals, status_of
+from persona_panel.cli.failures import gathered, refusals, say_failures, status_of
 from persona_panel.cli.job import carried_out
 from persona_panel.cli.options import (
     caps_of_a_file,
@@ -24,10 +24,7 @@ from persona_panel.files.secrets.visible import say, visible
 
 if TYPE_CHECKING:
     from persona_panel.cli.progress import ScoreProgress
-    from persona_panel.experiments.generation.running import GeneratedTexts
     from persona_panel.graphs.sweeping import TargetAnswer
-
-_MISSING_SHOWN = 5
 
 
 @click.command()
@@ -158,7 +155,11 @@ def generate(
     )  # fmt: skip
     if done is None:
         return
-    _tell_missing(done)
+    missing = done.document()["missing"]
+    say_failures(
+        [f"{text['prompt_id']}/{text['id']}: missing ({text['reason']})" for text in missing],
+        "listed in the manifest",
+    )
     if done.has_rows:
         where = f"The responses are in {written.path}; where they come from, in {written.manifest}"
     else:
@@ -169,15 +170,3 @@ def generate(
 
 def _count(progress: ScoreProgress, answer: TargetAnswer) -> None:
     progress.count(answer.system, answer.status, cached=answer.cached)
-
-
-def _tell_missing(done: GeneratedTexts) -> None:
-    told = [f"{wanted.prompt.id}/{wanted.id}: missing ({why})" for wanted, why in done.missing]
-    told += [
-        f"{wanted.prompt.id}/{wanted.id}: the answer has no line that ends with a question mark"
-        for wanted in done.without_questions
-    ]
-    for line in told[:_MISSING_SHOWN]:
-        say(visible(line), err=True)
-    if (more := len(told) - _MISSING_SHOWN) > 0:
-        say(f"and {more:,} more, listed in the manifest", err=True)

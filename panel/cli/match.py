@@ -71,22 +71,20 @@ def match(
         raise click.UsageError(
             "--model and --by model work only together; give both, or leave both out."
         )
-    if by != "model" and calling.settings:
-        raise click.UsageError(
-            f"--option works only with --by model: --by {by} calls no model; leave it out."
-        )
-    if by != "model" and calling.patience is not None:
-        raise click.UsageError(
-            f"--patience works only with --by model: --by {by} calls no model; leave it out."
-        )
+    of_a_model = {
+        "--option": calling.settings,
+        "--patience": calling.patience is not None,
+        "--dry-run": calling.dry_run,
+    }
+    for name, is_there in of_a_model.items():
+        if by != "model" and is_there:
+            raise click.UsageError(
+                f"{name} works only with --by model: --by {by} calls no model; leave it out."
+            )
     if by == "model" and threshold is not None:
         raise click.UsageError(
             "--threshold does not work with --by model: the model decides what matches; leave it "
             "out."
-        )
-    if by != "model" and calling.dry_run:
-        raise click.UsageError(
-            f"--dry-run works only with --by model: --by {by} calls no model; leave it out."
         )
 
     from persona_panel.experiments.questions.match import (

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import click
 
-from persona_panel.cli.failures import refusals, status_of
+from persona_panel.cli.failures import refusals, say_failures, status_of
 from persona_panel.cli.job import carried_out, dialogues_counted
 from persona_panel.cli.options import caps_of_a_command
 from persona_panel.cli.run_options import CallOptions, call_options
-from persona_panel.files.secrets.visible import say, say_json, visible
+from persona_panel.files.secrets.visible import say, say_json
 
 
 @click.command()
@@ -65,7 +65,7 @@ def questions(
     rows = job.rows(replies, spec)
     text = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
     missing = [
-        (asked.id, reply.error)
+        f"{asked.id}: no questions ({reply.error})"
         for (asked, _), reply in zip(job.asked, replies, strict=True)
         if reply.error is not None
     ]
@@ -77,8 +77,7 @@ def questions(
         replace_file(Path(out), text.encode(), permissions=0o666)
     else:
         say_json(text)
-    for name, error in missing:
-        say(visible(f"{name}: no questions ({error})"), err=True)
+    say_failures(missing, "which the same command asks for again")
     say(
         f"{len(rows):,} questions about {len(replies) - len(missing):,} of {len(replies):,} "
         "interventions" + (f", {runs} runs together" if runs > 1 else ""),

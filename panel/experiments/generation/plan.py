@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal
 
 from persona_panel.calls.cache import key_of, page_of
 from persona_panel.files.errors import ConfigurationError, Fault, InputError
@@ -27,7 +27,7 @@ from persona_panel.files.wording import did_you_mean
 from persona_panel.graphs.framing import BASELINE
 from persona_panel.graphs.sweeping import TargetAnswer, answer_tokens, question_for, response_id
 from persona_panel.models.config import ModelConfig
-from persona_panel.planning.bound_models import BoundModel, bind_writers
+from persona_panel.planning.bound_models import AnyModel, BoundModel, bind_writers
 from persona_panel.planning.definitions import config_of
 from persona_panel.planning.panel_plan import prices_document
 from persona_panel.rubrics import ModelRequest
@@ -35,9 +35,7 @@ from persona_panel.rubrics.replies import is_refusal
 from persona_panel.rubrics.wording import fence_for, fenced
 
 if TYPE_CHECKING:
-    from langchain_core.language_models import BaseChatModel
-
-    from persona_panel.models.client import ModelClient
+    pass
 
 
 TrimmedAt = Literal["sentence", "word"]
@@ -203,8 +201,6 @@ def _with_context(prompt: GenerationPrompt) -> str:
     )
 
 
-TargetModel: TypeAlias = "str | ModelConfig | ModelClient | BaseChatModel"
-
 _OURS = frozenset({"prompt_id", "id", "prompt", "condition", "context", "system", "response"})
 
 
@@ -346,7 +342,7 @@ class GenerationPlan:
 
 def generation_plan(
     prompts: Sequence[GenerationPrompt],
-    targets: Sequence[TargetModel],
+    targets: Sequence[AnyModel],
     *,
     samples: int = 1,
     words: int | None = None,

@@ -15,7 +15,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict, get_args
+from typing import TYPE_CHECKING, Any, TypedDict, get_args
 
 import orjson
 
@@ -37,21 +37,15 @@ from persona_panel.graphs.sweeping import (
     worth_judging,
 )
 from persona_panel.models.config import MODEL_SPEC, ModelConfig
-from persona_panel.planning.bound_models import BoundModel, bind_models
+from persona_panel.planning.bound_models import BoundModel, Models, bind_models
 from persona_panel.planning.panel_plan import PanelPlan, refuse_controls, refuse_if_comparative
 from persona_panel.rubrics import ModelResponse
 from persona_panel.runs.judging.cost_estimate import CostEstimate, ModelEstimate, PredictedCalls
 
 if TYPE_CHECKING:
-    from langchain_core.language_models import BaseChatModel
-
     from persona_panel.calls.budget import Caps
-    from persona_panel.models.client import ModelClient
     from persona_panel.runs.output import RunOutput
 
-
-Model: TypeAlias = "str | ModelConfig | ModelClient | BaseChatModel"
-Models: TypeAlias = "Model | Sequence[Model]"
 
 DEFAULT_FRAMINGS = "scrub"
 _PARTS = {"target": "target", "rewriter": "rewriter", "checker": "rewriter"}

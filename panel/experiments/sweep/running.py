@@ -52,7 +52,7 @@ from persona_panel.graphs.sweeping import (
     sweeping_graph,
 )
 from persona_panel.models.config import Price, with_batches
-from persona_panel.planning.bound_models import texts_at_once
+from persona_panel.planning.bound_models import Models, texts_at_once
 from persona_panel.planning.panel_plan import PanelPlan, manifest_of, prices_document
 from persona_panel.results.conclusions.wording import counted
 from persona_panel.rubrics import ModelRequest, ModelResponse, Usage
@@ -70,7 +70,7 @@ from persona_panel.runs.run import Run
 from persona_panel.statistics.figures import plots_at_hand
 
 if TYPE_CHECKING:
-    from persona_panel.experiments.sweep.plan import Models, Options
+    from persona_panel.experiments.sweep.plan import Options
 
 
 _WHAT = ("system", "dimension", "condition")
