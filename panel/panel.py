@@ -13,13 +13,14 @@ from persona_panel.graphs import Judge, Verdict
 from persona_panel.graphs.deliberation import Deliberation
 from persona_panel.models.event_loops import run_in_loop
 from persona_panel.personas import Persona, PersonaSet
+from persona_panel.planning.bound_models import Models
 from persona_panel.planning.panel_plan import PanelPlan, plan_facts
 from persona_panel.planning.settings import DEFAULT_MODEL
 from persona_panel.rubrics import Rubric
 from persona_panel.runs import executor
 from persona_panel.runs.execution import Engine, Execution
 from persona_panel.runs.judging.cost_estimate import CostEstimate
-from persona_panel.runs.output import RunOutput
+from persona_panel.runs.output import RunOutput, sent_to_address
 from persona_panel.runs.run import Run
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
     from langgraph.checkpoint.base import BaseCheckpointSaver
 
-    from persona_panel.experiments.sweep.plan import Models, Options, SweepOptions
+    from persona_panel.experiments.sweep.plan import Options, SweepOptions
     from persona_panel.experiments.sweep.result import Sweep
     from persona_panel.experiments.sweep.running import OnEvent
     from persona_panel.files.records import Responses
@@ -163,7 +164,7 @@ class Panel:
     def estimate(self, responses: Responses) -> list[CostEstimate]:
         """What scoring these would take, model by model, the cache counted in; calls nothing, and
         knows nothing of nodes in a graph of one's own. Raises InputError as `ascore`."""
-        return executor.estimate(self.plan, responses)
+        return executor.Scoring(self.plan, responses, summary=run_summary).estimate()
 
     def astream(
         self, responses: Responses | AsyncIterable[Response], *, caps: Caps = NO_CAPS,
@@ -193,6 +194,7 @@ class Panel:
         """As `asweep`, from code that is not asynchronous; works where a loop runs, too."""
         return run_in_loop(self.asweep(prompts, targets, **options))
 
+    @sent_to_address
     async def asweep(
         self,
         prompts: Sequence[str | Prompt] | None = None,
@@ -217,10 +219,10 @@ class Panel:
 
         Raises as `ascore`, and for faults in prompts, framings and options.
         """
-        from persona_panel.experiments.sweep.running import run_sweep
+        from persona_panel.experiments.sweep.running import Sweeping
 
-        given = self.plan, prompts, targets, options
-        return await run_sweep(*given, out=out, caps=caps, on_event=on_event)
+        job = Sweeping(self.plan, prompts, targets, options, out)
+        return await job.run(caps, on_event=on_event)
 
     def estimate_sweep(
         self,
@@ -229,6 +231,6 @@ class Panel:
         **options: Unpack[Options],
     ) -> list[CostEstimate]:
         """What a sweep would take, model by model, the cache counted in; calls nothing."""
-        from persona_panel.experiments.sweep.plan import estimate_sweep
+        from persona_panel.experiments.sweep.running import Sweeping
 
-        return estimate_sweep(self.plan, prompts, targets, options)
+        return Sweeping(self.plan, prompts, targets, options).estimate()

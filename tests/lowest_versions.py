@@ -35,7 +35,7 @@ TESTS: dict[str, tuple[str, ...]] = {
     "google": (*_SCENARIOS, _GEMINI, "-k", "(google or gemini) and not table"),
     "contracts": (*_SCENARIOS, "-k", "not table"),
     "local": ("tests/panel/models/test_embedded.py",),
-    "openai": ("tests/panel/cli/test_batch_options_dry_run.py",),
+    "openai": ("tests/panel/cli/test_job_dry_run.py",),
     "plots": ("tests/panel/analyses/figures",),
     "ray": ("tests/panel/clusters/test_ray.py", _LISTENING, "-k", "not development"),
     "redis": ("tests/panel/calls/stores/test_redis_store.py",),

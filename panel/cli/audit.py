@@ -5,28 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from persona_panel.cli.analysis_command import ResultOutput, result_options
-from persona_panel.cli.batch_options import (
-    AnswerOptions,
-    batch_options,
-    show_estimates,
-    tell,
-    tell_batches,
-)
+from persona_panel.cli.batch_options import AnswerOptions, batch_options
 from persona_panel.cli.failures import refusals, refusals_without_calls, status_of
+from persona_panel.cli.job import carried_out
 from persona_panel.cli.options import column_mapping
 from persona_panel.cli.panel_options import PanelOptions, panel_options
 from persona_panel.cli.run_options import RunOptions, run_options
 from persona_panel.cli.sections import SectionedCommand
 from persona_panel.files.secrets.visible import say, visible
-
-if TYPE_CHECKING:
-    from persona_panel.experiments.audit.injection import AuditPlan
-    from persona_panel.panel import Panel
 
 
 @click.group()
@@ -95,11 +85,7 @@ def injection(
         shipped_responses,
         shipped_rivals,
     )
-    from persona_panel.experiments.audit.injection import (
-        estimate_injection,
-        export_injection,
-        plan_injection,
-    )
+    from persona_panel.experiments.audit.injection import audited, injection_job, plan_injection
     from persona_panel.experiments.audit.injection_result import planned_injection
     from persona_panel.files.definitions import load_definition
     from persona_panel.files.responses import load_responses
@@ -114,22 +100,15 @@ def injection(
     )
     plan = plan_injection(panel.plan, batch, attacks, rivals)
     planned = partial(planned_injection, plan.attacks, plan.n_base, panel.judges)
-    output.gate.refuse_unknown(lambda: result_figures(planned()))
-    if options.dry_run:
-        from persona_panel.runs.executor import held_run
-
-        held = held_run(panel.plan, plan.responses, options.out, options.caps)
-        estimates = estimate_injection(panel.plan, plan)
-        show_estimates(estimates, output.to)
-        models = {model.id: model for model in panel.plan.models}
-        priced = answering.priced(estimates, models)
-        tell(priced, options.caps, held, len(plan.responses) * len(panel.judges))
-        tell_batches(estimates, models)
-    elif not answering.export(partial(export_injection, panel.plan, plan)):
-        options = options.with_inputs(
-            [(responses, mapping), (attack_file, {})], panel_options.inputs
-        )
-        _audit(panel, plan, options, answering, output)
+    options = options.with_inputs([(responses, mapping), (attack_file, {})], panel_options.inputs)
+    job = injection_job(panel.plan, plan, options.out)
+    run = carried_out(job, options, output, lambda: result_figures(planned()), answering=answering)
+    if run is None:
+        return
+    found = audited(panel.plan, plan, run)
+    why = found.shortcomings()
+    status = status_of(run.coverage.scored, complete=not why)
+    output.show(found.result(), status=status, why=why)
 
 
 @audit.command()
@@ -171,35 +150,3 @@ def bias(run: str, output: ResultOutput) -> None:
         shows = f"`{command_line('report', [run])}` shows it on the page"
         say(visible(f"Written to {path}; {shows}."), err=True)
     output.show(bias_result(rows, found.ratings, source=run))
-
-
-def _audit(
-    panel: Panel,
-    plan: AuditPlan,
-    options: RunOptions,
-    answering: AnswerOptions,
-    output: ResultOutput,
-) -> None:
-    """The audit itself, with what it prints and its exit status."""
-    from persona_panel.cli.watching import run_with_progress
-    from persona_panel.experiments.audit.injection import aaudit_injection
-    from persona_panel.results.conclusions.wording import counted
-
-    attacks, controls = counted(len(plan.attacks), "attack"), counted(len(plan.controls), "control")
-    found = run_with_progress(
-        panel,
-        f"{counted(plan.n_base, 'response')}, each alone, with {attacks} and with {controls}",
-        len(plan.responses) * len(panel.judges),
-        options.out.folder,
-        lambda progress: aaudit_injection(
-            panel.plan,
-            plan,
-            out=options.out,
-            caps=options.caps,
-            on_judgment=progress.take,
-            execution=answering.execution(options.out.folder, progress.begin),
-        ),
-    )
-    why = found.shortcomings()
-    status = status_of(found.run.coverage.scored, complete=not why)
-    output.show(found.result(), status=status, why=why)

@@ -179,6 +179,18 @@ def gathered() -> Iterator[Callable[[Callable[[], Any]], Any]]:
         raise InputError(faults)
 
 
+_FAILURES_SHOWN = 5
+
+
+def say_failures(failures: Sequence[str], elsewhere: str) -> None:
+    """Say on standard error which results there are not, the first of them; `elsewhere` is said of
+    the others."""
+    for line in failures[:_FAILURES_SHOWN]:
+        say(visible(line), err=True)
+    if (more := len(failures) - _FAILURES_SHOWN) > 0:
+        say(f"and {more:,} more, {elsewhere}", err=True)
+
+
 def say_what_is_missing(source: str, coverage: Coverage | None) -> None:
     """A sentence where judgments of a run are missing, as they failed or the run was stopped.
 

@@ -5,38 +5,26 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from persona_panel.cli.analysis_command import ResultOutput, result_options
-from persona_panel.cli.batch_options import (
-    AnswerOptions,
-    batch_options,
-    show_estimates,
-    tell,
-    tell_batches,
-)
-from persona_panel.cli.failures import gathered, refusals, status_of
+from persona_panel.cli.batch_options import AnswerOptions, batch_options
+from persona_panel.cli.failures import gathered, refusals, say_failures, status_of
+from persona_panel.cli.job import carried_out
 from persona_panel.cli.options import (
     caps_of_a_file,
     column_mapping,
-    dry_run,
     limit_option,
     model_in,
-    model_options_of,
 )
-from persona_panel.cli.panel_options import patience_option
+from persona_panel.cli.run_options import CallOptions, call_options
 from persona_panel.files.secrets.visible import say, visible
 
 if TYPE_CHECKING:
-    from persona_panel.calls.budget import Caps
     from persona_panel.cli.progress import ScoreProgress
-    from persona_panel.experiments.generation.plan import GenerationPlan
-    from persona_panel.experiments.generation.running import GeneratedTexts
-    from persona_panel.runs.folder import OutputFile
-
-_MISSING_SHOWN = 5
+    from persona_panel.graphs.sweeping import TargetAnswer
 
 
 @click.command()
@@ -85,8 +73,7 @@ _MISSING_SHOWN = 5
     type=click.FloatRange(min=0),
     help="Sampling temperature of the targets.",
 )
-@model_options_of("--target")
-@patience_option
+@call_options(caps_of_a_file, "--target")
 @click.option("--out", metavar="FILE", required=True, help="File for the responses (.jsonl).")
 @click.option(
     "--overwrite",
@@ -94,8 +81,6 @@ _MISSING_SHOWN = 5
     help="Replace other responses in the file, as soon as there is a new one.",
 )
 @limit_option("prompts")
-@dry_run
-@caps_of_a_file
 @batch_options
 @result_options("refused[my-model] <= 0", "missing[my-model] <= 0")
 @refusals
@@ -109,13 +94,10 @@ def generate(
     instructions: str | None,
     questions: bool,
     temperature: float | None,
-    model_options: Mapping[str, Any],
-    patience: float | None,
+    calling: CallOptions,
     out: str,
     overwrite: bool,
     limit: int | None,
-    dry_run: bool,
-    caps: Caps,
     answering: AnswerOptions,
     output: ResultOutput,
 ) -> None:
@@ -140,9 +122,7 @@ def generate(
     from persona_panel.experiments.generation.plan import generation_plan, load_instructions
     from persona_panel.experiments.generation.running import (
         GeneratedTexts,
-        estimate_texts,
-        export_texts,
-        held_texts,
+        Generation,
         texts_result,
     )
     from persona_panel.files.prompts import load_generation_prompts
@@ -158,7 +138,7 @@ def generate(
             own = gather(partial(load_instructions, instructions, asked, words))
     plan = generation_plan(
         asked,
-        [configured(model, model_options) for model in models],
+        [configured(model, calling.settings) for model in models],
         samples=samples,
         words=words,
         max_words=max_words,
@@ -168,20 +148,18 @@ def generate(
     )
     files = [name for name in (prompts, instructions, *targets) if name and Path(name).is_file()]
     written = OutputFile(Path(out), overwrite, tuple(files), {prompts: mapping} if mapping else {})
-    planned = texts_result(GeneratedTexts(plan, {}))
-    output.gate.refuse_unknown(lambda: result_figures(planned))
-    if dry_run:
-        held = held_texts(plan, written, caps)
-        estimates = estimate_texts(plan)
-        show_estimates(estimates, output.to)
-        priced = answering.priced(estimates, plan.endpoints)
-        tell(priced, caps, held, len(plan.wanted), "responses")
-        tell_batches(estimates, plan.endpoints)
+    done = carried_out(
+        Generation(plan, written, calling.patience), calling, output,
+        lambda: result_figures(texts_result(GeneratedTexts(plan, {}))), answering=answering,
+        watch=lambda progress: partial(_count, progress),
+    )  # fmt: skip
+    if done is None:
         return
-    if answering.export(partial(export_texts, plan)):
-        return
-    done = _generated(plan, written, caps, patience, answering)
-    _tell_missing(done)
+    missing = done.document()["missing"]
+    say_failures(
+        [f"{text['prompt_id']}/{text['id']}: missing ({text['reason']})" for text in missing],
+        "listed in the manifest",
+    )
     if done.has_rows:
         where = f"The responses are in {written.path}; where they come from, in {written.manifest}"
     else:
@@ -190,57 +168,5 @@ def generate(
     output.show(texts_result(done), status=status_of(done.has_rows, complete=done.complete))
 
 
-def _generated(
-    plan: GenerationPlan,
-    output: OutputFile,
-    caps: Caps,
-    patience: float | None,
-    answering: AnswerOptions,
-) -> GeneratedTexts:
-    from persona_panel.cli.progress import ScoreProgress
-    from persona_panel.cli.watching import with_progress
-    from persona_panel.experiments.generation.plan import texts_by_target
-    from persona_panel.experiments.generation.running import generate_texts
-    from persona_panel.graphs.sweeping import TargetAnswer
-    from persona_panel.results.conclusions.wording import counted
-
-    by_target = texts_by_target(plan.wanted)
-    heading = f"{counted(len(plan.prompts), 'prompt')} × {counted(len(plan.targets), 'target')}"
-    if plan.samples > 1:
-        heading += f" × {plan.samples} samples"
-    heading += f" ({', '.join(by_target)})"
-    progress = ScoreProgress(heading, len(plan.wanted), by_target, "responses")
-
-    async def start(progress: ScoreProgress) -> GeneratedTexts:
-        def take(answer: TargetAnswer) -> None:
-            progress.count(answer.system, answer.status, cached=answer.cached)
-
-        return await generate_texts(
-            plan,
-            output,
-            caps=caps,
-            patience_s=patience,
-            on_answer=take,
-            execution=answering.execution(output.path, progress.begin),
-        )
-
-    return with_progress(
-        progress,
-        start,
-        lambda: (
-            f"{progress.done:,} of {progress.total:,} responses are done and stored. The same "
-            "command continues."
-        ),
-    )
-
-
-def _tell_missing(done: GeneratedTexts) -> None:
-    told = [f"{wanted.prompt.id}/{wanted.id}: missing ({why})" for wanted, why in done.missing]
-    told += [
-        f"{wanted.prompt.id}/{wanted.id}: the answer has no line that ends with a question mark"
-        for wanted in done.without_questions
-    ]
-    for line in told[:_MISSING_SHOWN]:
-        say(visible(line), err=True)
-    if (more := len(told) - _MISSING_SHOWN) > 0:
-        say(f"and {more:,} more, listed in the manifest", err=True)
+def _count(progress: ScoreProgress, answer: TargetAnswer) -> None:
+    progress.count(answer.system, answer.status, cached=answer.cached)

@@ -2,27 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import click
 
 from persona_panel.cli.analysis_command import ResultOutput, result_options
-from persona_panel.cli.batch_options import show_estimates, tell
 from persona_panel.cli.failures import refusals, refusals_without_calls, status_of
+from persona_panel.cli.job import carried_out, dialogues_counted
 from persona_panel.cli.options import (
     caps_of_a_command,
-    dry_run,
     limit_option,
-    model_options,
 )
-from persona_panel.cli.panel_options import patience_option
-from persona_panel.cli.signals import run_to_end
+from persona_panel.cli.run_options import CallOptions, call_options
 from persona_panel.files.secrets.visible import say, visible
-
-if TYPE_CHECKING:
-    from persona_panel.calls.budget import Caps
 
 
 @click.command()
@@ -42,10 +34,7 @@ if TYPE_CHECKING:
     help="At most N key points for the texts, and N against them.",
 )
 @limit_option("rationales")
-@model_options
-@patience_option
-@dry_run
-@caps_of_a_command
+@call_options(caps_of_a_command, "--model")
 @result_options('key_point_share["It gives examples."] >= 0.5', "pro_share_by_system[good] > 0.5")
 @refusals
 def keypoints(
@@ -53,10 +42,7 @@ def keypoints(
     spec: str | None,
     most: int,
     limit: int | None,
-    model_options: Mapping[str, Any],
-    patience: float | None,
-    dry_run: bool,
-    caps: Caps,
+    calling: CallOptions,
     output: ResultOutput,
 ) -> None:
     """Sum up the reasons that the judges of RUN give, and count them by system and judge.
@@ -76,28 +62,32 @@ def keypoints(
     input or configuration, no model was called; 4, no rationale could be read. The same command
     asks only what is missing.
     """
-    from persona_panel.experiments.keypoints.extracting import (
-        estimate_key_points,
-        key_points,
+    from persona_panel.experiments.keypoints.key_points_result import (
+        key_points_result,
+        planned_key_points,
+    )
+    from persona_panel.experiments.keypoints.report import (
+        key_point_report,
+        key_points_document,
+        rationales_of,
         write_key_points,
     )
-    from persona_panel.experiments.keypoints.key_points_result import key_points_result
-    from persona_panel.experiments.keypoints.report import key_points_document, rationales_of
+    from persona_panel.experiments.keypoints.steps import KeyPoints
     from persona_panel.files.outputs import writing
     from persona_panel.files.wording import command_line
-    from persona_panel.planning.definitions import configured
     from persona_panel.planning.settings import DEFAULT_MODEL
     from persona_panel.runs.load import load_run
 
     opened = load_run(run)
     rationales = rationales_of(opened)[:limit]
-    model = configured(spec or DEFAULT_MODEL, model_options, patience=patience)
-    if dry_run:
-        estimate = estimate_key_points(rationales, model, most)
-        show_estimates([estimate], output.to)
-        tell([estimate], caps)
+    model = calling.model(spec or DEFAULT_MODEL)
+    summed_up = carried_out(
+        KeyPoints([rationale.text for rationale in rationales], model, most), calling, output,
+        lambda: planned_key_points(rationales), watch=dialogues_counted,
+    )  # fmt: skip
+    if summed_up is None:
         return
-    report = run_to_end(key_points(rationales, model, most, caps))
+    report = key_point_report(rationales, summed_up, model.id)
     shows = f"`{command_line('report', [run])}` shows it on the page"
     told = f"Written to {run}/keypoints.json; {shows}."
     # What is of a part must not stand on the page for the whole, nor replace what is.
@@ -111,7 +101,7 @@ def keypoints(
         with writing(Path(run) / "keypoints.json", remedy):
             write_key_points(report, Path(run))
     say(visible(told), err=True)
-    # What a requirement names is not known before, and models were called.
+    # Which key points there are is not known before, and models were called.
     refusals_without_calls(output.show)(
         key_points_result(key_points_document(report), source=run),
         status=status_of(report.read, complete=not report.missing),

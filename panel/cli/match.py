@@ -8,19 +8,16 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from persona_panel.cli.analysis_command import ResultOutput, result_options
-from persona_panel.cli.batch_options import show_estimates, tell
 from persona_panel.cli.failures import COMPLETE, INCOMPLETE, refusals
+from persona_panel.cli.job import carried_out, dialogues_counted
 from persona_panel.cli.options import (
     caps_of_a_command,
     column_mapping,
-    dry_run,
-    model_options,
 )
-from persona_panel.cli.panel_options import patience_option
-from persona_panel.cli.signals import run_to_end
+from persona_panel.cli.run_options import CallOptions, call_options
 
 if TYPE_CHECKING:
-    from persona_panel.calls.budget import Caps
+    from persona_panel.results.requirements.figures import Figure
 
 
 @click.command()
@@ -46,10 +43,7 @@ if TYPE_CHECKING:
     "[default: 0.65 for similarity, 0.35 for chrf]",
 )
 @click.option("--model", "spec", metavar="SPEC", help="The model of --by model.")
-@model_options
-@patience_option
-@dry_run
-@caps_of_a_command
+@call_options(caps_of_a_command, "--model")
 @result_options("score[my-model] >= 0.5", "missing[my-model] <= 0")
 @refusals
 def match(
@@ -60,10 +54,7 @@ def match(
     by: str,
     threshold: float | None,
     spec: str | None,
-    model_options: Mapping[str, Any],
-    patience: float | None,
-    dry_run: bool,
-    caps: Caps,
+    calling: CallOptions,
     output: ResultOutput,
 ) -> None:
     """Give each question in GENERATED the label of the reference that asks the same.
@@ -80,28 +71,25 @@ def match(
         raise click.UsageError(
             "--model and --by model work only together; give both, or leave both out."
         )
-    if by != "model" and model_options:
-        raise click.UsageError(
-            f"--option works only with --by model: --by {by} calls no model; leave it out."
-        )
-    if by != "model" and patience is not None:
-        raise click.UsageError(
-            f"--patience works only with --by model: --by {by} calls no model; leave it out."
-        )
+    of_a_model = {
+        "--option": calling.settings,
+        "--patience": calling.patience is not None,
+        "--dry-run": calling.dry_run,
+    }
+    for name, is_there in of_a_model.items():
+        if by != "model" and is_there:
+            raise click.UsageError(
+                f"{name} works only with --by model: --by {by} calls no model; leave it out."
+            )
     if by == "model" and threshold is not None:
         raise click.UsageError(
             "--threshold does not work with --by model: the model decides what matches; leave it "
             "out."
         )
-    if by != "model" and dry_run:
-        raise click.UsageError(
-            f"--dry-run works only with --by model: --by {by} calls no model; leave it out."
-        )
 
     from persona_panel.experiments.questions.match import (
-        estimate_by_model,
+        MatchByModel,
         match_by_measure,
-        match_by_model,
         references_of,
     )
     from persona_panel.experiments.questions.match_report import (
@@ -110,22 +98,23 @@ def match(
         planned_matches,
     )
     from persona_panel.files.responses import load_responses
-    from persona_panel.planning.definitions import configured
     from persona_panel.results.requirements.of_result import result_figures
 
     batch = load_responses(generated, mapping=mapping)
     labelled = load_responses(references, mapping=references_mapping)
     known = references_of(labelled, batch, (references, generated))
-    output.gate.refuse_unknown(lambda: result_figures(planned_matches(batch)))
-    if dry_run:
-        estimate = estimate_by_model(batch, known, configured(spec or "", model_options))
-        show_estimates([estimate], output.to)
-        tell([estimate], caps)
-        return
+
+    def planned() -> list[Figure]:
+        return result_figures(planned_matches(batch))
+
     if by == "model":
-        model = configured(spec or "", model_options, patience=patience)
-        matches = run_to_end(match_by_model(batch, known, model, caps))
+        job = MatchByModel(batch, known, calling.model(spec or ""))
+        found = carried_out(job, calling, output, planned, watch=dialogues_counted)
+        if found is None:
+            return
+        matches = found
     else:
+        output.gate.refuse_unknown(planned)
         measure: Any = by
         limit = threshold if threshold is not None else {"similarity": 0.65, "chrf": 0.35}[by]
         matches = match_by_measure(batch, known, measure, limit)

@@ -259,7 +259,7 @@ class ScoreProgress:
         if self._live is not None:
             self._live.start()
             self._live.update(self._display(read(), now), refresh=True)
-        else:
+        elif self.total:
             self._console.print(f"0/{self.total:,} {self._what}")
         self._loop = asyncio.get_running_loop()
         self._next = self._loop.call_later(_REFRESH_S, self._refresh)
@@ -297,6 +297,13 @@ class ScoreProgress:
         self._skipped += status == "skipped"
         self._by_model[model] += 1
         self._fresh[model] += not cached
+
+    def expect(self, n_more: Mapping[str, int]) -> None:
+        """Take in that there are to be so many more results of each model."""
+        self.total += sum(n_more.values())
+        for model, n in n_more.items():
+            self._totals[model] = self._totals.get(model, 0) + n
+            self._paces.setdefault(model, Pace(time.monotonic()))
 
     def note(self, text: str) -> None:
         """Show what has come of what goes before the judgments."""

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from persona_panel.cli.analysis_command import ResultOutput, result_options
-from persona_panel.cli.batch_options import show_estimates, tell
 from persona_panel.cli.failures import (
     COMPLETE,
     INCOMPLETE,
@@ -19,21 +16,15 @@ from persona_panel.cli.failures import (
     refusals,
     refusals_without_calls,
 )
+from persona_panel.cli.job import carried_out, dialogues_counted
 from persona_panel.cli.options import (
     caps_of_a_file,
     column_mapping,
-    dry_run,
     limit_option,
     model_in,
 )
-from persona_panel.cli.panel_options import patience_option
-from persona_panel.cli.signals import run_to_end
+from persona_panel.cli.run_options import CallOptions, call_options
 from persona_panel.files.secrets.visible import say, visible
-
-if TYPE_CHECKING:
-    from persona_panel.calls.budget import Caps
-
-_LINE_EVERY_S = 5.0
 
 
 @click.group()
@@ -53,9 +44,7 @@ def prompts() -> None:
     "that a panel file has for a model; repeatable.",
 )
 @click.option("--overwrite", is_flag=True, help="Replace another set in the file.")
-@patience_option
-@dry_run
-@caps_of_a_file
+@call_options(caps_of_a_file)
 @result_options("prompts >= 200", "passed >= 100")
 @refusals
 def build(
@@ -63,9 +52,7 @@ def build(
     out: str,
     models: tuple[str, ...],
     overwrite: bool,
-    patience: float | None,
-    dry_run: bool,
-    caps: Caps,
+    calling: CallOptions,
     output: ResultOutput,
 ) -> None:
     """Build a set of prompts from templates and from items of existing sets.
@@ -80,9 +67,13 @@ def build(
     left; 2, wrong input or configuration, no model was called; 130, 143, 129, stopped by a signal.
     The same command continues.
     """
+    from persona_panel.experiments.prompt_sets.building import PromptSetBuild
     from persona_panel.experiments.prompt_sets.plan import prompt_set_plan
-    from persona_panel.experiments.prompt_sets.prompt_set_result import prompt_set_result
-    from persona_panel.experiments.prompt_sets.running import estimate_build, held_set, run_build
+    from persona_panel.experiments.prompt_sets.prompt_set_result import (
+        planned_prompt_set,
+        prompt_set_result,
+    )
+    from persona_panel.results.requirements.of_result import result_figures
     from persona_panel.runs.folder import OutputFile
 
     with gathered() as gather:
@@ -90,13 +81,12 @@ def build(
     plan = prompt_set_plan(spec, given)
     own = tuple(model for model in models if Path(model).is_file())
     file = OutputFile(Path(out), overwrite, (*plan.files, *own))
-    if dry_run:
-        held = held_set(plan, file, caps)
-        estimates = run_to_end(estimate_build(plan))
-        show_estimates(estimates, output.to)
-        tell(estimates, caps, held, what="prompts")
+    built = carried_out(
+        PromptSetBuild(plan, file, calling.patience), calling, output,
+        lambda: result_figures(planned_prompt_set(plan)), watch=dialogues_counted,
+    )  # fmt: skip
+    if built is None:
         return
-    built = run_to_end(run_build(plan, file, caps=caps, patience_s=patience, on_progress=_Steps()))
     if built.pending:
         told = (
             f"{file.path} was not changed, because calls are without an answer. The replies that "
@@ -107,8 +97,7 @@ def build(
         if not built.prompts:
             told += "\nNo prompt is left; the funnel says at which step they were dropped."
     say(told, err=True)
-    # What a requirement names is not known before, and models were called.
-    refusals_without_calls(output.show)(
+    output.show(
         prompt_set_result(built),
         status=COMPLETE if built.prompts and not built.pending else INCOMPLETE,
     )
@@ -148,17 +137,3 @@ def pairs(
         # A file of the user's own, who says who may read it (umask).
         replace_file(output.path, content, permissions=0o666)
     say(visible(f"{counted(len(lines) // 2, 'pair')} in {output.path}"), err=True)
-
-
-class _Steps:
-    """Says on standard error which step goes on, and how far it is."""
-
-    def __init__(self) -> None:
-        self._step = ""
-        self._told = 0.0
-
-    def __call__(self, step: str, done: int, of: int) -> None:
-        now = time.monotonic()
-        if step != self._step or done == of or now - self._told >= _LINE_EVERY_S:
-            self._step, self._told = step, now
-            say(f"{step}: {done:,} of {of:,} calls", err=True)

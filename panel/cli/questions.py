@@ -4,22 +4,15 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import click
 
-from persona_panel.cli.batch_options import show_estimates, tell
-from persona_panel.cli.failures import refusals, status_of
-from persona_panel.cli.options import caps_of_a_command, dry_run, model_options
-from persona_panel.cli.panel_options import patience_option
-from persona_panel.cli.signals import run_to_end
-from persona_panel.files.secrets.visible import say, say_json, visible
-from persona_panel.results.result import load_format
-
-if TYPE_CHECKING:
-    from persona_panel.calls.budget import Caps
+from persona_panel.cli.failures import refusals, say_failures, status_of
+from persona_panel.cli.job import carried_out, dialogues_counted
+from persona_panel.cli.options import caps_of_a_command
+from persona_panel.cli.run_options import CallOptions, call_options
+from persona_panel.files.secrets.visible import say, say_json
 
 
 @click.command()
@@ -36,20 +29,14 @@ if TYPE_CHECKING:
     "standard deviation over runs. Needs a temperature above 0.  [default: 1]",
 )
 @click.option("--out", metavar="FILE", help="File for the questions.  [default: standard output]")
-@model_options
-@patience_option
-@dry_run
-@caps_of_a_command
+@call_options(caps_of_a_command, "--model")
 @refusals
 def questions(
     interventions: str,
     spec: str,
     runs: int,
     out: str | None,
-    model_options: Mapping[str, Any],
-    patience: float | None,
-    dry_run: bool,
-    caps: Caps,
+    calling: CallOptions,
 ) -> None:
     """Have a model ask three critical questions about each intervention.
 
@@ -61,44 +48,26 @@ def questions(
     error); 2, wrong input or configuration, no model was called; 4, there is no question. The
     same command asks again for the missing questions only.
     """
-    from persona_panel.experiments.questions.asking import (
-        QUESTIONS_TOKENS,
-        as_row,
-        asking_questions,
-        load_interventions,
-    )
-    from persona_panel.experiments.questions.calling import answers, estimate_answers
+    from persona_panel.experiments.questions.asking import Questions, load_interventions
     from persona_panel.files.errors import ConfigurationError
     from persona_panel.files.outputs import replace_file
-    from persona_panel.planning.definitions import configured
 
-    # Run by run, so that what is stopped early has whole runs.
     loaded = load_interventions(interventions)
-    asked = [(intervention, run) for run in range(1, runs + 1) for intervention in loaded]
-    read = [intervention for intervention, _ in asked]
-    times = [run for _, run in asked]
-    model = configured(spec, model_options, patience=patience)
+    model = calling.model(spec)
     if out and not Path(out).resolve().parent.is_dir():
         raise ConfigurationError(
             f"--out {out}: the folder {Path(out).parent} does not exist; create it first"
         )
-    dialogues = [asking_questions(intervention.intervention) for intervention in read]
-    if dry_run:
-        estimate = estimate_answers(model, dialogues, QUESTIONS_TOKENS, times)
-        show_estimates([estimate], load_format("terminal"))
-        tell([estimate], caps)
+    job = Questions(loaded, model, runs)
+    replies = carried_out(job, calling, None, watch=dialogues_counted)
+    if replies is None:
         return
-    answered = run_to_end(answers(model, dialogues, caps, times))
-    rows = [
-        as_row(intervention, number, question, spec, run if runs > 1 else None)
-        for (intervention, run), answer in zip(asked, answered, strict=True)
-        for number, question in enumerate(answer.value or (), start=1)
-    ]
+    rows = job.rows(replies, spec)
     text = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
     missing = [
-        (intervention.id, a.error)
-        for intervention, a in zip(read, answered, strict=True)
-        if a.error is not None
+        f"{asked.id}: no questions ({reply.error})"
+        for (asked, _), reply in zip(job.asked, replies, strict=True)
+        if reply.error is not None
     ]
     if out and missing and Path(out).exists():
         # It may be whole, and the replies that came are in the cache.
@@ -108,10 +77,9 @@ def questions(
         replace_file(Path(out), text.encode(), permissions=0o666)
     else:
         say_json(text)
-    for name, error in missing:
-        say(visible(f"{name}: no questions ({error})"), err=True)
+    say_failures(missing, "which the same command asks for again")
     say(
-        f"{len(rows):,} questions about {len(read) - len(missing):,} of {len(read):,} "
+        f"{len(rows):,} questions about {len(replies) - len(missing):,} of {len(replies):,} "
         "interventions" + (f", {runs} runs together" if runs > 1 else ""),
         err=True,
     )

@@ -1,11 +1,12 @@
-"""Options of commands that run a panel: how much of its texts, at what cost, into which folder."""
+"""Options of commands that call models: at what cost; where a panel judges, how much of its texts,
+into which folder."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import wraps
 from itertools import chain, count
 from pathlib import Path
@@ -14,13 +15,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from persona_panel.cli.failures import refusals
-from persona_panel.cli.options import Command, caps, dry_run, limit_option
+from persona_panel.cli.options import Command, caps, dry_run, limit_option, model_options_of
+from persona_panel.cli.panel_options import patience_option
 from persona_panel.cli.signals import received
 from persona_panel.files.addresses import is_address, is_meant_as_address
 from persona_panel.files.secrets.visible import say, visible
 
 if TYPE_CHECKING:
     from persona_panel.calls.budget import Caps
+    from persona_panel.models.config import ModelConfig
     from persona_panel.runs.output import RunOutput
 
 
@@ -108,21 +111,69 @@ def _telling(address: str) -> Iterator[None]:
     say(f"The run is in {visible(address)}", err=True)
 
 
-@dataclass(frozen=True, slots=True)
-class RunOptions:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallOptions:
+    """How a command calls models.
+
+    Attributes:
+        dry_run: whether the cost is estimated and no model called.
+        caps: what may be spent.
+        patience: how long a server is tried, in seconds; None, as long as is usual.
+        settings: of the models that a command line names, by their provider's names for them.
+    """
+
+    dry_run: bool
+    caps: Caps
+    patience: float | None = None
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    def model(self, spec: str) -> ModelConfig:
+        """The model that a command line names, with its settings.
+
+        Raises:
+            ConfigurationError: it is no `provider:name`, or a setting is none.
+        """
+        from persona_panel.planning.definitions import configured
+
+        return configured(spec, self.settings, patience=self.patience)
+
+
+def call_options(
+    caps: Callable[[Command], Command], models: str = ""
+) -> Callable[[Command], Command]:
+    """Options of a command that calls models; the command is given them as `calling`.
+
+    Args:
+        caps: the options for what may be spent.
+        models: the option that names models whose settings there is an option for.
+    """
+
+    def decorate(command: Command) -> Command:
+        @wraps(command)
+        def with_options(
+            *args: Any, dry_run: bool, caps: Caps, patience: float | None, **others: Any
+        ) -> Any:
+            settings = others.pop("model_options", {})
+            calling = CallOptions(dry_run=dry_run, caps=caps, patience=patience, settings=settings)
+            return command(*args, calling=calling, **others)
+
+        declared = patience_option(dry_run(caps(with_options)))
+        return model_options_of(models)(declared) if models else declared
+
+    return decorate
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunOptions(CallOptions):
     """Of what a command scores, how much, at what cost, into which folder.
 
     Attributes:
         out: the run's folder.
         limit: how many responses or prompts are used, from the first on; all where it is None.
-        dry_run: whether the cost is estimated and no model called.
-        caps: what may be spent.
     """
 
     out: RunOutput
     limit: int | None
-    dry_run: bool
-    caps: Caps
 
     def with_inputs(
         self,
@@ -159,7 +210,7 @@ def run_options(texts: str) -> Callable[[Command], Command]:
             caps: Caps,
             **others: Any,
         ) -> Any:
-            options = RunOptions(out, limit, dry_run, caps)
+            options = RunOptions(out=out, limit=limit, dry_run=dry_run, caps=caps)
             return command(*args, options=options, **others)
 
         return with_options

@@ -4,21 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, replace
-from functools import partial, wraps
+from dataclasses import dataclass
+from functools import wraps
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from persona_panel.cli.analysis_command import ResultOutput, result_options
-from persona_panel.cli.batch_options import (
-    AnswerOptions,
-    batch_options,
-    show_estimates,
-    tell,
-    tell_batches,
-)
+from persona_panel.cli.batch_options import AnswerOptions, batch_options
 from persona_panel.cli.failures import refusals, status_of
+from persona_panel.cli.job import carried_out
 from persona_panel.cli.options import (
     Command,
     by_option,
@@ -36,12 +31,9 @@ from persona_panel.clusters.engines import engine_names
 from persona_panel.files.secrets.visible import say
 
 if TYPE_CHECKING:
-    from persona_panel.files.responses import ResponseFile
-    from persona_panel.panel import Panel
     from persona_panel.results.requirements.figures import Figure
     from persona_panel.runs.execution import Engine
-    from persona_panel.runs.request_files import Exported, RequestFiles
-    from persona_panel.statistics import Random, Ratings
+    from persona_panel.statistics import Random
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,27 +45,20 @@ class EngineOptions:
     workers: int | None
     options: Mapping[str, Any]
 
-    def check(self) -> None:
-        """See that there is such an engine; whether its cluster answers, only a run finds out.
+    def opened(self, *, dry_run: bool) -> AbstractContextManager[Engine | None]:
+        """The engine, connected for as long as the block lasts; a dry run only sees that there is
+        such an engine: whether its cluster answers, only a run finds out.
 
         Raises:
             ConfigurationError: there is none, or its address or options cannot be right.
         """
-        if self.spec is not None:
-            from persona_panel.clusters.engines import check_engine_options
-
-            check_engine_options(self.spec, self.options)
-
-    def opened(self) -> AbstractContextManager[Engine | None]:
-        """The engine, connected for as long as the block lasts.
-
-        Raises:
-            ConfigurationError: as `opened_engine`.
-        """
         if self.spec is None:
             return nullcontext()
-        from persona_panel.clusters.engines import opened_engine
+        from persona_panel.clusters.engines import check_engine_options, opened_engine
 
+        if dry_run:
+            check_engine_options(self.spec, self.options)
+            return nullcontext()
         return opened_engine(self.spec, self.workers, self.options)
 
 
@@ -188,102 +173,35 @@ def score(
             "--human works only with --deliberate; to compare scores without a deliberation with "
             "human ratings, use `correlate`."
         )
-    output.gate.refuse_unknown(lambda: _planned(panel, batch))
-    if options.dry_run:
-        from persona_panel.runs.executor import held_run
+    humans = column = None
+    if human:
+        # It reads Parquet, too.
+        from persona_panel.files.aligned_ratings import load_human_ratings
 
-        held = held_run(panel.plan, batch, options.out, options.caps)
-        engine.check()
-        estimates = panel.estimate(batch)
-        show_estimates(estimates, output.to)
-        models = {model.id: model for model in panel.plan.models}
-        priced = answering.priced(estimates, models)
-        tell(priced, options.caps, held, len(batch) * len(panel.judges))
-        tell_batches(estimates, models)
-    elif not answering.export(partial(_export, panel, batch)):
-        options = options.with_inputs([(human, human_mapping)], panel_options.inputs)
-        humans = None
-        if human:
-            # It reads Parquet, too.
-            from persona_panel.files.aligned_ratings import load_human_ratings
+        humans = load_human_ratings(human, human_mapping, **reading)
+    options = options.with_inputs([(human, human_mapping)], panel_options.inputs)
 
-            humans = load_human_ratings(human, human_mapping, **reading)
-        _score(
-            panel,
-            responses,
-            batch,
-            humans,
-            random,
-            by,
-            report,
-            options,
-            answering,
-            engine,
-            output,
-        )
-
-
-async def _export(panel: Panel, batch: ResponseFile, files: RequestFiles) -> Exported:
-    """Requests written to files, in place of a run."""
-    from persona_panel.runs.executor import export_requests
-
-    return await export_requests(panel.plan, batch, files)
-
-
-def _planned(panel: Panel, batch: ResponseFile) -> list[Figure]:
-    """The names of the figures that there will be."""
-    from persona_panel.analyses.score import planned_score
-    from persona_panel.files.responses import Batch
-
-    return planned_score(panel.plan, Batch(batch, one_prompt_each=True))
-
-
-def _score(
-    panel: Panel,
-    source: str,
-    batch: ResponseFile,
-    humans: Ratings | None,
-    random: Random,
-    by: str | None,
-    report: bool,
-    options: RunOptions,
-    answering: AnswerOptions,
-    engine: EngineOptions,
-    output: ResultOutput,
-) -> None:
-    """The run itself, with what it prints and its exit status."""
     from persona_panel.analyses.run_summary import run_summary
-    from persona_panel.cli.watching import run_with_progress
-    from persona_panel.results.conclusions.wording import counted
-    from persona_panel.runs import executor
+    from persona_panel.runs.executor import Scoring
 
-    column = None
+    job = Scoring(panel.plan, batch, options.out, summary=run_summary, humans=humans, random=random)
     if by is not None:
-        from persona_panel.analyses.breakdown.strata import BY, column_of, systems_by
+        from persona_panel.analyses.breakdown.strata import BY, column_of
 
         # A column that is not there is refused before anything is called.
-        column = None if by in BY else column_of(batch, by, source, batch.mapping)
-    with engine.opened() as opened:
-        run = run_with_progress(
-            panel,
-            counted(len(batch), "response"),
-            len(batch) * len(panel.judges),
-            options.out.folder,
-            lambda progress: executor.score(
-                panel.plan,
-                batch,
-                summary=run_summary,
-                out=options.out,
-                caps=options.caps,
-                humans=humans,
-                random=random,
-                on_judgment=progress.take,
-                execution=replace(
-                    answering.execution(options.out.folder, progress.begin), engine=opened
-                ),
-            ),
-        )
+        column = None if by in BY else column_of(batch, by, responses, batch.mapping)
+
+    def planned() -> list[Figure]:
+        from persona_panel.analyses.score import planned_score
+
+        return planned_score(job.plan, job.batch)
+
+    at = engine.opened(dry_run=options.dry_run)
+    run = carried_out(job, options, output, planned, answering=answering, engine=at)
+    if run is None:
+        return
     # Not before the run, whose calls need nothing of it.
+    from persona_panel.analyses.breakdown.strata import systems_by
     from persona_panel.analyses.score import score_result
 
     strata = None if by is None else systems_by(run, by, column)

@@ -9,24 +9,21 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from persona_panel.cli.analysis_command import ResultOutput, result_options
-from persona_panel.cli.batch_options import AnswerOptions, batch_options, tell, tell_batches
+from persona_panel.cli.batch_options import AnswerOptions, batch_options
 from persona_panel.cli.failures import gathered, refusals, status_of
+from persona_panel.cli.job import carried_out
 from persona_panel.cli.options import column_mapping, model_in
 from persona_panel.cli.panel_options import PanelOptions, panel_options
 from persona_panel.cli.report import report_at_the_end, report_option
 from persona_panel.cli.run_options import RunOptions, run_options
 from persona_panel.cli.sections import SectionedCommand
-from persona_panel.files.secrets.visible import standard_output
 
 if TYPE_CHECKING:
     from persona_panel.cli.progress import ScoreProgress
     from persona_panel.experiments.sweep.plan import Options
     from persona_panel.experiments.sweep.running import Event
-    from persona_panel.graphs.framing import Prompt
-    from persona_panel.models.config import ModelConfig
-    from persona_panel.panel import Panel
-    from persona_panel.results.requirements.figures import Figure
-    from persona_panel.runs.request_files import Exported, RequestFiles
+    from persona_panel.results.result import Result
+    from persona_panel.runs.judging.cost_estimate import CostEstimate
 
 _SEEN = ("framed", "baseline")
 
@@ -173,35 +170,32 @@ def sweep(
         "threshold": threshold,
     }
     panel = panel_options.panel()
-    output.gate.refuse_unknown(lambda: _planned(panel, asked, systems, design))
-    if options.dry_run:
-        from persona_panel.experiments.sweep.detectable import (
-            detectable_delta,
-            sweep_estimate_result,
-        )
-        from persona_panel.experiments.sweep.plan import sweep_plan_of
-        from persona_panel.experiments.sweep.running import held_sweep
-
-        held = held_sweep(panel.plan, asked, systems, design, options.out, options.caps)
-        plan = sweep_plan_of(panel.plan, asked, systems, design)
-        n_dimensions = len(panel.output_rubric.numeric)
-        detectable = detectable_delta(plan, n_dimensions, len(panel.judges), like)
-        estimates = panel.estimate_sweep(asked, systems, **design)
-        with standard_output() as to:
-            estimate = sweep_estimate_result(estimates, detectable)
-            output.to.render(estimate, to, full=False)
-        models = {model.id: model for model in panel.plan.models} | plan.endpoints
-        tell(answering.priced(estimates, models), options.caps, held)
-        tell_batches(estimates, models)
-        return
-    if answering.export(partial(_export, panel, asked, systems, design)):
-        return
-    n = len(asked or ()) * len(systems) * (1 + len(chosen.ids)) if given is None else len(given)
     options = options.with_inputs(
         [(prompts, mapping), (responses_file, responses_mapping)],
         [framings, *targets, *rewriters, *panel_options.inputs],
     )
-    _sweep(panel, asked, systems, design, n, report, options, answering, output)
+
+    from persona_panel.experiments.sweep.detectable import detectable_delta, sweep_estimate_result
+    from persona_panel.experiments.sweep.running import Sweeping
+    from persona_panel.experiments.sweep.sweep_result import planned_sweep, sweep_result
+
+    job = Sweeping(panel.plan, asked, systems, design, options.out)
+
+    def foreseen(estimates: Sequence[CostEstimate]) -> Result:
+        n_dimensions = len(panel.output_rubric.numeric)
+        detectable = detectable_delta(job.sweep, n_dimensions, len(panel.judges), like)
+        return sweep_estimate_result(estimates, detectable)
+
+    done = carried_out(
+        job, options, output, lambda: planned_sweep(panel.plan, job.sweep), answering=answering,
+        watch=_Stages, foreseen=foreseen,
+    )  # fmt: skip
+    if done is None:
+        return
+    if report:
+        report_at_the_end(done.run)
+    status = status_of(done.n_measured, complete=done.complete)
+    output.show(sweep_result(done), status=status)
 
 
 def _refuse_mixed(
@@ -227,71 +221,6 @@ def _refuse_mixed(
             "With --responses nothing is generated; leave out --target, --rewriter, --words and "
             "--temperature."
         )
-
-
-def _planned(
-    panel: Panel,
-    prompts: Sequence[Prompt] | None,
-    targets: Sequence[str | ModelConfig],
-    design: Options,
-) -> list[Figure]:
-    """The names of the figures that there will be."""
-    from persona_panel.experiments.sweep.plan import sweep_plan_of
-    from persona_panel.experiments.sweep.sweep_result import planned_sweep
-
-    return planned_sweep(panel.plan, sweep_plan_of(panel.plan, prompts, targets, design))
-
-
-async def _export(
-    panel: Panel,
-    prompts: Sequence[Prompt] | None,
-    targets: Sequence[str | ModelConfig],
-    design: Options,
-    files: RequestFiles,
-) -> Exported:
-    """Requests written to files, in place of a sweep."""
-    from persona_panel.experiments.sweep.running import export_sweep
-
-    return await export_sweep(panel.plan, prompts, targets, design, files)
-
-
-def _sweep(
-    panel: Panel,
-    prompts: Sequence[Prompt] | None,
-    targets: Sequence[str | ModelConfig],
-    design: Options,
-    n_responses: int,
-    report: bool,
-    options: RunOptions,
-    answering: AnswerOptions,
-    output: ResultOutput,
-) -> None:
-    """The sweep itself, with what it prints and its exit status."""
-    from persona_panel.cli.watching import run_with_progress
-    from persona_panel.experiments.sweep.running import run_sweep
-    from persona_panel.experiments.sweep.sweep_result import sweep_result
-    from persona_panel.results.conclusions.wording import counted
-
-    done = run_with_progress(
-        panel,
-        f"at most {counted(n_responses, 'response')}",
-        n_responses * len(panel.judges),
-        options.out.folder,
-        lambda progress: run_sweep(
-            panel.plan,
-            prompts,
-            targets,
-            design,
-            out=options.out,
-            caps=options.caps,
-            on_event=_Stages(progress),
-            execution=answering.execution(options.out.folder, progress.begin),
-        ),
-    )
-    if report:
-        report_at_the_end(done.run)
-    status = status_of(done.n_measured, complete=done.complete)
-    output.show(sweep_result(done), status=status)
 
 
 class _Stages:

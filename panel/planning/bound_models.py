@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import persona_panel.rubrics as rubric_library
 from persona_panel.calls.endpoint import AnswerLimit
@@ -47,6 +47,11 @@ from persona_panel.rubrics.extensions import ExtensionError
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
+
+
+AnyModel: TypeAlias = "str | ModelConfig | ModelClient | BaseChatModel"
+"""A model as a user names it: by its spec or settings, or as an object."""
+Models: TypeAlias = "AnyModel | Sequence[AnyModel]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,6 +226,11 @@ class BoundModel:
             )
         return {name: value for name, value in vars(self).items() if name != "client"}
 
+    def document(self) -> dict[str, Any]:
+        """Return the model as manifests have it: all that decides what it says."""
+        parameters = dict(self.client.parameters)
+        return {"id": self.id, "model": self.config.model, "parameters": parameters}
+
     @property
     def capabilities(self) -> Capabilities:
         return self.client.capabilities
@@ -303,7 +313,7 @@ class BoundModel:
 
 
 def bind_models(
-    specs: Sequence[str | ModelConfig | ModelClient | BaseChatModel],
+    specs: Sequence[AnyModel],
     elicitation: str | None,
     layout: Layout,
     n_voices: int,
@@ -338,9 +348,7 @@ def bind_models(
     return tuple(models)
 
 
-def bind_writers(
-    specs: Sequence[str | ModelConfig | ModelClient | BaseChatModel], part: str
-) -> tuple[BoundModel, ...]:
+def bind_writers(specs: Sequence[AnyModel], part: str) -> tuple[BoundModel, ...]:
     """Bind models that write texts and judge nothing, in the given order; `part` is what errors
     call one.
 
@@ -417,7 +425,7 @@ def _bind(
 
 
 def _configured(
-    model: str | ModelConfig | ModelClient | BaseChatModel,
+    model: AnyModel,
 ) -> tuple[ModelConfig, GivenModel | None]:
     if isinstance(model, str):
         model = config_of(model)

@@ -23,9 +23,9 @@ from persona_panel.files.secrets import SECRETS
 from persona_panel.graphs import Judge, Response
 from persona_panel.graphs.deliberation import Deliberation, load_stopping_rule
 from persona_panel.graphs.records import controls_among, judges_of
-from persona_panel.models.config import ModelConfig, Price, with_batches
+from persona_panel.models.config import Price, with_batches
 from persona_panel.personas import Persona, PersonaSet
-from persona_panel.planning.bound_models import BoundModel, bind_models, can_serve
+from persona_panel.planning.bound_models import BoundModel, Models, bind_models, can_serve
 from persona_panel.planning.definitions import (
     overriding,
     resolve_personas,
@@ -48,10 +48,7 @@ from persona_panel.statistics.core.display import Facts, counted, counted_beside
 if TYPE_CHECKING:
     from typing import Unpack
 
-    from langchain_core.language_models import BaseChatModel
-
     from persona_panel.graphs.judging import Builder
-    from persona_panel.models.client import ModelClient
     from persona_panel.planning.settings import PanelKeywords, PanelOverrides
 
 
@@ -296,11 +293,7 @@ class PanelPlan:
     def of(
         cls,
         personas: str | Path | PersonaSet | Sequence[Persona] = "perspectives",
-        models: str
-        | ModelConfig
-        | ModelClient
-        | BaseChatModel
-        | Sequence[str | ModelConfig | ModelClient | BaseChatModel] = DEFAULT_MODEL,
+        models: Models = DEFAULT_MODEL,
         rubric: str | Path | Rubric = "scrub",
         *,
         graph: Builder | None = None,

@@ -126,37 +126,6 @@ class Execution:
     answered_by: AnsweredElsewhere | None = None
     engine: Engine | None = None
 
-    @property
-    def probes(self) -> bool:
-        """Return whether a model may be called to find out what it can do."""
-        return self.answered_by is None or self.answered_by.probes
-
-    def caller_factory(
-        self, models: Mapping[str, BoundModel], caps: Caps, *, others_too: bool
-    ) -> CallerFactory:
-        """Return the function that makes the run's caller; see
-        `AnsweredElsewhere.caller_factory`."""
-        if self.answered_by is None:
-            return Caller
-        return self.answered_by.caller_factory(models, caps, others_too=others_too)
-
-    async def begin(
-        self, caller: Caller, models: Mapping[str, BoundModel], collect: Collect
-    ) -> None:
-        """Have requests answered that models are not called for, and report that the run itself
-        begins.
-
-        Raises as `AnsweredElsewhere.answer`.
-        """
-        if self.answered_by is not None:
-            # Most runs need nothing of batches.
-            from persona_panel.calls.batch_caller import BatchCaller
-
-            assert isinstance(caller, BatchCaller)  # noqa: S101
-            await self.answered_by.answer(caller, models, collect)
-        if self.on_start is not None:
-            self.on_start(caller.state)
-
 
 CALLED = Execution()
 """Models are called, and nobody is told."""

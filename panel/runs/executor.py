@@ -10,50 +10,42 @@ import asyncio
 import logging
 import sys
 import time
-from collections.abc import (
-    AsyncGenerator,
-    AsyncIterable,
-    AsyncIterator,
-    Callable,
-    Iterable,
-    Iterator,
-    Mapping,
-)
-from contextlib import aclosing, asynccontextmanager, closing, contextmanager
-from dataclasses import dataclass, replace
+from abc import abstractmethod
+from collections import Counter
+from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Callable, Mapping
+from contextlib import aclosing, asynccontextmanager
+from dataclasses import replace
+from functools import cached_property
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypedDict
+from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
 from uuid import uuid4
 
 from persona_panel.calls.budget import NO_CAPS, Caps
-from persona_panel.calls.cache import open_reply_store
-from persona_panel.calls.caller import Caller, CallerFactory
+from persona_panel.calls.caller import Caller
 from persona_panel.calls.rate_limiter import InFlightLimit
-from persona_panel.files.errors import ConfigurationError, RunStopped
-from persona_panel.files.named_files import written_place
-from persona_panel.files.outputs import is_lack_of_room
+from persona_panel.files.errors import ConfigurationError
 from persona_panel.files.records import Responses
 from persona_panel.files.responses import Batch, ResponseFile, as_async, identified, responses_in
 from persona_panel.graphs import Judgment, Response, Verdict
-from persona_panel.graphs.context import Abort, GraphContext, ShowPeers
+from persona_panel.graphs.context import ShowPeers
 from persona_panel.graphs.records import has_own_prompt
 from persona_panel.planning.bound_models import BoundModel
-from persona_panel.planning.panel_plan import PanelPlan, manifest_of
-from persona_panel.runs.execution import CALLED, Engine, Execution, refuse_open_batches, start_of
-from persona_panel.runs.folder import HeldRun, RunFolder, held_in, refuse_another
+from persona_panel.planning.panel_plan import PanelPlan, counted_judges, manifest_of
+from persona_panel.results.conclusions.wording import counted
+from persona_panel.runs.execution import CALLED, Engine, Execution, start_of
+from persona_panel.runs.folder import RunFolder, count_results, refuse_another
+from persona_panel.runs.job import Job, kept_going, predicted_calls
 from persona_panel.runs.judging.cost_estimate import (
     CostEstimate,
-    PredictedCalls,
     refuse_unpriced,
     refuse_without_logprobs,
 )
-from persona_panel.runs.judging.mode import Mode, mode_of
+from persona_panel.runs.judging.mode import mode_of
 from persona_panel.runs.judging.model_access import graph_context, open_caller, responses_in_flight
 from persona_panel.runs.kept import KeptTexts
 from persona_panel.runs.output import RunOutput, sent_to_address
 from persona_panel.runs.run import Run
-from persona_panel.runs.spending import SPENT, earlier_spending, spending_kept
 from persona_panel.statistics.core.display import clock
 
 if TYPE_CHECKING:
@@ -113,22 +105,37 @@ class _NotebookProgress:
         self._publish(data=data, metadata={}, transient=self._place, update=update)
 
 
-async def judge_units(
-    units: AsyncIterator[tuple[Response, ...]],
-    mode: Mode,
-    context: GraphContext,
-    texts: dict[str, Response],
-    at_once: int,
-) -> AsyncGenerator[Verdict, None]:
-    """Yield the verdicts on all units, in the order in which they are finished.
+logger = logging.getLogger(__name__)
 
-    Units are taken only as fast as they are judged, `at_once` of them, beside those that wait for
-    nothing but a server that is down. `texts` is where `context` looks a response up by its key;
-    it holds those that are being judged.
+OnJudgment = Callable[[Judgment], None]
+SummaryOf = Callable[[Run], dict[str, Any]]
+"""Makes what the summary.json of a run holds: `persona_panel.analyses.run_summary`."""
+
+
+async def judged(
+    plan: PanelPlan,
+    units: AsyncIterator[tuple[Response, ...]],
+    caller: Caller,
+    on_judgment: OnJudgment,
+    *,
+    peers: ShowPeers | None = None,
+    collecting: bool = False,
+) -> AsyncGenerator[Verdict, None]:
+    """Yield the verdicts on units of responses (see `Mode.units`) by a caller that is open, in the
+    order in which they are finished.
+
+    Units are taken only as fast as they are judged, some at a time, beside those that wait for
+    nothing but a server that is down.
+
+    Args:
+        peers: as of `Scoring`.
+        collecting: as of `GraphContext`.
     """
+    mode, texts = mode_of(plan), dict[str, Response]()
+    context = replace(graph_context(plan, texts, caller, on_judgment, peers), collecting=collecting)
     numbers = count()
 
-    async def judged(unit: tuple[Response, ...]) -> list[Verdict]:
+    async def read(unit: tuple[Response, ...]) -> list[Verdict]:
         # Numbers: two ids joined could be two others, and a stream may repeat itself.
         keys = tuple(str(next(numbers)) for _ in unit)
         texts.update(zip(keys, unit, strict=True))
@@ -139,7 +146,7 @@ async def judge_units(
         return verdicts
 
     # Taken apart from the reading, so that no verdict waits for a slow source.
-    limit = InFlightLimit(at_once)
+    limit = InFlightLimit(responses_in_flight(plan))
     reading: set[asyncio.Task[list[Verdict]]] = set()
     finished: asyncio.Queue[asyncio.Task[Any]] = asyncio.Queue()
 
@@ -150,7 +157,7 @@ async def judge_units(
                 unit = await anext(units)
             except StopAsyncIteration:
                 return
-            task = asyncio.create_task(judged(unit))
+            task = asyncio.create_task(read(unit))
             reading.add(task)
             task.add_done_callback(finished.put_nowait)
 
@@ -174,13 +181,6 @@ async def judge_units(
         await asyncio.gather(taking, *reading, return_exceptions=True)
 
 
-logger = logging.getLogger(__name__)
-
-OnJudgment = Callable[[Judgment], None]
-SummaryOf = Callable[[Run], dict[str, Any]]
-"""Makes what the summary.json of a run holds: `persona_panel.analyses.run_summary`."""
-
-
 class ScoreOptions(TypedDict, total=False):
     """The options for scoring a batch; see `Panel.ascore`."""
 
@@ -190,6 +190,164 @@ class ScoreOptions(TypedDict, total=False):
     random: Random
     on_judgment: OnJudgment | None
     engine: Engine | None
+
+
+J = TypeVar("J")
+
+
+class PanelJob(Job[J]):
+    """A job whose responses a panel judges, in a run's folder.
+
+    Args:
+        texts: what the panel judges, in words.
+        more: the models besides the panel's, by the names under which they are called.
+    """
+
+    output: RunOutput | None
+
+    def __init__(
+        self,
+        plan: PanelPlan,
+        output: RunOutput | None,
+        texts: str,
+        more: Mapping[str, BoundModel] | None = None,
+    ) -> None:
+        self.plan, self.output = plan, output
+        names = ", ".join(model.id for model in plan.models)
+        self.heading = f"{texts} × {counted_judges(plan.judges)} ({names})"
+        self.shares = Counter(judge.model for judge in plan.judges)
+        self.models = {model.id: model for model in plan.models} | dict(more or {})
+        self.probed = plan.models
+        self.concurrency, self.patience_s = plan.settings.concurrency, plan.settings.patience
+
+    @property
+    @abstractmethod
+    def manifest(self) -> dict[str, Any]:
+        """Return what makes the run what it is, for run.json."""
+
+    @property
+    @abstractmethod
+    def texts(self) -> KeptTexts:
+        """Return what the run reads."""
+
+    def refuse_others(self) -> None:
+        assert self.output is not None  # noqa: S101
+        refuse_another(self.output, self.manifest, self.texts)
+
+    def n_done(self) -> int:
+        assert self.output is not None  # noqa: S101
+        return count_results(self.output.folder)
+
+
+class Scoring(PanelJob[Run]):
+    """The scoring of responses by the judges of a plan; see `Panel.ascore`.
+
+    Args:
+        summary: makes what summary.json holds.
+        texts: what the responses are, in words; how many there are where nothing is said.
+        peers: changes what judges that deliberate are shown of each other; an audit puts attacks
+            there.
+
+    Raises:
+        InputError: as `Panel.ascore`.
+    """
+
+    def __init__(
+        self,
+        plan: PanelPlan,
+        responses: Responses,
+        out: str | Path | RunOutput | None = None,
+        *,
+        summary: SummaryOf,
+        humans: Ratings | None = None,
+        random: Random = "prompts",
+        texts: str = "",
+        peers: ShowPeers | None = None,
+    ) -> None:
+        self.batch, self.mode = Batch(responses, one_prompt_each=True), mode_of(plan)
+        output = None if out is None else _output(out, responses)
+        super().__init__(plan, output, texts or counted(len(self.batch), "response"))
+        self.n_results = self.most_results = len(self.batch) * len(plan.judges)
+        # Who deliberates must have heard the others.
+        self.others_too = plan.settings.deliberation is not None
+        self._humans, self._random, self._peers = humans, random, peers
+        self._summary = summary
+
+    @property
+    def manifest(self) -> dict[str, Any]:
+        return manifest_of(self.plan) | {"random": self._random}
+
+    @cached_property
+    def texts(self) -> KeptTexts:
+        return KeptTexts.of_batch(self.batch)
+
+    def estimate(self) -> list[CostEstimate]:
+        with predicted_calls() as predicted:
+            return self.mode.estimate(self.batch, predicted)
+
+    async def collect(self, caller: Caller) -> None:
+        units = self.mode.units(self.batch)
+        verdicts = judged(
+            self.plan, units, caller, lambda _: None, peers=self._peers, collecting=True
+        )
+        async with aclosing(verdicts):
+            async for _ in verdicts:
+                pass
+
+    async def export(self, files: RequestFiles) -> Exported:
+        self.mode.check(self.batch)
+        return await super().export(files)
+
+    async def run(
+        self,
+        caps: Caps = NO_CAPS,
+        execution: Execution = CALLED,
+        on_event: Callable[[Any], None] | None = None,
+    ) -> Run:
+        plan, batch, output = self.plan, self.batch, self.output
+        self.mode.check(batch)
+        _warn_of_missing_prompts(plan, batch)
+        run = Run.of(plan, batch)
+        run.random = self._random
+        if self._humans is not None:
+            _compare_with(self._humans, run, plan)
+        async with self.calling(caps, execution) as caller:
+            folder = None
+            if output is not None:
+                start = start_of(output, plan.models)
+                folder = RunFolder(output, self.manifest, self.texts, start)
+            on_each = on_event or notebook_progress(self.most_results)
+
+            def take(judgment: Judgment) -> None:
+                run.add(judgment)
+                if folder is not None:
+                    kept_going(caller, folder.path, folder.add, judgment)
+                on_each(judgment)
+
+            started = time.monotonic()
+            run.calls = caller.counts
+
+            def finish(stopped: bool) -> None:
+                run.elapsed_s = time.monotonic() - started
+                if folder is not None:
+                    folder.finish(run, batch, lambda: self._summary(run))
+                    run.folder = folder.path
+
+            async with self.asking(caller, execution, finish):
+                units, engine = self.mode.units(batch), execution.engine
+                verdicts = (
+                    judged(plan, units, caller, take, peers=self._peers)
+                    if engine is None
+                    else engine.verdicts(plan, units, caller, caps, take)
+                )
+                async with aclosing(verdicts):
+                    async for verdict in verdicts:
+                        run.conclude(verdict)
+                        if folder is not None:
+                            kept_going(caller, folder.path, folder.flush)
+            if folder is not None:
+                folder.require_whole()
+        return run
 
 
 @sent_to_address
@@ -203,64 +361,11 @@ async def score(
     humans: Ratings | None = None,
     random: Random = "prompts",
     on_judgment: OnJudgment | None = None,
-    peers: ShowPeers | None = None,
     execution: Execution = CALLED,
 ) -> Run:
-    """Have every judge of a plan read every response; see `Panel.ascore`.
-
-    `peers` changes what judges that deliberate are shown of each other; an audit puts attacks
-    there.
-    """
-    batch, mode = Batch(responses, one_prompt_each=True), mode_of(plan)
-    mode.check(batch)
-    _warn_of_missing_prompts(plan, batch)
-    run = Run.of(plan, batch)
-    run.random = random
-    if humans is not None:
-        _compare_with(humans, run, plan)
-    output = None if out is None else _output(out, responses)
-    manifest, texts = manifest_of(plan) | {"random": random}, KeptTexts.of_batch(batch)
-    caller_factory = _caller_factory(plan, caps, output, execution)
-    probed = execution.probes
-    async with prepared(
-        plan, caps, output, manifest, texts, caller_factory=caller_factory, probed=probed
-    ) as caller:
-        folder = None
-        if output is not None:
-            folder = RunFolder(output, manifest, texts, start_of(output, plan.models))
-        on_each = on_judgment or notebook_progress(len(batch) * len(plan.judges))
-
-        def take(judgment: Judgment) -> None:
-            run.add(judgment)
-            if folder is not None:
-                kept_going(caller, folder.path, folder.add, judgment)
-            on_each(judgment)
-
-        started = time.monotonic()
-        run.calls = caller.counts
-
-        def finish(stopped: bool) -> None:
-            run.elapsed_s = time.monotonic() - started
-            if folder is not None:
-                folder.finish(run, batch, lambda: summary(run))
-                run.folder = folder.path
-
-        with written_at_the_end(caller, folder, finish):
-            judging = _Judging(plan, mode, caller, peers)
-            models = {model.id: model for model in plan.models}
-            await execution.begin(caller, models, lambda: judging.collect(batch))
-            units, engine = mode.units(batch), execution.engine
-            verdicts = (
-                judging.verdicts(units, take)
-                if engine is None
-                else engine.verdicts(plan, units, caller, caps, take)
-            )
-            async with aclosing(verdicts):
-                async for verdict in verdicts:
-                    run.conclude(verdict)
-                    if folder is not None:
-                        kept_going(caller, folder.path, folder.flush)
-    return run
+    """Have every judge of a plan read every response; see `Panel.ascore`."""
+    job = Scoring(plan, responses, out, summary=summary, humans=humans, random=random)
+    return await job.run(caps, execution, on_judgment)
 
 
 async def stream(
@@ -277,152 +382,35 @@ async def stream(
     units = mode.streamed_units(identified(response) async for response in as_async(stream_of))
     async with prepared(plan, caps) as caller:
         take = on_judgment or (lambda _: None)
-        async with aclosing(_Judging(plan, mode, caller).verdicts(units, take)) as verdicts:
+        async with aclosing(judged(plan, units, caller, take)) as verdicts:
             async for verdict in verdicts:
                 yield verdict
-
-
-async def export_requests(
-    plan: PanelPlan, responses: Responses, files: RequestFiles, *, peers: ShowPeers | None = None
-) -> Exported:
-    """Write the requests that scoring would make and the cache does not answer, to be answered
-    elsewhere; calls no model that could be asked so. `peers` as `score`. Raises as `score` and
-    `export`."""
-    # Most runs need nothing of batches.
-    from persona_panel.runs.provider_batches import batch_caller_factory
-    from persona_panel.runs.request_files import export
-
-    batch, mode = Batch(responses, one_prompt_each=True), mode_of(plan)
-    mode.check(batch)
-    models = {model.id: model for model in plan.models}
-    caller_factory, _ = batch_caller_factory(
-        models, others_too=plan.settings.deliberation is not None
-    )
-    async with prepared(plan, NO_CAPS, caller_factory=caller_factory, probed=False) as caller:
-        judging = _Judging(plan, mode, caller, peers)
-        return await export(caller, models, lambda: judging.collect(batch), files)
-
-
-def estimate(plan: PanelPlan, responses: Responses) -> list[CostEstimate]:
-    """Estimate the calls and cost of scoring, model by model, the cache counted in; see
-    `Panel.estimate`."""
-    batch = Batch(responses, one_prompt_each=True)
-    with predicted_calls() as predicted:
-        return mode_of(plan).estimate(batch, predicted)
-
-
-def held_run(
-    plan: PanelPlan, responses: Iterable[Response], output: RunOutput, caps: Caps = NO_CAPS
-) -> HeldRun:
-    """Return what a folder holds of this run; refuse what `score` would refuse; see `held_in`."""
-    texts = KeptTexts.of_batch(Batch(responses, one_prompt_each=True))
-    models = {model.id: model for model in plan.models}
-    return held_in(_output(output, responses), manifest_of(plan), texts, models, caps)
-
-
-@contextmanager
-def predicted_calls() -> Iterator[PredictedCalls]:
-    """Open the cache, and predict for estimates which calls it will answer."""
-    with closing(open_reply_store()) as cache:
-        yield PredictedCalls(cache)
 
 
 @asynccontextmanager
 async def prepared(
     plan: PanelPlan,
     caps: Caps,
-    output: RunOutput | None = None,
-    manifest: Mapping[str, Any] | None = None,
-    texts: KeptTexts | None = None,
     more: Mapping[str, BoundModel] | None = None,
     *,
     off_loop: bool = False,
-    caller_factory: CallerFactory = Caller,
-    probed: bool = True,
 ) -> AsyncIterator[Caller]:
-    """Open the way to a plan's models, and to `more` under other names, once nothing speaks against
-    the run that `manifest` and `texts` describe. `off_loop`, `caller_factory`: see `open_caller`.
-    `probed`: models may be called to find out what they can do.
+    """Open the way to a plan's models, and to `more` under other names, without a folder;
+    `off_loop`: see `open_caller`.
 
     Raises:
         ConfigurationError: a model cannot be asked in the way it is to be, or has no known price
             where `caps` are in dollars.
-        RunFolderError: `output` holds another run, or cannot be written.
         RunStopped: a model did not answer whether it gives log-probabilities.
     """
     models = {model.id: model for model in plan.models} | dict(more or {})
     refuse_unpriced(list(models.values()), caps)
-    if output is not None and manifest is not None and texts is not None:
-        refuse_another(output, manifest, texts)
-    opened = open_caller(
-        models,
-        caps,
-        plan.settings.concurrency,
-        plan.settings.patience,
-        off_loop=off_loop,
-        caller_factory=caller_factory,
-    )
-    async with opened as caller:
-        if output is not None:
-            # The probe counts, too; what is said here is read again behind the folder's lock.
-            caller.budget.go_on_from(*earlier_spending(output))
-        if probed:
-            await refuse_without_logprobs(plan.models, caller)
+    settings = plan.settings
+    async with open_caller(
+        models, caps, settings.concurrency, settings.patience, off_loop=off_loop
+    ) as caller:
+        await refuse_without_logprobs(plan.models, caller)
         yield caller
-
-
-class WrittenFolder(Protocol):
-    """A run's folder, open for writing."""
-
-    path: Path
-
-    def require_whole(self) -> None:
-        """Check that the run has all results that the folder holds."""
-
-
-@contextmanager
-def written_at_the_end(
-    caller: Caller, folder: WrittenFolder | None, finish: Callable[[bool], None]
-) -> Iterator[None]:
-    """Keep count of what is spent for a folder while a run goes on, and have what there is
-    written once it ends, however it ends: `finish` is told whether it was stopped.
-
-    Raises:
-        RunStopped: the run could not go on. Or it lacks results that the folder holds, which is
-            left as it was.
-    """
-    try:
-        stopped = True
-        try:
-            with spending_kept(caller, folder.path / SPENT if folder else None):
-                yield
-                caller.require_not_stopped()
-            stopped = False
-        finally:
-            finish(stopped)
-    except Abort as error:
-        raise RunStopped(str(error)) from error
-    except OSError as error:
-        raise RunStopped(str(error if folder is None else unwritten(folder.path, error))) from error
-    if folder is not None:
-        folder.require_whole()
-
-
-def kept_going(caller: Caller, path: Path, write: Callable[..., None], *results: object) -> None:
-    """Write results to a path; where that fails, the calls in flight come to their end before the
-    run does, so that their replies are in the cache."""
-    try:
-        write(*results)
-    except OSError as error:
-        caller.stop(unwritten(path, error))
-
-
-def unwritten(path: Path, error: OSError) -> Abort:
-    """Return the error of a run that ends because its results cannot be written."""
-    if not is_lack_of_room(error):
-        return Abort(str(error))
-    said = f"{written_place(path)} cannot be written ({error.strerror})"
-    return Abort(f"{said}; make room, then run the same command again")
 
 
 def _output(out: str | Path | RunOutput, responses: Responses) -> RunOutput:
@@ -444,61 +432,6 @@ def _compare_with(humans: Ratings, run: Run, plan: PanelPlan) -> None:
     # What matches nothing is said beside the run's figures.
     if (deliberation := run.deliberation()) is not None:
         run.humans = replace(humans, origin=deliberation.people)
-
-
-@dataclass(frozen=True, slots=True)
-class _Judging:
-    """The judges of a plan, with the way to their models; `peers` as `score`."""
-
-    plan: PanelPlan
-    mode: Mode
-    caller: Caller
-    peers: ShowPeers | None = None
-
-    def verdicts(
-        self,
-        units: AsyncIterator[tuple[Response, ...]],
-        on_judgment: OnJudgment,
-        *,
-        collecting: bool = False,
-    ) -> AsyncGenerator[Verdict, None]:
-        """Yield the verdicts on responses that are read together or one by one."""
-        texts: dict[str, Response] = {}
-        context = graph_context(self.plan, texts, self.caller, on_judgment, self.peers)
-        context = replace(context, collecting=collecting)
-        return judge_units(units, self.mode, context, texts, responses_in_flight(self.plan))
-
-    async def collect(self, batch: Batch) -> None:
-        """Have all judges asked, for what the caller gathers of it: nothing comes of their
-        answers."""
-        verdicts = self.verdicts(self.mode.units(batch), lambda _: None, collecting=True)
-        async with aclosing(verdicts):
-            async for _ in verdicts:
-                pass
-
-
-def judged(
-    plan: PanelPlan,
-    units: AsyncIterator[tuple[Response, ...]],
-    caller: Caller,
-    on_judgment: OnJudgment,
-) -> AsyncGenerator[Verdict, None]:
-    """Yield the verdicts on units of responses (see `Mode.units`) by a caller that is open: a part
-    of a run, for engines."""
-    return _Judging(plan, mode_of(plan), caller).verdicts(units, on_judgment)
-
-
-def _caller_factory(
-    plan: PanelPlan, caps: Caps, output: RunOutput | None, execution: Execution
-) -> CallerFactory:
-    """Return the function that makes the caller of a run, whose folder has no open batches that it
-    does not go on with."""
-    if output is not None:
-        refuse_open_batches(output.folder, execution.answered_by, overwrite=output.overwrite)
-    # Who deliberates must have heard the others.
-    others_too = plan.settings.deliberation is not None
-    models = {model.id: model for model in plan.models}
-    return execution.caller_factory(models, caps, others_too=others_too)
 
 
 def _warn_of_missing_prompts(plan: PanelPlan, batch: Batch) -> None:

@@ -16,6 +16,7 @@ import tempfile
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -32,6 +33,7 @@ from persona_panel.files.outputs import (
     as_json,
     cell_of,
     csv_of,
+    json_lines,
     make_private_folder,
     refuse_as_output,
     replace_file,
@@ -44,12 +46,11 @@ from persona_panel.models.config import cost, with_batches
 from persona_panel.planning.bound_models import BoundModel
 from persona_panel.planning.settings import recorded_settings
 from persona_panel.runs.execution import start_of
-from persona_panel.runs.judging.cost_estimate import refuse_unpriced
 from persona_panel.runs.judgment_lines import line_of
 from persona_panel.runs.kept import KeptTexts
-from persona_panel.runs.output import AppendedFile, RunOutput, results_in
+from persona_panel.runs.output import SPENT, AppendedFile, RunOutput, results_in
 from persona_panel.runs.run import Run, share_name
-from persona_panel.runs.spending import SPENT, earlier_spending, record_in
+from persona_panel.runs.spending import earlier_spending
 
 logger = logging.getLogger(__name__)
 
@@ -389,33 +390,21 @@ class HeldRun:
     unsure: Spending = NOTHING_SPENT
 
 
-def held_in(
-    output: RunOutput,
-    manifest: Mapping[str, Any],
-    texts: KeptTexts,
-    models: Mapping[str, BoundModel],
-    caps: Caps,
+def held_for(
+    output: RunOutput | OutputFile, n_done: int, models: Mapping[str, BoundModel], caps: Caps
 ) -> HeldRun:
-    """Return what a folder holds of the run that `manifest` and `texts` describe; call nothing.
+    """Return what earlier runs have done and spent for an output, which holds `n_done` results.
 
     Raises:
-        ConfigurationError: a model that is called, or was called before, has no known price where
-            `caps` are in dollars.
-        RunFolderError: the folder holds another run, or cannot be written.
+        ConfigurationError: a model that was called before has no known price where `caps` are in
+            dollars.
+        RunFolderError: the record of what was spent cannot be read.
     """
-    refuse_unpriced(list(models.values()), caps)
-    refuse_another(output, manifest, texts)
     prices = with_batches({name: model.price for name, model in models.items()})
-    spent, unsure = earlier_spending(output)
+    spent, unsure = earlier_spending(output.spent, overwrite=output.overwrite)
     Budget(caps, prices).go_on_from(spent, unsure)
     costs = [cost(prices.get(name), usage) for name, usage in spent.usage.items()]
-    return HeldRun(
-        output.folder,
-        0 if output.overwrite else count_results(output.folder),
-        spent,
-        sum_of(costs),
-        unsure,
-    )
+    return HeldRun(Path(output.path), n_done, spent, sum_of(costs), unsure)
 
 
 def sum_of(costs: Sequence[float | None]) -> float | None:
@@ -502,26 +491,25 @@ class OutputFile:
                 self.spent.unlink(missing_ok=True)
                 journal_of(self.path).unlink(missing_ok=True)
 
-    def held(self, results: int, models: Mapping[str, BoundModel], caps: Caps) -> HeldRun:
-        """Return what earlier runs into the file have done and spent; `results` are in it.
-
-        Raises:
-            ConfigurationError: a model that is or was called has no known price, where `caps` are
-                in dollars.
-            RunFolderError: the record of what was spent cannot be read.
-        """
-        refuse_unpriced(list(models.values()), caps)
-        nothing = NOTHING_SPENT, NOTHING_SPENT
-        spent, unsure = nothing if self.overwrite else record_in(self.spent)
-        prices = with_batches({name: model.price for name, model in models.items()})
-        Budget(caps, prices).go_on_from(spent, unsure)
-        costs = [cost(prices.get(name), usage) for name, usage in spent.usage.items()]
-        return HeldRun(self.path, results, spent, sum_of(costs), unsure)
-
     def write_manifest(self, document: Mapping[str, Any], starts: list[dict[str, Any]]) -> None:
         """Write a description of the file, and each start of the command."""
         about = {**document, "starts": starts}
         replace_file(self.manifest, as_json(about, orjson.OPT_INDENT_2) + b"\n")
+
+    def write(
+        self,
+        rows: Iterable[Mapping[str, Any]],
+        document: Mapping[str, Any],
+        result: Mapping[str, Any],
+        starts: list[dict[str, Any]],
+    ) -> None:
+        """Write the file whole, and its manifest with what it holds and what the command came
+        to."""
+        replace_file(self.path, json_lines(rows))
+        content = self.path.read_bytes()
+        digest = sha256(content).hexdigest()
+        output = {"file": self.path.name, "lines": content.count(b"\n"), "sha256": digest}
+        self.write_manifest({**document, "output": output, "result": result}, starts)
 
     def starts(self, models: Iterable[BoundModel]) -> list[dict[str, Any]]:
         """Return the earlier starts of the command by the manifest, and this one."""

@@ -54,6 +54,9 @@ from persona_panel.files.outputs import (
 )
 from persona_panel.files.secrets import SECRETS
 
+SPENT = "spent.json"
+"""The end of the name of the record of what was spent; a folder's has no other name."""
+
 
 @dataclass(frozen=True, slots=True)
 class RunOutput:
@@ -86,6 +89,11 @@ class RunOutput:
     def folder(self) -> Path:
         """Return the path of the folder as a `Path`."""
         return Path(self.path)
+
+    @property
+    def spent(self) -> Path:
+        """Return the file of what all runs into the folder have spent."""
+        return self.folder / SPENT
 
 
 try:

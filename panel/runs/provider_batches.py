@@ -51,7 +51,8 @@ from persona_panel.models.providers import client_for
 from persona_panel.planning.bound_models import BoundModel
 from persona_panel.runs.execution import Collect
 from persona_panel.runs.judging.cost_estimate import refuse_unpriced_batches
-from persona_panel.runs.spending import SPENT, spending_kept
+from persona_panel.runs.output import SPENT
+from persona_panel.runs.spending import spending_kept
 
 _FILE = "batch-servers"
 _HARMLESS = frozenset({"timeout", "seed", *HEADER_OPTIONS})

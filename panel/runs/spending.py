@@ -28,11 +28,10 @@ from persona_panel.files.limits import content_of
 from persona_panel.files.outputs import PRIVATE_FILE
 from persona_panel.rubrics import Usage
 from persona_panel.runs.judgment_lines import count_in, usage_in
-from persona_panel.runs.output import RunOutput
+from persona_panel.runs.output import SPENT
 
 logger = logging.getLogger(__name__)
 
-SPENT = "spent.json"
 _BYTES = 4096
 """Taken at once, so that a disk that fills up later stops no record."""
 _SECONDS_PER_WRITE = 0.2
@@ -73,16 +72,14 @@ def record_in(path: Path) -> tuple[Spending, Spending]:
         ) from None
 
 
-def earlier_spending(output: RunOutput) -> tuple[Spending, Spending]:
-    """Read what earlier runs spent, as `record_in`, for the run that is to be written; a run that
-    is replaced does not count.
+def earlier_spending(spent: Path, *, overwrite: bool) -> tuple[Spending, Spending]:
+    """Read what earlier runs spent, as `record_in`, for one that is to be written; a run that is
+    replaced does not count.
 
     Raises:
         RunFolderError: the record cannot be read.
     """
-    if output.overwrite:
-        return NOTHING_SPENT, NOTHING_SPENT
-    return record_in(output.folder / SPENT)
+    return (NOTHING_SPENT, NOTHING_SPENT) if overwrite else record_in(spent)
 
 
 @contextmanager

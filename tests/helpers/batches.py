@@ -22,8 +22,8 @@ from persona_panel.analyses.run_summary import run_summary
 from persona_panel.calls.batch_rounds import BatchPace
 from persona_panel.calls.budget import NO_CAPS, Caps
 from persona_panel.experiments.generation.plan import GenerationPlan, generation_plan
-from persona_panel.experiments.generation.running import GeneratedTexts, generate_texts
-from persona_panel.experiments.sweep.running import run_sweep
+from persona_panel.experiments.generation.running import GeneratedTexts, Generation
+from persona_panel.experiments.sweep.running import Sweeping
 from persona_panel.files.prompts import GenerationPrompt
 from persona_panel.models.batches import BatchAnswer, BatchStatus, OpenAIBatches
 from persona_panel.models.config import ModelConfig, Price
@@ -87,10 +87,8 @@ def swept(
     """The sweep of two prompts by one target, with one judge: 28 requests, in four rounds."""
     panel = Panel(PERSONAS[:1], model_at(url))
     execution = Execution(answered_by=ByBatches(out, tell, FAST) if batches else None)
-    work = run_sweep(
-        panel.plan, questions(2), model_at(url), {}, out=out, caps=caps, execution=execution
-    )
-    return asyncio.run(work)
+    job = Sweeping(panel.plan, questions(2), model_at(url), {}, out)
+    return asyncio.run(job.run(caps, execution))
 
 
 def generated(
@@ -103,8 +101,7 @@ def generated(
 ) -> GeneratedTexts:
     """Answers to four prompts, in a file."""
     execution = Execution(answered_by=ByBatches(out, tell, FAST) if batches else None)
-    work = generate_texts(generation(url), OutputFile(out), caps=caps, execution=execution)
-    return asyncio.run(work)
+    return asyncio.run(Generation(generation(url), OutputFile(out)).run(caps, execution))
 
 
 def generation(url: str) -> GenerationPlan:

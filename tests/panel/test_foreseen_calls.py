@@ -30,12 +30,11 @@ from persona_panel.calls.budget import NO_CAPS
 from persona_panel.experiments.audit.attacks import AttackSet, shipped_attacks
 from persona_panel.experiments.audit.injection import (
     audit_injection,
-    estimate_injection,
+    injection_job,
     plan_injection,
 )
-from persona_panel.experiments.questions.asking import QUESTIONS_TOKENS, asking_questions
-from persona_panel.experiments.questions.calling import answers, estimate_answers
-from persona_panel.experiments.questions.match import Reference, estimate_by_model, match_by_model
+from persona_panel.experiments.questions.asking import Intervention, Questions
+from persona_panel.experiments.questions.match import MatchByModel, Reference
 from persona_panel.files.definitions import load_definition
 from persona_panel.graphs.deliberation import Deliberation
 from persona_panel.testing import Answer, ScriptedServer, default_text, ok, serving
@@ -173,27 +172,22 @@ def injecting(server: ScriptedServer, folder: Path) -> Mode:
     attacks = load_definition(shipped_attacks(), AttackSet).chosen((), ("flattery",))
     plan = plan_injection(panel.plan, TEXTS, attacks)
     return Mode(
-        lambda: estimate_injection(panel.plan, plan),
+        injection_job(panel.plan, plan, folder / "audit").estimate,
         lambda caps: audit_injection(panel.plan, plan, out=folder / "audit", caps=caps),
     )
 
 
 def questions(server: ScriptedServer, folder: Path) -> Mode:
-    model, said = stub(server), [f"We closed pool {i % 5}." for i in range(6)]
-    return Mode(
-        lambda: [estimate_answers(model, [*map(asking_questions, said)], QUESTIONS_TOKENS)],
-        lambda caps: asyncio.run(answers(model, [*map(asking_questions, said)], caps)),
-    )
+    said = [Intervention(id=f"i{i}", intervention=f"We closed pool {i % 5}.") for i in range(6)]
+    job = Questions(said, stub(server))
+    return Mode(job.estimate, lambda caps: asyncio.run(job.run(caps)))
 
 
 def matching(server: ScriptedServer, folder: Path) -> Mode:
-    model = stub(server)
     asked = [one.model_copy(update={"prompt_id": "p"}) for one in TWINS]
     known = {"p": [Reference("one", "Who?", "useful"), Reference("two", "Why?", "invalid")]}
-    return Mode(
-        lambda: [estimate_by_model(asked, known, model)],
-        lambda caps: asyncio.run(match_by_model(asked, known, model, caps)),
-    )
+    job = MatchByModel(asked, known, stub(server))
+    return Mode(job.estimate, lambda caps: asyncio.run(job.run(caps)))
 
 
 MODES = {

@@ -38,17 +38,15 @@ from persona_panel.files.named_files import shown_folder
 from persona_panel.files.outputs import as_json, json_number, replace_file
 from persona_panel.files.responses import identified
 from persona_panel.graphs import Judge, Judgment, Response
-from persona_panel.graphs.context import ShowPeers
 from persona_panel.graphs.deliberation import step
 from persona_panel.models.event_loops import run_in_loop
 from persona_panel.planning.panel_plan import refuse_controls
 from persona_panel.results.conclusions.score import Judged, nothing_judged
+from persona_panel.results.conclusions.wording import counted
 from persona_panel.results.result import Result
 from persona_panel.rubrics import RealScale, Rubric
 from persona_panel.runs import executor
-from persona_panel.runs.execution import CALLED, Execution
 from persona_panel.runs.output import RunOutput, sent_to_address
-from persona_panel.runs.request_files import Exported, RequestFiles
 from persona_panel.runs.run import Run
 from persona_panel.runs.run_remarks import demonstration_notice, run_remarks
 from persona_panel.runs.scale_limits import POINTS, unit_of_ratings
@@ -59,7 +57,6 @@ from persona_panel.statistics.core.levels import LEVEL, MOST, POWER
 
 if TYPE_CHECKING:
     from persona_panel.planning.panel_plan import PanelPlan
-    from persona_panel.runs.judging.cost_estimate import CostEstimate
 
 
 def injection_conclusion(measured: Injection, n_texts: int, judged: Judged) -> list[str]:
@@ -436,13 +433,19 @@ def _described(attack: Attack) -> dict[str, Any]:
     }
 
 
-def estimate_injection(panel: PanelPlan, plan: AuditPlan) -> list[CostEstimate]:
-    """Estimate the cost of an audit, model by model, the cache counted in; call nothing.
-
-    Raises:
-        PanelError: as `Panel.estimate`.
-    """
-    return executor.estimate(panel, plan.responses)
+def injection_job(
+    panel: PanelPlan, plan: AuditPlan, out: str | Path | RunOutput
+) -> executor.Scoring:
+    """Return the job that scores all responses of an audit; `audited` takes its run."""
+    attacks, controls = counted(len(plan.attacks), "attack"), counted(len(plan.controls), "control")
+    return executor.Scoring(
+        panel,
+        plan.responses,
+        out,
+        summary=run_summary,
+        texts=f"{counted(plan.n_base, 'response')}, each alone, with {attacks} and with {controls}",
+        peers=partial(with_plants, plants=plan.plants) if plan.plants else None,
+    )
 
 
 def audit_injection(
@@ -453,30 +456,27 @@ def audit_injection(
     caps: Caps = NO_CAPS,
     on_judgment: Callable[[Judgment], None] | None = None,
 ) -> InjectionAudit:
-    """Run `aaudit_injection` from code that is not asynchronous; also where an event loop is
-    running."""
-    return run_in_loop(aaudit_injection(panel, plan, out=out, caps=caps, on_judgment=on_judgment))
-
-
-@sent_to_address
-async def aaudit_injection(
-    panel: PanelPlan,
-    plan: AuditPlan,
-    *,
-    out: str | Path | RunOutput,
-    caps: Caps = NO_CAPS,
-    on_judgment: Callable[[Judgment], None] | None = None,
-    execution: Execution = CALLED,
-) -> InjectionAudit:
-    """Score all responses of the plan, and write the run and injection.json.
+    """Score all responses of the plan, and write the run and injection.json; also where an event
+    loop is running.
 
     Raises:
         PanelError: as `Panel.ascore`.
     """
-    run = await executor.score(
-        panel, plan.responses, summary=run_summary, out=out, caps=caps, on_judgment=on_judgment,
-        peers=_peers(plan), execution=execution,
-    )  # fmt: skip
+
+    @sent_to_address
+    async def audit(*, out: str | Path | RunOutput) -> InjectionAudit:
+        run = await injection_job(panel, plan, out).run(caps, on_event=on_judgment)
+        return audited(panel, plan, run)
+
+    return run_in_loop(audit(out=out))
+
+
+def audited(panel: PanelPlan, plan: AuditPlan, run: Run) -> InjectionAudit:
+    """Measure what attacks did in the run of an audit, and write injection.json into its folder.
+
+    Raises:
+        RunStopped: it cannot be written.
+    """
     ratings, extent, unit = _on_one_scale(run.scores, panel.output_rubric)
     measured = measure(
         _where_shown(ratings, run, plan),
@@ -487,22 +487,12 @@ async def aaudit_injection(
         steps=_steps(run.scores, panel),
     )
     audit = InjectionAudit(run, measured, plan, unit)
-    content = as_json(audit.document(), orjson.OPT_INDENT_2) + b"\n"
+    assert run.folder is not None  # noqa: S101
     try:
-        replace_file(RunOutput.of(out).folder / NAME, content)
+        replace_file(run.folder / NAME, as_json(audit.document(), orjson.OPT_INDENT_2) + b"\n")
     except OSError as error:
         raise RunStopped(f"injection.json cannot be written: {error.strerror}") from error
     return audit
-
-
-async def export_injection(panel: PanelPlan, plan: AuditPlan, files: RequestFiles) -> Exported:
-    """Write the requests that the audit would make; see
-    `persona_panel.runs.executor.export_requests`."""
-    return await executor.export_requests(panel, plan.responses, files, peers=_peers(plan))
-
-
-def _peers(plan: AuditPlan) -> ShowPeers | None:
-    return partial(with_plants, plants=plan.plants) if plan.plants else None
 
 
 def _where_shown(ratings: Array, run: Run, plan: AuditPlan) -> Array:

@@ -11,12 +11,12 @@ is set apart by marks, since it is material and not for the model to obey.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal
 
 from persona_panel.calls.cache import key_of, page_of
 from persona_panel.files.errors import ConfigurationError, Fault, InputError
@@ -27,7 +27,7 @@ from persona_panel.files.wording import did_you_mean
 from persona_panel.graphs.framing import BASELINE
 from persona_panel.graphs.sweeping import TargetAnswer, answer_tokens, question_for, response_id
 from persona_panel.models.config import ModelConfig
-from persona_panel.planning.bound_models import BoundModel, bind_writers
+from persona_panel.planning.bound_models import AnyModel, BoundModel, bind_writers
 from persona_panel.planning.definitions import config_of
 from persona_panel.planning.panel_plan import prices_document
 from persona_panel.rubrics import ModelRequest
@@ -35,9 +35,7 @@ from persona_panel.rubrics.replies import is_refusal
 from persona_panel.rubrics.wording import fence_for, fenced
 
 if TYPE_CHECKING:
-    from langchain_core.language_models import BaseChatModel
-
-    from persona_panel.models.client import ModelClient
+    pass
 
 
 TrimmedAt = Literal["sentence", "word"]
@@ -203,8 +201,6 @@ def _with_context(prompt: GenerationPrompt) -> str:
     )
 
 
-TargetModel: TypeAlias = "str | ModelConfig | ModelClient | BaseChatModel"
-
 _OURS = frozenset({"prompt_id", "id", "prompt", "condition", "context", "system", "response"})
 
 
@@ -327,12 +323,7 @@ class GenerationPlan:
             "version": version("persona-panel"),
             "prompts": len(self.prompts),
             "targets": [
-                {
-                    "id": bound.id,
-                    "model": bound.config.model,
-                    "seed": bound.config.options.get("seed"),
-                    "parameters": dict(bound.client.parameters),
-                }
+                bound.document() | {"seed": bound.config.options.get("seed")}
                 for bound in self.targets
             ],
             "samples": self.samples,
@@ -351,7 +342,7 @@ class GenerationPlan:
 
 def generation_plan(
     prompts: Sequence[GenerationPrompt],
-    targets: Sequence[TargetModel],
+    targets: Sequence[AnyModel],
     *,
     samples: int = 1,
     words: int | None = None,
@@ -388,11 +379,3 @@ def _refuse_same_samples(targets: Sequence[BoundModel], samples: int) -> None:
             f"{repeats[0]} gives the same answer every time, so that its {samples} samples would "
             "be one text; set --temperature above 0, or leave out --samples"
         )
-
-
-def texts_by_target(wanted: Sequence[WantedText]) -> Mapping[str, int]:
-    """Count the texts wanted of each target."""
-    counts: dict[str, int] = {}
-    for text in wanted:
-        counts[text.target] = counts.get(text.target, 0) + 1
-    return counts

@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Callable, Coroutine, Hashable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from functools import partial
-from hashlib import sha256
 from statistics import median
 from typing import Any
 
@@ -16,22 +15,17 @@ from persona_panel.calls.cache import key_of, page_of
 from persona_panel.calls.caller import Caller
 from persona_panel.experiments.generation.plan import GenerationPlan, WantedText, reads_as_refusal
 from persona_panel.files.errors import RunStopped
-from persona_panel.files.outputs import as_json, replace_file
+from persona_panel.files.outputs import replace_file
 from persona_panel.graphs.context import Abort
 from persona_panel.graphs.sweeping import TargetAnswer, said_in, target_answer
 from persona_panel.results.conclusions.wording import counted
 from persona_panel.results.result import Result
 from persona_panel.results.table import Column, Key, Table, row_of
-from persona_panel.rubrics import Calls
-from persona_panel.runs.execution import CALLED, Execution, refuse_open_batches
-from persona_panel.runs.executor import kept_going, predicted_calls
-from persona_panel.runs.folder import HeldRun, OutputFile
-from persona_panel.runs.judging.cost_estimate import CostEstimate, ModelEstimate, refuse_unpriced
-from persona_panel.runs.judging.model_access import open_caller
+from persona_panel.runs.execution import CALLED, Execution
+from persona_panel.runs.folder import OutputFile
+from persona_panel.runs.job import Job, kept_going, predicted_calls
+from persona_panel.runs.judging.cost_estimate import CostEstimate, ModelEstimate
 from persona_panel.runs.output import AppendedFile
-from persona_panel.runs.provider_batches import batch_caller_factory
-from persona_panel.runs.request_files import Exported, RequestFiles, export
-from persona_panel.runs.spending import spending_kept
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +83,12 @@ class GeneratedTexts:
     def has_rows(self) -> bool:
         """Return whether there is any line to write; without a line, a file that was to be replaced
         stays."""
-        return any(self.plan.rows_of(wanted, answer) for wanted, answer in self._texts())
+        return any(self.rows())
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """Yield the lines of the file, in the order of the prompts."""
+        for wanted, answer in self._texts():
+            yield from self.plan.rows_of(wanted, answer)
 
     @property
     def complete(self) -> bool:
@@ -218,133 +217,155 @@ def _remarks(texts: GeneratedTexts, by_target: list[TargetTexts]) -> Iterator[st
         )
 
 
-OnAnswer = Callable[[TargetAnswer], None]
-
 _TOKENS_A_WORD = 1.4
 _USUAL_WORDS = 400
 
 
-async def generate_texts(
-    plan: GenerationPlan,
-    output: OutputFile,
-    *,
-    caps: Caps = NO_CAPS,
-    patience_s: float | None = None,
-    on_answer: OnAnswer | None = None,
-    execution: Execution = CALLED,
-) -> GeneratedTexts:
-    """Have the targets write, and write each text to `output` as a line as soon as it is there, and
-    all in the order of the prompts at the end. The result lists what is missing.
+class Generation(Job[GeneratedTexts]):
+    """The writing of a plan's texts into a file: each as a line as soon as it is there, and all in
+    the order of the prompts at the end. `on_event` is given each answer."""
 
-    Raises:
-        ConfigurationError: a price is not known where `caps` are in dollars.
-        RunFolderError: the file holds something else, or is being written, or cannot be.
-        RunStopped: a reply could not be kept, or the file holds texts that are not reached.
-    """
-    refuse_unpriced(list(plan.targets), caps)
-    held_texts(plan, output, caps)
-    refuse_open_batches(output.path, execution.answered_by, overwrite=output.overwrite)
-    # Targets do not see each other's answers.
-    caller_factory = execution.caller_factory(plan.endpoints, caps, others_too=False)
-    with output.writing():
-        spent = output.spent.read_bytes() if output.spent.exists() else None
-    output.prepare()
-    done: dict[str, TargetAnswer] = {}
-    with output.writing():
-        file = AppendedFile(
-            output.path, _result, fresh=output.overwrite, until_first=True, shown=output.path
+    what = "responses"
+    output: OutputFile
+
+    def __init__(
+        self, plan: GenerationPlan, output: OutputFile, patience_s: float | None = None
+    ) -> None:
+        self.plan, self.output, self.patience_s = plan, output, patience_s
+        self.models = plan.endpoints
+        self.n_results = self.most_results = len(plan.wanted)
+        self.shares = Counter(wanted.target for wanted in plan.wanted)
+        samples = f" × {plan.samples} samples" if plan.samples > 1 else ""
+        self.heading = (
+            f"{counted(len(plan.prompts), 'prompt')} × {counted(len(plan.targets), 'target')}"
+            f"{samples} ({', '.join(self.shares)})"
         )
-    starts = output.starts(plan.targets)
-    lacking = 0
-    try:
-        try:
+
+    def refuse_others(self) -> None:
+        self._held()
+
+    def n_done(self) -> int:
+        return len(self._held())
+
+    def estimate(self) -> list[CostEstimate]:
+        plan = self.plan
+        parts = {bound.id: ModelEstimate(bound) for bound in plan.targets}
+        lengths = [n for n in (plan.words, plan.max_words) if n is not None]
+        most = round(_TOKENS_A_WORD * max(lengths, default=_USUAL_WORDS))
+        with predicted_calls() as predicted:
+            for wanted in plan.wanted:
+                part = parts[wanted.target]
+                part.of += 1
+                page = page_of(part.bound.client.parameters, wanted.prompt.text)
+                reply = predicted.reply(page, key_of(wanted.request, wanted.sample))
+                if reply is None or said_in(reply) is None:
+                    tokens = min(most, wanted.request.max_tokens)
+                    part.add_new(predicted, page, wanted.request, tokens, wanted.sample)
+        return [part.estimate() for part in parts.values()]
+
+    async def collect(self, caller: Caller) -> None:
+        await self._each(lambda wanted: _answered(wanted, caller))
+
+    async def run(
+        self,
+        caps: Caps = NO_CAPS,
+        execution: Execution = CALLED,
+        on_event: Callable[[TargetAnswer], None] | None = None,
+    ) -> GeneratedTexts:
+        plan, output = self.plan, self.output
+        done: dict[str, TargetAnswer] = {}
+        lacking = 0
+        async with self.calling(caps, execution) as caller:
+            with output.writing():
+                spent = output.spent.read_bytes() if output.spent.exists() else None
+            output.prepare()
+            starts = output.starts(plan.targets)
+            starts[-1]["sent"] = caller.counts.sent
             # The manifest of texts to be replaced stays valid until there is a new one.
             begin = partial(output.write_manifest, plan.document(), starts)
-            if not output.overwrite:
-                begin()
-            opened = open_caller(
-                plan.endpoints, caps, patience_s=patience_s, caller_factory=caller_factory
+            with output.writing():
+                file = AppendedFile(
+                    output.path, _result, fresh=output.overwrite, until_first=True,
+                    shown=output.path,
+                )  # fmt: skip
+                try:
+                    if not output.overwrite:
+                        begin()
+                except BaseException:
+                    file.close()
+                    raise
+
+            async def ask(wanted: WantedText) -> None:
+                answer = done[wanted.digest] = await _answered(wanted, caller)
+                if answer.text is not None:
+                    kept_going(caller, output.path, write, wanted, answer)
+                if on_event is not None:
+                    on_event(answer)
+
+            def write(wanted: WantedText, answer: TargetAnswer) -> None:
+                for row in plan.rows_of(wanted, answer):
+                    if file.is_empty:
+                        begin()
+                    file.add(row)
+                # Flushed, so that a kill loses nothing and the file can be read.
+                file.flush()
+
+            def finish(stopped: bool) -> None:
+                nonlocal lacking
+                lacking = file.close()
+                if output.overwrite and not GeneratedTexts(plan, done).has_rows:
+                    # The old texts are still there, and what was spent for them.
+                    if spent is not None:
+                        replace_file(output.spent, spent)
+                elif not lacking:
+                    texts = GeneratedTexts(plan, done)
+                    output.write(texts.rows(), plan.document(), texts.document(), starts)
+
+            async with self.asking(caller, execution, finish):
+                await self._each(ask)
+        if lacking:
+            raise RunStopped(
+                f"{output.path} contains {lacking:,} responses that this run did not reach (their "
+                "replies are not in the cache in use, and the models could not be called or a cap "
+                "was reached), so the file was not changed. The same command continues; "
+                "--overwrite replaces the file"
             )
-            async with opened as caller:
-                starts[-1]["sent"] = caller.counts.sent
-                with spending_kept(caller, output.spent):
-                    await execution.begin(caller, plan.endpoints, lambda: _collect(plan, caller))
-                    write = partial(_write_rows, plan, file, begin)
-                    keep = partial(kept_going, caller, output.path, write)
-                    await _all_texts(plan, caller, keep, done, on_answer)
-                    caller.require_not_stopped()
-        finally:
-            lacking = file.close()
-            if output.overwrite and not GeneratedTexts(plan, done).has_rows:
-                # The old texts are still there, and what was spent for them.
-                if spent is not None:
-                    replace_file(output.spent, spent)
-            elif not lacking:
-                _write_in_order(plan, output, done, starts)
-    except (Abort, OSError) as error:
-        raise RunStopped(str(error)) from error
-    if lacking:
-        raise RunStopped(
-            f"{output.path} contains {lacking:,} responses that this run did not reach (their "
-            "replies are not in the cache in use, and the models could not be called or a cap was "
-            "reached), so the file was not changed. The same command continues; --overwrite "
-            "replaces the file"
-        )
-    return GeneratedTexts(plan, done)
+        return GeneratedTexts(plan, done)
 
+    def _held(self) -> set[str]:
+        """Return the digests of the texts that the file holds; refuse others.
 
-async def _all_texts(
-    plan: GenerationPlan,
-    caller: Caller,
-    write: Callable[[WantedText, TargetAnswer], None],
-    done: dict[str, TargetAnswer],
-    on_answer: OnAnswer | None,
-) -> None:
-    async def ask(wanted: WantedText) -> None:
-        answer = await _answered(wanted, caller)
-        done[wanted.digest] = answer
-        if answer.text is not None:
-            write(wanted, answer)
-        if on_answer is not None:
-            on_answer(answer)
+        Raises:
+            RunFolderError: there are some.
+        """
+        if self.output.overwrite:
+            return set()
+        known = {wanted.digest for wanted in self.plan.wanted}
+        held: list[str] = []
+        for number, line in self.output.lines():
+            digest = line.get("request")
+            if not isinstance(digest, str):
+                self.output.refuse(f"line {number} has no text in the field 'request'")
+            held.append(digest)
+        if others := sum(digest not in known for digest in held):
+            self.output.refuse(
+                f"{others:,} of its responses are to other prompts, or by other targets, samples "
+                "or instructions"
+            )
+        return set(held)
 
-    await _each(plan, ask)
+    async def _each(self, do: Callable[[WantedText], Coroutine[Any, Any, object]]) -> None:
+        """Do something with all texts at once.
 
-
-def _write_rows(
-    plan: GenerationPlan,
-    file: AppendedFile,
-    begin: Callable[[], None],
-    wanted: WantedText,
-    answer: TargetAnswer,
-) -> None:
-    for row in plan.rows_of(wanted, answer):
-        if file.is_empty:
-            begin()
-        file.add(row)
-    # Flushed, so that a kill loses nothing and the file can be read.
-    file.flush()
-
-
-async def _collect(plan: GenerationPlan, caller: Caller) -> None:
-    """Ask the targets only for what the caller collects; the answers are dropped."""
-    await _each(plan, lambda wanted: _answered(wanted, caller))
-
-
-async def _each(
-    plan: GenerationPlan, do: Callable[[WantedText], Coroutine[Any, Any, object]]
-) -> None:
-    """Do something with all texts at once.
-
-    Raises:
-        Abort: the run cannot go on.
-    """
-    try:
-        async with asyncio.TaskGroup() as tasks:
-            for wanted in plan.wanted:
-                tasks.create_task(do(wanted))
-    except* Abort as group:
-        raise group.exceptions[0] from None
+        Raises:
+            Abort: the run cannot go on.
+        """
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                for wanted in self.plan.wanted:
+                    tasks.create_task(do(wanted))
+        except* Abort as group:
+            raise group.exceptions[0] from None
 
 
 async def _answered(wanted: WantedText, caller: Caller) -> TargetAnswer:
@@ -357,84 +378,6 @@ async def _answered(wanted: WantedText, caller: Caller) -> TargetAnswer:
         ),
         lambda reply: caller.forget([(wanted.request, reply)], page, wanted.sample),
     )
-
-
-async def export_texts(plan: GenerationPlan, files: RequestFiles) -> Exported:
-    """Write the requests that the cache does not answer, to be answered elsewhere; call no model
-    that can be asked in this way. Raises as `generate_texts` and `export`."""
-    caller_factory, _ = batch_caller_factory(plan.endpoints, others_too=False)
-    async with open_caller(plan.endpoints, NO_CAPS, caller_factory=caller_factory) as caller:
-        return await export(caller, plan.endpoints, lambda: _collect(plan, caller), files)
-
-
-def _write_in_order(
-    plan: GenerationPlan,
-    output: OutputFile,
-    done: Mapping[str, TargetAnswer],
-    starts: list[dict[str, Any]],
-) -> None:
-    """Write the file again, in the order of the prompts, and record it in the manifest."""
-    lines = [
-        as_json(row) + b"\n"
-        for wanted in plan.wanted
-        if (answer := done.get(wanted.digest)) is not None and answer.text is not None
-        for row in plan.rows_of(wanted, answer)
-    ]
-    replace_file(output.path, b"".join(lines))
-    texts = GeneratedTexts(plan, done)
-    about = {
-        "output": {
-            "file": output.path.name,
-            "lines": len(lines),
-            "sha256": sha256(output.path.read_bytes()).hexdigest(),
-        },
-        "result": texts.document(),
-    }
-    output.write_manifest(plan.document() | about, starts)
-
-
-def held_texts(plan: GenerationPlan, output: OutputFile, caps: Caps = NO_CAPS) -> HeldRun:
-    """Return what the file holds of these texts; call nothing.
-
-    Raises:
-        ConfigurationError: a price is not known where `caps` are in dollars.
-        RunFolderError: it holds something else.
-    """
-    held: set[str] = set()
-    if not output.overwrite:
-        known = {wanted.digest for wanted in plan.wanted}
-        others = 0
-        for number, line in output.lines():
-            digest = line.get("request")
-            if not isinstance(digest, str):
-                output.refuse(f"line {number} has no text in the field 'request'")
-            others += digest not in known
-            held.add(digest)
-        if others:
-            output.refuse(
-                f"{others:,} of its responses are to other prompts, or by other targets, samples "
-                "or instructions"
-            )
-    return output.held(len(held), plan.endpoints, caps)
-
-
-def estimate_texts(plan: GenerationPlan) -> list[CostEstimate]:
-    """Estimate the cost of the targets' texts, the cache counted in; `judgments` are texts. Call
-    nothing."""
-    parts = {bound.id: ModelEstimate(bound) for bound in plan.targets}
-    longest = max((n for n in (plan.words, plan.max_words) if n is not None), default=_USUAL_WORDS)
-    with predicted_calls() as predicted:
-        for wanted in plan.wanted:
-            part = parts[wanted.target]
-            part.of += 1
-            page = page_of(part.bound.client.parameters, wanted.prompt.text)
-            key = key_of(wanted.request, wanted.sample)
-            reply = predicted.reply(page, key)
-            if (reply is None or said_in(reply) is None) and predicted.is_new(page, key):
-                part.judgments += 1
-                tokens = min(round(_TOKENS_A_WORD * longest), wanted.request.max_tokens)
-                part.add_requests(wanted.request, Calls.just(1, tokens))
-    return [part.estimate() for part in parts.values()]
 
 
 def _result(line: Mapping[str, Any]) -> Hashable:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from math import nan
 from pathlib import Path
 from typing import Any
@@ -13,12 +14,18 @@ from typing_extensions import TypedDict
 from persona_panel.experiments.keypoints.report import (
     NAME,
     OTHER,
+    Rationale,
+    key_point_report,
+    key_points_document,
     rationales_digest,
     rationales_of,
 )
+from persona_panel.experiments.keypoints.steps import MadePoint, Point, SummedUp
 from persona_panel.files.errors import PanelError
 from persona_panel.files.limits import json_of
 from persona_panel.results.conclusions.wording import counted
+from persona_panel.results.requirements.figures import Figure, OpenKey
+from persona_panel.results.requirements.of_result import result_figures
 from persona_panel.results.result import Result
 from persona_panel.results.table import Column, Key, Table
 from persona_panel.runs.run import Run
@@ -121,6 +128,26 @@ def read_key_points(run: Run, folder: Path, judges: Mapping[str, str]) -> Result
         return key_points_result(kept, judges=judges)
     except (OSError, ValueError, LookupError, TypeError):
         return None
+
+
+def planned_key_points(rationales: Sequence[Rationale]) -> list[Figure]:
+    """Return the figures that there will be; any text is taken for that of a key point."""
+    # Every rationale makes the same point.
+    made = tuple(MadePoint(place, Point("", "pro", "")) for place in range(len(rationales)))
+    of, errors = (0,) * len(rationales), (None,) * len(rationales)
+    summed_up = SummedUp((("", "pro"),), made, of, errors, 0, 0)
+    planned = key_points_document(key_point_report(rationales, summed_up, ""))
+    return [
+        replace(
+            figure,
+            keys=tuple(
+                OpenKey("pro", among=(*_STANCES, *_STANCES.values())) if key.name == "pro"
+                else key if key.name else OpenKey("key point")
+                for key in figure.keys
+            ),
+        )
+        for figure in result_figures(key_points_result(planned))
+    ]  # fmt: skip
 
 
 def key_points_result(

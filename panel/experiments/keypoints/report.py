@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from hashlib import sha256
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -13,7 +14,7 @@ import orjson
 
 from persona_panel.experiments.keypoints.steps import STANCES, Stance, SummedUp
 from persona_panel.files.errors import ConfigurationError
-from persona_panel.files.outputs import json_number
+from persona_panel.files.outputs import as_json, json_number, replace_file
 from persona_panel.graphs.records import controls_among
 from persona_panel.results.conclusions.wording import counted, in_brackets, interval, p_adjusted
 from persona_panel.runs.run import Run
@@ -412,3 +413,14 @@ def _figures(figure: GroupShare | ShareDifference, *left_out: str) -> dict[str, 
         for name, value in asdict(figure).items()
         if name not in left_out
     }
+
+
+def write_key_points(report: KeyPointReport, folder: Path) -> Path:
+    """Write keypoints.json into a run's folder; gives its path.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    path = folder / NAME
+    replace_file(path, as_json(key_points_document(report), orjson.OPT_INDENT_2) + b"\n")
+    return path

@@ -1,10 +1,5 @@
-"""The way from rationales to key points, batch by batch and without I/O: what a model is asked and
-how its answers are read.
-
-A generator: it yields dialogues, is sent what they come to, and returns the key points with the
-points that belong to each. `persona_panel.experiments.keypoints.extracting` holds the dialogues
-with a model, or follows them through the cache for an estimate.
-"""
+"""The job that makes key points of rationales, batch by batch: what a model is asked and how its
+answers are read."""
 
 from __future__ import annotations
 
@@ -12,13 +7,24 @@ import re
 from collections import Counter
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
+from persona_panel.experiments.dialogues import (
+    DialogueJob,
+    DialogueReply,
+    HoldDialogues,
+    ModelDialogue,
+    models_of,
+)
 from persona_panel.experiments.questions.asking import object_of, place_of, read_by
-from persona_panel.experiments.questions.calling import QuestionReply
+from persona_panel.files.errors import RunStopped
+from persona_panel.models.config import ModelConfig
+from persona_panel.results.conclusions.wording import counted
 from persona_panel.rubrics import ModelRequest, ModelResponse
 from persona_panel.rubrics.replies import Unreadable, read_object, shown
 from persona_panel.rubrics.wording import fence_for, fenced
+
+T = TypeVar("T")
 
 Stance = Literal["pro", "con"]
 STANCES: tuple[Stance, ...] = ("pro", "con")
@@ -189,20 +195,7 @@ def _places_in(text: str, names: Sequence[str], n: int) -> tuple[int | None, ...
 SUMMED_UP_AT_ONCE = 60
 """How many points a model sums up in one call; of more, what the calls give is summed up again."""
 ASSIGNED_AT_ONCE = 10
-
-
-@dataclass(frozen=True, slots=True)
-class DialogueBatch:
-    """Dialogues that can be held at once.
-
-    Attributes:
-        tokens: about how many the answer to each has.
-        expected: what each is taken to come to as long as that is not known.
-    """
-
-    dialogues: Sequence[Generator[ModelRequest, ModelResponse, Any]]
-    tokens: int
-    expected: Sequence[Any]
+_SKIPPED = "skipped:"
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,9 +227,6 @@ class SummedUp:
     unmerged: int
 
 
-Steps = Generator[DialogueBatch, list[QuestionReply[Any]], SummedUp]
-
-
 def is_quoted(quote: str, rationale: str) -> bool:
     """Return whether the rationale contains the words, whatever the white space.
 
@@ -247,47 +237,151 @@ def is_quoted(quote: str, rationale: str) -> bool:
     return bool(words) and words in " ".join(rationale.split())
 
 
-def steps(rationales: Sequence[str], most: int) -> Steps:
-    """State the points of each rationale, sum them up in at most `most` key points for and as
-    many against, and assign each point to one of them."""
-    # Judges who were shown the same may give the same reasons: those are read once.
-    distinct = list(dict.fromkeys(rationales))
-    replies = yield DialogueBatch(
-        [stating_points(text) for text in distinct],
-        POINTS_TOKENS,
-        [_expected(text, place) for place, text in enumerate(distinct)],
-    )
-    by_text = dict(zip(distinct, replies, strict=True))
-    made: list[MadePoint] = []
-    unquoted = 0
-    for place, text in enumerate(rationales):
-        own: tuple[Point, ...] = by_text[text].value or ()
-        quoted = [point for point in own if is_quoted(point.quote, text)]
-        made += [MadePoint(place, point) for point in quoted]
-        unquoted += len(own) - len(quoted)
-    key_points: list[tuple[str, Stance]] = []
-    of: dict[tuple[Stance, str], int | None] = {}
-    unmerged = 0
-    for stance in STANCES:
-        counts = _by_frequency(
-            quoted.point.text for quoted in made if quoted.point.stance == stance
+class KeyPoints(DialogueJob[SummedUp]):
+    """The stating of the points of rationales by a model, summing them up in at most `most` key
+    points for and as many against, and assigning each point to one of them. A rationale whose
+    points could not be read is missing.
+
+    In an estimate, what is asked of points that are not known yet is counted as if every rationale
+    made three that no other makes in the same words: rather too many calls than too few.
+
+    Raises:
+        ConfigurationError: the model cannot be had.
+    """
+
+    def __init__(self, rationales: Sequence[str], model: ModelConfig, most: int) -> None:
+        self.models = models_of(model)
+        self.heading = f"{counted(len(rationales), 'rationale')} × {model.id}"
+        self._model, self._rationales, self._most = model.id, rationales, most
+
+    async def made(self, hold: HoldDialogues) -> SummedUp:
+        rationales = self._rationales
+        # Judges who were shown the same may give the same reasons: those are read once.
+        distinct = list(dict.fromkeys(rationales))
+        replies = await _all_held(
+            hold,
+            "points",
+            [
+                ModelDialogue(
+                    self._model, stating_points(text), POINTS_TOKENS, _expected(text, place)
+                )
+                for place, text in enumerate(distinct)
+            ],
         )
-        sentences, without_answer = yield from _key_points(counts, stance, most)
-        unmerged += without_answer
-        places, without_answer = yield from _assigned([text for text, _ in counts], sentences)
-        unmerged += without_answer
-        start = len(key_points)
-        key_points += [(sentence, stance) for sentence in sentences]
-        for text, at in places.items():
-            of[stance, text] = None if at is None else start + at
-    return SummedUp(
-        tuple(key_points),
-        tuple(made),
-        tuple(of[quoted.point.stance, _key(quoted.point.text)] for quoted in made),
-        tuple(by_text[text].error for text in rationales),
-        unquoted,
-        unmerged,
-    )
+        by_text = dict(zip(distinct, replies, strict=True))
+        made: list[MadePoint] = []
+        unquoted = 0
+        for place, text in enumerate(rationales):
+            own: tuple[Point, ...] = by_text[text].value or ()
+            quoted = [point for point in own if is_quoted(point.quote, text)]
+            made += [MadePoint(place, point) for point in quoted]
+            unquoted += len(own) - len(quoted)
+        key_points: list[tuple[str, Stance]] = []
+        of: dict[tuple[Stance, str], int | None] = {}
+        unmerged = 0
+        for stance in STANCES:
+            counts = _by_frequency(
+                quoted.point.text for quoted in made if quoted.point.stance == stance
+            )
+            sentences, without_answer = await self._key_points(hold, counts, stance)
+            unmerged += without_answer
+            places, without_answer = await self._assigned(
+                hold, [text for text, _ in counts], sentences
+            )
+            unmerged += without_answer
+            start = len(key_points)
+            key_points += [(sentence, stance) for sentence in sentences]
+            for text, at in places.items():
+                of[stance, text] = None if at is None else start + at
+        return SummedUp(
+            tuple(key_points),
+            tuple(made),
+            tuple(of[quoted.point.stance, _key(quoted.point.text)] for quoted in made),
+            tuple(by_text[text].error for text in rationales),
+            unquoted,
+            unmerged,
+        )
+
+    async def _key_points(
+        self, hold: HoldDialogues, counts: Sequence[tuple[str, int]], stance: Stance
+    ) -> tuple[list[str], int]:
+        """Return the key points of these points, and how many calls had no answer; the commonest
+        wordings stand in for those."""
+        if len(counts) <= 1:
+            return [text for text, _ in counts], 0
+        unmerged = 0
+        while True:
+            parts = [
+                counts[start : start + SUMMED_UP_AT_ONCE]
+                for start in range(0, len(counts), SUMMED_UP_AT_ONCE)
+            ]
+            commonest = [tuple(text for text, _ in part[: self._most]) for part in parts]
+            tokens = KEY_POINT_TOKENS * self._most
+            replies = await _all_held(
+                hold,
+                "key points",
+                [
+                    ModelDialogue(
+                        self._model, summing_up(part, stance, self._most), tokens, expected
+                    )
+                    for part, expected in zip(parts, commonest, strict=True)
+                ],
+            )
+            unmerged += sum(reply.error is not None for reply in replies)
+            kept = [
+                reply.value or wordings for reply, wordings in zip(replies, commonest, strict=True)
+            ]
+            if len(parts) == 1:
+                return list(kept[0]), unmerged
+            counts = _by_frequency(text for texts in kept for text in texts)
+
+    async def _assigned(
+        self, hold: HoldDialogues, texts: Sequence[str], key_points: Sequence[str]
+    ) -> tuple[dict[str, int | None], int]:
+        """Return the place of each point's key point, and how many calls had no answer: their
+        points belong to none."""
+        same = {_key(sentence): place for place, sentence in enumerate(key_points)}
+        places: dict[str, int | None] = {_key(text): same.get(_key(text)) for text in texts}
+        asked = [text for text in texts if _key(text) not in same]
+        parts = [
+            asked[start : start + ASSIGNED_AT_ONCE]
+            for start in range(0, len(asked), ASSIGNED_AT_ONCE)
+        ]
+        if not parts:
+            return places, 0
+        tokens = PLACE_TOKENS * ASSIGNED_AT_ONCE
+        replies = await _all_held(
+            hold,
+            "assignments",
+            [
+                ModelDialogue(self._model, assigning(part, key_points), tokens, (None,) * len(part))
+                for part in parts
+            ],
+        )
+        for part, reply in zip(parts, replies, strict=True):
+            of_part: Sequence[int | None] = reply.value or (None,) * len(part)
+            places |= {_key(text): at for text, at in zip(part, of_part, strict=True)}
+        return places, sum(reply.error is not None for reply in replies)
+
+
+async def _all_held(
+    hold: HoldDialogues, step: str, dialogues: Sequence[ModelDialogue[T]]
+) -> list[DialogueReply[T]]:
+    """Hold dialogues, of which none is left out.
+
+    Raises:
+        RunStopped: some were not held.
+    """
+    replies = await hold(step, dialogues)
+    skipped = [reply.error for reply in replies if (reply.error or "").startswith(_SKIPPED)]
+    if skipped:
+        why = str(skipped[0]).removeprefix(_SKIPPED).strip()
+        raise RunStopped(
+            f"{len(skipped):,} of {len(replies):,} questions were not asked ({why}). Key points "
+            "are made from all answers, so none were written; the same command asks only what is "
+            "missing"
+        )
+    return replies
 
 
 def _expected(rationale: str, place: int) -> tuple[Point, ...]:
@@ -317,55 +411,3 @@ def _by_frequency(texts: Any) -> list[tuple[str, int]]:
         (first[key], n)
         for key, n in sorted(counts.items(), key=lambda entry: (-entry[1], entry[0]))
     ]
-
-
-def _key_points(
-    counts: Sequence[tuple[str, int]], stance: Stance, most: int
-) -> Generator[DialogueBatch, list[QuestionReply[Any]], tuple[list[str], int]]:
-    """Return the key points of these points, and how many calls had no answer; the commonest
-    wordings stand in for those."""
-    if len(counts) <= 1:
-        return [text for text, _ in counts], 0
-    unmerged = 0
-    while True:
-        parts = [
-            counts[start : start + SUMMED_UP_AT_ONCE]
-            for start in range(0, len(counts), SUMMED_UP_AT_ONCE)
-        ]
-        replies = yield DialogueBatch(
-            [summing_up(part, stance, most) for part in parts],
-            KEY_POINT_TOKENS * most,
-            [tuple(text for text, _ in part[:most]) for part in parts],
-        )
-        unmerged += sum(reply.error is not None for reply in replies)
-        kept = [
-            reply.value or tuple(text for text, _ in part[:most])
-            for reply, part in zip(replies, parts, strict=True)
-        ]
-        if len(parts) == 1:
-            return list(kept[0]), unmerged
-        counts = _by_frequency(text for texts in kept for text in texts)
-
-
-def _assigned(
-    texts: Sequence[str], key_points: Sequence[str]
-) -> Generator[DialogueBatch, list[QuestionReply[Any]], tuple[dict[str, int | None], int]]:
-    """Return the place of each point's key point, and how many calls had no answer: their points
-    belong to none."""
-    same = {_key(sentence): place for place, sentence in enumerate(key_points)}
-    places: dict[str, int | None] = {_key(text): same.get(_key(text)) for text in texts}
-    asked = [text for text in texts if _key(text) not in same]
-    parts = [
-        asked[start : start + ASSIGNED_AT_ONCE] for start in range(0, len(asked), ASSIGNED_AT_ONCE)
-    ]
-    if not parts:
-        return places, 0
-    replies = yield DialogueBatch(
-        [assigning(part, key_points) for part in parts],
-        PLACE_TOKENS * ASSIGNED_AT_ONCE,
-        [(None,) * len(part) for part in parts],
-    )
-    for part, reply in zip(parts, replies, strict=True):
-        of_part: Sequence[int | None] = reply.value or (None,) * len(part)
-        places |= {_key(text): at for text, at in zip(part, of_part, strict=True)}
-    return places, sum(reply.error is not None for reply in replies)

@@ -1,23 +1,29 @@
-"""A set built step by step, and the set in figures: its funnel, its writers, its diversity."""
+"""A set of prompts, built step by step by a job that writes it, and in figures: its funnel, its
+writers, its diversity."""
 
 from __future__ import annotations
 
 import json
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import combinations
 from math import isnan
 from typing import Any, TypeVar
 
 import numpy as np
+import orjson
 
-from persona_panel.experiments.prompt_sets.asking import (
+from persona_panel.calls.budget import NO_CAPS, Caps
+from persona_panel.experiments.dialogues import (
+    DialogueJob,
+    DialogueReply,
     HoldDialogues,
     ModelDialogue,
+)
+from persona_panel.experiments.prompt_sets.asking import (
     comparing_prompts,
-    is_pending,
     prompts_as_hoped,
     rewriting_item,
 )
@@ -54,9 +60,21 @@ from persona_panel.experiments.prompt_sets.filters import (
 )
 from persona_panel.experiments.prompt_sets.plan import PromptSetPlan
 from persona_panel.experiments.prompt_sets.spec import DiversitySpec, QualityFilter
-from persona_panel.experiments.questions.calling import QuestionReply
-from persona_panel.files.outputs import cell_of, csv_of, json_number
+from persona_panel.files.limits import json_of
+from persona_panel.files.outputs import (
+    as_json,
+    cell_of,
+    csv_of,
+    json_lines,
+    json_number,
+    replace_file,
+)
+from persona_panel.results.conclusions.wording import counted
 from persona_panel.rubrics import CategoryScale, Rubric
+from persona_panel.runs.execution import CALLED, Execution
+from persona_panel.runs.folder import OutputFile
+from persona_panel.runs.output import locked
+from persona_panel.statistics.figures import plots_at_hand
 
 REWRITING, DIVERSITY = "rewriting", "diversity"
 T = TypeVar("T")
@@ -90,11 +108,6 @@ class BuiltPrompts:
     equivalent: Mapping[Pair, bool | None]
     bundles: Mapping[str, BundleDiversity]
     pending: Mapping[str, int]
-
-
-async def build_prompts(plan: PromptSetPlan, ask: HoldDialogues) -> BuiltPrompts:
-    """Take a plan through its steps; models are asked by `ask`."""
-    return await _Building(plan, ask).done()
 
 
 class _Building:
@@ -152,7 +165,7 @@ class _Building:
                 ModelDialogue(
                     writer,
                     rewriting_item(item.text, rewrite),
-                    prompts_as_hoped(f"{item.id} {writer}", rewrite.prompts),
+                    hoped=prompts_as_hoped(f"{item.id} {writer}", rewrite.prompts),
                 )
                 for item, rewrite, writer in wanted
             ],
@@ -194,7 +207,7 @@ class _Building:
         replies = await self._asked(
             QUALITY,
             [
-                ModelDialogue(judge, judging_quality(candidate, rubric), hoped)
+                ModelDialogue(judge, judging_quality(candidate, rubric), hoped=hoped)
                 for candidate, judge in judged
             ],
         )
@@ -236,7 +249,7 @@ class _Building:
                 ModelDialogue(
                     model,
                     comparing_prompts(*(by_id[prompt_id].text for prompt_id in sorted(pair))),
-                    '{"equivalent": false}',
+                    hoped='{"equivalent": false}',
                 )
                 for pair, model in asked
             ],
@@ -273,11 +286,11 @@ class _Building:
 
     async def _asked(
         self, step: str, dialogues: Sequence[ModelDialogue[T]]
-    ) -> list[QuestionReply[T]]:
+    ) -> list[DialogueReply[T]]:
         if not dialogues:
             return []
         replies = await self._ask(step, dialogues)
-        if n := sum(map(is_pending, replies)):
+        if n := sum(reply.is_pending for reply in replies):
             self._pending[step] = n
         return replies
 
@@ -461,3 +474,87 @@ def _within(writer: str, built: BuiltPrompts) -> MeanDiversity:
 
 def _bundles(prompts: Sequence[CandidatePrompt]) -> dict[str, list[str]]:
     return grouped([(prompt.id, prompt.bundle) for prompt in prompts])
+
+
+_IDENTITY = ("spec", "files", "models")
+
+
+class PromptSetBuild(DialogueJob[BuiltPrompts]):
+    """The building of a set into a file. Nothing is written where calls failed or were not made,
+    since a prompt must not be dropped for that."""
+
+    what = "prompts"
+    output: OutputFile
+
+    def __init__(
+        self, plan: PromptSetPlan, output: OutputFile, patience_s: float | None = None
+    ) -> None:
+        self.plan, self.output, self.patience_s = plan, output, patience_s
+        self.models = plan.models
+        items = counted(len(plan.seeds), "item")
+        self.heading = f"{items} × {counted(len(plan.models), 'model')} ({', '.join(plan.models)})"
+
+    async def made(self, hold: HoldDialogues) -> BuiltPrompts:
+        return await _Building(self.plan, hold).done()
+
+    def refuse_others(self) -> None:
+        output = self.output
+        if output.overwrite:
+            return
+        kept = _manifest_in(output)
+        if kept is None:
+            if output.path.exists():
+                output.refuse("it has no manifest next to it")
+            return
+        own = orjson.loads(as_json(self.plan.document()))
+        if changed := [key for key in _IDENTITY if kept.get(key) != own[key]]:
+            output.refuse(f"a set that differs in {', '.join(changed)}")
+
+    def n_done(self) -> int:
+        return sum(1 for _ in self.output.lines())
+
+    async def run(
+        self,
+        caps: Caps = NO_CAPS,
+        execution: Execution = CALLED,
+        on_event: Callable[[Any], None] | None = None,
+    ) -> BuiltPrompts:
+        output = self.output
+        async with self.calling(caps, execution) as caller:
+            output.prepare()
+            starts = output.starts(self.models.values())
+            starts[-1]["sent"] = caller.counts.sent
+            with output.writing(), locked(output.spent):
+                output.write_manifest(self.plan.document(), starts)
+                async with self.asking(caller, execution):
+                    built = await self.held_by(caller, on_event)
+                if not built.pending:
+                    _write(built, output, starts)
+        return built
+
+
+def _manifest_in(output: OutputFile) -> dict[str, Any] | None:
+    try:
+        manifest = json_of(output.manifest)
+    except (OSError, ValueError):
+        return None
+    return manifest if isinstance(manifest, dict) else None
+
+
+def _write(built: BuiltPrompts, output: OutputFile, starts: list[dict[str, Any]]) -> None:
+    replace_file(
+        output.named("dropped.jsonl"), json_lines(candidate.row() for candidate in built.dropped)
+    )
+    replace_file(output.named("funnel.csv"), funnel_csv(built))
+    mapped = [prompt for prompt in built.prompts if "map_x" in prompt.facts]
+    if plots_at_hand() and len(mapped) > 1:
+        from persona_panel.analyses.figures.prompt_map import MapPoint, written_map
+
+        points = [
+            MapPoint(prompt.facts["map_x"], prompt.facts["map_y"], prompt.stratum, prompt.bundle)
+            for prompt in mapped
+        ]
+        for ending, content in written_map(points):
+            replace_file(output.named(f"map.{ending}"), content)
+    rows = (prompt.row() for prompt in built.prompts)
+    output.write(rows, built.plan.document(), document_of(built), starts)

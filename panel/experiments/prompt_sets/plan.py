@@ -25,19 +25,13 @@ from persona_panel.experiments.prompt_sets.spec import (
     load_prompt_set_spec,
 )
 from persona_panel.files.errors import ConfigurationError, Fault, InputError
-from persona_panel.planning.bound_models import BoundModel, bind_writers
+from persona_panel.planning.bound_models import AnyModel, BoundModel, bind_writers
 from persona_panel.planning.definitions import resolve_rubric
 from persona_panel.planning.panel_plan import prices_document
 from persona_panel.planning.settings import DEFAULT_MODEL
 
 if TYPE_CHECKING:
-    from langchain_core.language_models import BaseChatModel
-
-    from persona_panel.models.client import ModelClient
-    from persona_panel.models.config import ModelConfig
     from persona_panel.rubrics import Rubric
-
-    Writer = str | ModelConfig | ModelClient | BaseChatModel
 
 
 @dataclass(frozen=True)
@@ -76,14 +70,7 @@ class PromptSetPlan:
             "spec": self.spec.model_dump(mode="json"),
             "seed": self.spec.seed,
             "files": {Path(name).name: _sha256_of_file(Path(name)) for name in self.files[1:]},
-            "models": [
-                {
-                    "id": name,
-                    "model": bound.config.model,
-                    "parameters": dict(bound.client.parameters),
-                }
-                for name, bound in self.models.items()
-            ],
+            "models": [bound.document() for bound in self.models.values()],
             "writers": {origin: list(names) for origin, names in self.writers.items()},
             "judges": list(self.judges),
             "evaluators": list(self.evaluators),
@@ -92,7 +79,7 @@ class PromptSetPlan:
         }
 
 
-def prompt_set_plan(path: str | Path, models: Sequence[Writer] = ()) -> PromptSetPlan:
+def prompt_set_plan(path: str | Path, models: Sequence[AnyModel] = ()) -> PromptSetPlan:
     """Read a SPEC and its files, and put together what is to be done; `models` take the place of
     all that the SPEC names.
 
@@ -149,7 +136,7 @@ def prompt_set_plan(path: str | Path, models: Sequence[Writer] = ()) -> PromptSe
 class _Parts:
     """The models of each part, each bound once."""
 
-    def __init__(self, spec: PromptSetSpec, writers: Sequence[Writer]) -> None:
+    def __init__(self, spec: PromptSetSpec, writers: Sequence[AnyModel]) -> None:
         self.bound: dict[str, BoundModel] = {}
         self._spec, self._given = spec, tuple(writers)
         self._common = self._given or spec.models or (DEFAULT_MODEL,)
@@ -175,7 +162,7 @@ class _Parts:
                 f"{len(self.judges) - others} judge one{without}; name more models, or lower needed"
             )
 
-    def _names(self, own: Sequence[Writer]) -> tuple[str, ...]:
+    def _names(self, own: Sequence[AnyModel]) -> tuple[str, ...]:
         bound = bind_writers(self._given or own or self._common, "model of a step")
         for model in bound:
             known = self.bound.setdefault(model.id, model)

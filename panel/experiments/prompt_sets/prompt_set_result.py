@@ -15,6 +15,7 @@ from persona_panel.experiments.prompt_sets.building import (
     writer_summaries,
 )
 from persona_panel.experiments.prompt_sets.filters import MeanDiversity
+from persona_panel.experiments.prompt_sets.plan import PromptSetPlan
 from persona_panel.results.conclusions.wording import counted
 from persona_panel.results.result import Result
 from persona_panel.results.table import Column, Key, Table, row_of
@@ -25,6 +26,12 @@ _HOW_TO_READ = (
     "strong answer to one would not do for the other, over bundles of such prompts; with its "
     "standard error (SE)."
 )
+
+
+def planned_prompt_set(plan: PromptSetPlan) -> Result:
+    """Return the result of a set before it is built: it has the figures' names."""
+    nothing = BuiltPrompts(plan, (), plan.funnel, plan.dropped, {}, (), (), {}, {}, {})
+    return prompt_set_result(nothing)
 
 
 def prompt_set_result(built: BuiltPrompts) -> Result:

@@ -16,9 +16,19 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
+from persona_panel.experiments.dialogues import (
+    DialogueJob,
+    DialogueReply,
+    HoldDialogues,
+    ModelDialogue,
+    models_of,
+)
 from persona_panel.files.errors import Fault, InputError
 from persona_panel.files.limits import content_of
 from persona_panel.files.wording import explain, undecodable, unreadable
+from persona_panel.models.config import ModelConfig
+from persona_panel.planning.panel_plan import refuse_repeats
+from persona_panel.results.conclusions.wording import counted
 from persona_panel.rubrics import ModelRequest, ModelResponse
 from persona_panel.rubrics.replies import Unreadable, is_refusal, read_object, shown
 from persona_panel.rubrics.wording import correction, fence_for, fenced
@@ -235,20 +245,51 @@ def load_interventions(source: str | Path) -> list[Intervention]:
     return list(interventions.values())
 
 
-def as_row(
-    intervention: Intervention, number: int, question: str, system: str, run: int | None = None
-) -> dict[str, Any]:
-    """Return a question as a line of a file that `load_responses` reads; `run` is where it is one
-    of several times that they were asked for."""
-    return {
-        "prompt_id": intervention.id,
-        "id": f"q{number}" if run is None else f"run{run}-q{number}",
-        **({} if run is None else {"run": run}),
-        "prompt": PROMPT,
-        "context": intervention.intervention,
-        "response": question,
-        "system": system,
-    }
+class Questions(DialogueJob[list[DialogueReply[tuple[str, ...]]]]):
+    """The asking for questions about interventions, run by run, so that what is stopped early has
+    whole runs; `asked` has each intervention with the number of its run, from 1 on.
+
+    Raises:
+        ConfigurationError: the model cannot be had, or gives the same answer in each run.
+    """
+
+    def __init__(
+        self, interventions: Sequence[Intervention], model: ModelConfig, runs: int = 1
+    ) -> None:
+        self.models = models_of(model)
+        refuse_repeats(list(self.models.values()), runs)
+        self.asked = [(each, run) for run in range(1, runs + 1) for each in interventions]
+        self._name, self._runs = model.id, runs
+        self.heading = f"{counted(len(self.asked), 'intervention')} × {model.id}"
+
+    async def made(self, hold: HoldDialogues) -> list[DialogueReply[tuple[str, ...]]]:
+        return await hold(
+            "questions",
+            [
+                ModelDialogue(
+                    self._name, asking_questions(each.intervention), QUESTIONS_TOKENS, time=run
+                )
+                for each, run in self.asked
+            ],
+        )
+
+    def rows(
+        self, replies: Sequence[DialogueReply[tuple[str, ...]]], system: str
+    ) -> list[dict[str, Any]]:
+        """Return the questions as lines of a file that `load_responses` reads."""
+        return [
+            {
+                "prompt_id": each.id,
+                "id": f"q{number}" if self._runs == 1 else f"run{run}-q{number}",
+                **({} if self._runs == 1 else {"run": run}),
+                "prompt": PROMPT,
+                "context": each.intervention,
+                "response": question,
+                "system": system,
+            }
+            for (each, run), reply in zip(self.asked, replies, strict=True)
+            for number, question in enumerate(reply.value or (), start=1)
+        ]
 
 
 def _fault(file: str, line: int, detail: Any) -> Fault:

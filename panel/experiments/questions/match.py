@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, Literal
@@ -17,14 +17,13 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from persona_panel.calls.budget import Caps
+from persona_panel.experiments.dialogues import DialogueJob, HoldDialogues, ModelDialogue, models_of
 from persona_panel.experiments.questions.asking import ANSWER_TOKENS, asking_which
-from persona_panel.experiments.questions.calling import answers, estimate_answers
 from persona_panel.files.errors import ConfigurationError, Fault, InputError
 from persona_panel.graphs import Response
 from persona_panel.models.config import ModelConfig
-from persona_panel.rubrics import CategoryScale, ModelRequest, ModelResponse
-from persona_panel.runs.judging.cost_estimate import CostEstimate
+from persona_panel.results.conclusions.wording import counted
+from persona_panel.rubrics import CategoryScale
 from persona_panel.statistics.core.arrays import Array, Statistic
 from persona_panel.statistics.kappa import cohen_kappa
 
@@ -323,52 +322,43 @@ def match_by_measure(
     return [matches[question.prompt_id or "", question.id] for question in generated]
 
 
-async def match_by_model(
-    generated: Sequence[Response],
-    references: Mapping[str, Sequence[Reference]],
-    model: ModelConfig,
-    caps: Caps,
-) -> list[Match]:
-    """Ask a model which reference each question repeats, in the order of the input.
-
-    Raises:
-        ConfigurationError, RunStopped: as `persona_panel.experiments.questions.calling.answers`.
-    """
-    lists = [references[question.prompt_id or ""] for question in generated]
-    dialogues = _dialogues(generated, references)
-    return [
-        Match(
-            question.prompt_id or "",
-            question.id,
-            question.system,
-            None if answer.value is None else own[answer.value],
-            error=answer.error,
-        )
-        for question, own, answer in zip(
-            generated, lists, await answers(model, dialogues, caps), strict=True
-        )
-    ]
-
-
-def estimate_by_model(
-    generated: Sequence[Response],
-    references: Mapping[str, Sequence[Reference]],
-    model: ModelConfig,
-) -> CostEstimate:
-    """Estimate the cost of `match_by_model`, without a call.
+class MatchByModel(DialogueJob[list[Match]]):
+    """The matching by a model, which says of each question which reference it repeats; the matches
+    are in the order of the input.
 
     Raises:
         ConfigurationError: the model cannot be had.
     """
-    return estimate_answers(model, _dialogues(generated, references), ANSWER_TOKENS)
 
+    def __init__(
+        self,
+        generated: Sequence[Response],
+        references: Mapping[str, Sequence[Reference]],
+        model: ModelConfig,
+    ) -> None:
+        self.models = models_of(model)
+        self._name = model.id
+        self.heading = f"{counted(len(generated), 'question')} × {model.id}"
+        self._asked = [(each, references[each.prompt_id or ""]) for each in generated]
 
-def _dialogues(
-    generated: Sequence[Response], references: Mapping[str, Sequence[Reference]]
-) -> list[Generator[ModelRequest, ModelResponse, int | None]]:
-    return [
-        asking_which(
-            question.text, [reference.text for reference in references[question.prompt_id or ""]]
-        )
-        for question in generated
-    ]
+    async def made(self, hold: HoldDialogues) -> list[Match]:
+        dialogues = [
+            ModelDialogue(
+                self._name,
+                asking_which(question.text, [reference.text for reference in own]),
+                ANSWER_TOKENS,
+            )
+            for question, own in self._asked
+        ]
+        return [
+            Match(
+                question.prompt_id or "",
+                question.id,
+                question.system,
+                None if answer.value is None else own[answer.value],
+                error=answer.error,
+            )
+            for (question, own), answer in zip(
+                self._asked, await hold("matches", dialogues), strict=True
+            )
+        ]

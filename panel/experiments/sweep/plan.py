@@ -15,7 +15,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict, get_args
+from typing import TYPE_CHECKING, Any, TypedDict, get_args
 
 import orjson
 
@@ -24,7 +24,6 @@ from persona_panel.experiments.sweep.deltas import THRESHOLD
 from persona_panel.experiments.sweep.library import framings_of
 from persona_panel.files.errors import ConfigurationError, Fault, InputError
 from persona_panel.files.outputs import prompt_id_of
-from persona_panel.files.responses import Batch
 from persona_panel.files.wording import shown
 from persona_panel.graphs import Response
 from persona_panel.graphs.framing import BASELINE, FramedResponse, Framings, Prompt
@@ -38,23 +37,15 @@ from persona_panel.graphs.sweeping import (
     worth_judging,
 )
 from persona_panel.models.config import MODEL_SPEC, ModelConfig
-from persona_panel.planning.bound_models import BoundModel, bind_models
+from persona_panel.planning.bound_models import BoundModel, Models, bind_models
 from persona_panel.planning.panel_plan import PanelPlan, refuse_controls, refuse_if_comparative
-from persona_panel.rubrics import Calls, ModelRequest, ModelResponse
-from persona_panel.runs.executor import predicted_calls
+from persona_panel.rubrics import ModelResponse
 from persona_panel.runs.judging.cost_estimate import CostEstimate, ModelEstimate, PredictedCalls
-from persona_panel.runs.judging.mode import mode_of
 
 if TYPE_CHECKING:
-    from langchain_core.language_models import BaseChatModel
-
     from persona_panel.calls.budget import Caps
-    from persona_panel.models.client import ModelClient
     from persona_panel.runs.output import RunOutput
 
-
-Model: TypeAlias = "str | ModelConfig | ModelClient | BaseChatModel"
-Models: TypeAlias = "Model | Sequence[Model]"
 
 DEFAULT_FRAMINGS = "scrub"
 _PARTS = {"target": "target", "rewriter": "rewriter", "checker": "rewriter"}
@@ -114,14 +105,25 @@ class SweepPlan:
             for place, prompt_id in enumerate(order)
         }
 
+    def given(self) -> dict[str, dict[str, Response]]:
+        """Return the responses that are given, as judges see them, by prompt and key."""
+        baselines = {prompt.id: prompt.text for prompt in self.prompts}
+        by_prompt: dict[str, dict[str, Response]] = {name: {} for name in baselines}
+        for response in self.responses or ():
+            name, system, condition = response.prompt_id, response.system, response.condition
+            seen = baselines[name] if self.judge_sees == "baseline" else response.prompt
+            key = response_key(name, system, condition)
+            by_prompt[name][key] = response_of(name, system, condition, seen, response.text)
+        return by_prompt
+
     def manifest(self) -> dict[str, Any]:
         """Return the sweep's settings for run.json, apart from its prompts."""
         sweep = {
             "framings": self.framings.model_dump(mode="json"),
             "conditions": list(self.conditions),
             "systems": list(self.systems),
-            "targets": [_parameters(bound) for bound in self.targets],
-            "rewriters": [_parameters(bound) for bound in self.rewriters],
+            "targets": [bound.document() for bound in self.targets],
+            "rewriters": [bound.document() for bound in self.rewriters],
             "judge_sees": self.judge_sees,
             "words": self.words,
             "responses": "given" if self.responses is not None else "generated",
@@ -331,34 +333,12 @@ def _bound(
     return bind_models(configs, None, "shared-prefix", 1, plan.rubric)
 
 
-def _parameters(bound: BoundModel) -> dict[str, Any]:
-    return {
-        "id": bound.id,
-        "model": bound.config.model,
-        "parameters": dict(bound.client.parameters),
-    }
-
-
 _LEAD_IN = " I keep hearing people say so, and the longer I think of it the surer I am." * 2
 _WORD = "quality "
 _USUAL_WORDS = 400
 
 
-def estimate_sweep(
-    panel: PanelPlan,
-    prompts: Sequence[str | Prompt] | None,
-    targets: Models,
-    options: Options,
-) -> list[CostEstimate]:
-    """Estimate the cost of a sweep: by rewriter, by target and by judging model; see
-    `Panel.estimate_sweep`."""
-    plan = sweep_plan_of(panel, prompts, targets, options)
-    with predicted_calls() as predicted:
-        counted, batch = _before_judging(plan, predicted)
-        return [*counted, *mode_of(panel).estimate(Batch(batch), predicted)]
-
-
-def _before_judging(
+def before_judging(
     plan: SweepPlan, predicted: PredictedCalls
 ) -> tuple[list[CostEstimate], list[Response]]:
     """Return the estimates by rewriter and by target (`judgments` are calls there), and the
@@ -367,17 +347,7 @@ def _before_judging(
     targets = {bound.id: ModelEstimate(bound) for bound in plan.targets}
     batch: list[Response] = []
     if plan.responses is not None:
-        baselines = {prompt.id: prompt.text for prompt in plan.prompts}
-        by_prompt: dict[str, dict[str, Response]] = {prompt.id: {} for prompt in plan.prompts}
-        for response in plan.responses:
-            seen = (
-                baselines[response.prompt_id] if plan.judge_sees == "baseline" else response.prompt
-            )
-            key = response_key(response.prompt_id, response.system, response.condition)
-            by_prompt[response.prompt_id][key] = response_of(
-                response.prompt_id, response.system, response.condition, seen, response.text
-            )
-        for responses in by_prompt.values():
+        for responses in plan.given().values():
             batch += [responses[key] for key in worth_judging(responses)]
     else:
         dealt = plan.dealt()
@@ -397,20 +367,6 @@ def _before_judging(
         *(part.estimate("target") for part in targets.values()),
     ]
     return counts, batch
-
-
-def _made(
-    part: ModelEstimate,
-    page: str,
-    key: bytes,
-    request: ModelRequest,
-    said: str,
-    predicted: PredictedCalls,
-) -> None:
-    """Count a call that the cache does not answer, and the length of its answer."""
-    if predicted.is_new(page, key):
-        part.judgments += 1
-        part.add_requests(request, Calls.just(1, part.count(said)))
 
 
 def _variants(
@@ -435,7 +391,7 @@ def _variants(
         if reply is None:
             # A reply as it should be brings the dialogue to its next step.
             reply = ModelResponse(_as_hoped(step, made_up))
-            _made(part, page, key, step.request, reply.text, predicted)
+            part.add_new(predicted, page, step.request, part.count(reply.text))
         try:
             step = dialogue.send(reply)
         except StopIteration as done:
@@ -482,7 +438,7 @@ def _answers(
         else:
             # Answers must differ: equal ones would count as read only once.
             said = f"{system} {key.hex()[:8]} " + _WORD * (plan.words or _USUAL_WORDS)
-            _made(part, page, key, request, said, predicted)
+            part.add_new(predicted, page, request, part.count(said))
         if said is not None:
             seen = prompt.text if plan.judge_sees == "baseline" else text
             answers[response_key(prompt.id, system, condition)] = response_of(

@@ -13,6 +13,7 @@ import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, aclosing, nullcontext
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -21,7 +22,12 @@ from persona_panel.calls.caller import Caller
 from persona_panel.calls.rate_limiter import InFlightLimit
 from persona_panel.calls.tracing import is_traced, traced
 from persona_panel.experiments.sweep.deltas import Cell
-from persona_panel.experiments.sweep.plan import SweepPlan, endpoint_name, sweep_plan_of
+from persona_panel.experiments.sweep.plan import (
+    SweepPlan,
+    before_judging,
+    endpoint_name,
+    sweep_plan_of,
+)
 from persona_panel.experiments.sweep.result import Sweep, condition_labels
 from persona_panel.files.outputs import (
     cell_of,
@@ -39,28 +45,29 @@ from persona_panel.graphs.sweeping import (
     SweepContext,
     TargetAnswer,
     parts_of,
-    response_key,
     response_of,
     sweeping_graph,
 )
 from persona_panel.models.config import Price, with_batches
-from persona_panel.planning.bound_models import BoundModel, texts_at_once
+from persona_panel.planning.bound_models import Models, texts_at_once
 from persona_panel.planning.panel_plan import PanelPlan, manifest_of, prices_document
+from persona_panel.results.conclusions.wording import counted
 from persona_panel.rubrics import ModelRequest, ModelResponse, Usage
-from persona_panel.runs.execution import CALLED, Execution, refuse_open_batches, start_of
-from persona_panel.runs.executor import kept_going, notebook_progress, prepared, written_at_the_end
-from persona_panel.runs.folder import HeldRun, RunFolder, held_in
+from persona_panel.runs.execution import CALLED, Execution, start_of
+from persona_panel.runs.executor import PanelJob, notebook_progress
+from persona_panel.runs.folder import RunFolder
+from persona_panel.runs.job import kept_going, predicted_calls
+from persona_panel.runs.judging.cost_estimate import CostEstimate
+from persona_panel.runs.judging.mode import mode_of
 from persona_panel.runs.judging.model_access import graph_context
 from persona_panel.runs.judgment_lines import usage_document
 from persona_panel.runs.kept import PROMPTS, RESPONSES, KeptTexts
-from persona_panel.runs.output import AppendedFile, RunOutput, sent_to_address
-from persona_panel.runs.provider_batches import batch_caller_factory
-from persona_panel.runs.request_files import Exported, RequestFiles, export
+from persona_panel.runs.output import AppendedFile, RunOutput
 from persona_panel.runs.run import Run
 from persona_panel.statistics.figures import plots_at_hand
 
 if TYPE_CHECKING:
-    from persona_panel.experiments.sweep.plan import Models, Options
+    from persona_panel.experiments.sweep.plan import Options
 
 
 _WHAT = ("system", "dimension", "condition")
@@ -296,19 +303,9 @@ def sweep_context(
     def forget(role: str, model: str, prompt: Prompt, answered: Sequence[Answered]) -> None:
         caller.forget(answered, caller.page(endpoint_name(role, model), prompt.text))
 
-    keys_of: dict[str, list[str]] = {}
-    if plan.responses is not None:
-        keys_of = {prompt.id: [] for prompt in plan.prompts}
-        baselines = {prompt.id: prompt.text for prompt in plan.prompts}
-        for response in plan.responses:
-            key = response_key(response.prompt_id, response.system, response.condition)
-            seen = (
-                baselines[response.prompt_id] if plan.judge_sees == "baseline" else response.prompt
-            )
-            gathered.responses[key] = response_of(
-                response.prompt_id, response.system, response.condition, seen, response.text
-            )
-            keys_of[response.prompt_id].append(key)
+    given = {} if plan.responses is None else plan.given()
+    for responses in given.values():
+        gathered.responses |= responses
     text_slot: AbstractAsyncContextManager[object]
     text_slot = nullcontext() if texts_at_once is None else asyncio.Semaphore(texts_at_once)
     return SweepContext(
@@ -318,7 +315,7 @@ def sweep_context(
         conditions=plan.conditions,
         systems=plan.systems,
         rewriters=plan.dealt(),
-        given=keys_of,
+        given={prompt: list(responses) for prompt, responses in given.items()},
         judge_sees=plan.judge_sees,
         words=plan.words,
         variants={},
@@ -327,16 +324,6 @@ def sweep_context(
         forget=forget,
         text_slot=text_slot,
     )
-
-
-async def _collect(panel: PanelPlan, plan: SweepPlan, caller: Caller) -> None:
-    """Ask every question that follows from the cached answers, for the caller to collect; the
-    answers are dropped."""
-    gathered = Gathered()
-    judging = graph_context(panel, gathered.responses, caller, lambda _: None)
-    judging = replace(judging, collecting=True)
-    context = sweep_context(plan, judging, caller, gathered, texts_at_once(panel.models))
-    await run_prompts(plan.prompts, context, lambda _: None)
 
 
 async def run_prompts(prompts: Sequence[Prompt], context: SweepContext, take: OnEvent) -> None:
@@ -375,127 +362,107 @@ async def _events(prompt: Prompt, context: SweepContext) -> AsyncGenerator[Event
                 yield comparison
 
 
-@sent_to_address
-async def run_sweep(
-    panel: PanelPlan,
-    prompts: Sequence[str | Prompt] | None,
-    targets: Models,
-    options: Options,
-    *,
-    out: str | Path | RunOutput | None = None,
-    caps: Caps = NO_CAPS,
-    on_event: OnEvent | None = None,
-    execution: Execution = CALLED,
-) -> Sweep:
-    """Plan a sweep, run it and write it; see `Panel.asweep`."""
-    plan = sweep_plan_of(panel, prompts, targets, options)
-    output = None if out is None else RunOutput.of(out)
-    prices, manifest, texts = _prices(panel, plan), _manifest(panel, plan), texts_of(plan)
-    if output is not None:
-        refuse_open_batches(output.folder, execution.answered_by, overwrite=output.overwrite)
-    models = _models(panel, plan)
-    caller_factory = execution.caller_factory(models, caps, others_too=_others_too(panel, plan))
-    probed, more = execution.probes, plan.endpoints
-    async with prepared(
-        panel, caps, output, manifest, texts, more, caller_factory=caller_factory, probed=probed
-    ) as caller:
-        folder = None
-        if output is not None:
-            start = start_of(output, [*panel.models, *plan.endpoints.values()])
-            folder = SweepFolder(output, manifest, plan, start)
-        n_responses = len(plan.prompts) * (1 + len(plan.conditions)) * len(plan.systems)
-        report = on_event or notebook_progress(n_responses * len(panel.judges))
-        gathered, started = Gathered(), time.monotonic()
+class Sweeping(PanelJob[Sweep]):
+    """A sweep; see `Panel.asweep`."""
 
-        def take(event: Event) -> None:
+    def __init__(
+        self,
+        panel: PanelPlan,
+        prompts: Sequence[str | Prompt] | None,
+        targets: Models,
+        options: Options,
+        out: str | Path | RunOutput | None = None,
+    ) -> None:
+        self.sweep = sweep_plan_of(panel, prompts, targets, options)
+        n = self.sweep.n_responses
+        output = None if out is None else RunOutput.of(out)
+        super().__init__(panel, output, f"at most {counted(n, 'response')}", self.sweep.endpoints)
+        self.most_results = n * len(panel.judges)
+        # A variant, a response, a reading decides what others are asked.
+        self.others_too = self.sweep.responses is None or panel.settings.deliberation is not None
+
+    @property
+    def manifest(self) -> dict[str, Any]:
+        prices = prices_document(self._prices)
+        return manifest_of(self.plan) | self.sweep.manifest() | {"prices": prices}
+
+    @cached_property
+    def texts(self) -> KeptTexts:
+        return texts_of(self.sweep)
+
+    def estimate(self) -> list[CostEstimate]:
+        with predicted_calls() as predicted:
+            parts, batch = before_judging(self.sweep, predicted)
+            return [*parts, *mode_of(self.plan).estimate(Batch(batch), predicted)]
+
+    async def collect(self, caller: Caller) -> None:
+        gathered = Gathered()
+        judging = graph_context(self.plan, gathered.responses, caller, lambda _: None)
+        await self._run_prompts(replace(judging, collecting=True), caller, gathered, lambda _: None)
+
+    async def run(
+        self,
+        caps: Caps = NO_CAPS,
+        execution: Execution = CALLED,
+        on_event: OnEvent | None = None,
+    ) -> Sweep:
+        panel, plan, output = self.plan, self.sweep, self.output
+        async with self.calling(caps, execution) as caller:
+            folder = None
+            if output is not None:
+                folder = SweepFolder(
+                    output, self.manifest, plan, start_of(output, self.models.values())
+                )
+            report = on_event or notebook_progress(self.most_results)
+            gathered, started = Gathered(), time.monotonic()
+
+            def take(event: Event) -> None:
+                if folder is not None:
+                    match event:
+                        case Judgment() | TargetAnswer():
+                            kept_going(caller, folder.path, folder.add, event)
+                        case Verdict():
+                            kept_going(caller, folder.path, folder.flush)
+                report(event)
+                gathered.take(event)
+
+            sweep: Sweep | None = None
+
+            def finish(stopped: bool) -> None:
+                """Write what there is; a sweep that was stopped has no figures."""
+                nonlocal sweep
+                judged = Batch(gathered.judged(plan))
+                run = Run.of(panel, judged, self._prices)
+                gathered.fill(run)
+                run.calls, run.elapsed_s = caller.counts, time.monotonic() - started
+                sweep = Sweep(
+                    plan,
+                    panel.output_rubric,
+                    run,
+                    judged,
+                    gathered.comparisons,
+                    gathered.variants,
+                    gathered.answers,
+                )
+                if folder is not None:
+                    folder.finish(sweep, drawn=not stopped)
+                    run.folder = folder.path
+
+            async with self.asking(caller, execution, finish):
+                judging = graph_context(panel, gathered.responses, caller, take)
+                await self._run_prompts(judging, caller, gathered, take)
             if folder is not None:
-                match event:
-                    case Judgment() | TargetAnswer():
-                        kept_going(caller, folder.path, folder.add, event)
-                    case Verdict():
-                        kept_going(caller, folder.path, folder.flush)
-            report(event)
-            gathered.take(event)
+                folder.require_whole()
+        assert sweep is not None  # noqa: S101
+        return sweep
 
-        judging = graph_context(panel, gathered.responses, caller, take)
-        context = sweep_context(plan, judging, caller, gathered, texts_at_once(panel.models))
-        sweep: Sweep | None = None
+    async def _run_prompts(
+        self, judging: GraphContext, caller: Caller, gathered: Gathered, take: OnEvent
+    ) -> None:
+        at_once = texts_at_once(self.plan.models)
+        context = sweep_context(self.sweep, judging, caller, gathered, at_once)
+        await run_prompts(self.sweep.prompts, context, take)
 
-        def finish(stopped: bool) -> None:
-            """Write what there is; a sweep that was stopped has no figures."""
-            nonlocal sweep
-            judged = Batch(gathered.judged(plan))
-            run = Run.of(panel, judged, prices)
-            gathered.fill(run)
-            run.calls, run.elapsed_s = caller.counts, time.monotonic() - started
-            sweep = Sweep(
-                plan,
-                panel.output_rubric,
-                run,
-                judged,
-                gathered.comparisons,
-                gathered.variants,
-                gathered.answers,
-            )
-            if folder is not None:
-                folder.finish(sweep, drawn=not stopped)
-                run.folder = folder.path
-
-        with written_at_the_end(caller, folder, finish):
-            await execution.begin(caller, models, lambda: _collect(panel, plan, caller))
-            await run_prompts(plan.prompts, context, take)
-    assert sweep is not None  # noqa: S101
-    return sweep
-
-
-async def export_sweep(
-    panel: PanelPlan,
-    prompts: Sequence[str | Prompt] | None,
-    targets: Models,
-    options: Options,
-    files: RequestFiles,
-) -> Exported:
-    """Write the next requests of a sweep that the cache does not answer, to be answered elsewhere;
-    call no model that can be asked in this way. Raises as `run_sweep` and `export`."""
-    plan = sweep_plan_of(panel, prompts, targets, options)
-    models = _models(panel, plan)
-    caller_factory, _ = batch_caller_factory(models, others_too=_others_too(panel, plan))
-    async with prepared(
-        panel, NO_CAPS, more=plan.endpoints, caller_factory=caller_factory, probed=False
-    ) as caller:
-        return await export(caller, models, lambda: _collect(panel, plan, caller), files)
-
-
-def _models(panel: PanelPlan, plan: SweepPlan) -> dict[str, BoundModel]:
-    """Return all models of a sweep, by the names under which they are called."""
-    return {model.id: model for model in panel.models} | plan.endpoints
-
-
-def _others_too(panel: PanelPlan, plan: SweepPlan) -> bool:
-    """Return whether a model's answers decide what others are asked: a variant, a response, a
-    reading."""
-    return plan.responses is None or panel.settings.deliberation is not None
-
-
-def held_sweep(
-    panel: PanelPlan,
-    prompts: Sequence[str | Prompt] | None,
-    targets: Models,
-    options: Options,
-    output: RunOutput,
-    caps: Caps = NO_CAPS,
-) -> HeldRun:
-    """Return what a folder holds of this sweep; refuse what `run_sweep` would refuse; see
-    `held_in`."""
-    plan = sweep_plan_of(panel, prompts, targets, options)
-    models = _models(panel, plan)
-    return held_in(output, _manifest(panel, plan), texts_of(plan), models, caps)
-
-
-def _prices(panel: PanelPlan, plan: SweepPlan) -> dict[str, Price | None]:
-    return with_batches({name: model.price for name, model in _models(panel, plan).items()})
-
-
-def _manifest(panel: PanelPlan, plan: SweepPlan) -> dict[str, Any]:
-    prices = prices_document(_prices(panel, plan))
-    return manifest_of(panel) | plan.manifest() | {"prices": prices}
+    @property
+    def _prices(self) -> dict[str, Price | None]:
+        return with_batches({name: model.price for name, model in self.models.items()})

@@ -45,6 +45,17 @@ class FigureKey:
 
 
 @dataclass(frozen=True, slots=True)
+class OpenKey(FigureKey):
+    """A part whose name is not known yet: one of some, or any where there are none."""
+
+    among: Sequence[str] = ()
+
+    def is_called(self, name: str) -> bool:
+        """Whether this may be its name."""
+        return not self.among or same_name(name) in map(same_name, self.among)
+
+
+@dataclass(frozen=True, slots=True)
 class Figure:
     """A figure that a requirement may name.
 

@@ -253,6 +253,20 @@ class ModelEstimate:
         )
         self.add(calls, used)
 
+    def add_new(
+        self,
+        predicted: PredictedCalls,
+        page: str,
+        request: ModelRequest,
+        tokens: int,
+        time: int = 1,
+    ) -> None:
+        """Take in a call that the cache does not answer, and whose answer has about so many tokens,
+        unless it was taken in before; `time` is the replicate."""
+        if predicted.is_new(page, key_of(request, time)):
+            self.judgments += 1
+            self.add_requests(request, Calls.just(1, tokens))
+
     def add_probe(self, predicted: PredictedCalls) -> None:
         """Take in the call that finds out whether the model gives log-probabilities."""
         page, key = page_of(self.bound.client.parameters, PROBE_PAGE), key_of(PROBE, 1)

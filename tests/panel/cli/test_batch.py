@@ -167,7 +167,9 @@ def test_models_whose_file_names_would_be_the_same(tmp_path: Path, server: Scrip
     personas = [Persona(id="ann", label="Ann", axis="own", description="You are Ann.")]
     text = Response(id="r", prompt="Why?", text="So.", system="s")
     plan = Panel(personas, models).plan
-    done = asyncio.run(executor.export_requests(plan, [text], RequestFiles(tmp_path)))
+    done = asyncio.run(
+        executor.Scoring(plan, [text], summary=run_summary).export(RequestFiles(tmp_path))
+    )
     asked = [
         orjson.loads(line)["body"]["model"]
         for path in done.files

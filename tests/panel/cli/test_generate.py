@@ -209,7 +209,7 @@ def test_a_run_that_was_stopped_or_killed_continues(number: signal.Signals, tmp_
         assert len(rows_in(out)) == 1
         if number is signal.SIGINT:
             assert process.returncode == 130
-            assert "1 of 2 responses are done and stored" in told
+            assert "1 of 2 responses are done and written to" in told
         back = True
         before = len(server.calls)
         done = generate(server)

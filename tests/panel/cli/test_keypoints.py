@@ -15,9 +15,13 @@ from click.testing import CliRunner
 from persona_panel import ModelConfig, Panel, Response
 from persona_panel.calls.budget import Caps
 from persona_panel.cli.main import command as cli
-from persona_panel.experiments.keypoints.extracting import estimate_key_points, key_points
 from persona_panel.experiments.keypoints.key_points_result import key_points_result
-from persona_panel.experiments.keypoints.report import key_points_document, rationales_of
+from persona_panel.experiments.keypoints.report import (
+    key_point_report,
+    key_points_document,
+    rationales_of,
+)
+from persona_panel.experiments.keypoints.steps import KeyPoints
 from persona_panel.files.errors import ConfigurationError, RunStopped
 from persona_panel.files.outputs import as_json
 from persona_panel.reports.page.report import report_of
@@ -65,10 +69,10 @@ def texts() -> list[Response]:
 def test_key_points_of_a_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """An estimate calls nothing, and a cap stops the command before anything is written; the same
-    command goes on, prints shares by system with the difference that is established, and writes
-    them into the folder. The page shows them until the run has other rationales, and a run without
-    rationales is refused."""
+    """An estimate calls nothing, a requirement on what cannot be is refused before the first call,
+    and a cap stops the command before anything is written; the same command goes on, prints shares
+    by system with the difference that is established, and writes them into the folder. The page
+    shows them until the run has other rationales, and a run without rationales is refused."""
     folder = tmp_path / "run"
     with serving(judge) as server:
         judging = ModelConfig(
@@ -80,13 +84,21 @@ def test_key_points_of_a_run(
     with serving(reader) as server:
         monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
         reading = ModelConfig(model="openai:reader")
+        job = KeyPoints([one.text for one in rationales_of(run)], reading, 10)
         # Two different rationales; what they say is not known yet.
-        assert estimate_key_points(rationales_of(run), reading, 10).calls >= 2
+        assert sum(one.calls for one in job.estimate()) >= 2
         assert not server.calls
         with pytest.raises(RunStopped, match="same command asks only what is missing"):
-            asyncio.run(key_points(rationales_of(run), reading, 10, Caps(calls=1)))
+            asyncio.run(job.run(Caps(calls=1)))
         assert len(server.calls) == 1
-        assert estimate_key_points(rationales_of(run), reading, 10).calls >= 1
+        assert sum(one.calls for one in job.estimate()) >= 1
+        for wrong in (
+            f'key_point_shares["{CLEAR}"] > 0.4', f'system_share[goood, "{CLEAR}"] > 0.4',
+            "pro_share_by_system[nobody] > 0.5", f'system_difference[good, ugly, "{CLEAR}"] < 0',
+        ):  # fmt: skip
+            given = ["keypoints", str(folder), "--model", "openai:reader", "--require", wrong]
+            refused = CliRunner().invoke(cli, given)
+            assert (refused.exit_code, len(server.calls)) == (2, 1), refused.output
         monkeypatch.setenv("COLUMNS", "80")
         # In this process: another would share its cache.
         cli.main(["keypoints", str(folder), "--model", "openai:reader"], standalone_mode=False)
@@ -102,9 +114,10 @@ def test_key_points_of_a_run(
             assert done.exit_code == status, done.output
         assert json.loads(done.stdout)["tables"]["rationales"][0]["points_dropped"] == 120
         assert len(server.calls) == 2
-        assert estimate_key_points(rationales_of(run), reading, 10).calls == 0
+        assert sum(one.calls for one in job.estimate()) == 0
         # All of it is in the cache.
-        report = asyncio.run(key_points(rationales_of(run), reading, 10, Caps(calls=1)))
+        summed_up = asyncio.run(job.run(Caps(calls=1)))
+        report = key_point_report(rationales_of(run), summed_up, reading.id)
     assert max(map(len, printed.splitlines())) <= 80
     said = " ".join(printed.split())
     # 10 of 12 texts of `good` by 5 judges; 10/12 is the difference, too.

@@ -340,6 +340,19 @@ def test_another_set_is_not_written_over(tmp_path: Path) -> None:
     assert "a set that differs in spec" in refused.stderr
 
 
+@pytest.mark.parametrize("requirement", ["promts >= 5", "diversity[openai:three] > 0.5"])
+def test_a_wrong_requirement_is_refused_before_the_first_call(
+    tmp_path: Path, requirement: str
+) -> None:
+    """A misspelt figure and a writer that there is not, with the names that there are."""
+    with serving(world) as server:
+        refused = build(server, "--require", requirement)
+        assert not server.calls
+    assert refused.returncode == 2
+    assert "expected one of" in refused.stderr
+    assert not (tmp_path / "set.manifest.json").exists()
+
+
 PAIRS = """\
 topic,prompt_a,prompt_b,prompt_a_group,prompt_b_group
 tax,Argue that taxes help,Argue that taxes harm,pro_tax,anti_tax

@@ -34,12 +34,14 @@ def three(_: int, payload: Mapping[str, Any]) -> Answer:
 
 
 def test_questions_come_out_as_responses_that_score_reads(command: Command, tmp_path: Path) -> None:
-    """Three rows an intervention; again they come from the cache; the rubric reads them."""
+    """Three rows an intervention, and the progress of two calls; again they come from the cache;
+    the rubric reads them."""
     jsonl(tmp_path / "said.jsonl", *SAID)
     with serving(three) as server:
         arguments = ("questions", "said.jsonl", "--model", "openai:stub", "--out", "asked.jsonl")
         first = command(*arguments, **at(server))
         assert (first.returncode, first.stdout) == (0, ""), first.stderr
+        assert first.stderr.startswith("2 interventions × openai:stub\n2/2 calls, quest")
         rows = [json.loads(line) for line in (tmp_path / "asked.jsonl").read_text().splitlines()]
         assert [(row["prompt_id"], row["id"], row["response"]) for row in rows] == [
             ("pool", "q1", "Who closed?"), ("pool", "q2", "Why closed?"),

@@ -158,7 +158,9 @@ def test_requests_in_files(wire: BatchWire, tmp_path: Path) -> None:
         model = ModelConfig(model=wire.spec, base_url=wire.url, price=PRICE)
         beside = ModelConfig(model="openai:stub", base_url=other.base_url, price=PRICE)
         panel, out = Panel(PERSONAS, [model, beside], PLAIN), tmp_path / "out"
-        done = asyncio.run(executor.export_requests(panel.plan, RESPONSES, RequestFiles(out)))
+        done = asyncio.run(
+            executor.Scoring(panel.plan, RESPONSES, summary=run_summary).export(RequestFiles(out))
+        )
         assert (done.requests, len(done.files)) == (16, 2)
         for name, lines in wire.answers_in_files(out):
             (out / f"answers-{name}").write_bytes(lines)

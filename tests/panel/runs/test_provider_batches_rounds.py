@@ -414,7 +414,7 @@ def test_a_cap_in_dollars(tmp_path: Path) -> None:
     them two go, and what they really took leaves room for more until it does not."""
     with serving() as server:
         panel = panel_at(server.base_url)
-        rows = executor.estimate(panel.plan, RESPONSES)[0]
+        rows = panel.estimate(RESPONSES)[0]
         assert rows.calls == 8
         run = scored(panel, tmp_path / "run", Caps(usd=0.013))
         first = server.batches.made[0]["request_counts"]["total"]

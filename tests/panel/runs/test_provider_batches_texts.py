@@ -17,8 +17,8 @@ import pytest
 from persona_panel import Panel, RunFolderError
 from persona_panel.analyses.run_summary import run_summary
 from persona_panel.calls.budget import Caps
-from persona_panel.experiments.generation.running import generate_texts
-from persona_panel.experiments.sweep.running import export_sweep, run_sweep
+from persona_panel.experiments.generation.running import Generation
+from persona_panel.experiments.sweep.running import Sweeping
 from persona_panel.graphs.deliberation import Deliberation
 from persona_panel.rubrics import ModelRequest
 from persona_panel.runs import executor
@@ -129,8 +129,8 @@ def test_a_rewriter_without_batches_is_called_before_the_others_are_asked(tmp_pa
         panel, model = Panel(PERSONAS[:1], model_at(server.base_url)), model_at(server.base_url)
         told: list[str] = []
         by = Execution(answered_by=ByBatches(tmp_path, told.append, FAST))
-        work = run_sweep(panel.plan, questions(2), model, {"rewriters": [rewriter]}, execution=by)
-        assert asyncio.run(work).complete
+        job = Sweeping(panel.plan, questions(2), model, {"rewriters": [rewriter]})
+        assert asyncio.run(job.run(execution=by)).complete
         assert (totals(server), len(server.calls)) == ([12, 12], 0)
     assert len(rewriter.requests) == 4
     assert "rewriter scriptedmodel:scripted has no batches here and is called as usual." in told
@@ -156,12 +156,12 @@ def test_requests_of_a_sweep_are_answered_by_files(tmp_path: Path) -> None:
         panel, model = Panel(PERSONAS[:1], model_at(server.base_url)), model_at(server.base_url)
         given = (panel.plan, questions(2), model, {})
         n, files = [], RequestFiles(tmp_path / "out")
-        while (done := asyncio.run(export_sweep(*given, files))).requests:
+        while (done := asyncio.run(Sweeping(*given).export(files))).requests:
             n.append(done.requests)
             answered(tmp_path / "out", world(sycophantic=True))
             files = RequestFiles(tmp_path / "out", tmp_path / "out")
         by = Execution(answered_by=ByFiles(tmp_path / "out", print))
-        sweep = asyncio.run(run_sweep(*given, execution=by))
+        sweep = asyncio.run(Sweeping(*given).run(execution=by))
         assert (n, sweep.complete) == ([2, 2, 12, 12], True)
         assert (sweep.run.calls.made, server.calls, server.batches.made) == (0, [], [])
 
@@ -200,11 +200,8 @@ def test_open_batches_of_texts(tmp_path: Path) -> None:
             generated(server.base_url, out, batches=False)
         by = Execution(answered_by=ByBatches(out, print, FAST))
         with pytest.raises(RunFolderError, match="without --overwrite"):
-            asyncio.run(
-                generate_texts(
-                    generation(server.base_url), OutputFile(out, overwrite=True), execution=by
-                )
-            )
+            job = Generation(generation(server.base_url), OutputFile(out, overwrite=True))
+            asyncio.run(job.run(execution=by))
         (now,) = asyncio.run(look(out))
         assert now.status is not None and now.status.phase == "working"
         server.batches.script = BatchScript()

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from persona_panel import Caps, Judgment, ModelConfig, Panel, Persona, Response
-from persona_panel.runs.executor import held_run
-from persona_panel.runs.output import RunOutput
+from persona_panel.analyses.run_summary import run_summary
+from persona_panel.runs.executor import Scoring
 from persona_panel.runs.spending import record_in
 from persona_panel.testing import ScriptedServer, serving
 from tests.helpers import forked
@@ -54,7 +54,8 @@ def test_what_a_killed_run_has_reserved_is_said_and_stays(
         assert recorded(tmp_path / "run")["reserved"] == {"calls": 0, "usage": {}}
         left = recorded(tmp_path / "killed")["reserved"]
         assert bool(left["calls"]) == bool(left["usage"]) == reserved
-        held = held_run(panel.plan, RESPONSES, RunOutput(tmp_path / "killed"))
+        held = Scoring(panel.plan, RESPONSES, tmp_path / "killed", summary=run_summary).held()
+        assert held is not None
         assert held.unsure.calls == left["calls"]
         assert "may have been made" not in caplog.text
         panel.score(RESPONSES, out=tmp_path / "killed", caps=caps)

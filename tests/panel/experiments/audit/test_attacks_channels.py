@@ -26,7 +26,7 @@ from persona_panel.experiments.audit.attacks import (
 from persona_panel.experiments.audit.injection import (
     InjectionAudit,
     audit_injection,
-    estimate_injection,
+    injection_job,
     plan_injection,
 )
 from persona_panel.files.definitions import load_definition
@@ -85,7 +85,9 @@ def audited(
             READERS, ModelConfig(model="openai:stub", base_url=server.base_url), **panel
         )
         plan = plan_injection(reading.plan, given, attacks, load_responses(shipped_rivals()))
-        foretold = sum(one.calls for one in estimate_injection(reading.plan, plan))
+        foretold = sum(
+            one.calls for one in injection_job(reading.plan, plan, tmp_path / "run").estimate()
+        )
         found = audit_injection(reading.plan, plan, out=tmp_path / "run")
         return found, len(server.calls), foretold
 

@@ -2,46 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import Callable, Sequence
 from typing import Any
 
-import pytest
-
+from persona_panel import ModelConfig
+from persona_panel.experiments.dialogues import DialogueReply, ModelDialogue
 from persona_panel.experiments.keypoints.report import KeyPointReport, Rationale, key_point_report
 from persona_panel.experiments.keypoints.steps import (
-    DialogueBatch,
+    KeyPoints,
     MadePoint,
     Point,
     SummedUp,
     is_quoted,
-    steps,
 )
-from persona_panel.experiments.questions.calling import QuestionReply
 
 CLEAR, PLAIN, VAGUE = "It is clear.", "It is plain.", "It is vague."
 
 
+READER = ModelConfig(model="openai:reader", base_url="http://127.0.0.1:1/v1")
+Batch = Sequence[ModelDialogue[Any]]
+
+
 def walked(
-    rationales: list[str], *answers: Callable[[DialogueBatch], list[Any]], most: int = 10
+    rationales: list[str], *answers: Callable[[Batch], list[Any]], most: int = 10
 ) -> SummedUp:
     """The steps with an answer to each batch; an Exception among the values is an error."""
-    going = steps(rationales, most)
-    batch = next(going)
-    for n, answer in enumerate(answers, start=1):
-        replies: list[QuestionReply[Any]] = [
-            QuestionReply(None, str(value))
-            if isinstance(value, Exception)
-            else QuestionReply(value)
-            for value in answer(batch)
-        ]
-        assert len(replies) == len(batch.dialogues) == len(batch.expected)
-        if n == len(answers):
-            with pytest.raises(StopIteration) as done:
-                going.send(replies)
-            found: SummedUp = done.value.value
-            return found
-        batch = going.send(replies)
-    raise AssertionError("no answers")
+    left = list(answers)
+
+    async def hold(step: str, dialogues: Batch) -> list[DialogueReply[Any]]:
+        values = left.pop(0)(dialogues)
+        assert len(values) == len(dialogues)
+        return [
+            DialogueReply(None, str(value)) if isinstance(value, Exception)
+            else DialogueReply(value)
+            for value in values
+        ]  # fmt: skip
+
+    found = asyncio.run(KeyPoints(rationales, READER, most).made(hold))
+    assert not left
+    return found
 
 
 def pro(text: str, quote: str) -> Point:
@@ -91,16 +91,16 @@ def test_many_points_are_summed_up_in_parts() -> None:
     n = 130
     sizes: list[int] = []
 
-    def summed(batch: DialogueBatch) -> list[Any]:
-        sizes.append(len(batch.dialogues))
-        return [(f"key {len(sizes)} {place}",) for place in range(len(batch.dialogues))]
+    def summed(batch: Batch) -> list[Any]:
+        sizes.append(len(batch))
+        return [(f"key {len(sizes)} {place}",) for place in range(len(batch))]
 
     found = walked(
         [f"word{i:03}" for i in range(n)],
         lambda batch: [(pro(f"point {i:03}", f"word{i:03}"),) for i in range(n)],
         summed,
         summed,
-        lambda batch: [(0,) * 10] * len(batch.dialogues),
+        lambda batch: [(0,) * 10] * len(batch),
     )
     assert sizes == [3, 1]
     assert found.key_points == (("key 2 0", "pro"),)
