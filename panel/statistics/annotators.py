@@ -71,7 +71,7 @@ from persona_panel.statistics.core.means import values_needed
 from persona_panel.statistics.core.registry import BlockResult
 from persona_panel.statistics.core.significance import benjamini_yekutieli
 from persona_panel.statistics.kappa import KappaWeights, resampled_cohen_kappa
-from persona_panel.statistics.paired import ComparedAdvantages, PairedFigure, paired_figure
+from persona_panel.statistics.paired import ComparedAdvantages, paired_figure, undefined_figure
 
 _WHO = r"[\d,]+ of [\d,]+ people left out with [^:;]*"
 _NAMED = re.compile(rf"(?P<who>{_WHO}): .*?(?=; {_WHO}: |\Z)", re.DOTALL)
@@ -552,7 +552,7 @@ def compared_advantages(
     """
     first, second, raters = as_scores(a), as_scores(b), as_ratings(humans)
     if not same_scale:
-        return ComparedAdvantages(nan, nan, PairedFigure(nan, nan, nan, 0, 0, Reason.OTHER_SCALE))
+        return ComparedAdvantages(nan, nan, undefined_figure(Reason.OTHER_SCALE))
     missing = np.isnan(first + second)
     sides = [np.where(missing, np.nan, side) for side in (first, second)]
     tests = [

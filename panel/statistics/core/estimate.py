@@ -163,6 +163,11 @@ sampled=None, a='old', b='new')
     a: str = ""
     b: str = ""
 
+    @property
+    def from_above(self) -> Difference:
+        """Return the same difference from the side whose figure is higher."""
+        return self if self.value > 0 else -self
+
     def __neg__(self) -> Difference:
         """Return the same difference from the other side."""
         low, high = self.limits

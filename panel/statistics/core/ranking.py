@@ -41,10 +41,14 @@ from persona_panel.statistics.core.arrays import (
     divide,
     encode_labels,
 )
+from persona_panel.statistics.core.estimate import Difference, Estimate
 from persona_panel.statistics.core.jackknife import LEAST_JUDGES, reach_of, standard_errors
 from persona_panel.statistics.core.levels import MOST, POWER, Tested
 from persona_panel.statistics.core.means import two_sided_p, values_needed
 from persona_panel.statistics.core.significance import holm
+
+Limits = tuple[float, float]
+UNLIMITED: Limits = (-inf, inf)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -84,9 +88,7 @@ class SampledMean:
     reason: Reason | None = None
     judges: tuple[JudgesVariance, ...] = ()
 
-    def interval(
-        self, confidence: float = 0.95, limits: tuple[float, float] = (-math.inf, math.inf)
-    ) -> tuple[float, float]:
+    def interval(self, confidence: float = 0.95, limits: Limits = UNLIMITED) -> tuple[float, float]:
         """Return the ends of the interval, NaN where there is no standard error; an end outside the
         limits of the mean is cut there."""
         if not self.errors:
@@ -101,6 +103,25 @@ class SampledMean:
         if not self.errors:
             return math.nan
         return max(two_sided_p(self.mean / error, df) for error, df in self.errors if error)
+
+    def estimate(self, *, over: str = "prompts", limits: Limits = UNLIMITED) -> Estimate:
+        """Return the mean with its 95 % interval, cut at its limits, and its p-value."""
+        low, high = self.interval(limits=limits)
+        return Estimate(
+            self.mean, low, high, over=over, n=self.n_prompts, p=self.p_value, limits=limits,
+            reason=self.reason, sampled=self,
+        )  # fmt: skip
+
+    def difference(
+        self, a: str = "", b: str = "", *, over: str = "prompts", most: float = inf
+    ) -> Difference:
+        """Return the mean, of differences a − b, with its 95 % interval, cut at `most` either way,
+        and its p-value."""
+        low, high = self.interval(limits=(-most, most))
+        return Difference(
+            self.mean, low, high, over=over, n=self.n_prompts, p=self.p_value, reason=self.reason,
+            sampled=self, a=a, b=b,
+        )  # fmt: skip
 
 
 def influence_of(terms: Array) -> Array:
@@ -229,9 +250,6 @@ def _reach(sampled: SampledMean, n_prompts: ArrayLike, level: float) -> Array:
     reach: Array = np.sqrt(total) * scipy.special.stdtrit(df, 1 - level / 2)
     return reach
 
-
-Limits = tuple[float, float]
-UNLIMITED: Limits = (-inf, inf)
 
 MOSTLY = 0.5
 """A system of which a greater share of judgments than this are abstentions is not ranked."""

@@ -48,13 +48,18 @@ drawn flips Phipson & Smyth (2010), as in `persona_panel.statistics.core.correla
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import TypeVar
 
 import numpy as np
 import scipy
 from numpy.typing import ArrayLike
 
 from persona_panel.statistics.core.arrays import ROUNDING, Array, as_ratings, as_scores
+from persona_panel.statistics.core.estimate import Estimate
+
+EstimateT = TypeVar("EstimateT", bound=Estimate)
 
 
 def holm(p_values: ArrayLike) -> Array:
@@ -124,6 +129,31 @@ def holm_beside(p_values: ArrayLike, primary: ArrayLike) -> Array:
     adjusted = np.empty(raw.shape)
     adjusted[first], adjusted[~first] = holm_of_two(raw[first], raw[~first])
     return adjusted
+
+
+def holm_adjusted(
+    estimates: Sequence[EstimateT],
+    primary: ArrayLike | None = None,
+    same_as: Sequence[int] | None = None,
+) -> list[EstimateT]:
+    """Return estimates with their p-values adjusted by Holm over all of them.
+
+    Args:
+        primary: for each, whether it is a composite's: those are a family of their own beside the
+            others (`holm_beside`). None: all are one family.
+        same_as: for each, the place of the one whose test it repeats (its own, where it repeats
+            none): a composite of one dimension is that dimension, and no second test.
+
+    >>> [each.p_adjusted for each in holm_adjusted([Estimate(1, p=0.01), Estimate(2, p=0.5)])]
+    [0.02, 0.5]
+    """
+    places = range(len(estimates)) if same_as is None else same_as
+    p_values = [each.p if places[i] == i else math.nan for i, each in enumerate(estimates)]
+    adjusted = holm_beside(p_values, np.zeros(len(p_values)) if primary is None else primary)
+    return [
+        replace(each, p_adjusted=float(adjusted[place]))
+        for each, place in zip(estimates, places, strict=True)
+    ]
 
 
 def adjusted_stepwise(p_values: ArrayLike, adjust: Callable[[Array], Array]) -> Array:
