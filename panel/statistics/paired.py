@@ -46,7 +46,7 @@ from persona_panel.statistics.core.correlation import (
     correlations,
     resampled_correlation,
 )
-from persona_panel.statistics.core.estimate import Difference
+from persona_panel.statistics.core.estimate import OVER, Difference
 from persona_panel.statistics.core.means import critical_t, over_prompts, two_sided_p
 from persona_panel.statistics.core.ranking import (
     SampledMean,
@@ -196,7 +196,7 @@ def paired_difference(
     wins, ties, losses = (int(np.sum(signs == sign)) for sign in (1, 0, -1))
     low, high = mean.interval(limits=(-most, most))
     return PairedDifference(
-        mean.mean, low, high, over="prompts" if factors is None else "prompts and judges",
+        mean.mean, low, high, over=OVER["prompts" if factors is None else "prompts-and-judges"],
         n=mean.n_prompts, p=mean.p_value, df=mean.n_prompts - 1.0 if factors is None else nan,
         reason=mean.reason, sampled=mean, a_mean=defined_mean(a), b_mean=defined_mean(b),
         effect_size=nan if mean.reason or not sd else mean.mean / sd, wins=wins, ties=ties,

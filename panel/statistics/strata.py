@@ -336,7 +336,7 @@ def _row(
         p_raw=difference.p,
         n_tests=n_tests if there else 0,
         adjusted_over="strata and dimensions" if there and n_tests > 1 else None,
-        reason=None if there else Reason(difference.reason),
+        reason=None if difference.reason is None else Reason(difference.reason),
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from math import inf, isnan, nan
 from typing import TYPE_CHECKING, Any
@@ -11,7 +12,11 @@ from persona_panel.statistics.core.display import number, signed
 from persona_panel.statistics.core.levels import LEVEL
 
 if TYPE_CHECKING:
+    from persona_panel.statistics.core.arrays import Random
     from persona_panel.statistics.core.ranking import SampledMean
+
+OVER: Mapping[Random, str] = {"prompts": "prompts", "prompts-and-judges": "prompts and judges"}
+"""What estimates say of the sample that an interval takes."""
 
 
 @dataclass(frozen=True, slots=True)
