@@ -52,9 +52,10 @@ from persona_panel.statistics.core.arrays import (
     check_choice,
     difference_of,
     encode_labels,
+    means_by,
     row_means,
     rows_of,
-    unit_weights,
+    value_of,
 )
 from persona_panel.statistics.core.correlation import correlation, resampled_correlation
 from persona_panel.statistics.core.display import COMPOSITE
@@ -296,8 +297,8 @@ def _of_method(
 def _errors(
     before: Array, after: Array, people: Array, prompts: IntArray, n_folds: int
 ) -> tuple[HeldOutFigure, HeldOutFigure]:
-    squared = [_by_prompt((side - people) ** 2, prompts) for side in (before, after)]
-    absolute = [_by_prompt(np.abs(side - people), prompts) for side in (before, after)]
+    squared = [means_by((side - people) ** 2, prompts) for side in (before, after)]
+    absolute = [means_by(np.abs(side - people), prompts) for side in (before, after)]
     n = len(squared[0])
     return (
         _figure("rmse", *map(_root_mean, squared), n_folds=n_folds, n=n),
@@ -343,7 +344,7 @@ def _figure(
 ) -> HeldOutFigure:
     """Return a figure from two functions of weights of `n` prompts."""
     interval = jackknife(difference_of(after, before), n, kind="difference")
-    first, then = (float(side(unit_weights(n))[0]) for side in (before, after))
+    first, then = (value_of(side, n) for side in (before, after))
     error, df = interval.standard_error, interval.degrees_of_freedom
     return _ends(name, first, then, error, df, n_folds=n_folds, n=n)
 
@@ -373,12 +374,6 @@ def _p(value: float, error: float, df: float) -> float:
 def _root_mean(squared: Array) -> Resampled:
     mean = resampled_mean(squared)
     return lambda weights: np.sqrt(mean(weights))
-
-
-def _by_prompt(values: Array, prompts: IntArray) -> Array:
-    """Return the mean of each prompt's values."""
-    means: Array = np.bincount(prompts, values) / np.bincount(prompts)
-    return means
 
 
 def _tau(scores: Array, people: Array) -> float:

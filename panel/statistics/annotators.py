@@ -64,7 +64,8 @@ from persona_panel.statistics.core.arrays import (
     divide,
     encode_labels,
     mean_of,
-    unit_weights,
+    mean_there,
+    value_of,
 )
 from persona_panel.statistics.core.jackknife import left_out_variance
 from persona_panel.statistics.core.means import values_needed
@@ -273,10 +274,8 @@ def resampled_advantage(
     there, won = ~np.isnan(ahead), np.nan_to_num(ahead)
 
     def statistic(weights: Array) -> Array:
-        shares = divide(weights @ won, weights @ there.astype(np.float64))
         # Where single prompts are drawn, only people who rated items of them count.
-        defined = ~np.isnan(shares)
-        return divide(np.nansum(shares, axis=1), defined.sum(axis=1))
+        return mean_there(divide(weights @ won, weights @ there.astype(np.float64)), 1)
 
     return statistic
 
@@ -312,8 +311,7 @@ def _distance(scores: Array, others: Array, score: AlignmentScore) -> Array:
     away = (scores[:, None] - others) ** 2
     if score == "accuracy":
         away = np.where(np.isnan(away), np.nan, away > 0)
-    # No row is without others; a plain mean over those who are there.
-    mean: Array = np.nansum(away, axis=1) / np.sum(~np.isnan(away), axis=1)
+    mean = mean_there(away, 1)
     return mean if score == "accuracy" else np.sqrt(mean)
 
 
@@ -476,10 +474,7 @@ def _mean(
     n_items = int(rated.any(axis=0).sum()) if pairs else 0
     n_missing = int((~rated.any(axis=1)).sum()) if pairs else 0
     kappas = np.array(
-        [
-            resampled_cohen_kappa(x, y, weights, categories)(unit_weights(len(x)))[0]
-            for x, y in pairs
-        ]
+        [value_of(resampled_cohen_kappa(x, y, weights, categories), len(x)) for x, y in pairs]
     )
     n_constant = int(np.isnan(kappas).sum()) - n_missing
 

@@ -24,7 +24,15 @@ from typing import cast
 import numpy as np
 from numpy.typing import ArrayLike
 
-from persona_panel.statistics.core.arrays import Array, Mask, as_scores, divide, row_means, rows_of
+from persona_panel.statistics.core.arrays import (
+    Array,
+    Mask,
+    as_scores,
+    divide,
+    mean_there,
+    row_means,
+    rows_of,
+)
 from persona_panel.statistics.core.display import (
     ALL,
     COMPOSITE,
@@ -444,12 +452,9 @@ def _variances(panel: Ratings) -> Array:
             same = sum(((scores == code).sum(axis=1) ** 2 for code in codes), np.zeros(len(scores)))
             squares = counts - divide(same, counts)
         else:
-            means = divide(np.nansum(scores, axis=1), counts)
-            squares = np.nansum((scores - means[:, None]) ** 2, axis=1)
+            squares = np.nansum((scores - mean_there(scores, 1, keepdims=True)) ** 2, axis=1)
         variances.append(np.where(counts > 1, divide(squares, counts - 1), np.nan))
-    every = np.stack(variances)
-    defined = ~np.isnan(every)
-    return divide(np.nansum(every, axis=0), defined.sum(axis=0))
+    return mean_there(np.stack(variances), 0)
 
 
 def _sizes(variances: Array) -> Array:

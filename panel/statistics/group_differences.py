@@ -45,13 +45,14 @@ from persona_panel.statistics.core.arrays import (
     as_ratings,
     divide,
     encode_labels,
+    mean_there,
+    means_by,
     row_means,
 )
 from persona_panel.statistics.core.jackknife import reach_of, standard_errors
 from persona_panel.statistics.core.levels import Tested
 from persona_panel.statistics.core.ranking import SampledMean, mean_and_levels
 from persona_panel.statistics.core.significance import holm
-from persona_panel.statistics.personas import mean_there, means_by
 
 ALL_SYSTEMS = "all"
 

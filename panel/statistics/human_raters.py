@@ -51,8 +51,10 @@ from persona_panel.statistics.core.arrays import (
     has_two_ratings,
     items_by_label,
     mean_of,
+    mean_there,
     row_means,
-    unit_weights,
+    value_of,
+    why_few,
     without_rounding,
 )
 from persona_panel.statistics.core.correlation import (
@@ -96,22 +98,12 @@ def mean_reliability(ratings: ArrayLike) -> Statistic:
     """
     array = as_ratings(ratings)
     rated = ~np.isnan(array)
-    sizes = rated.sum(axis=1)
-    n_items, n_raters = int((sizes > 0).sum()), int(rated.any(axis=0).sum())
-    value = float(resampled_mean_reliability(array)(unit_weights(len(array)))[0])
-    if not np.isnan(value):
-        return Statistic(value, n_items, n_raters)
-    if n_raters < 2:
-        reason = Reason.FEW_PEOPLE
-    elif n_items < 2:
-        reason = Reason.FEW_ITEMS
-    elif not (sizes >= 2).any():
-        reason = Reason.NO_SHARED_ITEMS
-    else:
-        means = divide(np.nansum(array, axis=1), sizes)
-        constant = np.ptp(means[sizes > 0]) == 0
-        reason = Reason.NO_VARIANCE if constant else Reason.NO_ERROR_TERM
-    return Statistic.undefined(reason, n_items=n_items, n_raters=n_raters)
+    of_items = rated.any(axis=1)
+    n_items, n_raters = int(of_items.sum()), int(rated.any(axis=0).sum())
+    value = value_of(resampled_mean_reliability(array), len(array))
+    constant = n_items and np.ptp(mean_there(array, 1)[of_items]) == 0
+    otherwise = Reason.NO_VARIANCE if constant else Reason.NO_ERROR_TERM
+    return Statistic.of(value, n_items, n_raters, why_few(rated, otherwise, Reason.FEW_PEOPLE))
 
 
 def resampled_mean_reliability(ratings: ArrayLike) -> Resampled:

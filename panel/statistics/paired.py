@@ -28,17 +28,17 @@ from numpy.typing import ArrayLike
 from persona_panel.statistics.core.arrays import (
     AnalysisOptions,
     Array,
-    IntArray,
     Labels,
     Mask,
     Reason,
     Statistic,
     as_scores,
     defined_mean,
-    divide,
     encode_labels,
     has_two_ratings,
     items_by_label,
+    mean_there,
+    means_by,
     without_rounding,
 )
 from persona_panel.statistics.core.correlation import (
@@ -179,15 +179,14 @@ def paired_difference(
     codes = encode_labels(prompts, len(paired.difference))[1]
     there = ~np.isnan(paired.difference)
     scores, a, b = (
-        _over_prompts(np.where(there, side, np.nan), codes)
+        means_by(np.where(there, side, np.nan), codes)
         for side in (paired.difference, paired.a, paired.b)
     )
     if factors is None:
         mean = sampled_mean(scores)
     else:
         moved = np.where(there[:, None], paired.influence, np.nan)
-        influence = np.stack([_over_prompts(of_judge, codes) for of_judge in moved.T], axis=1)
-        mean = sampled_mean(scores, influence, factors)
+        mean = sampled_mean(scores, means_by(moved, codes), factors)
         if not factors and mean.n_prompts > 1:
             mean = SampledMean(mean.mean, (), mean.n_prompts, Reason.NO_COMMON_FACTOR)
     in_prompts = scores[~np.isnan(scores)]
@@ -211,24 +210,13 @@ def mean_over_prompts_of(values: ArrayLike, prompts: Labels) -> Array:
     [2.0, nan]
     """
     array = as_scores(values)
-    return _over_prompts(array, encode_labels(prompts, len(array))[1])
-
-
-def _over_prompts(values: Array, codes: IntArray) -> Array:
-    there = ~np.isnan(values)
-    n = int(codes.max(initial=-1)) + 1
-    sums, counts = np.zeros(n), np.zeros(n)
-    np.add.at(sums, codes[there], values[there])
-    np.add.at(counts, codes[there], 1.0)
-    return divide(sums, counts)
+    return means_by(array, encode_labels(prompts, len(array))[1])
 
 
 def _mean_of_terms(terms: Array) -> Array:
     """Return the mean over terms of the mean over the judges who have one `(pairs,)`; NaN where a
     term has none, as a composite is."""
-    there = ~np.isnan(terms)
-    means = divide(np.nansum(terms, axis=1), there.sum(axis=1))
-    return without_rounding(means.mean(axis=1), terms)
+    return without_rounding(mean_there(terms, 1).mean(axis=1), terms)
 
 
 _OPTIONS = AnalysisOptions()

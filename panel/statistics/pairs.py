@@ -29,10 +29,12 @@ from persona_panel.statistics.core.arrays import (
     Statistic,
     as_ratings,
     check_choice,
+    defined_mean,
     divide,
     items_by_label,
     mean_of,
     unit_weights,
+    why_few,
 )
 from persona_panel.statistics.core.correlation import resampled_correlation
 from persona_panel.statistics.core.means import OverPrompts, over_prompts
@@ -278,7 +280,9 @@ def pairwise(ratings: ArrayLike, statistic: PairStatistic, *, min_shared: int = 
     if defined.any():
         mean = Statistic(float(values[defined].mean()), n_items, len(raters))
     else:
-        mean = Statistic.undefined(why_no_pair(rated, len(pairs)))
+        mean = Statistic.undefined(
+            why_few(rated, Reason.CONSTANT_RATER if len(pairs) else Reason.NO_PAIRS)
+        )
     return Pairwise(mean, pairs, values, int((~defined).sum()))
 
 
@@ -327,18 +331,6 @@ def _pairs(array: Array, statistic: str, min_shared: int) -> IntArray:
     return np.argwhere(np.triu(rated.T @ rated >= min_shared, 1))
 
 
-def why_no_pair(rated: Array, n_pairs: int) -> Reason:
-    """Return why no pair of raters has a value, from who rated what `(items, raters)` and how many
-    pairs share enough items."""
-    if rated.any(axis=0).sum() < 2:
-        return Reason.FEW_RATERS
-    if n_pairs:
-        return Reason.CONSTANT_RATER
-    if rated.any(axis=1).sum() < 2:
-        return Reason.FEW_ITEMS
-    return Reason.NO_PAIRS if (rated.sum(axis=1) >= 2).any() else Reason.NO_SHARED_ITEMS
-
-
 @dataclass(frozen=True, slots=True)
 class RankingAgreement:
     """Shares of rater pairs in [0, 1], for each prompt and over prompts."""
@@ -385,8 +377,7 @@ def ranking_agreement(ratings: ArrayLike, prompts: Labels | None = None) -> Rank
         block = array[items]
         first, second = np.triu_indices(block.shape[1], k=1)
         for kept, agreed in zip((full, top), same_rankings(block), strict=True):
-            pairs = agreed[first, second]
-            kept.append((name, _share(pairs[~np.isnan(pairs)], block)))
+            kept.append((name, _share(agreed[first, second], block)))
     return RankingAgreement(over_prompts(full), over_prompts(top))
 
 
@@ -432,12 +423,4 @@ def perfect_agreement(ratings: ArrayLike, min_raters: int = 2) -> PerfectAgreeme
 def _share(agreed: Array, block: Array) -> Statistic:
     rated = ~np.isnan(block)
     n_items, n_raters = int((rated.sum(axis=1) >= 2).sum()), int(rated.any(axis=0).sum())
-    if len(agreed):
-        return Statistic(float(np.mean(agreed)), n_items, n_raters)
-    if n_raters < 2:
-        reason = Reason.FEW_RATERS
-    elif rated.any(axis=1).sum() < 2:
-        reason = Reason.FEW_ITEMS
-    else:
-        reason = Reason.NO_PAIRS if n_items else Reason.NO_SHARED_ITEMS
-    return Statistic.undefined(reason, n_items=n_items, n_raters=n_raters)
+    return Statistic.of(defined_mean(agreed), n_items, n_raters, why_few(rated, Reason.NO_PAIRS))

@@ -50,6 +50,8 @@ from persona_panel.statistics.core.arrays import (
     Reason,
     divide,
     encode_labels,
+    mean_there,
+    means_by,
 )
 from persona_panel.statistics.core.levels import LEVEL, Tested
 from persona_panel.statistics.core.means import critical_t
@@ -107,14 +109,6 @@ class PersonaCells:
         return mean
 
 
-def mean_there(values: Array, axis: int) -> Array:
-    """Return the mean over an axis of the values that are not NaN, NaN where there are none."""
-    there = ~np.isnan(values)
-    counts = there.sum(axis=axis)
-    sums = np.where(there, values, 0.0).sum(axis=axis)
-    return divide(sums, counts)
-
-
 def departures(values: Array) -> Array:
     """Return how far each persona's rating is above the mean of all personas' by the same model on
     the same response: the shape of `values`, `(responses, personas, columns, …)`; NaN where there
@@ -124,8 +118,7 @@ def departures(values: Array) -> Array:
     [[[1.0], [-1.0], [nan]]]
     """
     counts = (~np.isnan(values)).sum(axis=1, keepdims=True)
-    means = np.expand_dims(mean_there(values, 1), 1)
-    return np.where(counts > 1, values - means, np.nan)
+    return np.where(counts > 1, values - mean_there(values, 1, keepdims=True), np.nan)
 
 
 def without_severity(values: Array) -> Array:
@@ -141,15 +134,6 @@ def without_severity(values: Array) -> Array:
     severity[known] = np.nanmedian(from_panel[:, known], axis=0)
     beyond: Array = from_panel - severity[None]
     return beyond
-
-
-def means_by(values: Array, codes: IntArray, n: int) -> Array:
-    """Return the mean of values `(responses, …)` in each of `n` groups, NaN left out: `(n, …)`."""
-    there = ~np.isnan(values)
-    sums, counts = np.zeros((n, *values.shape[1:])), np.zeros((n, *values.shape[1:]))
-    np.add.at(sums, codes, np.where(there, values, 0.0))
-    np.add.at(counts, codes, there)
-    return divide(sums, counts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,7 +219,7 @@ def _beyond(table: Array) -> Array:
     """Return a table `(prompts, personas, columns)` less each persona's mean over the columns that
     it has in the prompt, at least two."""
     counts = (~np.isnan(table)).sum(axis=2, keepdims=True)
-    return np.where(counts > 1, table - mean_there(table, 2)[:, :, None], np.nan)
+    return np.where(counts > 1, table - mean_there(table, 2, keepdims=True), np.nan)
 
 
 def _tested(

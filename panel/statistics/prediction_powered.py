@@ -362,7 +362,7 @@ def _estimated(
         )
         human = float(of_people[0])
         if human_reason is None:
-            error = math.sqrt(_variance(of_people[1:][is_rated]))
+            error = math.sqrt(jackknife_variance(of_people[1:][is_rated]))
             human_reason = Reason.NO_SPREAD if error <= SAME * max(1.0, abs(human)) else None
         if human_reason is None:
             reach = error * critical_t(n - 1, confidence)
@@ -375,7 +375,7 @@ def _estimated(
             everything = all(side.unrated <= SAME for side in sides)
             too_few = not everything and any(side.few_exceptions for side in sides)
             if too_few or everything or result.reach > WIDEST * reach:
-                own = _variance(of_people[1:][is_rated])
+                own = jackknife_variance(of_people[1:][is_rated])
                 result = _Reached(human, reach, error, n - 1.0, own, 0.0)
                 tuning = 0.0
             differ = any(side.shares_differ for side in sides)
@@ -426,8 +426,8 @@ class _Reached:
 
 def _interval(moved: Array, is_rated: Mask, n: int, confidence: float) -> _Reached:
     # Without the factor (n - 1)/n (HC3): with it, eight to twelve prompts covered in 0.92 to 0.94.
-    by_rated = _variance(moved[1:][is_rated]) * n / (n - 1)
-    by_others = _variance(moved[1:][~is_rated])
+    by_rated = jackknife_variance(moved[1:][is_rated]) * n / (n - 1)
+    by_others = jackknife_variance(moved[1:][~is_rated])
     total = by_rated + by_others
     n_others = len(is_rated) - n
     parts = by_rated**2 / (n - 2) + (by_others**2 / (n_others - 1) if n_others > 1 else 0.0)
@@ -455,7 +455,7 @@ def _combined(
     return total
 
 
-def _variance(left_out: Array) -> float:
+def jackknife_variance(left_out: Array) -> float:
     """Return the jackknife variance over one stratum of prompts."""
     n = len(left_out)
     return 0.0 if n < 2 else float((n - 1) / n * np.sum((left_out - left_out.mean()) ** 2))

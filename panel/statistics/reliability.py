@@ -57,8 +57,11 @@ from persona_panel.statistics.core.arrays import (
     check_choice,
     count_by_item,
     divide,
+    mean_there,
     scaled_to_unit,
     unit_weights,
+    value_of,
+    why_few,
 )
 
 CELLS_AT_ONCE = 2_000_000
@@ -100,18 +103,9 @@ def krippendorff_alpha(ratings: ArrayLike, level: MeasurementLevel = "ordinal") 
     pairable = rated.sum(axis=1) >= 2
     n_raters = int(rated[pairable].any(axis=0).sum())
     n_items = int(pairable.sum())
-    value = float(resampled_alpha(array, level)(unit_weights(len(array)))[0])
-    if not np.isnan(value):
-        return Statistic(value, n_items, n_raters)
-    if rated.any(axis=0).sum() < 2:
-        reason = Reason.FEW_RATERS
-    elif n_items == 0:
-        reason = Reason.NO_SHARED_ITEMS
-    elif n_items == 1:
-        reason = Reason.FEW_ITEMS
-    else:
-        reason = Reason.ONE_VALUE
-    return Statistic.undefined(reason, n_items=n_items, n_raters=n_raters)
+    value = value_of(resampled_alpha(array, level), len(array))
+    why = why_few(rated, Reason.FEW_ITEMS if n_items < 2 else Reason.ONE_VALUE)
+    return Statistic.of(value, n_items, n_raters, why)
 
 
 def resampled_alpha(ratings: ArrayLike, level: MeasurementLevel = "ordinal") -> Resampled:
@@ -347,26 +341,19 @@ def icc(ratings: ArrayLike, form: ICCForm = "icc2") -> Statistic:
     """
     array = as_ratings(ratings)
     rated = ~np.isnan(array)
-    sizes = rated.sum(axis=1)
-    n_items, n_raters = int((sizes > 0).sum()), int(rated.any(axis=0).sum())
-    value = float(resampled_icc(array, form)(unit_weights(len(array)))[0])
-    if not np.isnan(value):
-        return Statistic(value, n_items, n_raters)
-    if n_raters < 2:
-        reason = Reason.FEW_RATERS
-    elif n_items < 2:
-        reason = Reason.FEW_ITEMS
-    elif not (sizes >= 2).any():
-        reason = Reason.NO_SHARED_ITEMS
-    elif np.ptp(array[rated]) == 0:
-        reason = Reason.ONE_VALUE
-    elif np.isnan(
-        item_rater_variances(*centred_ratings(array), unit_weights(len(array)), form != "icc1")[0]
-    ):
-        reason = Reason.NO_ERROR_TERM
-    else:
-        reason = Reason.NOT_POSITIVE
-    return Statistic.undefined(reason, n_items=n_items, n_raters=n_raters)
+    n_items, n_raters = int(rated.any(axis=1).sum()), int(rated.any(axis=0).sum())
+    value = value_of(resampled_icc(array, form), len(array))
+    otherwise = Reason.NOT_POSITIVE
+    if np.isnan(value) and rated.any():
+        if np.ptp(array[rated]) == 0:
+            otherwise = Reason.ONE_VALUE
+        elif np.isnan(
+            item_rater_variances(*centred_ratings(array), unit_weights(len(array)), form != "icc1")[
+                0
+            ]
+        ):
+            otherwise = Reason.NO_ERROR_TERM
+    return Statistic.of(value, n_items, n_raters, why_few(rated, otherwise))
 
 
 def resampled_icc(ratings: ArrayLike, form: ICCForm = "icc2") -> Resampled:
@@ -475,6 +462,5 @@ def disagreement_by_item(ratings: ArrayLike, level: MeasurementLevel = "interval
     if level == "nominal":
         counts = count_by_item(array, np.unique(array[~np.isnan(array)]))
         return divide(pairs - (counts * (counts - 1)).sum(axis=1), pairs)
-    means = divide(np.nansum(array, axis=1), sizes)
-    squares = np.nansum((array - means[:, None]) ** 2, axis=1)
+    squares = np.nansum((array - mean_there(array, 1, keepdims=True)) ** 2, axis=1)
     return divide(squares * sizes, pairs)

@@ -35,7 +35,7 @@ from persona_panel.statistics.core.arrays import (
     Labels,
     Reason,
     encode_labels,
-    unit_weights,
+    value_of,
 )
 from persona_panel.statistics.core.display import ALL
 from persona_panel.statistics.core.estimate import Difference
@@ -350,7 +350,7 @@ def _figure(result: BlockResult, clusters: Labels, block: Block) -> StratumFigur
     names, codes = encode_labels(clusters, len(clusters))
     # Computed from weights, too: the value of some statistics is another estimate.
     without = result.resampled(left_out_weights(codes, len(names))).tolist()
-    value = float(result.resampled(unit_weights(len(clusters)))[0])
+    value = value_of(result.resampled, len(clusters))
     # A prompt without which a mean of prompts is what it was has no part in it.
     entering = {name: left for name, left in zip(names, without, strict=True) if left != value}
     return StratumFigure(value, entering)

@@ -20,12 +20,12 @@ from persona_panel.runs.collected import composite_terms, judge_sample
 from persona_panel.runs.kept import kept_metadata
 from persona_panel.runs.run import Run
 from persona_panel.runs.scale_limits import composite_limits, mean_limits
-from persona_panel.statistics.core.arrays import Array, Mask, encode_labels
+from persona_panel.statistics.core.arrays import Array, Mask, encode_labels, mean_there, means_by
 from persona_panel.statistics.core.estimate import OVER, Difference, Estimate
 from persona_panel.statistics.core.ranking import JudgeSample, Leaderboard, Limits, rank_systems
 from persona_panel.statistics.core.significance import holm_adjusted
 from persona_panel.statistics.group_differences import ALL_SYSTEMS, GroupDifference
-from persona_panel.statistics.personas import Departure, departures_by_system, mean_there, means_by
+from persona_panel.statistics.personas import Departure, departures_by_system
 from persona_panel.statistics.sources import AuthorShare, author_shares
 from persona_panel.statistics.strata import (
     StratumFigure,

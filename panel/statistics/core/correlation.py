@@ -46,6 +46,7 @@ from persona_panel.statistics.core.arrays import (
     divide,
     has_several_values,
     items_by_label,
+    mean_there,
     paired_scores,
     ranks_within,
     scaled_to_unit,
@@ -285,8 +286,7 @@ def _n_values(x: Array) -> Array:
 
 
 def _pearson_by_column(x: Array, y: Array) -> Array:
-    n = np.sum(~np.isnan(x), axis=0).astype(np.float64)
-    x, y = (np.nan_to_num(side - divide(np.nansum(side, axis=0), n)) for side in (x, y))
+    x, y = (np.nan_to_num(side - mean_there(side, 0)) for side in (x, y))
     scale = np.sqrt((x * x).sum(axis=0)) * np.sqrt((y * y).sum(axis=0))
     return np.clip(divide((x * y).sum(axis=0), scale), -1, 1)
 

@@ -247,7 +247,7 @@ def jackknife(
     if kind in _WITHOUT_THE_FACTOR:
         variance *= n / max(n - 1, 1)
     errors = standard_errors(
-        [variance, *(_variance(factor[:, 0]) for factor in levels)],
+        [variance, *(jackknife_variance(factor[:, 0]) for factor in levels)],
         [n - 1, *(len(factor) - 1 for factor in levels)],
         [_shared(factor) for factor in levels],
     )
@@ -393,7 +393,7 @@ def _dealt(n: int, most: int, seed: int) -> IntArray:
     return places if n <= most else np.random.default_rng(seed).permutation(places % most)
 
 
-def _variance(left_out: Array) -> float:
+def jackknife_variance(left_out: Array) -> float:
     n = len(left_out)
     if n < 2:
         return 0.0
@@ -440,7 +440,7 @@ def _shared(levels: Array) -> tuple[float, float]:
     their mean; 0 where that is undefined."""
     n_levels, n_groups = len(levels), levels.shape[1] - 1
     apart = (levels - levels.mean(axis=0))[:, 1:]
-    variance = (n_levels - 1) / n_levels * sum(map(_variance, apart))
+    variance = (n_levels - 1) / n_levels * sum(map(jackknife_variance, apart))
     return (0.0, inf) if isnan(variance) else (variance, (n_levels - 1.0) * (n_groups - 1.0))
 
 

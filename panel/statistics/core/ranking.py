@@ -40,6 +40,8 @@ from persona_panel.statistics.core.arrays import (
     Reason,
     divide,
     encode_labels,
+    mean_there,
+    means_by,
 )
 from persona_panel.statistics.core.estimate import Difference, Estimate
 from persona_panel.statistics.core.jackknife import LEAST_JUDGES, reach_of, standard_errors
@@ -139,7 +141,7 @@ def influence_of(terms: Array) -> Array:
     """
     there = ~np.isnan(terms)
     counts = there.sum(axis=1, keepdims=True).astype(np.float64)
-    means = divide(np.nansum(terms, axis=1, keepdims=True), counts)
+    means = mean_there(terms, 1, keepdims=True)
     moved: Array = np.nan_to_num(divide(terms - means, counts)).mean(axis=2)
     return moved
 
@@ -420,12 +422,17 @@ def rank_systems(
     of_prompt = {prompt: i for i, prompt in enumerate(sorted(set(prompts)))}
     column = np.array([of_system[system] for system in systems], dtype=np.intp)
     row = np.array([of_prompt[prompt] for prompt in prompts], dtype=np.intp)
-    cells = _Cells(row, column, (len(of_prompt), len(of_system)))
-    table = cells.means(composites)
+    shape = len(of_prompt), len(of_system)
+
+    def by_cell(values: Array) -> Array:
+        means = means_by(values, row * shape[1] + column, shape[0] * shape[1])
+        return means.reshape(*shape, *values.shape[1:])
+
+    table = by_cell(composites)
     influence = None
     if judges is not None:
         moved = np.where(np.isnan(composites)[:, None], np.nan, judges.influence)
-        influence = np.stack([cells.means(of_judge) for of_judge in moved.T], axis=2)
+        influence = by_cell(moved)
     over_prompts = [_mean_of(table, None, None, i) for i in of_system.values()]
     over_judges = [_mean_of(table, influence, judges, i) for i in of_system.values()]
     counts = np.zeros((len(of_system), 2), dtype=np.intp)
@@ -442,7 +449,7 @@ def rank_systems(
     sampled = (None, None) if random == "prompts" else (influence, judges)
     differences = _differences(table, *sampled, names_of, order, limits[1] - limits[0])
     ranges = _rank_ranges(differences, {names_of[i]: int(ranks[i]) for i in order})
-    by_dimension = [cells.means(dimensions[:, d]) for d in range(len(names))]
+    by_dimension = [by_cell(dimensions[:, d]) for d in range(len(names))]
     board = []
     for system, i in of_system.items():
         by_name = [_mean_of(of_dimension, None, None, i) for of_dimension in by_dimension]
@@ -482,24 +489,6 @@ def rank_systems(
         )
     board.sort(key=lambda entry: (entry.rank is None, entry.rank, entry.system))
     return Leaderboard(tuple(board), tuple(differences), random)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Cells:
-    """The cells of responses in a table of prompts and systems."""
-
-    row: IntArray
-    column: IntArray
-    shape: tuple[int, int]
-
-    def means(self, values: Array) -> Array:
-        """Return the mean of the values `(n,)` in each cell, NaN where there are none."""
-        there = ~np.isnan(values)
-        sums, counts = np.zeros(self.shape), np.zeros(self.shape)
-        place = self.row[there], self.column[there]
-        np.add.at(sums, place, values[there])
-        np.add.at(counts, place, 1.0)
-        return divide(sums, counts)
 
 
 def _mean_of(

@@ -25,7 +25,7 @@ from persona_panel.statistics.core.arrays import (
     difference_of,
     has_ratings,
     has_two_ratings,
-    unit_weights,
+    value_of,
 )
 from persona_panel.statistics.core.jackknife import EstimateKind, resampled_mean
 from persona_panel.statistics.core.means import OverPrompts
@@ -309,12 +309,8 @@ def by_label(block: AgreementBlock) -> Iterator[BlockResult]:
     n_items = int(several.sum())
     for code, name in enumerate(block.categories):
         resampled = agreement_on(block.ratings, code)
-        value = float(resampled(unit_weights(len(block.ratings)))[0])
-        statistic = (
-            Statistic.undefined(Reason.NO_RATINGS, n_items=n_items, n_raters=n_raters)
-            if np.isnan(value)
-            else Statistic(value, n_items, n_raters)
-        )
+        value = value_of(resampled, len(block.ratings))
+        statistic = Statistic.of(value, n_items, n_raters, Reason.NO_RATINGS)
         yield BlockResult(
             statistic, resampled, kind="share", limits=(0.0, 1.0), by="label", by_value=name
         )

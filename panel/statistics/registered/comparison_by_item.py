@@ -26,7 +26,7 @@ from persona_panel.statistics.core.arrays import (
     mean_of,
     paired_scores,
     row_means,
-    unit_weights,
+    value_of,
 )
 from persona_panel.statistics.core.correlation import (
     CorrelationKind,
@@ -313,7 +313,7 @@ def human_agreement(block: ComparisonBlock) -> Iterator[BlockResult]:
         yield BlockResult(Statistic.undefined(_why_no_humans(block)))
         return
     resampled = mean_of([resampled_mean(same) for same in defined])
-    value = float(resampled(unit_weights(len(block.humans)))[0])
+    value = value_of(resampled, len(block.humans))
     n_items = int((~np.isnan(np.array(defined))).any(axis=0).sum())
     yield BlockResult(
         Statistic(value, n_items, len(defined)), resampled, kind="share", limits=(0.0, 1.0)
@@ -344,7 +344,7 @@ def by_label(block: ComparisonBlock) -> Iterator[BlockResult]:
     n_items = int((~np.isnan(both)).all(axis=1).sum())
     for code, name in enumerate(block.categories):
         resampled = agreement_on(both, code)
-        value = float(resampled(unit_weights(len(both)))[0])
+        value = value_of(resampled, len(both))
         if not n_items:
             statistic = Statistic.undefined(why_not_shared(block.judges, block.humans))
         elif np.isnan(value):
