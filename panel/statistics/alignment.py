@@ -364,8 +364,7 @@ def _ends(
 
 
 def _p(value: float, error: float, df: float) -> float:
-    """Return the two-sided p-value of a value of 0, by Student's t: 1 without a value or a
-    spread."""
+    """Return the two-sided p-value of 0 by Student's t: 1 without a value or a spread."""
     if isnan(value) or not error > _SAME:
         return 1.0
     return two_sided_p(value / error, df)

@@ -239,8 +239,7 @@ def weights_by_errors(errors: Array, penalties: Sequence[float]) -> list[Array]:
 
 
 def _greedy(errors: Array) -> list[Array]:
-    """Return equal weights of the first 1, 2, … judges, each the judge that makes the error
-    least."""
+    """Return equal weights of the first 1, 2, … judges, each the one that makes the error least."""
     n = len(errors)
     left, weights, chosen = np.arange(n), np.zeros(n), list[Array]()
     # What each judge shares with those who were chosen.

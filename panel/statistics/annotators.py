@@ -306,8 +306,7 @@ def _advantages(judge: Array, humans: Array, score: AlignmentScore) -> tuple[Arr
 
 
 def _distance(scores: Array, others: Array, score: AlignmentScore) -> Array:
-    """Return a rating's distance from those of the others who rated the item: 1 − accuracy, or
-    RMSE."""
+    """Return a rating's distance from those of the item's other raters: 1 − accuracy, or RMSE."""
     away = (scores[:, None] - others) ** 2
     if score == "accuracy":
         away = np.where(np.isnan(away), np.nan, away > 0)
@@ -342,8 +341,7 @@ class _ClusteredMean:
         return float(scipy.special.stdtr(self.n_clusters - 1, away / self.error))
 
     def items_needed(self, bound: float, level: float) -> int | None:
-        """Return the number of items that would show the mean to be below `bound`, one-sided at
-        `level`."""
+        """Return how many items show the mean to be below `bound`, one-sided at `level`."""
         if self.mean >= bound:
             return None
         spread = self.error * math.sqrt(self.n_clusters)
@@ -448,8 +446,7 @@ def resampled_substitution(
 def _pairs(
     ratings: ArrayLike, panel: ArrayLike, min_shared: int
 ) -> tuple[list[ScorePair], list[ScorePair]]:
-    """Return the pairs of people, and those with one of them replaced, NaN outside the items that
-    the two people share."""
+    """Return the pairs of people on the items they share, and those with one of them replaced."""
     if min_shared < 1:
         raise ValueError(f"a pair needs at least 1 shared item, found {min_shared}")
     array = as_ratings(ratings)

@@ -274,8 +274,7 @@ def _labels(panel: Ratings) -> dict[str, str]:
 def _scores(
     panel: Ratings, humans: Ratings, dimensions: list[str]
 ) -> Iterator[tuple[str, Array, Array, tuple[float, float]]]:
-    """Yield each score (the composite, a dimension, or a label's share): its name, the panel's and
-    people's mean of each of the panel's items, and the limits of people's."""
+    """Yield each score's name, panel's and people's mean by item, and the limits of people's."""
     if (sides := on_composite(panel, humans)) is not None:
         our_own, their_own = sides
         yield from _scores(our_own, their_own, [COMPOSITE])

@@ -406,8 +406,7 @@ def _result(
 
 
 def _prompts(present: int) -> list[int]:
-    """Return the numbers of prompts that a design may have: every number up to 100, then by steps
-    of a twentieth, and the present one."""
+    """Return numbers of prompts: up to 100 each, then by a twentieth, and the present one."""
     further = np.geomspace(100, _MOST_PROMPTS, 96).round().astype(int)
     return sorted({*range(2, 101), *further.tolist(), present})
 

@@ -174,8 +174,7 @@ def group_differences(
 
 
 def _share(parts: Array, mean: Array) -> Array:
-    """Return how far each part `(responses, parts)` moves the mean over the parts with a value
-    `(responses,)`."""
+    """Return how far each part `(responses, parts)` moves the mean over parts with a value."""
     counts = (~np.isnan(parts)).sum(axis=1, keepdims=True)
     return np.nan_to_num(divide(parts - mean[:, None], counts))
 
@@ -197,8 +196,7 @@ class _Places:
 
 
 def _prompt_weights(there: Array, system: int | None, interaction: bool) -> Array:
-    """Return the weight of each system in each prompt, both `(prompts, systems)`; NaN in a prompt
-    that has no value. `system` None: all alike."""
+    """Return the weight of each system in each prompt, NaN without a value; None: all alike."""
     own = there if system is None else there * np.eye(there.shape[1])[system]
     weights = divide(own, own.sum(axis=1, keepdims=True))
     if not interaction:
@@ -393,8 +391,7 @@ def _prompt_part(by_item: Array, signs: IntArray, prompts: IntArray) -> Variance
 
 
 def _item_parts(by_item: Array, signs: IntArray) -> list[VariancePart]:
-    """Return the variance that the items of each stratum add to the mean; the degrees of freedom
-    are 0 where there are too few items."""
+    """Return the variance that items of each stratum add; no degrees of freedom with too few."""
     parts = []
     for sign in sorted(set(signs[signs != 0].tolist())):
         there = by_item[signs == sign]
@@ -436,8 +433,7 @@ def _codes(prompts: Labels | None, n_items: int) -> IntArray | None:
 
 
 def _weights(kept: IntArray) -> Array:
-    """Return how much each item counts in the mean: its sign over the number of items of its
-    stratum."""
+    """Return how much each item counts: its sign over the number of its stratum's items."""
     weights = np.zeros(len(kept))
     for sign in (1, -1):
         if (there := kept == sign).any():
@@ -547,8 +543,7 @@ def split_half(a: ArrayLike, b: ArrayLike, *, splits: int = SPLITS, seed: int = 
 
 
 def _halves(ratings: Array, splits: int, rng: np.random.Generator) -> tuple[Array, Array]:
-    """Return each item's mean by either half of the raters, `(items, splits)`; NaN where nobody
-    rated."""
+    """Return each item's mean by either half of the raters `(items, splits)`."""
     n = ratings.shape[1]
     order = rng.random((n, splits)).argsort(axis=0).argsort(axis=0)
     chosen = (order < (n + 1) // 2).astype(np.float64)

@@ -433,8 +433,7 @@ def nearer_to_people(
 
 
 def _within(sides: Array, target: Array, prompts: Labels) -> tuple[list[Hashable], Array]:
-    """Return the prompts, and inside each τ_b of each side `(items, sides)` with the target:
-    `(prompts, sides)`."""
+    """Return the prompts, and inside each τ_b of each side with the target `(prompts, sides)`."""
     taus_by_prompt = [
         (name, correlations(sides[items], _repeated(target[items], sides.shape[1]), "tau_b"))
         for name, items in items_by_label(prompts, len(target))

@@ -216,8 +216,7 @@ def _whole_departures(cells: PersonaCells) -> Array:
 
 
 def _beyond(table: Array) -> Array:
-    """Return a table `(prompts, personas, columns)` less each persona's mean over the columns that
-    it has in the prompt, at least two."""
+    """Return a table less each persona's mean over the columns of the prompt, at least two."""
     counts = (~np.isnan(table)).sum(axis=2, keepdims=True)
     return np.where(counts > 1, table - mean_there(table, 2, keepdims=True), np.nan)
 

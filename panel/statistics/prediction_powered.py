@@ -405,8 +405,7 @@ def _estimated(
 
 
 def _within(value: float, reach: float, limits: tuple[float, float]) -> tuple[float, float, float]:
-    """Return a value and the ends of its interval, cut at the limits. A value outside them gets its
-    interval about the limit, which is nearer to whatever it estimates."""
+    """Return a value and the ends of its interval, cut at the limits."""
     value = min(max(value, limits[0]), limits[1])
     return value, max(value - reach, limits[0]), min(value + reach, limits[1])
 
@@ -445,8 +444,7 @@ def _combined(
     signs: Sequence[float],
     place: dict[Hashable, int],
 ) -> Array:
-    """Return the sum of the sides' values by sign: of all prompts, then without each of `place`; a
-    side that lacks a prompt is unchanged without it."""
+    """Return the sum of the sides' values by sign: of all prompts, then without each of `place`."""
     total = np.zeros(1 + len(place))
     for of, side, sign in zip(values, sides, signs, strict=True):
         own = np.full(1 + len(place), of[0])

@@ -275,8 +275,7 @@ def _subsets(places: IntArray, n: int) -> list[tuple[int, ...]]:
 
 
 def _choices(places: IntArray, n: int, n_values: int) -> list[Array]:
-    """Return the part of each set of `n` ratings in the table of coincidences `(values,
-    values)`."""
+    """Return each set of `n` ratings' part in the table of coincidences `(values, values)`."""
     return [_coincidences(subset, n_values) for subset in _subsets(places, n)]
 
 

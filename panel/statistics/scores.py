@@ -472,8 +472,7 @@ def resampled_correlation_within(x: ArrayLike, y: ArrayLike, groups: Labels) -> 
 
 
 def _prepared(x: ArrayLike, y: ArrayLike, groups: Labels) -> tuple[Array, Array, IntArray, Mask]:
-    """Return both quantities and the groups, without gaps and groups of one, and the mask of what
-    is kept."""
+    """Return both quantities and the groups, without gaps and groups of one, and what is kept."""
     first, second, both = paired_scores(x, y)
     codes = encode_labels(groups, len(first))[1]
     sizes = np.bincount(codes[both], minlength=int(codes.max(initial=-1)) + 1)

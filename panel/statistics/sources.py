@@ -156,8 +156,7 @@ def resampled_preferences(
 def _tallies(
     ratings: ArrayLike, sources: Labels, prompts: Labels | None
 ) -> tuple[tuple[Hashable, ...], tuple[Array, Array, Array, Array]]:
-    """Return the sources, and by prompt: wins and comparisons of each two sources `(prompts,
-    sources, sources)`, first places and rankings of each `(prompts, sources)`."""
+    """Return the sources and, by prompt, wins, comparisons, first places and rankings."""
     array = as_ratings(ratings)
     names, codes = encode_labels(sources, len(array))
     in_prompts = list(items_by_label(prompts, len(array)))

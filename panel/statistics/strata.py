@@ -357,8 +357,7 @@ def _figure(result: BlockResult, clusters: Labels, block: Block) -> StratumFigur
 
 
 def _clusters(blocks: Sequence[Block]) -> list[list[Hashable]]:
-    """Return the clusters of each block; where there are more than can be left out one by one,
-    groups of them, the same in every block, each of clusters that are in the same blocks."""
+    """Return the clusters of each block or, if too many, groups of those in the same blocks."""
     clusters_of = [list(block.clusters) for block in blocks]
     where: dict[Hashable, list[int]] = defaultdict(list)
     for place, own in enumerate(clusters_of):

@@ -271,11 +271,7 @@ def jackknife(
 
 
 def _of(statistic: Resampled, weights: Array) -> Array:
-    """Return a statistic of each resample.
-
-    Raises:
-        ValueError: the function returns something else than an array of the shape `(resamples,)`.
-    """
+    """Return a statistic of each resample; refuse a function that returns anything else."""
     values: object = statistic(weights)
     if isinstance(values, np.ndarray) and values.shape == (len(weights),):
         return values
@@ -387,8 +383,7 @@ def _groups(codes: IntArray, n_clusters: int, seed: int) -> tuple[IntArray, int]
 
 
 def _dealt(n: int, most: int, seed: int) -> IntArray:
-    """Return the group of each of n clusters: its own or, for more than `most` clusters, a random
-    one of `most` groups of nearly equal size."""
+    """Return the group of each of n clusters: its own or, above `most`, a random one of `most`."""
     places = np.arange(n, dtype=np.intp)
     return places if n <= most else np.random.default_rng(seed).permutation(places % most)
 
@@ -401,8 +396,7 @@ def jackknife_variance(left_out: Array) -> float:
 
 
 def _shares_of_a_mean(value: float, left_out: Array, alone: Array) -> Array:
-    """Return each cluster's share h of a mean, from the mean without each cluster and the mean of
-    it alone: the whole is h times the cluster's mean and 1 − h times that of the others."""
+    """Return each cluster's share of a mean, from the means without it and of it alone."""
     apart = alone - left_out
     # Of those that are like the others nothing depends on the share: they have what is left.
     differing = np.abs(apart) > _SAME * max(1.0, abs(value))
@@ -418,8 +412,7 @@ def _shares_of_a_mean(value: float, left_out: Array, alone: Array) -> Array:
 
 
 def _without_levels(factor: Sequence[Resampled | None], groups: IntArray, seed: int) -> Array:
-    """Return the statistic without each level of a factor of the judges `(levels, 1 + groups)`:
-    first of all items, then without each group of them; items in group −1 are never left out."""
+    """Return the statistic without each level of a factor, of all items and without each group."""
     n_groups = int(groups.max(initial=-1)) + 1
     entering = np.unique(groups[groups >= 0])
     place = np.full(n_groups + 1, -1, dtype=np.intp)

@@ -460,8 +460,7 @@ def items_needed(level: float) -> int:
 
 
 def _flip_power(differences: Array, level: float) -> float:
-    """Return the share of samples `(samples, n)` with a mean above 0 and a p-value below
-    `level`."""
+    """Return the share of samples `(samples, n)` with a mean above 0 and p below `level`."""
     above = differences[differences.sum(axis=1) > 0]
     if differences.shape[1] <= _EXACT:
         p_values = sign_flip_p_values(above.T)

@@ -240,8 +240,7 @@ def takes_more_judges(sampled: SampledMean, level: float) -> bool:
 
 
 def _reach(sampled: SampledMean, n_prompts: ArrayLike, level: float) -> Array:
-    """Return how far from 0 a mean over `n_prompts` prompts has to be (Satterthwaite's degrees of
-    freedom)."""
+    """Return how far from 0 a mean over `n_prompts` has to be, by Satterthwaite."""
     n = np.asarray(n_prompts, dtype=np.float64)
     by_prompt = sampled.errors[0][0] ** 2 * sampled.n_prompts / n
     total, squares = by_prompt, by_prompt**2 / (n - 1)
@@ -512,8 +511,7 @@ def _differences(
     order: Sequence[int],
     most: float,
 ) -> list[SystemDifference]:
-    """Return the difference of every two systems, in this order; two systems differ by at most
-    `most`."""
+    """Return the difference of every two systems, in this order, by at most `most`."""
     pairs = list(combinations(order, 2))
     sampled, sizes = [], []
     for a, b in pairs:
@@ -548,8 +546,7 @@ def _differences(
 def _rank_ranges(
     differences: Sequence[SystemDifference], ranks: dict[str, int]
 ) -> dict[str, tuple[int, int]]:
-    """Return the ranks that the differences leave open to each system that has a tested
-    difference."""
+    """Return the ranks that differences leave open to each system with a tested difference."""
     ahead, behind, tested = dict.fromkeys(ranks, 0), dict.fromkeys(ranks, 0), set()
     for pair in differences:
         if pair.reason is None:

@@ -107,8 +107,7 @@ class PairCounts:
         return Reason.NEVER_LOST if self._separated() else None
 
     def _components(self, forth: Mask, back: Mask) -> int:
-        """Return the number of strongly connected parts of the systems, by pairs whose first leads
-        to the second, and pairs whose second leads to the first."""
+        """Return the number of strongly connected parts of the systems, by these pairs."""
         links = np.zeros((self.contrasts.shape[1] - 1,) * 2)
         first, second = self.contrasts[:, :-1].argmax(axis=1), self.contrasts.argmin(axis=1)
         links[first, second], links[second, first] = forth, back
@@ -210,16 +209,14 @@ class DavidsonFit:
         return float(np.sum(counts.balance * half) + ties - np.sum(counts.total * scale))
 
     def _score(self, counts: PairCounts) -> Array:
-        """Return the gradient of the logarithm of the likelihood of these counts `(systems +
-        1,)`."""
+        """Return the gradient of the log-likelihood of these counts `(systems + 1,)`."""
         _, won, lost, even, _ = self._outcomes
         score: Array = (counts.balance - counts.total * (won - lost)) @ counts.contrasts
         score[-1] = np.sum(counts.ties - counts.total * even)
         return score
 
     def _information(self, total: Array) -> Array:
-        """Return minus the second derivatives of the log-likelihood `(systems + 1, systems + 1)`,
-        for the given number of comparisons of each pair."""
+        """Return minus the second derivatives of the log-likelihood, for so many comparisons."""
         contrasts, (_, won, lost, even, _) = self.counts.contrasts, self._outcomes
         balance = won - lost
         information: Array = (contrasts.T * (total * (won + lost - balance**2))) @ contrasts
@@ -431,8 +428,7 @@ def _check(counts: WinCounts, n_systems: int) -> None:
 
 
 def _comparisons(counts: WinCounts, kept: IntArray | None = None) -> Array:
-    """Return the number of comparisons that each system has with others in each cluster `(clusters,
-    systems)`."""
+    """Return how many comparisons each system has in each cluster `(clusters, systems)`."""
     wins, ties = counts.wins, counts.ties
     if kept is not None:
         wins, ties = (array[:, kept][:, :, kept] for array in (wins, ties))
@@ -482,8 +478,7 @@ def _undefined(system: str, compared: Array, reason: Reason) -> SystemStrength:
 def _defined(
     system: str, compared: Array, strength: SampledMean, preferred: SampledMean
 ) -> SystemStrength:
-    """Return a system's strength, with the logit of the probability that it is preferred to an
-    average system."""
+    """Return a system's strength, with the logit of its being preferred to an average system."""
     low, high = strength.interval()
     win, win_low, win_high = scipy.special.expit([preferred.mean, *preferred.interval()]).tolist()
     return SystemStrength(
@@ -539,8 +534,7 @@ def _sampled(
 
 
 def _worth(comparisons: Array) -> Array:
-    """Return the number of prompts of equal size that each system's prompts are worth `(systems,)`,
-    by Kish's formula, from its comparisons in each `(clusters, systems)`."""
+    """Return how many prompts of equal size each system's are worth, by Kish's formula."""
     return divide(comparisons.sum(axis=0) ** 2, np.sum(comparisons**2, axis=0))
 
 

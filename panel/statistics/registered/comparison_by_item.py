@@ -447,16 +447,14 @@ def why_not_shared(*sides: Array) -> Reason:
 
 
 def _named(statistic: Statistic, first: Array, second: Array) -> Statistic:
-    """Return a statistic of the majorities of two sides `(items, raters)`, with the true reason
-    where there is none."""
+    """Return a statistic of two majorities, with the true reason where there is none."""
     if statistic.reason is not Reason.NO_SHARED_ITEMS:
         return statistic
     return replace(statistic, reason=why_not_shared(first, second))
 
 
 def _without_majority(block: ComparisonBlock) -> str:
-    """Return in words how many items are left out because a side that rated them has no
-    majority."""
+    """Say how many items are left out because a side that rated them has no majority."""
     parts = []
     for side, labels in (("panel", block.judges), ("humans", block.humans)):
         rated = (~np.isnan(labels)).any(axis=1)
@@ -553,8 +551,7 @@ def kappa_gain(block: ComparisonBlock) -> Iterator[BlockResult]:
 
 
 def _of_all(block: ComparisonBlock, result: BlockResult) -> BlockResult:
-    """Return the result with all raters counted; undefined where the replicates are one
-    judgment."""
+    """Return the result with all raters counted; undefined where replicates are one judgment."""
     if result.statistic.reason is None and (why := why_no_gain(block.controls)) is not None:
         return BlockResult(Statistic.undefined(why))
     n_judges, n_replicates, n_humans = (
