@@ -352,8 +352,7 @@ def _figure(
 def _ends(
     name: FigureName, before: float, after: float, error: float, df: float, *, n_folds: int, n: int
 ) -> HeldOutFigure:
-    """Return a figure with its interval and p-value, from the variance over prompts and what folds
-    share."""
+    """Return a figure with interval and p, from the error over prompts and what folds share."""
     moved = Difference(after - before, over="prompts", n=n, a="aligned", b="panel")
     whole = error * sqrt(1 + n_folds / (n_folds - 1))
     if whole > _SAME:
@@ -460,8 +459,7 @@ def align(
 
 
 def _adjusted(aligned: Sequence[AlignedDimension], n_primary: int) -> tuple[AlignedDimension, ...]:
-    """Adjust the p-values over methods and dimensions; those of the first `n_primary` are a family
-    of their own."""
+    """Adjust p over methods and dimensions; the first `n_primary` are a family of their own."""
     families = [
         [method.p for each in those for method in each.learnt.methods]
         for those in (aligned[:n_primary], aligned[n_primary:])

@@ -188,8 +188,7 @@ def _subset(moments: _Moments, folds: Sequence[int]) -> AlignmentRule | None:
 def _chosen(
     moments: _Moments, folds: Sequence[int], candidates: Callable[[Sequence[int]], list[Array]]
 ) -> AlignmentRule | None:
-    """Learn each kind of candidate from all folds but one, and return the one with the least error
-    on the folds left out; learnt from all folds."""
+    """Return the candidate with the least error on folds left out, learnt from all folds."""
     there = [fold for fold in folds if moments.sizes[fold] > 0]
     if not there:
         return None

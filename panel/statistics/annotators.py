@@ -288,10 +288,7 @@ def _checked(judge: ArrayLike, humans: ArrayLike) -> tuple[Array, Array]:
 
 
 def _advantages(judge: Array, humans: Array, score: AlignmentScore) -> tuple[Array, Array]:
-    """Return where the judge is at least as near to the other people as each person, and where the
-    person is at least as near as the judge: 1 or 0 `(items, humans)`, NaN where they cannot be
-    compared.
-    """
+    """Return where the judge is as near to the others as each person, and vice versa: 1, 0, NaN."""
     ahead, behind = np.full((2, *humans.shape), np.nan)
     for human, own in enumerate(humans.T):
         # Only the items that a person rated are compared.

@@ -296,8 +296,7 @@ def _scores(
 
 
 def _limits(panel: Ratings, humans: Ratings, dimension: str) -> tuple[float, float]:
-    """Return the limits of people's ratings: the ends of their scale or, where that is not known,
-    of the panel's if all of theirs lie on it."""
+    """Return the ends of people's scale or, if unknown, of the panel's if theirs lie on it."""
     nowhere = (-inf, inf)
     low, high = humans.scales.get(dimension) or panel.scales.get(dimension, nowhere)
     rated = humans.scores[:, :, humans.dimensions.index(dimension)]
@@ -439,8 +438,7 @@ def select_items(panel: Ratings, n: int, seed: int = 0) -> tuple[SelectedItem, .
 
 
 def _variances(panel: Ratings) -> Array:
-    """Return, for each item, the variance of its judges' scores, or of labels the share of pairs of
-    judges who gave different ones; the mean over dimensions."""
+    """Return each item's variance of scores, or share of pairs with other labels."""
     judges = [column for column, name in enumerate(panel.raters) if name not in panel.controls]
     variances = []
     for place, dimension in enumerate(panel.dimensions):
@@ -457,8 +455,7 @@ def _variances(panel: Ratings) -> Array:
 
 
 def _sizes(variances: Array) -> Array:
-    """Return the root of the mean of an item's variance and that of all items; 1 where nothing is
-    known."""
+    """Return the root of the mean of an item's variance and that of all; 1 if nothing is known."""
     known = variances[~np.isnan(variances)]
     mean = float(known.mean()) if len(known) else 0.0
     if mean <= _SAME:

@@ -214,8 +214,7 @@ def mean_over_prompts_of(values: ArrayLike, prompts: Labels) -> Array:
 
 
 def _mean_of_terms(terms: Array) -> Array:
-    """Return the mean over terms of the mean over the judges who have one `(pairs,)`; NaN where a
-    term has none, as a composite is."""
+    """Return the mean over terms of the mean over judges who have one; NaN if a term has none."""
     return without_rounding(mean_there(terms, 1).mean(axis=1), terms)
 
 

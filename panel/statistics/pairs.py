@@ -176,8 +176,7 @@ def _weighted_sums(array: Array, missing: Array) -> Sums:
 
 
 def _blocks(array: Array) -> Iterator[tuple[slice, _Signs, _Signs]]:
-    """Yield some items at a time against all: which, the signs of their differences
-    `(some, items, raters)`, and 1 where a rater rated both, else 0."""
+    """Yield some items against all: which, their differences' signs, and 1 where both are rated."""
     rows = max(1, CELLS_AT_ONCE // max(1, array.size))
     for start in range(0, len(array), rows):
         some = slice(start, start + rows)

@@ -468,8 +468,7 @@ def _why_not(cells: PersonaCells) -> Reason | None:
 
 
 def _tables(seen: Array, n: int) -> _Tables:
-    """Return the analyses of variance of departures `(responses, personas, columns,
-    dimensions)`."""
+    """Return the analyses of variance of `(responses, personas, columns, dimensions)`."""
     n_personas, n_columns, n_terms = seen.shape[1:]
     # A copy, which becomes the residuals: of a large run, each further one is much memory.
     left = seen.transpose(0, 3, 1, 2).copy().reshape(n * n_terms, n_personas * n_columns)
