@@ -389,13 +389,8 @@ def _resampled(columns: _Columns, kind: CorrelationKind) -> Resampled:
 
     def mean(weights: Array) -> Array:
         values = {key: function(weights) for key, function in functions.items()}
-        total, count = np.zeros(len(weights)), np.zeros(len(weights))
-        for first, second in terms:
-            difference = values[first] - values[second]
-            defined = ~np.isnan(difference)
-            total[defined] += difference[defined]
-            count += defined
-        return divide(total, count)
+        apart = [values[first] - values[second] for first, second in terms]
+        return mean_there(np.array(apart).reshape(-1, len(weights)), 0)
 
     return mean
 

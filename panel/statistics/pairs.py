@@ -12,9 +12,9 @@ sum of an item's signs, so that ρ needs no more. Where ratings have few values,
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, cast, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -33,12 +33,13 @@ from persona_panel.statistics.core.arrays import (
     divide,
     items_by_label,
     mean_of,
-    unit_weights,
+    value_of,
     why_few,
 )
-from persona_panel.statistics.core.correlation import resampled_correlation
+from persona_panel.statistics.core.correlation import CorrelationKind, resampled_correlation
 from persona_panel.statistics.core.means import OverPrompts, over_prompts
 from persona_panel.statistics.kappa import (
+    KappaWeights,
     Sums,
     ValueTables,
     kappa_matrix,
@@ -195,34 +196,9 @@ PairStatistic = Literal[
     "cohen_kappa_quadratic",
 ]
 
-_PAIR: dict[PairStatistic, Callable[[Array, Array], Resampled]] = {
-    "spearman": lambda x, y: resampled_correlation(x, y, "spearman"),
-    "pearson": lambda x, y: resampled_correlation(x, y, "pearson"),
-    "cohen_kappa_none": lambda x, y: resampled_cohen_kappa(x, y, "none"),
-    "cohen_kappa_linear": lambda x, y: resampled_cohen_kappa(x, y, "linear"),
-    "cohen_kappa_quadratic": lambda x, y: resampled_cohen_kappa(x, y, "quadratic"),
+_KAPPAS: Mapping[str, KappaWeights] = {
+    f"cohen_kappa_{weights}": weights for weights in get_args(KappaWeights)
 }
-
-
-_MATRIX: dict[PairStatistic, Callable[[Array], Array | None]] = {
-    "tau_b": tau_b_matrix,
-    "spearman": spearman_matrix,
-    "cohen_kappa_none": lambda ratings: kappa_matrix(ratings, "none"),
-    "cohen_kappa_linear": lambda ratings: kappa_matrix(ratings, "linear"),
-    "cohen_kappa_quadratic": lambda ratings: kappa_matrix(ratings, "quadratic"),
-}
-"""The statistics that are computed for all pairs at once; for κ only where ratings have few
-values."""
-
-_RESAMPLED: dict[PairStatistic, Callable[[Array, IntArray], Resampled | None]] = {
-    "spearman": resampled_mean_spearman,
-    "cohen_kappa_none": lambda ratings, pairs: resampled_mean_kappa(ratings, pairs, "none"),
-    "cohen_kappa_linear": lambda ratings, pairs: resampled_mean_kappa(ratings, pairs, "linear"),
-    "cohen_kappa_quadratic": lambda ratings, pairs: resampled_mean_kappa(
-        ratings, pairs, "quadratic"
-    ),
-}
-"""The mean of all pairs at once, where ratings have few values."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,14 +240,12 @@ def pairwise(ratings: ArrayLike, statistic: PairStatistic, *, min_shared: int = 
     """
     array = as_ratings(ratings)
     pairs = _pairs(array, statistic, min_shared)
-    matrix = _MATRIX[statistic](array) if statistic in _MATRIX else None
+    matrix = _matrix(array, statistic)
     if matrix is not None:
         values = matrix[pairs[:, 0], pairs[:, 1]]
     else:
-        weights = unit_weights(len(array))
-        values = np.array(
-            [_PAIR[statistic](array[:, a], array[:, b])(weights)[0] for a, b in pairs]
-        )
+        functions = [_of_pair(array[:, a], array[:, b], statistic) for a, b in pairs]
+        values = np.array([value_of(function, len(array)) for function in functions])
     defined = ~np.isnan(values)
     raters = np.unique(pairs[defined])
     rated = ~np.isnan(array)
@@ -315,10 +289,29 @@ def resampled_pairwise(
     """
     array = as_ratings(ratings)
     pairs = _pairs(array, statistic, min_shared)
+    together = None
     if statistic == "tau_b":
-        return resampled_mean_tau_b(array, pairs)
-    together = _RESAMPLED[statistic](array, pairs) if statistic in _RESAMPLED else None
-    return together or mean_of([_PAIR[statistic](array[:, a], array[:, b]) for a, b in pairs])
+        together = resampled_mean_tau_b(array, pairs)
+    elif statistic == "spearman":
+        together = resampled_mean_spearman(array, pairs)
+    elif statistic in _KAPPAS:
+        together = resampled_mean_kappa(array, pairs, _KAPPAS[statistic])
+    return together or mean_of([_of_pair(array[:, a], array[:, b], statistic) for a, b in pairs])
+
+
+def _matrix(array: Array, statistic: PairStatistic) -> Array | None:
+    """Return the values of all pairs at once; of κ only where ratings have few values."""
+    if statistic == "tau_b":
+        return tau_b_matrix(array)
+    if statistic == "spearman":
+        return spearman_matrix(array)
+    return kappa_matrix(array, _KAPPAS[statistic]) if statistic in _KAPPAS else None
+
+
+def _of_pair(x: Array, y: Array, statistic: PairStatistic) -> Resampled:
+    if statistic in _KAPPAS:
+        return resampled_cohen_kappa(x, y, _KAPPAS[statistic])
+    return resampled_correlation(x, y, cast(CorrelationKind, statistic))
 
 
 def _pairs(array: Array, statistic: str, min_shared: int) -> IntArray:

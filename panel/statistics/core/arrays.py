@@ -270,17 +270,9 @@ def defined_mean(values: Array) -> float:
 
 def mean_of(functions: Sequence[Resampled]) -> Resampled:
     """Return the mean of several statistics in each resample, over those defined in it."""
-
-    def mean(weights: Array) -> Array:
-        total, count = np.zeros(len(weights)), np.zeros(len(weights))
-        for function in functions:
-            values = function(weights)
-            defined = ~np.isnan(values)
-            total[defined] += values[defined]
-            count += defined
-        return divide(total, count)
-
-    return mean
+    if not functions:
+        return lambda weights: np.full(len(weights), nan)
+    return lambda weights: mean_there(np.array([function(weights) for function in functions]), 0)
 
 
 def difference_of(first: Resampled, second: Resampled) -> Resampled:
