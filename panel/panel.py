@@ -7,6 +7,7 @@ from collections.abc import AsyncGenerator, AsyncIterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from persona_panel.analyses.run_summary import run_summary
 from persona_panel.calls.budget import NO_CAPS, Caps
 from persona_panel.graphs import Judge, Verdict
 from persona_panel.graphs.deliberation import Deliberation
@@ -155,8 +156,8 @@ class Panel:
             RunStopped: the run could not go on (what it has is written), or lacks what `out` holds.
         """
         return await executor.score(
-            self.plan, responses, out=out, caps=caps, humans=humans, random=random,
-            on_judgment=on_judgment, execution=Execution(engine=engine),
+            self.plan, responses, summary=run_summary, out=out, caps=caps, humans=humans,
+            random=random, on_judgment=on_judgment, execution=Execution(engine=engine),
         )  # fmt: skip
 
     def estimate(self, responses: Responses) -> list[CostEstimate]:

@@ -13,6 +13,7 @@ from persona_panel import Run
 from persona_panel.analyses.breakdown.groups import model_differences
 from persona_panel.analyses.breakdown.personas import persona_departures
 from persona_panel.analyses.contested import most_contested
+from persona_panel.analyses.run_summary import run_summary
 from persona_panel.experiments.sweep.conclusion import cell_document, sweep_conclusion
 from persona_panel.experiments.sweep.deltas import Names, Profile, SweepLabels, measure, profiles
 from persona_panel.experiments.sweep.detectable import detectable_in
@@ -67,7 +68,7 @@ def faults_and_kinds() -> tuple[list[str], set[str]]:
         judges = [(one.persona, one.model) for one in run.judges if one not in controls]
         of_controls = run.control_leaderboard()
         beside = Beside(
-            run.summary(), judges, kinds, None if of_controls is None else document(of_controls)
+            run_summary(run), judges, kinds, None if of_controls is None else document(of_controls)
         )
         for sentence in run.conclusion():
             if (fault := read(sentence, beside)) is not None:

@@ -13,9 +13,9 @@ import persona_panel.analyses.score
 import persona_panel.cli.score
 import persona_panel.results.formats.terminal
 import persona_panel.runs.executor  # noqa: F401
+from persona_panel.analyses.run_summary import SAYS_WHO_DIFFERS
 from persona_panel.analyses.who_differs import differs_document
 from persona_panel.runs.load import load_run
-from persona_panel.runs.run import SAYS_WHO_DIFFERS
 
 
 def main(folder: str, *page: str) -> None:

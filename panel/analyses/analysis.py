@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from importlib import import_module
+from pkgutil import iter_modules
 from typing import ParamSpec
 
 import click
 
+from persona_panel.analyses.on_page import BesidePeople
 from persona_panel.results.result import Result
 
 P = ParamSpec("P")
@@ -31,6 +34,7 @@ class Analysis:
         requirements: examples of requirements on its figures, for the help.
         n_parts: how many parts of work report their progress, from their start, 0, to their end, 1;
             where there are any, the function takes a `progress`, which is called with that.
+        on_page: makes its sections of a run's page beside people's ratings, where it has any.
     """
 
     name: str
@@ -39,6 +43,7 @@ class Analysis:
     parameters: Sequence[click.Parameter]
     requirements: Sequence[str]
     n_parts: int = 0
+    on_page: BesidePeople | None = None
 
     @property
     def help(self) -> str:
@@ -58,11 +63,12 @@ def analysis(
     *parameters: click.Parameter | Sequence[click.Parameter],
     requirements: Sequence[str],
     n_parts: int = 0,
+    on_page: BesidePeople | None = None,
 ) -> Callable[[Callable[P, Result]], Callable[P, Result]]:
     """Make an analysis of a function, called as it is; the function itself stays as it was.
 
     Args:
-        title, requirements, n_parts: as of `Analysis`.
+        title, requirements, n_parts, on_page: as of `Analysis`.
         parameters: of the command, in its order; see `persona_panel.analyses.parameters`.
     """
     declared: list[click.Parameter] = []
@@ -71,7 +77,17 @@ def analysis(
 
     def registered(function: Callable[P, Result]) -> Callable[P, Result]:
         name = function.__name__
-        ANALYSES[name] = Analysis(name, title, function, declared, requirements, n_parts)
+        ANALYSES[name] = Analysis(name, title, function, declared, requirements, n_parts, on_page)
         return function
 
     return registered
+
+
+def analyses_on_page() -> Iterator[Analysis]:
+    """Yield the analyses of this package that have sections of a run's page, by name."""
+    import persona_panel.analyses as package
+
+    for module in iter_modules(package.__path__):
+        if not module.ispkg:
+            import_module(f"{package.__name__}.{module.name}")
+    yield from (found for _, found in sorted(ANALYSES.items()) if found.on_page is not None)

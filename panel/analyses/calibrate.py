@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from math import isnan, nan
 from typing import TYPE_CHECKING
@@ -23,6 +23,7 @@ from persona_panel.statistics.core.display import ALL, COMPOSITE, number
 
 if TYPE_CHECKING:
     from persona_panel.analyses.inputs import RatingsSource
+    from persona_panel.analyses.on_page import RunWithPeople
     from persona_panel.files.ratings import GivenScale
     from persona_panel.files.records import ColumnMapping
     from persona_panel.statistics.calibration import (
@@ -60,6 +61,31 @@ _WEIGHTED = (
 )
 
 
+def _on_page(of: RunWithPeople) -> Iterator[Result | str]:
+    """Yield the corrected means, and which of the leads that the run has people do not show."""
+    if of.people.lower_is_better:
+        return
+    from persona_panel.files.ratings import check_calibration
+    from persona_panel.files.selections import inclusion_of
+    from persona_panel.results.conclusions.labels import called_by
+    from persona_panel.runs.run import composite_name
+    from persona_panel.statistics import calibration
+
+    check_calibration(of.panel, of.people, *of.names)
+    chances = None
+    if of.inclusion is not None:
+        chances = inclusion_of(of.inclusion, of.panel, of.people, of.names[1])
+    found = replace(
+        calibration.calibrate(of.panel, of.people, inclusion=chances),
+        leads=established_leads(of.run.leaderboard()),
+        leads_on=composite_name(of.run.rubric),
+    )
+    # The page has its own name for the composite.
+    own = {id_: label for id_, label in found.labels.items() if label != COMPOSITE}
+    yield calibrate_result(found, labels={**of.dimensions, **own})
+    yield from leads_conclusion(found.labelled(called_by(found.labels)))
+
+
 @analysis(
     "Means corrected by people’s ratings",
     parameters.ratings("panel"),
@@ -68,6 +94,7 @@ _WEIGHTED = (
     ),
     parameters.selected(),
     requirements=("corrected[my-model] >= 6", "corrected_difference[new, old] > -0.2"),
+    on_page=_on_page,
 )
 def calibrate(
     panel: RatingsSource,

@@ -180,37 +180,103 @@ def contested_result(run: Run, top: int | None = 10, *, source: str = "") -> Res
             }
         ],
     )
-    shown = [
-        (each, figure) for each, figure in zip(listed, spreads, strict=True) if each.reason is None
-    ]
+    shown = [each for each in listed if each.reason is None]
+    verdicts = {(one.prompt_id, one.id): one for one in run.verdicts}
     for_people = Table(
         "contested",
         (Key("response", "response"),),
-        (spread, Column("share", "number", "share of variance\nbetween judges")),
+        (
+            spread,
+            Column("share", "number", "share of variance\nbetween judges"),
+            Column("composite", "number", "composite", full=True),
+            Column("n_judges", "whole", "judges", of="n_asked", full=True),
+        ),
         [
-            {"response": headline(each), "spread": figure, "share": each.share}
-            for each, figure in shown
+            of
+            | {"response": headline(each), "spread": figure, "share": each.share}
+            | {name: getattr(verdicts.get((each.prompt_id, each.id)), name, None)
+               for name in ("composite", "n_judges", "n_asked")}
+            for of, each, figure in zip(names, listed, spreads, strict=True)
+            if each.reason is None
         ],
         f"Responses on which personas differ most (spread in {unit.several})",
-        remarks=[f"{headline(each)}: {' '.join(each.why)}" for each, _ in shown],
+        remarks=[f"{headline(each)}: {' '.join(each.why)}" for each in shown],
         programs=False,
-    )
+    )  # fmt: skip
     more = len(result) - len(listed)
     rest = f"{counted(more, 'more response')}: --top {len(result)} lists all."
     return Result(
         "contested",
         contested_conclusion(result),
-        (for_people, responses, dimensions, departures, counts),
+        (
+            for_people if tested else _widest(run, top),
+            *(responses, dimensions, departures, counts),
+        ),
         [rest] if shown and more else [],
         source=source,
         coverage=run.coverage,
     )
 
 
+def _widest(run: Run, top: int | None) -> Table:
+    """The responses with the widest spread of ratings, where noise is not known."""
+    spread = spreads(run)
+    rows = [
+        {**item._asdict(), "spread": float(spread[row])}
+        | {"response": _headline(*item, run.titles.get(item.prompt_id, item.prompt_id))}
+        for row in by_disagreement(run)[:top]
+        if spread[row] > 0
+        for item in [run.items[row]]
+    ]
+    return Table(
+        "contested", (Key("response", "response"),), (Column("spread", "number", "spread"),), rows,
+        "Responses with the widest spread of ratings: standard deviation over judges, mean over "
+        "dimensions; what of it is noise is not known",
+        programs=False,
+    )  # fmt: skip
+
+
+def by_disagreement(run: Run) -> list[int]:
+    """Return the places of all responses in the run, the most contested first; where noise is not
+    known, as with one model, by the spread of their ratings."""
+    found = most_contested(run) if run.rubric.numeric and run.items else []
+    if any(one.reason is None for one in found):
+        rows = {item[:2]: row for row, item in enumerate(run.items)}
+        return [rows[one.prompt_id, one.id] for one in found]
+    spread = spreads(run)
+    return sorted(range(len(spread)), key=lambda row: (not spread[row] >= 0, -spread[row]))
+
+
+def spreads(run: Run) -> Array:
+    """Return the standard deviation of each response's ratings over judges, mean over dimensions;
+    NaN where fewer than two judges, or fewer than half of them, rated."""
+    import numpy as np
+
+    from persona_panel.graphs.records import controls_among
+
+    controls = controls_among(run.judges)
+    columns = [column for column, judge in enumerate(run.judges) if judge not in controls]
+    numeric = [d for d, name in enumerate(run.dimensions) if name not in run.categories]
+    if not numeric or not run.items:
+        return np.full(len(run.items), np.nan)
+    ratings = run.ratings[np.ix_(range(len(run.items)), columns, numeric)]
+    n = (~np.isnan(ratings)).sum(axis=1).astype(np.float64)
+    means = np.divide(np.nansum(ratings, axis=1), n, out=np.full(n.shape, np.nan), where=n > 0)
+    squares = np.nansum((ratings - means[:, None]) ** 2, axis=1)
+    sd = np.sqrt(np.divide(squares, n - 1, out=np.full(n.shape, np.nan), where=n > 1))
+    enough = n.max(axis=1) >= max(2, len(columns) / 2)
+    found: Array = np.where(enough, sd.mean(axis=1), np.nan)
+    return found
+
+
 def headline(of: Contested) -> str:
     """Return which response it is: system, ids of prompt and response, how the prompt begins."""
-    ids = f"{of.system}, {of.prompt_id}/{of.id}"
-    return ids if of.title == of.prompt_id else f"{ids} ({of.title})"
+    return _headline(of.prompt_id, of.id, of.system, of.title)
+
+
+def _headline(prompt_id: str, id_: str, system: str, title: str) -> str:
+    ids = f"{system}, {prompt_id}/{id_}"
+    return ids if title == prompt_id else f"{ids} ({title})"
 
 
 def contested_conclusion(responses: Sequence[Contested]) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
@@ -13,6 +13,7 @@ from persona_panel.results.table import Column, Key, Table
 
 if TYPE_CHECKING:
     from persona_panel.analyses.inputs import RatingsSource
+    from persona_panel.analyses.on_page import RunWithPeople
     from persona_panel.files.ratings import GivenScale
     from persona_panel.files.records import ColumnMapping
     from persona_panel.results.statistic_tables import StatisticTables
@@ -35,6 +36,26 @@ _WIDENED = (
 _NOT_WIDENED = " A difference is claimed where its interval leaves 0 out."
 
 
+_ON_PAGE = frozenset(
+    f"{name}{where}"
+    for name in ("tau_b", "human_ceiling_tau_b", "human_difference_tau_b")
+    for where in ("", "_within_prompts")
+) | {
+    "label_kappa", "human_label_kappa", "persona_gain_tau_b", "alt_test_winning_rate",
+    "alt_test_advantage", "alt_test_items_needed",
+}  # fmt: skip
+"""The statistics that a page has."""
+
+
+def _on_page(of: RunWithPeople) -> Iterator[Result]:
+    from persona_panel.statistics.comparison import correlate
+    from persona_panel.statistics.core.arrays import AnalysisOptions
+
+    options = AnalysisOptions(epsilon=of.epsilon)
+    rows = correlate(of.panel, of.people, options, only=_ON_PAGE.union(of.required))
+    yield correlate_result(rows, of.panel, of.people, judges=of.judges)
+
+
 @analysis(
     "The panel's scores compared with people's",
     parameters.ratings("panel"),
@@ -47,6 +68,7 @@ _NOT_WIDENED = " A difference is claimed where its interval leaves 0 out."
     parameters.effort(),
     requirements=("tau_b >= 0.4", "tau_b_within_prompts[clarity] >= 0.3", "omega >= 0.5"),
     n_parts=1,
+    on_page=_on_page,
 )
 def correlate(
     panel: RatingsSource,

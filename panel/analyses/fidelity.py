@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from math import isnan
 from typing import TYPE_CHECKING
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from persona_panel.analyses.group_contrasts import GroupContrasts
     from persona_panel.analyses.inputs import RatingsSource
+    from persona_panel.analyses.on_page import RunWithPeople
     from persona_panel.files.groups import GroupFile
     from persona_panel.files.ratings import GivenScale
     from persona_panel.files.records import ColumnMapping, Source
@@ -33,6 +34,11 @@ _WORDS: dict[FidelityVerdict, str] = {
     "as people": "The personas differ as people do on {of}: by half to twice as much",
 }
 _NAMED = 3
+
+
+def _on_page(of: RunWithPeople) -> Iterator[Result]:
+    if of.fidelity is not None:
+        yield fidelity_result(of.fidelity, labels=of.dimensions)
 
 
 @analysis(
@@ -52,6 +58,7 @@ _NAMED = 3
         help="Compare this dimension only. Human ratings that name none are of it.",
     ),
     requirements=("fidelity[left-right] != caricature", "fidelity_ratio[left-right] < 2"),
+    on_page=_on_page,
 )
 def fidelity(
     panel: RatingsSource,

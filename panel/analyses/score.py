@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from importlib.metadata import version
 from itertools import combinations
 from math import inf, isnan, nan
-from typing import Any, cast
+from typing import Any
 
 from persona_panel.analyses.breakdown.groups import labels_of_personas
 from persona_panel.analyses.breakdown.strata import SystemsBy
 from persona_panel.analyses.contested import Contested, contested_result, headline, most_contested
 from persona_panel.analyses.systems_by import systems_by_result
 from persona_panel.analyses.who_differs import who_differs
-from persona_panel.calls.budget import Spending
 from persona_panel.files.named_files import shown_folder
 from persona_panel.files.responses import Batch
 from persona_panel.graphs import Verdict
-from persona_panel.models.config import cost
 from persona_panel.planning.panel_plan import PanelPlan
 from persona_panel.results.conclusions.readings import origin_sentences
 from persona_panel.results.conclusions.wording import SAMPLES
@@ -27,8 +25,7 @@ from persona_panel.results.requirements.of_result import result_figures
 from persona_panel.results.result import Result
 from persona_panel.results.table import Column, Key, Table, row_of
 from persona_panel.rubrics import Usage, is_comparative
-from persona_panel.runs.coverage_tables import coverage_tables
-from persona_panel.runs.judgment_lines import usage_document
+from persona_panel.runs.coverage_tables import call_tables, coverage_tables
 from persona_panel.runs.run import Run, share_name
 from persona_panel.runs.run_remarks import counts_sentence, demonstration_notice, run_remarks
 from persona_panel.runs.scale_limits import composite_limits, composite_told, mean_limits
@@ -90,9 +87,9 @@ def score_result(run: Run, strata: SystemsBy | None = None) -> Result:
         strata: its systems within strata, to be shown, too.
     """
     board, controls, report = run.leaderboard(), run.control_leaderboard(), run.deliberation()
-    tables = [*_board_tables(run, board), *_strengths(run)]
+    tables = [*board_tables(run, board), *_strengths(run)]
     if controls is not None:
-        tables += _board_tables(run, controls, "control_", ", by judges without a persona")
+        tables += board_tables(run, controls, "control_", ", by judges without a persona")
     tables += _responses(run)
     conclusion = [*_off_scale(run), *conclusion_of(run, board, controls, report)]
     if run.coverage.scored:
@@ -117,7 +114,7 @@ def score_result(run: Run, strata: SystemsBy | None = None) -> Result:
     return Result(
         "score",
         conclusion,
-        [*tables, *coverage_tables(run), *_for_programs(run, board)],
+        [*tables, *coverage_tables(run), _facts(run, board), *call_tables(run)],
         remarks,
         reading=[] if people is None else origin_sentences(people),
         source="" if run.folder is None else shown_folder(run.folder),
@@ -144,20 +141,20 @@ def _labels(run: Run) -> dict[str, str]:
     return {dimension.id: dimension.label for dimension in run.rubric.dimensions}
 
 
-def _systems(run: Run, board: Leaderboard) -> dict[str, SystemRank | None]:
+def systems_in(run: Run, board: Leaderboard) -> dict[str, SystemRank | None]:
     """Every system with its place, best first, those without one last."""
     found: dict[str, SystemRank | None] = {entry.system: entry for entry in board.systems}
     return found | {item.system: None for item in run.items if item.system not in found}
 
 
-def _board_tables(run: Run, board: Leaderboard, prefix: str = "", by: str = "") -> Iterator[Table]:
+def board_tables(run: Run, board: Leaderboard, prefix: str = "", by: str = "") -> Iterator[Table]:
     """Yield the tables of a leaderboard.
 
     Args:
         prefix: of the names of tables and figures.
         by: what is behind their titles: whose leaderboard it is.
     """
-    systems = _systems(run, board)
+    systems = systems_in(run, board)
     yield leaderboard_table(
         board, systems, f"Systems{by}", prefix, composite_limits(run.rubric),
         composite_told(run.rubric),
@@ -395,7 +392,7 @@ def _strengths(run: Run) -> Iterator[Table]:
     """Yield the Bradley-Terry strengths of systems that judges compare."""
     if not any(is_comparative(judge.elicitation) for judge in run.judges):
         return
-    yield from strengths_tables(run.strengths(), list(_systems(run, run.leaderboard())))
+    yield from strengths_tables(run.strengths(), list(systems_in(run, run.leaderboard())))
 
 
 def strengths_tables(found: Strengths | None, systems: Sequence[str]) -> Iterator[Table]:
@@ -582,9 +579,8 @@ def _cached_tokens(run: Run) -> Iterator[str]:
             yield f"{spent.cached:,} of {spent.input:,} input tokens {whence}"
 
 
-def _for_programs(run: Run, board: Leaderboard) -> Iterator[Table]:
-    """Yield what the run was, why judgments are missing or odd, and what its calls came to."""
-    calls = run.calls
+def _facts(run: Run, board: Leaderboard) -> Table:
+    """What the run was, for programs."""
     columns: tuple[Column, ...] = (
         Column("winner", "text"), Column("random", "text"), Column("seed", "whole"),
         Column("version", "text"), Column("elapsed_s", "number"),
@@ -593,40 +589,4 @@ def _for_programs(run: Run, board: Leaderboard) -> Iterator[Table]:
         "winner": board.winner, "random": board.random, "seed": run.seed,
         "version": version("persona-panel"), "elapsed_s": round(run.elapsed_s, 3),
     }  # fmt: skip
-    yield Table("run", (), columns, [facts])
-    reasons = [dict(zip(("status", "error", "n"), each, strict=True)) for each in run.reasons]
-    yield Table("reasons", (Key("status"), Key("error")), (Column("n", "whole"),), reasons)
-    columns = (
-        Column("calls", "whole"), Column("unsent", "whole"), Column("tokens", "whole"),
-        Column("usd", "number"),
-    )  # fmt: skip
-    estimated = Spending(calls.estimated.calls, calls.estimated.usage)
-    made = Spending(calls.made, calls.spent)
-    each_kind = {"made": made, "estimated": estimated, "earlier_runs": calls.before}
-    rows = [
-        {"of": kind, "calls": spent.calls, "unsent": calls.unsent if spent is made else None,
-         "tokens": spent.tokens, "usd": _usd(run, spent.usage)}
-        for kind, spent in each_kind.items()
-    ]  # fmt: skip
-    yield Table("calls", (Key("of"),), columns, rows)
-    names = tuple(usage_document(Usage()))
-    columns = (*(Column(f"{name}_tokens", "whole") for name in names), Column("usd", "number"))
-    of_judgments = {"judgments": run.usage}
-    rows = [
-        {"of": kind, "model": model, "usd": cost(run.prices.get(model), usage)}
-        | {f"{name}_tokens": n for name, n in usage_document(usage).items()}
-        for kind, by_model in (
-            of_judgments | {kind: spent.usage for kind, spent in each_kind.items()}
-        ).items()
-        for model, usage in sorted(by_model.items())
-    ]
-    yield Table("usage", (Key("of"), Key("model")), columns, rows)
-    faults = [{"fault": name, "n": n} for name, n in sorted(calls.faults.items())]
-    yield Table("faults", (Key("fault"),), (Column("n", "whole"),), faults)
-    odd = [{"model": model, "usage": said} for model, said in sorted(calls.odd.items())]
-    yield Table("odd_usage", (Key("model"),), (Column("usage", "text"),), odd)
-
-
-def _usd(run: Run, used: Mapping[str, Usage]) -> float | None:
-    costs = [cost(run.prices.get(model), usage) for model, usage in used.items()]
-    return None if None in costs else sum(cast(Iterable[float], costs))
+    return Table("run", (), columns, [facts])

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from math import isnan
 from typing import TYPE_CHECKING
 
@@ -21,6 +22,7 @@ from persona_panel.statistics.core.display import number
 
 if TYPE_CHECKING:
     from persona_panel.analyses.inputs import RatingsSource, RunSource
+    from persona_panel.analyses.on_page import RunWithPeople
     from persona_panel.files.ratings import GivenScale
     from persona_panel.files.records import ColumnMapping
     from persona_panel.runs.votes import DimensionVotes, VotesReport
@@ -31,11 +33,22 @@ _NOTHING = 0.5
 """Half a vote: personas that are shown to add less add nothing that a panel is built for."""
 
 
+def _on_page(of: RunWithPeople) -> Iterator[Result]:
+    from persona_panel.files.errors import InputError
+    from persona_panel.runs.votes import votes_of
+
+    # Of a single judge, or of categories alone, there are no votes to count.
+    with suppress(InputError):
+        report = votes_of(of.run, of.own, of.humans, of.names)
+        yield votes_result(report, labels=of.dimensions)
+
+
 @analysis(
     "Effective number of votes",
     parameters.run(),
     parameters.people("Human ratings of the same responses, in the form that `agree` reads."),
     requirements=("votes[personas] >= 2", "votes_difference[personas, models] > 0"),
+    on_page=_on_page,
 )
 def votes(
     run: RunSource,

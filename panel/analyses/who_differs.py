@@ -1,19 +1,31 @@
-"""Who sees a run's responses otherwise: its personas, axes and models, each in a sentence."""
+"""Who sees a run's responses otherwise: its personas, axes and models; and how far judges agree."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
+from math import inf, isfinite, nan
 from typing import Any
 
+from numpy import argwhere
+
 from persona_panel.analyses.breakdown.groups import (
+    GroupDifferences,
+    axes_of,
     axis_differences,
     labels_of_personas,
     model_differences,
 )
-from persona_panel.analyses.breakdown.personas import persona_departures
-from persona_panel.analyses.contested import contested_conclusion, most_contested
+from persona_panel.analyses.breakdown.personas import PersonaDepartures, persona_departures
+from persona_panel.analyses.contested import (
+    by_disagreement,
+    contested_conclusion,
+    most_contested,
+    unit_of_departures,
+)
+from persona_panel.graphs.records import controls_among
 from persona_panel.results.conclusions.wording import (
+    SAMPLES,
     counted,
     first_of,
     in_brackets,
@@ -23,15 +35,37 @@ from persona_panel.results.conclusions.wording import (
     points,
     turned,
 )
+from persona_panel.results.result import Result
+from persona_panel.results.table import CellKind, Column, Key, Table
+from persona_panel.runs.collected import composite_terms
 from persona_panel.runs.run import Run
-from persona_panel.runs.scale_limits import unit_of
+from persona_panel.runs.scale_limits import composite_limits, unit_of, unit_of_ratings
+from persona_panel.statistics.core.arrays import (
+    DEFAULT_OPTIONS,
+    Array,
+    MeasurementLevel,
+    has_two_ratings,
+)
 from persona_panel.statistics.core.display import signed
+from persona_panel.statistics.core.estimate import Difference, Estimate
+from persona_panel.statistics.core.registry import BlockResult, interval_of
 from persona_panel.statistics.group_differences import ALL_SYSTEMS, GroupDifference
 from persona_panel.statistics.personas import Departure, ResponseDepartures
+from persona_panel.statistics.reliability import krippendorff_alpha, resampled_alpha
 
 _SHOWN = 2
 """How many of the established are named."""
 _CONTESTED = 10
+_RESPONSES = 20
+"""The most responses in a heat map; of more, these are the most contested."""
+_LARGEST = 5
+_EXAMPLES = 3
+_ROWS = 8
+_ABOVE = "How far above (+) or below (−) the panel on the same responses, in {}"
+_TINTED = (
+    "Tinted: the 95 % interval over prompts leaves out 0. Underlined: established after Holm's "
+    "correction over the table."
+)
 
 
 def differs_document(run: Run) -> dict[str, Any]:
@@ -49,6 +83,292 @@ def differs_document(run: Run) -> dict[str, Any]:
             "responses": [asdict(item) for item in shown],
         },
     }
+
+
+def who_differs_result(run: Run, systems: Sequence[str], titles: Mapping[str, str]) -> Result:
+    """Return who differs as a result.
+
+    Args:
+        systems: in the order in which they are shown.
+        titles: the beginnings of prompts, by their ids.
+    """
+    tables: list[Table] = []
+    if run.rubric.numeric and run.items:
+        found = persona_departures(run)
+        if len(found.personas) > 1:
+            tables += _persona_tables(run, found, systems, titles)
+        for differences in (axis_differences(run), model_differences(run)):
+            tables += _group_tables(run, differences)
+    if len(_panel(run)) > 1:
+        tables.append(_agreement(run))
+    said = who_differs(run) if run.rubric.numeric and run.coverage.scored else []
+    nobody = [] if tables else ["One judge alone has nobody to differ from."]
+    return Result("differences", [*said, *nobody], tables)
+
+
+def _persona_tables(
+    run: Run, found: PersonaDepartures, systems: Sequence[str], titles: Mapping[str, str]
+) -> Iterator[Table]:
+    """Yield each persona beside the panel: as heat maps by system, by dimension and by response,
+    and over all of them."""
+    axes, names, least = axes_of(run), labels_of_personas(run), _deepest(run)
+    several = len(set(axes.values())) > 1
+    keys = (*([Key("axis", "axis")] if several else []), Key("persona", "persona", labels=names))
+    people = [{"axis": axes.get(name, ""), "persona": name} for name in found.personas]
+    labels = {one.id: one.label for one in run.rubric.dimensions}
+    units = unit_of(run.rubric).several, unit_of_ratings(run.rubric).several
+    there = dict.fromkeys(one.on for one in found.by_system)
+    by_system = {name: name for name in systems if name in there}
+    by_dimension = {one.on: labels[one.on] for one in found.by_dimension}
+    for name, title, cells, on, unit in (
+        ("personas_by_system", "Persona and system", found.by_system, by_system, units[0]),
+        (
+            "personas_by_dimension", "Persona and dimension", found.by_dimension, by_dimension,
+            units[1],
+        ),
+    ):  # fmt: skip
+        of = {(one.persona, one.on): _departure(one, one.beyond_severity) for one in cells}
+        rows = [
+            row | {f"c{n}": of[row["persona"], each] for n, each in enumerate(on)} for row in people
+        ]
+        columns = tuple(Column(f"c{n}", "estimate", head) for n, head in enumerate(on.values()))
+        if len(on) > 1:
+            yield Table(
+                name, keys, columns, rows, title, heat=least, programs=False,
+                remarks=[f"{_ABOVE.format(unit)}, the persona's own severity taken out. {_TINTED}"],
+            )  # fmt: skip
+    severity = Column("departure", "estimate", "severity", signed=True, p="column")
+    rows = [
+        row | {"departure": _departure(one, one.departure)}
+        for row, one in zip(people, found.severities, strict=True)
+    ]
+    remarks = [f"{_ABOVE.format(units[0])}; p is adjusted by Holm's method over the table."]
+    yield Table("severity", keys, (severity,), rows, "Severity", remarks=remarks)
+    yield _by_response(run, found, names, systems, titles)
+
+
+def _deepest(run: Run) -> float:
+    """The departure from which on a cell has the deepest tint, where none is larger: a ninth of the
+    scale, one point of 1 to 10."""
+    low, high = composite_limits(run.rubric)
+    return (high - low) / 9 if isfinite(high - low) else 0.0
+
+
+def _departure(of: Departure, value: float) -> Estimate:
+    reason = of.reason and str(of.reason)
+    return Estimate(
+        value, of.ci_low, of.ci_high, over="prompts", n=of.n_prompts, p=of.p,
+        p_adjusted=of.p_adjusted, reason=reason,
+    )  # fmt: skip
+
+
+def _by_response(
+    run: Run,
+    found: PersonaDepartures,
+    names: Mapping[str, str],
+    systems: Sequence[str],
+    titles: Mapping[str, str],
+) -> Table:
+    """The departures on the most contested responses, by system and in the order of the run."""
+    seen = found.by_response
+    chosen = sorted(by_disagreement(run)[:_RESPONSES])
+    rows = [
+        {
+            **item._asdict(),
+            "response": titles.get(item.prompt_id, item.prompt_id),
+            **{
+                f"c{place}": float(value)
+                if seen.reason is not None
+                else Estimate(
+                    value, p=seen.p[row, place], p_adjusted=seen.p_adjusted[row, place], exact=True
+                )
+                for place, value in enumerate(seen.departures[row].tolist())
+            },
+        }
+        for system in systems
+        for row in chosen
+        for item in [run.items[row]]
+        if item.system == system
+    ]
+    kind: CellKind = "estimate" if seen.reason is None else "number"
+    columns = tuple(Column(f"c{n}", kind, names[one]) for n, one in enumerate(found.personas))
+    unit = unit_of_departures(run).several
+    said = [f"{_ABOVE.format(unit)}, the persona's own severity taken out."]
+    if (left_out := len(run.items) - len(rows)) > 0:
+        said[0] += f" The most contested responses; {left_out:,} others are not shown."
+    if seen.reason is not None:
+        said.append(f"What of this is noise is not known: {seen.reason}.")
+    else:
+        n, beyond = int((seen.departures == seen.departures).sum()), int(seen.beyond_chance.sum())
+        n_shown = int(seen.shown.sum())
+        said.append(
+            f"A dot is within what noise exceeds in 5 % of cells. Of {n:,} cells of all responses "
+            f"{beyond:,} are beyond it, where noise alone would put about {round(n * 0.05):,}; "
+            f"{counted(n_shown, 'cell')} {'is' if n_shown == 1 else 'are'} established one by one "
+            "(underlined)."
+        )
+    places = [(row, persona) for row, persona in argwhere(seen.shown).tolist()]
+    places.sort(key=lambda at: -abs(seen.departures[at]))
+    largest = [
+        f"{names[found.personas[persona]]} on {run.items[row].system}: "
+        f"{titles.get(run.items[row].prompt_id, run.items[row].prompt_id)}, "
+        f"{signed(seen.departures[row, persona])}"
+        for row, persona in places[:_LARGEST]
+    ]
+    said += [f"The largest that are established: {'; '.join(largest)}."] if largest else []
+    keys = Key("system", "system"), Key("response", "response")
+    return Table(
+        "personas_by_response", keys, columns, rows, "Persona and response: what means hide",
+        heat=_deepest(run), programs=False, remarks=said,
+    )  # fmt: skip
+
+
+def _group_tables(run: Run, found: GroupDifferences) -> Iterator[Table]:
+    """Yield how groups of judges differ over all systems, of many rows on the first dimension
+    alone, and folded on single dimensions and systems."""
+    if not found.differences:
+        return
+    rows = [one for one in found.differences if one.system == ALL_SYSTEMS]
+    if len(rows) > _ROWS:
+        rows = [one for one in rows if one.dimension == rows[0].dimension]
+    others = [one for one in found.differences if one not in rows]
+    labels = {one.id: one.label for one in run.rubric.dimensions}
+    remarks = [
+        f"On the same responses, in {group_units(run)}; intervals and p are "
+        f"{SAMPLES[found.random]}, p adjusted by Holm's method over the whole table, single "
+        "systems included."
+    ]
+    shown = sorted(
+        (one for one in found.interactions if one.shown), key=lambda o: -abs(o.difference)
+    )
+    if shown:
+        said = "; ".join(
+            f"{one.a} − {one.b} on {one.system}, {labels.get(one.dimension, one.dimension)}, "
+            f"{signed(one.difference)} beyond the difference on the other systems "
+            f"({p_adjusted(one.p_adjusted)})"
+            for one in shown[:_EXAMPLES]
+        )
+        remarks.append(
+            f"They see systems differently: of {counted(len(found.interactions), 'interaction')} "
+            f"with systems {len(shown)} {'is' if len(shown) == 1 else 'are'} established, such as "
+            f"{said}."
+        )
+    elif found.interactions:
+        remarks.append(
+            "That they see systems differently is not established in any of "
+            f"{counted(len(found.interactions), 'interaction')}. Differences that cancel over "
+            "prompts do not show here: see the heat map of responses."
+        )
+    keys = (
+        *(Key("a", "difference"), Key("b")),
+        *(Key("system", "system"), Key("dimension", "on", labels=labels)),
+    )
+    columns = (
+        Column("difference", "estimate", "difference", p="column"),
+        Column("verdict", "text", "verdict"),
+    )
+    over = found.random.replace("-", " ")
+    kinds = {
+        "axis": "Axis against axis",
+        "model": "Model against model, persona by persona",
+    }
+    yield Table(
+        found.kind, keys, columns, [_group_row(one, over) for one in rows], kinds[found.kind],
+        sides=("a", "b"), remarks=remarks,
+    )  # fmt: skip
+    yield Table(
+        f"{found.kind}_by", keys, columns, [_group_row(one, over) for one in others],
+        "By dimension and on each system", "full", sides=("a", "b"),
+    )  # fmt: skip
+
+
+def group_units(run: Run) -> str:
+    """Return what the differences between groups of judges are in, on the composite and on
+    dimensions."""
+    whole, single = unit_of(run.rubric), unit_of_ratings(run.rubric)
+    if whole == single or not run.rubric.numeric:
+        return whole.several
+    return f"{whole.several} (on single dimensions, {single.several})"
+
+
+def _group_row(one: GroupDifference, over: str) -> dict[str, Any]:
+    verdict = "not established"
+    if one.reason is not None:
+        verdict = "not tested"
+    elif one.shown:
+        verdict = f"higher: {one.a if one.difference > 0 else one.b}"
+    difference = Difference(
+        one.difference, one.ci_low, one.ci_high, over=over, n=one.n_prompts, p=one.p,
+        p_adjusted=one.p_adjusted, reason=one.reason and str(one.reason), a=one.a, b=one.b,
+    )  # fmt: skip
+    names = ("a", "b", "system", "dimension")
+    return {name: getattr(one, name) for name in names} | {
+        "difference": difference,
+        "verdict": verdict,
+    }
+
+
+def _panel(run: Run) -> list[int]:
+    controls = controls_among(run.judges)
+    return [column for column, judge in enumerate(run.judges) if judge not in controls]
+
+
+def _agreement(run: Run) -> Table:
+    """Krippendorff's α of the composite, where it is a mean of several dimensions, and of each
+    dimension, with that of each model's judges."""
+    columns = _panel(run)
+    models = list(dict.fromkeys(run.judges[column].model for column in columns))
+    of_model = {
+        model: [one for one in columns if run.judges[one].model == model] for model in models
+    }
+    if len(models) < 2 or any(len(those) < 2 for those in of_model.values()):
+        of_model = {}
+    prompts = [item.prompt_id for item in run.items]
+    rows: list[dict[str, Any]] = []
+    for label, level, ratings in _rated(run):
+        whole = krippendorff_alpha(ratings[:, columns], level)
+        result = BlockResult(
+            whole,
+            resampled_alpha(ratings[:, columns], level),
+            limits=(-inf, 1),
+            counted=has_two_ratings(ratings[:, columns]),
+        )
+        interval = interval_of(result, prompts, DEFAULT_OPTIONS)
+        low, high, why = (
+            (nan, nan, None) if interval is None else (interval.low, interval.high, interval.reason)
+        )
+        alpha = Estimate(whole.value, low, high, over="prompts", reason=whole.reason or why)
+        by_model = {
+            model: krippendorff_alpha(ratings[:, those], level).value
+            for model, those in of_model.items()
+        }
+        rows.append({"dimension": label, "level": level, "alpha": alpha} | by_model)
+    return Table(
+        "alpha",
+        (Key("dimension", "dimension"),),
+        (
+            Column("alpha", "estimate", "α"),
+            *(Column(model, "number", model) for model in of_model),
+            Column("level", "text", "level of measurement"),
+        ),
+        rows,
+        "Agreement: Krippendorff's α",
+        remarks=[
+            "1 is perfect agreement, 0 what ratings drawn at random give. The intervals are over "
+            "prompts.",
+            *(["Below the name of a model: of its judges alone."] if of_model else []),
+        ],
+    )
+
+
+def _rated(run: Run) -> Iterator[tuple[str, MeasurementLevel, Array]]:
+    """What is rated, at which level, and the ratings `(responses, judges)`."""
+    terms = composite_terms(run.ratings, run.rubric, run.dimensions, run.categories)
+    if terms is not None and terms.shape[2] > 1:
+        yield "Composite", "ordinal", terms.mean(axis=2)
+    for place, dimension in enumerate(run.rubric.dimensions):
+        level: MeasurementLevel = "nominal" if dimension.id in run.categories else "ordinal"
+        yield dimension.label, level, run.ratings[:, :, place]
 
 
 def who_differs(run: Run) -> list[str]:

@@ -135,10 +135,11 @@ def report(
 
     Exit status: 0; 2 for bad input; 3 where a requirement is not met.
     """
+    from persona_panel.analyses.on_page import EPSILON
     from persona_panel.analyses.score import score_result
     from persona_panel.files.aligned_ratings import load_human_ratings
     from persona_panel.files.selections import given_inclusion
-    from persona_panel.reports.page.report import EPSILON, NAME, report_of
+    from persona_panel.reports.page.report import NAME, report_of
     from persona_panel.runs.load import load_run
 
     _refuse_without_people(

@@ -252,6 +252,7 @@ def _score(
     output: ResultOutput,
 ) -> None:
     """The run itself, with what it prints and its exit status."""
+    from persona_panel.analyses.run_summary import run_summary
     from persona_panel.cli.watching import run_with_progress
     from persona_panel.results.conclusions.wording import counted
     from persona_panel.runs import executor
@@ -271,6 +272,7 @@ def _score(
             lambda progress: executor.score(
                 panel.plan,
                 batch,
+                summary=run_summary,
                 out=options.out,
                 caps=options.caps,
                 humans=humans,

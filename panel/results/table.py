@@ -131,7 +131,11 @@ class Table:
             have, those of its values that are shown; all where it names none.
         sides: the keys of the two sides of differences, `a − b`: a requirement may name either
             first, and the figure is then turned.
-        chart: the column that a chart is of; the first of estimates unless named.
+        chart: the column that a chart is of; the first of estimates unless named. In it `wide` is
+            the column of wider intervals of the same values, `hollow` that of numbers which stand
+            for a value that is not there, and `marks`, of rows, values below it, such as prompts'.
+        heat: a table with one is shown as a heat map, each cell tinted by its sign and size where
+            it is beyond chance; from this size on the tint is deepest, where none is larger.
         remarks: what is said below it.
         programs: whether it is in the formats for programs, and its figures may be required; not
             one that shows people anew what stands in another table.
@@ -146,6 +150,9 @@ class Table:
     short: Mapping[str, Collection[Any]] = field(default_factory=dict)
     sides: tuple[str, str] | None = None
     chart: str = ""
+    wide: str = ""
+    hollow: str = ""
+    heat: float | None = None
     remarks: Sequence[str] = ()
     programs: bool = True
 
@@ -180,6 +187,8 @@ class Table:
 
     def charted(self) -> Column | None:
         """Return the column of estimates that a chart is of; None where there is none."""
+        if self.heat is not None:
+            return None
         of = [one for one in self.columns if one.kind == "estimate"]
         return next((one for one in of if one.name == self.chart), of[0] if of else None)
 

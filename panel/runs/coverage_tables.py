@@ -3,12 +3,15 @@ requirements."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from math import fsum, nan
 from typing import get_args
 
+from persona_panel.calls.budget import Spending
 from persona_panel.models.config import cost
 from persona_panel.results.table import Column, Key, Table
 from persona_panel.rubrics import Status, Usage
+from persona_panel.runs.judgment_lines import usage_document
 from persona_panel.runs.run import Run
 from persona_panel.statistics.core.estimate import Estimate
 
@@ -29,7 +32,7 @@ def coverage_tables(run: Run, expected: int | None = None) -> list[Table]:
     coverage, calls = run.coverage, run.calls
     expected = coverage.expected if expected is None else expected
     there = coverage.scored + coverage.abstained
-    used = sum(calls.spent.values(), Usage())
+    used, usd = sum(calls.spent.values(), Usage()), _usd(run, calls.spent)
     row = {
         "coverage": Estimate(
             there / expected if expected else nan, exact=True,
@@ -47,7 +50,8 @@ def coverage_tables(run: Run, expected: int | None = None) -> list[Table]:
         **{f"{kind}_tokens": getattr(used, kind)
            for kind in ("input", "cached", "output", "reasoning")},
         "usd": Estimate(
-            _usd(run), exact=True, unit="US dollars", reason="the price of a model is not known"
+            nan if usd is None else usd, exact=True, unit="US dollars",
+            reason="the price of a model is not known",
         ),
     }  # fmt: skip
     columns = (
@@ -76,7 +80,44 @@ def coverage_tables(run: Run, expected: int | None = None) -> list[Table]:
     ]  # fmt: skip
 
 
-def _usd(run: Run) -> float:
-    costs = [cost(run.prices.get(model), usage) for model, usage in run.calls.spent.items()]
+def call_tables(run: Run) -> Iterator[Table]:
+    """Yield for programs why judgments are missing or odd, and what calls came to."""
+    calls = run.calls
+    reasons = [dict(zip(("status", "error", "n"), each, strict=True)) for each in run.reasons]
+    yield Table("reasons", (Key("status"), Key("error")), (Column("n", "whole"),), reasons)
+    columns: tuple[Column, ...] = (
+        Column("calls", "whole"), Column("unsent", "whole"), Column("tokens", "whole"),
+        Column("usd", "number"),
+    )  # fmt: skip
+    estimated = Spending(calls.estimated.calls, calls.estimated.usage)
+    made = Spending(calls.made, calls.spent)
+    each_kind = {"made": made, "estimated": estimated, "earlier_runs": calls.before}
+    rows = [
+        {"of": kind, "calls": spent.calls, "unsent": calls.unsent if spent is made else None,
+         "tokens": spent.tokens, "usd": _usd(run, spent.usage)}
+        for kind, spent in each_kind.items()
+    ]  # fmt: skip
+    yield Table("calls", (Key("of"),), columns, rows)
+    names = tuple(usage_document(Usage()))
+    columns = (*(Column(f"{name}_tokens", "whole") for name in names), Column("usd", "number"))
+    of_judgments = {"judgments": run.usage}
+    rows = [
+        {"of": kind, "model": model, "usd": cost(run.prices.get(model), usage)}
+        | {f"{name}_tokens": n for name, n in usage_document(usage).items()}
+        for kind, by_model in (
+            of_judgments | {kind: spent.usage for kind, spent in each_kind.items()}
+        ).items()
+        for model, usage in sorted(by_model.items())
+    ]
+    yield Table("usage", (Key("of"), Key("model")), columns, rows)
+    faults = [{"fault": name, "n": n} for name, n in sorted(calls.faults.items())]
+    yield Table("faults", (Key("fault"),), (Column("n", "whole"),), faults)
+    odd = [{"model": model, "usage": said} for model, said in sorted(calls.odd.items())]
+    yield Table("odd_usage", (Key("model"),), (Column("usage", "text"),), odd)
+
+
+def _usd(run: Run, used: Mapping[str, Usage]) -> float | None:
+    """The cost of this usage by model; None where a price is not known."""
+    costs = [cost(run.prices.get(model), usage) for model, usage in used.items()]
     known = [usd for usd in costs if usd is not None]
-    return fsum(known) if len(known) == len(costs) else nan
+    return fsum(known) if len(known) == len(costs) else None

@@ -177,6 +177,8 @@ async def judge_units(
 logger = logging.getLogger(__name__)
 
 OnJudgment = Callable[[Judgment], None]
+SummaryOf = Callable[[Run], dict[str, Any]]
+"""Makes what the summary.json of a run holds: `persona_panel.analyses.run_summary`."""
 
 
 class ScoreOptions(TypedDict, total=False):
@@ -195,6 +197,7 @@ async def score(
     plan: PanelPlan,
     responses: Responses,
     *,
+    summary: SummaryOf,
     out: str | Path | RunOutput | None = None,
     caps: Caps = NO_CAPS,
     humans: Ratings | None = None,
@@ -239,7 +242,7 @@ async def score(
         def finish(stopped: bool) -> None:
             run.elapsed_s = time.monotonic() - started
             if folder is not None:
-                folder.finish(run, batch)
+                folder.finish(run, batch, lambda: summary(run))
                 run.folder = folder.path
 
         with written_at_the_end(caller, folder, finish):

@@ -13,7 +13,7 @@ import logging
 import math
 import os
 import tempfile
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -125,12 +125,17 @@ class RunFolder:
         """Hand what was appended to the operating system."""
         self._judgments.flush()
 
-    def finish(self, run: Run, batch: Batch, *, lacking: int = 0) -> bool:
+    def finish(
+        self, run: Run, batch: Batch, summary: Callable[[], dict[str, Any]], *, lacking: int = 0
+    ) -> bool:
         """Close judgments.jsonl, and write the verdicts, the summary and with which parameters
         requests were sent.
 
         Gives whether that was done: a run that lacks judgments or, as `lacking` counts, other
         results that the folder holds leaves it as it was.
+
+        Args:
+            summary: makes what summary.json holds.
         """
         self._lacking = lacking + self._judgments.close()
         if self._lacking:
@@ -138,7 +143,7 @@ class RunFolder:
         # As in responses.jsonl: metadata may be texts, but the names of what was judged.
         columns = [name for name in batch.metadata if self._texts or name in LABELS]
         replace_file(self.path / "verdicts.csv", _verdicts(run, batch, columns))
-        replace_file(self.path / "summary.json", _pretty(run.summary()))
+        replace_file(self.path / "summary.json", _pretty(summary()))
         if run.calls.sent:
             self._manifest["starts"][-1]["sent"] = run.calls.sent
             replace_file(self.path / "run.json", _pretty(self._manifest))

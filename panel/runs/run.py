@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +19,7 @@ from persona_panel.files.responses import Batch, Item
 from persona_panel.graphs import Judge, Judgment, Response, Verdict
 from persona_panel.graphs.aggregate import aggregate
 from persona_panel.graphs.records import controls_among
-from persona_panel.models.config import Price, cost
+from persona_panel.models.config import Price
 from persona_panel.personas import Persona
 from persona_panel.planning.panel_plan import PanelPlan
 from persona_panel.rubrics import Rubric
@@ -28,21 +27,16 @@ from persona_panel.runs.collected import (
     CollectedRatings,
     judge_sample,
     judgment_of_row,
-    strengths_document,
 )
-from persona_panel.runs.judgment_lines import JudgmentFile, usage_document
+from persona_panel.runs.judgment_lines import JudgmentFile
 from persona_panel.runs.kept import kept_responses
 from persona_panel.runs.scale_limits import composite_limits, mean_limits
 from persona_panel.runs.summary import (
-    calls_document,
     conclusion_of,
     difference_columns,
-    difference_document,
-    json_usd,
     judgment_columns,
     ranking_columns,
     run_facts,
-    system_document,
     verdict_columns,
 )
 from persona_panel.statistics.core.arrays import Random
@@ -54,15 +48,9 @@ from persona_panel.statistics.core.ranking import (
 )
 
 if TYPE_CHECKING:
-    from persona_panel.analyses.figures.run import RunPlots
-    from persona_panel.reports.page.report import RunReport
     from persona_panel.runs.deliberation import DeliberationReport
     from persona_panel.statistics.core.strengths import Strengths
     from persona_panel.statistics.core.table import Ratings
-
-SAYS_WHO_DIFFERS = 10_000
-"""Of more judgments summary.json does not say who differs: `persona-panel contested` and `report`
-do, and `score` on the terminal."""
 
 
 class Run(CollectedRatings):
@@ -154,13 +142,6 @@ class Run(CollectedRatings):
 
     def _repr_html_(self) -> str:
         return run_facts(self, self.folder, self.leaderboard()).html()
-
-    @property
-    def plot(self) -> RunPlots:
-        """Figures for a paper."""
-        from persona_panel.analyses.figures.run import RunPlots
-
-        return RunPlots(self)
 
     def add(self, judgment: Judgment) -> None:
         """Take a judgment in; one of a later round takes the place of the one before."""
@@ -318,73 +299,6 @@ class Run(CollectedRatings):
         """What is established, what is not, and what would settle it."""
         boards = self.leaderboard(), self.control_leaderboard()
         return conclusion_of(self, *boards, self.deliberation())
-
-    def report(self, humans: Ratings | None = None, by: str | None = None) -> RunReport:
-        """A page of the run: a notebook shows it, and its `write(path)` writes it as a file.
-
-        Args:
-            humans: people's ratings of the same responses, to be compared with the panel's.
-            by: also show the systems within strata; see
-                `persona_panel.analyses.breakdown.systems_by`.
-
-        Raises:
-            InputError: a file of the run's folder is none that a run writes, `humans` shares no
-                response or no dimension with the run, or the responses have no column `by`.
-        """
-        # Templates and their library are of no use to a run that is not looked at.
-        from persona_panel.reports.page.report import report_of
-
-        return report_of(self, humans, by)
-
-    def summary(self) -> dict[str, Any]:
-        """What summary.json holds."""
-        coverage, report = self.coverage, self.deliberation()
-        board, controls = self.leaderboard(), self.control_leaderboard()
-        strengths = self.strengths()
-        return {
-            "conclusion": conclusion_of(self, board, controls, report),
-            "ranking": [system_document(entry) for entry in board.systems],
-            "winner": board.winner,
-            "differences": [difference_document(one) for one in board.differences],
-            "random": board.random,
-            **(
-                {"control_ranking": [system_document(entry) for entry in controls.systems]}
-                if controls
-                else {}
-            ),
-            **({} if strengths is None else {"strengths": strengths_document(strengths)}),
-            "coverage": {
-                "expected": coverage.expected,
-                "scored": coverage.scored,
-                "abstained": coverage.abstained,
-                "missing": coverage.missing,
-                "partial": coverage.partial,
-                "revisions_failed": coverage.revisions_failed,
-                "reasons_missing": coverage.reasons_missing,
-            },
-            "reasons": [
-                {"status": status, "error": error, "n": n} for status, error, n in self.reasons
-            ],
-            "off_scale": {model: round(mean, 4) for model, mean in self.off_scale.items()},
-            "calls": calls_document(self.calls, self.prices),
-            "usage": {
-                model: usage_document(usage) | {"usd": json_usd(cost(self.prices[model], usage))}
-                for model, usage in sorted(self.usage.items())
-            },
-            **({} if report is None else {"deliberation": report.summary()}),
-            **self._differs(),
-            "seed": self.seed,
-            "version": version("persona-panel"),
-            "elapsed_s": round(self.elapsed_s, 3),
-        }
-
-    def _differs(self) -> dict[str, Any]:
-        if self.coverage.expected > SAYS_WHO_DIFFERS:
-            return {}
-        # What a longer run does without need not be loaded.
-        from persona_panel.analyses.who_differs import differs_document
-
-        return differs_document(self)
 
 
 def share_name(dimension: str, category: str) -> str:

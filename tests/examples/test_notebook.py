@@ -70,7 +70,7 @@ def test_scoring_shows_its_progress_and_the_run_its_leaderboard(executed: Any) -
 
 def test_figures_are_shown_once_and_saved(executed: Any, folder: Path) -> None:
     """Each figure is one picture, without pyplot; the file is a PDF."""
-    for begins in ("figure = run.plot.systems()", "run.plot.personas()", "run.plot.contested(5)"):
+    for begins in ("plots = RunPlots(run)", "plots.personas()", "plots.contested(5)"):
         pictures = [one for one in outputs(executed, begins) if "image/png" in one.get("data", {})]
         assert len(pictures) == 1
     assert (folder / "runs" / "systems.pdf").read_bytes().startswith(b"%PDF")

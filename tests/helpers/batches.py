@@ -18,6 +18,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from persona_panel import Panel, Persona, Response, Sweep
+from persona_panel.analyses.run_summary import run_summary
 from persona_panel.calls.batch_rounds import BatchPace
 from persona_panel.calls.budget import NO_CAPS, Caps
 from persona_panel.experiments.generation.plan import GenerationPlan, generation_plan
@@ -69,7 +70,9 @@ def scored(
     """The run of four responses."""
     execution = Execution(answered_by=ByBatches(folder, tell, pace) if batches else None)
     return asyncio.run(
-        executor.score(panel.plan, RESPONSES, out=folder, caps=caps, execution=execution)
+        executor.score(
+            panel.plan, RESPONSES, summary=run_summary, out=folder, caps=caps, execution=execution
+        )
     )
 
 

@@ -22,6 +22,7 @@ from persona_panel import (
     Scale,
     load_ratings,
 )
+from persona_panel.analyses.run_summary import run_summary
 from persona_panel.analyses.score import score_result
 from persona_panel.testing import Answer, Script, always, ok, serving
 from tests.helpers.embedded import PLAIN, READERS, needs_the_model, stub
@@ -221,7 +222,7 @@ def test_probability_off_the_scale_is_told(on_scale: float, warned: bool) -> Non
     with serving(always(answer)) as server:
         model = ModelConfig(model="openai:stub", base_url=server.base_url)
         run = Panel(READERS, model, PLAIN, elicitation="yes-no").score(RESPONSES)
-    assert run.summary()["off_scale"] == {"openai:stub": pytest.approx(1 - on_scale)}
+    assert run_summary(run)["off_scale"] == {"openai:stub": pytest.approx(1 - on_scale)}
     assert ("lay on no value of the scale" in score_result(run).text()) == warned
 
 

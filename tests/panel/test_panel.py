@@ -37,6 +37,7 @@ from persona_panel import (
     RunOutput,
     Scale,
 )
+from persona_panel.analyses.run_summary import run_summary
 from persona_panel.files.outputs import prompt_id_of
 from persona_panel.testing import Answer, Script, ScriptedServer, always, ok, raw, serving, status
 
@@ -361,7 +362,7 @@ def test_a_dead_model_leaves_the_others_complete() -> None:
     assert set(run.coverage.missing) <= {"failed", "skipped"}
     assert [(v.n_judges, v.n_asked, v.composite) for v in run.verdicts] == [(4, 6, 6.0)] * 3
     assert np.isnan(run.ratings[:, 2:4]).all()
-    assert any("401" in reason["error"] for reason in run.summary()["reasons"])
+    assert any("401" in reason["error"] for reason in run_summary(run)["reasons"])
 
 
 def test_every_judgment_is_told() -> None:

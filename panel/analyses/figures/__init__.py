@@ -1,1 +1,1 @@
-"""A run's figures for a paper: `run.plot`."""
+"""A run's figures for a paper: `RunPlots`."""

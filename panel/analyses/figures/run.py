@@ -1,5 +1,4 @@
-"""A run as figures for a paper: `run.plot`. In a module above it, so that they may show what is
-found out from a run."""
+"""A run as figures for a paper."""
 
 from __future__ import annotations
 

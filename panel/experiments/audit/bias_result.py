@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict, fields, replace
 from hashlib import file_digest
 from math import isnan, nan
 from pathlib import Path
+from typing import Any
 
 import orjson
+from pydantic import ConfigDict, TypeAdapter, with_config
+from typing_extensions import TypedDict
 
+from persona_panel.experiments.audit.audited import load_audited_run
 from persona_panel.experiments.audit.bias import REAL_BINS, unknown_families
+from persona_panel.files.errors import InputError
+from persona_panel.files.limits import json_of
 from persona_panel.files.outputs import as_json, replace_file
 from persona_panel.results.conclusions.judge_names import in_short, short_names, what_all_have
 from persona_panel.results.conclusions.labels import labelled_rows
@@ -44,6 +50,34 @@ _NAMES = {
     "self_preference": "own-family bonus",
     "position_bias": "position bias",
 }
+
+
+_OUTDATED = (
+    "These figures are of other judgments than the run has now: `persona-panel audit bias RUN` "
+    "measures them again."
+)
+_NUMBERS = frozenset({"value", "ci_low", "ci_high", "ci_df", "p_value", "p_raw"})
+
+
+class _BiasRow(TypedDict):
+    statistic: str
+    dimension: str
+    group: str
+    value: float | None
+    ci_low: float | None
+    ci_high: float | None
+    reason: str | None
+    ci_reason: str | None
+    note: str | None
+
+
+@with_config(ConfigDict(strict=True))
+class _KeptBias(TypedDict):
+    """The parts of bias.json that are read back."""
+
+    conclusion: list[str]
+    judgments: str
+    rows: list[_BiasRow]
 
 
 def bias_result(rows: Sequence[Row], ratings: Ratings, *, source: str = "") -> Result:
@@ -188,6 +222,30 @@ def judgments_digest(folder: Path) -> str:
     """
     with (folder / "judgments.jsonl").open("rb") as file:
         return file_digest(file, "sha256").hexdigest()
+
+
+def read_biases(folder: Path) -> Result | None:
+    """Return the result of the audit of bias in a run's folder, None where its file cannot be read;
+    it begins with that it is of other judgments where it is."""
+    try:
+        found = json_of(folder / NAME)
+        TypeAdapter(_KeptBias).validate_python(found)
+        rows = [_row(each) for each in found["rows"]]
+        result = bias_result(rows, load_audited_run(folder).ratings)
+        if judgments_digest(folder) != found["judgments"]:
+            result = replace(result, conclusion=[_OUTDATED, *result.conclusion])
+        return result
+    except (OSError, ValueError, LookupError, TypeError, InputError):
+        return None
+
+
+def _row(kept: Mapping[str, Any]) -> Row:
+    """A row of the file; undefined numbers are null there."""
+    there: dict[str, Any] = {
+        field.name: kept[field.name] for field in fields(Row) if field.name in kept
+    }
+    undefined = {name: nan for name in _NUMBERS & there.keys() if there[name] is None}
+    return Row(**{**there, **undefined})
 
 
 def bias_conclusion(rows: Sequence[Row]) -> list[str]:

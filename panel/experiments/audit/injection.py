@@ -16,6 +16,7 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
+from persona_panel.analyses.run_summary import run_summary
 from persona_panel.calls.budget import NO_CAPS, Caps
 from persona_panel.experiments.audit.attacks import (
     UNSHOWN,
@@ -468,7 +469,7 @@ async def aaudit_injection(
         PanelError: as `Panel.ascore`.
     """
     run = await executor.score(
-        panel, plan.responses, out=out, caps=caps, on_judgment=on_judgment,
+        panel, plan.responses, summary=run_summary, out=out, caps=caps, on_judgment=on_judgment,
         peers=_peers(plan), execution=execution,
     )  # fmt: skip
     ratings, extent, unit = _on_one_scale(run.scores, panel.output_rubric)

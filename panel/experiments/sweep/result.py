@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from persona_panel.analyses.run_summary import run_summary
 from persona_panel.experiments.sweep.conclusion import (
     asymmetry_document,
     cell_columns,
@@ -58,7 +59,7 @@ if TYPE_CHECKING:
 class SweepPlots:
     """The figures of a sweep, each a Matplotlib `Figure` to save as PDF, SVG or PNG.
 
-    `columns` and `figure.caption` are as of a run's figures (`run.plot`). Every method raises
+    `columns` and `figure.caption` are as of a run's figures (`RunPlots`). Every method raises
     ModuleNotFoundError without matplotlib, and ValueError for other numbers of columns.
     """
 
@@ -340,7 +341,7 @@ class Sweep:
     def document(self) -> dict[str, Any]:
         """Return the content of summary.json."""
         own = {"conclusion": self.conclusion(), "coverage": asdict(self.coverage)}
-        return self.run.summary() | own | {"sweep": self.summary()}
+        return run_summary(self.run) | own | {"sweep": self.summary()}
 
     def summary(self) -> dict[str, Any]:
         """Return the part of summary.json under `sweep`."""

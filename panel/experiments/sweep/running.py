@@ -16,8 +16,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-import orjson
-
 from persona_panel.calls.budget import NO_CAPS, Caps
 from persona_panel.calls.caller import Caller
 from persona_panel.calls.rate_limiter import InFlightLimit
@@ -26,7 +24,6 @@ from persona_panel.experiments.sweep.deltas import Cell
 from persona_panel.experiments.sweep.plan import SweepPlan, endpoint_name, sweep_plan_of
 from persona_panel.experiments.sweep.result import Sweep, condition_labels
 from persona_panel.files.outputs import (
-    as_json,
     cell_of,
     csv_of,
     json_lines,
@@ -107,10 +104,8 @@ class SweepFolder:
     def finish(self, sweep: Sweep, *, drawn: bool) -> None:
         """Close the growing files, and write all others; with figures if `drawn`."""
         lacking = 0 if self._answers is None else self._answers.close()
-        if not self._run.finish(sweep.run, sweep.responses, lacking=lacking):
+        if not self._run.finish(sweep.run, sweep.responses, sweep.document, lacking=lacking):
             return
-        summary = as_json(sweep.document(), orjson.OPT_INDENT_2) + b"\n"
-        replace_file(self.path / "summary.json", summary)
         if sweep.plan.responses is None:
             variants = [_variant(variant, texts=self._texts) for variant in sweep.variants]
             replace_file(self.path / "framings.jsonl", json_lines(variants))

@@ -1,42 +1,22 @@
-"""The panel's ratings compared with people's."""
+"""The panel's ratings compared with people's: the results of the analyses that have a section."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from persona_panel.analyses.calibrate import calibrate_result, established_leads, leads_conclusion
-from persona_panel.analyses.correlate import correlate_result
-from persona_panel.analyses.fidelity import fidelity_result
+from persona_panel.analyses.analysis import analyses_on_page
 from persona_panel.analyses.group_contrasts import GroupContrasts
-from persona_panel.analyses.votes import votes_result
+from persona_panel.analyses.on_page import RunWithPeople
 from persona_panel.files.aligned_ratings import align_ratings
-from persona_panel.files.errors import InputError
-from persona_panel.files.ratings import check_calibration, load_ratings
-from persona_panel.files.selections import inclusion_of
+from persona_panel.files.ratings import load_ratings
 from persona_panel.reports.page.names import dimension_names
-from persona_panel.results.conclusions.labels import called_by
 from persona_panel.results.conclusions.readings import origin_sentences
 from persona_panel.results.result import Result
-from persona_panel.runs.run import Run, composite_name
-from persona_panel.runs.votes import votes_of
-from persona_panel.statistics.calibration import calibrate
-from persona_panel.statistics.comparison import correlate
-from persona_panel.statistics.core.arrays import AnalysisOptions
+from persona_panel.runs.run import Run
 from persona_panel.statistics.core.display import COMPOSITE
 from persona_panel.statistics.core.table import Ratings, RatingsOrigin
-
-_SHOWN = frozenset(
-    f"{name}{where}"
-    for name in ("tau_b", "human_ceiling_tau_b", "human_difference_tau_b")
-    for where in ("", "_within_prompts")
-) | {
-    "label_kappa", "human_label_kappa", "persona_gain_tau_b", "alt_test_winning_rate",
-    "alt_test_advantage", "alt_test_items_needed",
-}  # fmt: skip
-"""The statistics of the comparison that the page has; the other ones are those of `correlate`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,19 +24,14 @@ class PeopleSection:
     """What the page shows of people beside the panel.
 
     Attributes:
-        results: of analyses of the same ratings, each with a part of its own: the comparison of
-            the panel's and people's, corrected means,
-            where means say something, votes, where there are several judges, and the contrasts of
-            groups, where these are given.
-        dimensions: what dimensions are called, by their ids.
+        results: each with a part of its own.
         origin: how people's ratings were read, and how many of their items the run has.
         on_leads: which of the run's established differences people do not show.
     """
 
-    results: Sequence[Result]
-    dimensions: Mapping[str, str]
+    results: list[Result] = field(default_factory=list)
     origin: RatingsOrigin | None = None
-    on_leads: Sequence[str] = ()
+    on_leads: list[str] = field(default_factory=list)
 
     @property
     def reading(self) -> Sequence[str]:
@@ -73,17 +48,9 @@ def people_section(
     epsilon: float,
     inclusion: Mapping[str, float] | None,
     fidelity: GroupContrasts | None,
-    required: Sequence[str],
+    required: Collection[str],
 ) -> PeopleSection:
-    """People beside the panel of the run in a folder.
-
-    Args:
-        judges: their names, by their ids.
-        epsilon: of the alternative annotator test.
-        inclusion: by item, with which probability people were asked for it; all the same if None.
-        fidelity: the contrasts of groups of people; None where groups are not known.
-        required: statistics of `correlate` that are computed beside those that are shown;
-            other names are passed over.
+    """People beside the panel of the run in a folder; see `RunWithPeople`.
 
     Raises:
         InputError: they share no response or no dimension with the run, or an item that people
@@ -92,30 +59,18 @@ def people_section(
     names = str(folder), "human ratings" if humans.origin is None else humans.origin.file
     own = load_ratings(str(folder))
     panel, people = align_ratings(own, humans, *names)
-    rows = correlate(panel, people, AnalysisOptions(epsilon=epsilon), only=_SHOWN.union(required))
-    dimensions = dimension_names(run.rubric)
-    results = [correlate_result(rows, panel, people, judges=judges)]
-    on_leads: list[str] = []
-    if not people.lower_is_better:
-        check_calibration(panel, people, *names)
-        chances = None if inclusion is None else inclusion_of(inclusion, panel, people, names[1])
-        found = replace(
-            calibrate(panel, people, inclusion=chances),
-            leads=established_leads(run.leaderboard()),
-            leads_on=composite_name(run.rubric),
-        )
-        # The page has its own name for the composite.
-        dimensions |= {id_: label for id_, label in found.labels.items() if label != COMPOSITE}
-        on_leads = leads_conclusion(found.labelled(called_by(found.labels)))
-        results.append(calibrate_result(found, labels=dimensions))
-    # Of a single judge, or of categories alone, there are no votes to count.
-    with suppress(InputError):
-        results.append(votes_result(votes_of(run, own, humans, names), labels=dimensions))
-    if fidelity is not None:
-        results.append(fidelity_result(fidelity, labels=dimensions))
-    return PeopleSection(
-        results=results,
-        dimensions=dimensions,
-        origin=people.origin,
-        on_leads=on_leads,
-    )
+    # The page has its own name for the composite.
+    labels = {name: label for name, label in panel.labels.items() if label != COMPOSITE}
+    of = RunWithPeople(
+        run=run, own=own, humans=humans, panel=panel, people=people, names=names, judges=judges,
+        dimensions=dimension_names(run.rubric) | labels, epsilon=epsilon, inclusion=inclusion,
+        fidelity=fidelity, required=required,
+    )  # fmt: skip
+    found = PeopleSection(origin=people.origin)
+    for analysis in analyses_on_page():
+        for each in analysis.on_page(of) if analysis.on_page is not None else ():
+            if isinstance(each, Result):
+                found.results.append(each)
+            else:
+                found.on_leads.append(each)
+    return found

@@ -3,26 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
+from persona_panel.analyses.contested import by_disagreement, contested_result, most_contested
+from persona_panel.analyses.on_page import EPSILON
+from persona_panel.analyses.who_differs import who_differs_result
 from persona_panel.files.errors import InputError, RunFolderError
 from persona_panel.files.outputs import replace_file
 from persona_panel.files.secrets import SECRETS
 from persona_panel.personas import NO_PERSONA
 from persona_panel.planning.panel_plan import counted_judges
-from persona_panel.reports.page.contested import contested_section
-from persona_panel.reports.page.differences import differences_section
 from persona_panel.reports.page.embedded import embedded
 from persona_panel.reports.page.environment import csp, environment, part
 from persona_panel.reports.page.established import established, made_from
-from persona_panel.reports.page.further import further_sections
+from persona_panel.reports.page.further import further_results
 from persona_panel.reports.page.names import judge_names
-from persona_panel.reports.page.systems import systems_section
-from persona_panel.reports.page.units import page_units
+from persona_panel.reports.page.systems import systems_result
+from persona_panel.results.formats.html import section
+from persona_panel.results.result import Result
 from persona_panel.runs.kept import object_if_there
 from persona_panel.runs.run import Run
 from persona_panel.statistics.core.table import Ratings
@@ -32,10 +35,10 @@ if TYPE_CHECKING:
     from persona_panel.reports.page.people import PeopleSection
 
 NAME = "report.html"
-EPSILON = 0.1
-"""Of the alternative annotator test, where none is given: the strictest that its paper advises, for
-people from a crowd."""
 _HEIGHT = 720
+_STRATA_LINES = 200
+"""How many systems within strata a page shows."""
+_CONTESTED, _UNESTABLISHED = 8, 3
 _DATA = '<script type="application/json" id="data">'
 
 
@@ -99,7 +102,7 @@ def report_of(
         humans: people's ratings of the same responses, to be shown beside the panel's.
         by: also show the systems within strata; see `persona_panel.analyses.breakdown.systems_by`.
         epsilon, inclusion, fidelity, required: see
-            `persona_panel.reports.page.people.people_section`.
+            `persona_panel.analyses.on_page.RunWithPeople`.
 
     Raises:
         InputError: a file of the folder is none that a run writes, `humans` share no response or
@@ -126,12 +129,14 @@ def report_of(
         )
     if humans is not None and run.before is not None:
         run.humans = humans
-    board, contest = run.leaderboard(), contested_section(run, titles)
-    further = further_sections(run, manifest, summary, by, judges)
-    data = embedded(run, personas, contest.order, titles=titles)
+    board = run.leaderboard()
+    ranked = [entry.system for entry in board.systems]
+    further = list(further_results(run, manifest, summary, judges))
+    data = embedded(run, personas, by_disagreement(run), titles=titles)
     # A sweep or an audit has its own conclusion, which claims no lead.
-    said = further.conclusion or run.conclusion()
-    on_leads = () if people is None or further.conclusion else people.on_leads
+    leading = next((one.result for one in reversed(further) if one.leads), None)
+    said = run.conclusion() if leading is None else leading.conclusion
+    on_leads = () if people is None or leading is not None else people.on_leads
     html = (
         environment()
         .get_template("page.html.jinja")
@@ -141,26 +146,27 @@ def report_of(
             script=Markup(part("page.js")),  # noqa: S704
             embedded=data,
             run=run,
-            units=page_units(run),
             personas=personas,
             judges=judges,
             n_judges=counted_judges(run.judges),
             n_personas=sum(name != NO_PERSONA.id for name in personas) or len(personas),
             titles=titles,
             axes=list(dict.fromkeys(axis for _, axis in personas.values())),
-            established=established(run, said, on_leads, further.coverage),
-            systems=systems_section(run, board),
-            differences=differences_section(
-                run, personas, [one.system for one in board.systems], contest.order, titles
+            established=established(
+                run, said, on_leads, None if leading is None else leading.coverage
             ),
-            contested=contest,
+            n_systems=len(ranked),
+            n_prompts=len({verdict.prompt_id for verdict in run.verdicts}),
+            sections=[
+                section(systems_result(run, board), "Systems"),
+                *([] if by is None else [_by(run, by)]),
+                section(
+                    who_differs_result(run, ranked, titles), "Who sees it otherwise", linked=True
+                ),
+                section(_contested(run), "What the panel disagrees about", linked=True),
+            ],
             by=by,
-            strata=further.strata,
-            deliberated=further.deliberated,
-            swept=further.swept,
-            audit=further.audit,
-            bias=further.bias,
-            key_points=further.key_points,
+            further=[one.section() for one in further],
             people=people,
             made=made_from(run, manifest),
         )
@@ -168,6 +174,23 @@ def report_of(
     before, element, after = SECRETS.scrub(html).partition(_DATA)
     # Escaped in `embedded`, so that they can neither end their element nor begin one.
     return RunReport(f"{before}{element}{data.json}{after}", people)
+
+
+def _by(run: Run, by: str) -> Markup:
+    """The systems within strata."""
+    from persona_panel.analyses.breakdown.strata import systems_by
+    from persona_panel.analyses.systems_by import systems_by_result
+
+    result = systems_by_result(systems_by(run, by), run, lines=_STRATA_LINES)
+    return section(result, f"By {by}", full=False)
+
+
+def _contested(run: Run) -> Result:
+    """The most contested responses: those that are, and of none that is three."""
+    n = sum(one.established for one in most_contested(run)) if run.rubric.numeric else 0
+    known = any(one.reason is None for one in most_contested(run)) if run.rubric.numeric else False
+    top = min(_CONTESTED, max(n, _UNESTABLISHED)) if known else _CONTESTED
+    return replace(contested_result(run, top), remarks=())
 
 
 def _document(folder: Path | None, name: str) -> Mapping[str, Any] | None:

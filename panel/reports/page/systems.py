@@ -1,138 +1,82 @@
-"""Section 2: the systems, with the composite and each dimension, and how far each two differ."""
+"""Section 2: the systems as the result of the run has them, with what only the page shows: every
+prompt's mean, missing judgments, and dimensions over prompts and judges."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
-from dataclasses import dataclass
-from math import isnan
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from math import isnan, nan
+from typing import Any
 
 import numpy as np
 
+from persona_panel.analyses.score import board_tables
 from persona_panel.graphs import Judge
 from persona_panel.graphs.records import controls_among
-from persona_panel.results.axis import Axis
+from persona_panel.results.result import Result
+from persona_panel.results.table import Column, Table
 from persona_panel.runs.run import Run
-from persona_panel.runs.scale_limits import composite_limits, composite_told, mean_limits
-from persona_panel.statistics.core.arrays import Reason
-from persona_panel.statistics.core.levels import LEVEL
+from persona_panel.runs.scale_limits import mean_limits
+from persona_panel.statistics.core.estimate import Estimate
 from persona_panel.statistics.core.ranking import (
     JudgeSample,
     Leaderboard,
-    SystemDifference,
     SystemRank,
     influence_of,
     rank_systems,
 )
 
-_PAIRS = 60
 _TICKS = 60
+"""The most prompts whose means are drawn."""
+_ROWS = 30
+"""The most means by dimension that are not folded."""
+_CHART = (
+    "In the chart the dot is the mean, the band its 95 % interval over prompts, with these judges "
+    "as they are, the line with ends that over prompts and judges, as a sample of such judges, and "
+    "each mark below one prompt. A hollow circle is a mean that is not ranked."
+)
 
 
-@dataclass(frozen=True, slots=True)
-class SystemLine:
-    """One system's line of the forest plot.
-
-    Attributes:
-        prompts: its mean on each prompt, none where there are too many for ticks.
-        missing: how many of its judgments are missing.
-    """
-
-    entry: SystemRank
-    prompts: Sequence[float]
-    missing: int
-
-    @property
-    def rank(self) -> str:
-        """Its rank with the places that are open to it."""
-        entry = self.entry
-        if entry.rank is None:
-            return "not ranked" if entry.declines else "–"
-        if entry.rank_low is None or entry.rank_low == entry.rank_high:
-            return str(entry.rank)
-        return f"{entry.rank} ({entry.rank_low}–{entry.rank_high})"
-
-
-@dataclass(frozen=True, slots=True)
-class DimensionForest:
-    """The systems on one dimension."""
-
-    label: str
-    axis: Axis
-    lines: Sequence[SystemRank]
-
-
-@dataclass(frozen=True, slots=True)
-class SystemsSection:
-    """What section 2 shows.
-
-    Attributes:
-        reasons: why there are no intervals, each once.
-        shares: for each dimension of categories its label, the categories and, by system, their
-            shares.
-        differences: pairs of systems; `n_more` are left out.
-        controls: the systems as judges without a persona rank them, where others have one.
-        composite: what the composite is, a sentence.
-    """
-
-    lines: Sequence[SystemLine]
-    axis: Axis
-    dimensions: Sequence[DimensionForest]
-    shares: Sequence[tuple[str, Sequence[str], Sequence[tuple[str, Sequence[float]]]]]
-    differences: Sequence[SystemDifference]
-    difference_axis: Axis
-    n_more: int
-    reasons: Sequence[str]
-    n_prompts: int
-    random: str
-    controls: Sequence[SystemRank]
-    composite: str
-    level: float = LEVEL
-
-
-def systems_section(run: Run, board: Leaderboard) -> SystemsSection:
-    """The systems of a run."""
-    entries = board.systems
-    by_prompt = _composites(run)
-    lines = [
-        SystemLine(entry, found if len(found := by_prompt[entry.system]) <= _TICKS else [], missing)
-        for entry, missing in zip(entries, _missing(run, entries), strict=True)
-    ]
-    values = [value for line in lines for value in line.prompts]
-    values += [end for one in entries for end in (one.ci_low, one.ci_high, one.composite)]
+def systems_result(run: Run, board: Leaderboard) -> Result:
+    """Return the systems of a run as a result."""
     controls = run.control_leaderboard()
-    return SystemsSection(
-        lines=lines,
-        axis=Axis.of(composite_limits(run.rubric), values),
-        dimensions=_dimensions(run, entries),
-        shares=[
-            (
-                next(one.label for one in run.rubric.dimensions if one.id == name),
-                categories,
-                [
-                    (entry.system, [entry.dimensions[f"{name}:{each}"] for each in categories])
-                    for entry in entries
-                ],
-            )
-            for name, categories in run.categories.items()
-        ]
-        if entries
-        else [],
-        differences=board.differences[:_PAIRS],
-        difference_axis=Axis.about_zero(
-            end for one in board.differences for end in (one.difference, one.ci_low, one.ci_high)
-        ),
-        n_more=max(0, len(board.differences) - _PAIRS),
-        reasons=_reasons(board),
-        n_prompts=len({verdict.prompt_id for verdict in run.verdicts}),
-        random=board.random,
-        controls=() if controls is None else controls.systems,
-        composite=composite_told(run.rubric),
+    tables = list(board_tables(run, board))
+    if controls is not None:
+        own = board_tables(run, controls, "control_", ", by judges without a persona")
+        tables += [replace(table, when="full") for table in own if table.title]
+    drawn = {"systems": _with_marks, "dimensions": _with_judges}
+    tables = [drawn.get(table.name, _as_it_is)(table, run, board) for table in tables]
+    return Result("systems", [] if board.systems else ["No response has a verdict yet."], tables)
+
+
+def _as_it_is(table: Table, run: Run, board: Leaderboard) -> Table:
+    return table
+
+
+def _with_marks(table: Table, run: Run, board: Leaderboard) -> Table:
+    """The leaderboard with its abstentions, missing judgments and the mean of each prompt."""
+    prompts, missing = _prompt_means(run), _missing(run)
+    rows = []
+    for row in table.rows:
+        name = row["system"]
+        n_judged = row.get("n_judged") or 0
+        marks = prompts[name] if len(prompts[name]) <= _TICKS else []
+        n = {"n_missing": missing[name], "n_asked": missing[name] + n_judged}
+        rows.append({**row, **n, "marks": marks})
+    columns = [one for one in table.columns if one.name not in ("n_abstained", "n_judged")]
+    more = (
+        Column("n_abstained", "whole", "abstentions", of="n_judged"),
+        Column("n_missing", "whole", "missing", of="n_asked"),
     )
+    return replace(
+        table, columns=(*columns, *more), rows=rows, wide="with_judges", hollow="declining_mean",
+        remarks=[*table.remarks, _CHART],
+    )  # fmt: skip
 
 
-def _composites(run: Run) -> dict[str, list[float]]:
-    """Each system's composites by prompt."""
+def _prompt_means(run: Run) -> Mapping[str, list[float]]:
+    """Each system's mean composite on each prompt."""
     found: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     for verdict in run.verdicts:
         if not isnan(verdict.composite):
@@ -144,12 +88,12 @@ def _composites(run: Run) -> dict[str, list[float]]:
     return defaultdict(list, means)
 
 
-def _missing(run: Run, entries: Sequence[SystemRank]) -> list[int]:
+def _missing(run: Run) -> Mapping[str, int]:
     columns = _panel(run.judges)
     n: dict[str, int] = defaultdict(int)
     for item, row in zip(run.items, run.statuses, strict=True):
         n[item.system] += sum(row[column] not in ("scored", "abstained") for column in columns)
-    return [n[entry.system] for entry in entries]
+    return n
 
 
 def _panel(judges: Sequence[Judge]) -> list[int]:
@@ -158,9 +102,27 @@ def _panel(judges: Sequence[Judge]) -> list[int]:
     return [column for column, judge in enumerate(judges) if judge not in controls]
 
 
-def _dimensions(run: Run, entries: Sequence[SystemRank]) -> list[DimensionForest]:
-    """The systems on each dimension that is rated by numbers, in the order of the leaderboard, with
-    intervals over prompts and over prompts and judges."""
+def _with_judges(table: Table, run: Run, board: Leaderboard) -> Table:
+    """The means by dimension with their intervals over prompts and judges, too."""
+    ranked = {name: _on_dimension(run, name) for name in (one.id for one in run.rubric.numeric)}
+
+    def wide(row: Mapping[str, Any]) -> Estimate:
+        entry = ranked.get(row["dimension"], {}).get(row["system"])
+        if entry is None or entry.declines:
+            return Estimate(nan)
+        ends = entry.judges_ci_low, entry.judges_ci_high
+        return Estimate(entry.composite, *ends, over="prompts and judges")
+
+    column = Column("with_judges", "estimate", "over prompts\nand judges", ends_only=True)
+    rows = [{**row, "with_judges": wide(row)} for row in table.rows]
+    return replace(
+        table, columns=(*table.columns, column), rows=rows, wide="with_judges",
+        hollow="declining_mean", when="always" if len(rows) <= _ROWS else "full",
+    )  # fmt: skip
+
+
+def _on_dimension(run: Run, name: str) -> Mapping[str, SystemRank]:
+    """The systems on a dimension that is rated by numbers."""
     verdicts = run.verdicts
     rows = {item[:2]: row for row, item in enumerate(run.items)}
     kept, columns = [rows[one.prompt_id, one.id] for one in verdicts], _panel(run.judges)
@@ -169,37 +131,15 @@ def _dimensions(run: Run, entries: Sequence[SystemRank]) -> list[DimensionForest
         "model": [run.judges[column].model for column in columns],
     }
     factors = {name: those for name, those in labels.items() if len(set(those)) > 1}
-    order = {entry.system: place for place, entry in enumerate(entries)}
-    abstentions = run.abstentions(kept, columns)
-    found = []
-    for dimension in run.rubric.numeric:
-        place = run.dimensions.index(dimension.id)
-        [limits] = mean_limits(run.rubric, [dimension.id])
-        board = rank_systems(
-            [verdict.system for verdict in verdicts],
-            [verdict.prompt_id for verdict in verdicts],
-            np.array([verdict.dimensions[dimension.id].mean for verdict in verdicts]),
-            np.empty((len(verdicts), 0)),
-            [],
-            judges=JudgeSample(influence_of(run.ratings[np.ix_(kept, columns, [place])]), factors),
-            limits=limits,
-            abstentions=abstentions,
-        )
-        lines = sorted(board.systems, key=lambda one: order[one.system])
-        axis = Axis.of(limits, [one.composite for one in lines])
-        found.append(DimensionForest(dimension.label, axis, lines))
-    return found
-
-
-def _reasons(board: Leaderboard) -> list[str]:
-    """Why intervals are not there, each reason once; why a system is not ranked is said apart."""
-    found: dict[str, list[str]] = {}
-    for entry in board.systems:
-        for kind, reason in (
-            ("over prompts", entry.ci_reason),
-            ("over prompts and judges", entry.judges_ci_reason),
-        ):
-            if reason is not None and reason != Reason.DECLINES:
-                kinds = found.setdefault(str(reason), [])
-                kinds += [] if kind in kinds else [kind]
-    return [f"No interval {' or '.join(kinds)}: {reason}." for reason, kinds in found.items()]
+    place = run.dimensions.index(name)
+    board = rank_systems(
+        [verdict.system for verdict in verdicts],
+        [verdict.prompt_id for verdict in verdicts],
+        np.array([verdict.dimensions[name].mean for verdict in verdicts]),
+        np.empty((len(verdicts), 0)),
+        [],
+        judges=JudgeSample(influence_of(run.ratings[np.ix_(kept, columns, [place])]), factors),
+        limits=mean_limits(run.rubric, [name])[0],
+        abstentions=run.abstentions(kept, columns),
+    )
+    return {entry.system: entry for entry in board.systems}

@@ -48,7 +48,7 @@ _OVER = {
 class RatingsPlots:
     """The figures of ratings, each a Matplotlib `Figure` to save as PDF, SVG or PNG.
 
-    `columns` and `figure.caption` are as of a run's figures (`run.plot`). Every method raises
+    `columns` and `figure.caption` are as of a run's figures (`RunPlots`). Every method raises
     ModuleNotFoundError without matplotlib, and ValueError for other numbers of columns.
     """
 

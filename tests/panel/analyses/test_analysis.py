@@ -6,6 +6,7 @@ import inspect
 import json
 import subprocess
 import sys
+from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
 
@@ -16,7 +17,8 @@ from click.testing import CliRunner
 
 import persona_panel
 from persona_panel.analyses import parameters
-from persona_panel.analyses.analysis import ANALYSES, Analysis, analysis
+from persona_panel.analyses.analysis import ANALYSES, Analysis, analyses_on_page, analysis
+from persona_panel.analyses.on_page import RunWithPeople
 from persona_panel.cli.analysis_command import analysis_command
 from persona_panel.cli.main import _ANALYSES, _COMMANDS
 from persona_panel.results.document import schema
@@ -159,15 +161,22 @@ def test_an_analysis_may_tell_its_progress() -> None:
 
 
 def test_the_decorator_leaves_the_function_as_it_is() -> None:
-    """It is called and documented as before, and registered by its name."""
+    """It is called and documented as before, and registered by its name; a section of a run's page
+    is found by it, whichever modules were imported."""
 
     def own() -> Result:
         """Do something."""
         return SAMPLE
 
+    def on_page(of: RunWithPeople) -> Iterator[Result]:
+        yield SAMPLE
+
     try:
-        assert analysis("Own", requirements=("x > 1",))(own) is own
+        assert analysis("Own", requirements=("x > 1",), on_page=on_page)(own) is own
         assert ANALYSES["own"].function is own
         assert ANALYSES["own"].help.startswith("Do something.\n\nExit status")
+        sections = {one.name: one.on_page for one in analyses_on_page()}
+        assert list(sections) == ["calibrate", "correlate", "fidelity", "own", "votes"]
+        assert sections["own"] is on_page
     finally:
         ANALYSES.pop("own", None)

@@ -15,6 +15,7 @@ import orjson
 import pytest
 
 from persona_panel import ModelConfig, Panel, Persona, Response
+from persona_panel.analyses.run_summary import run_summary
 from persona_panel.calls.batch_records import BatchRecord, prepared, settled, submitted
 from persona_panel.calls.batch_rounds import BatchJournal, batches_of
 from persona_panel.calls.cache import ReplyKey
@@ -376,7 +377,9 @@ def test_a_batch_is_looked_at_as_it_was_sent(
     panel, text = Panel(personas, model), Response(id="r", prompt="Why?", text="So.", system="s")
     with pytest.raises(KeyboardInterrupt):
         by = Execution(answered_by=ByBatches(folder, stop))
-        asyncio.run(executor.score(panel.plan, [text], out=folder, execution=by))
+        asyncio.run(
+            executor.score(panel.plan, [text], summary=run_summary, out=folder, execution=by)
+        )
     server.batches.script = BatchScript()
     assert set(sent) == {("org-1", "proj-1", "team-7351")}
     sent.clear()

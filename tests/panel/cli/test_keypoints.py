@@ -20,6 +20,7 @@ from persona_panel.experiments.keypoints.key_points_result import key_points_res
 from persona_panel.experiments.keypoints.report import key_points_document, rationales_of
 from persona_panel.files.errors import ConfigurationError, RunStopped
 from persona_panel.files.outputs import as_json
+from persona_panel.reports.page.report import report_of
 from persona_panel.testing import Answer, always, ok, serving
 
 CLEAR, VAGUE = "It is clear.", "It is vague."
@@ -127,12 +128,12 @@ def test_key_points_of_a_run(
     assert shares["good", CLEAR]["share"] == round(10 / 12, 6)
     assert (shares["bad", CLEAR]["n"], shares["bad", VAGUE]["n"]) == (0, 60)
     assert {one["quote"] for one in document["key_points"][0]["quotations"]} == {CLEAR}
-    page = run.report()._repr_html_()
+    page = report_of(run)._repr_html_()
     assert "Key points of the judges’ reasons" in page
     assert "have changed since" not in page
     judgments = folder / "judgments.jsonl"
     judgments.write_text(judgments.read_text().replace(CLEAR, "It is other."))
-    assert "have changed since" in run.report()._repr_html_()
+    assert "have changed since" in report_of(run)._repr_html_()
     judgments.write_text(re.sub(r'"rationale":"[^"]*"', '"rationale":null', judgments.read_text()))
     with pytest.raises(ConfigurationError, match="--elicitation justified"):
         rationales_of(run)

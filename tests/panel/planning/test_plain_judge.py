@@ -18,6 +18,7 @@ from persona_panel import (
     load_definition,
     load_run,
 )
+from persona_panel.analyses.run_summary import run_summary
 from persona_panel.graphs import Response
 from persona_panel.graphs.deliberation import Deliberation
 from persona_panel.personas import PersonaSet
@@ -132,7 +133,7 @@ def test_beside_personas_it_is_a_control(tmp_path: Path, monkeypatch: pytest.Mon
         assert [verdict.n_asked for verdict in one.verdicts] == [4, 4]
         assert [entry.composite for entry in one.leaderboard().systems] == [5, 5]
         assert [entry.composite for entry in one.control_leaderboard().systems] == [1, 1]
-        assert one.summary()["control_ranking"][0]["composite"] == 1
+        assert run_summary(one)["control_ranking"][0]["composite"] == 1
         assert one.coverage.expected == 16
 
 

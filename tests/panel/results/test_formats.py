@@ -10,6 +10,7 @@ from html import unescape
 
 import pytest
 
+from persona_panel.results.formats.html import section
 from persona_panel.results.result import Result, format_names, load_format
 from persona_panel.results.table import Column, Key, Table
 from persona_panel.statistics import Estimate
@@ -157,6 +158,75 @@ def test_html_is_a_document_that_runs_nothing() -> None:
     # From 1 to 9, as the limits have it: 6 lies at five eighths.
     assert 'cx="62.50%"' in page
     assert SAMPLE._repr_html_() == SAMPLE.text("html")
+
+
+def test_a_heat_map_tints_what_is_beyond_chance() -> None:
+    """A cell whose interval leaves out 0 is tinted by sign and size, one that is established is
+    underlined, one that was tested alone and is within chance is a dot, and one that lacks a test
+    is a plain number; what its intervals are is in its title."""
+    cells = {
+        "far": Estimate(-2.0, -3.0, -1.0, p_adjusted=0.01),
+        "near": Estimate(0.5, 0.1, 0.9, p_adjusted=0.2),
+        "open": Estimate(0.4, -0.1, 0.9),
+        "noise": Estimate(0.3, p=0.4),
+        "untested": Estimate(1.0, reason="one prompt"),
+        "plain": 2.0,
+    }
+    columns = tuple(
+        Column(name, "number" if name == "plain" else "estimate", name) for name in cells
+    )
+    table = Table("heat", (Key("who", "who"),), columns, [{"who": "ann", **cells}], "H", heat=1.0)
+    page = Result("sample", (), [table]).text("html")
+    shown = dict(
+        re.findall(r'<td class="([^"]*)" data-label="(\w+)"', page)[n][::-1] for n in range(6)
+    )
+    assert shown == {
+        "far": "c n3 significant", "near": "c p1", "open": "c ", "noise": "c ", "untested": "c ",
+        "plain": "c p3",
+    }  # fmt: skip
+    text = [re.sub("<[^>]*>", "", cell) for cell in re.findall("<td.*?</td>", page)]
+    assert text == ["−2.00", "+0.50", "+0.40", "·", "+1.00", "+2.00"]
+    assert 'title="95 % interval −3.00 to −1.00; adjusted p 0.01"' in page
+    assert 'title="+0.30; p 0.4"' in page
+    assert "<svg" not in page
+
+
+def test_a_chart_has_wider_intervals_marks_and_hollow_means() -> None:
+    """Behind a row's interval stands that of the column `wide`; values of its own are marks below;
+    of a row without a value what stands for it is a hollow circle."""
+    columns = (
+        Column("mean", "estimate", "mean"),
+        Column("both", "estimate", "both", ends_only=True),
+        Column("instead", "number"),
+    )
+    rows = [
+        {"system": "alder", "mean": Estimate(4.0, 3.0, 5.0, limits=(0, 8)),
+         "both": Estimate(4.0, 2.0, 6.0), "marks": (3.0, 5.0)},
+        {"system": "birch", "mean": Estimate(float("nan"), reason="not ranked"), "instead": 2.0},
+    ]  # fmt: skip
+    table = Table(
+        "m", (Key("system", "system"),), columns, rows, "M", wide="both", hollow="instead"
+    )
+    page = Result("sample", (), [table]).text("html")
+    assert '<line class="whisker" x1="25.00%" x2="75.00%"' in page
+    assert page.count('class="tick"') == 2
+    assert (
+        '<circle class="dot" cx="50.00%"' in page and '<circle class="hollow" cx="25.00%"' in page
+    )
+
+
+def test_html_folds_what_the_full_report_alone_has() -> None:
+    """Its title opens it; on a page that lists responses what is of one links to it there."""
+    folded = replace(MEANS, when="full", title="Folded")
+    of = {"prompt_id": "a b", "id": "r/1", "response": "first"}
+    table = Table(
+        "r", (Key("response", "response"),), (Column("x", "whole", "x"),), [{**of, "x": 1}], "R"
+    )
+    result = Result("sample", (), [folded, table])
+    assert "<details><summary>Folded</summary>" in result.text("html", full=True)
+    assert "<details" not in result.text("html")
+    assert 'href="#r/a%20b/r%2F1">first</a>' in section(result, "S", linked=True)
+    assert "<a " not in section(result, "S")
 
 
 def test_tables_as_data_frames() -> None:

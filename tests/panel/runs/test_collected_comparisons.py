@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from persona_panel import Panel, Response, load_run
+from persona_panel.analyses.run_summary import run_summary
 from persona_panel.files.responses import Item
 from persona_panel.graphs import Judge, Judgment
 from persona_panel.rubrics import ModelResponse, Status
@@ -175,9 +176,9 @@ def test_a_run_and_its_folder_give_the_same(tmp_path: Path, random: str) -> None
     assert found.random == random
     again = load_run(tmp_path / "run")
     again.random = run.random
-    assert again.summary()["strengths"] == run.summary()["strengths"]
-    assert run.summary()["strengths"]["systems"][0]["reason"] == Reason.ALL_TIES
+    assert run_summary(again)["strengths"] == run_summary(run)["strengths"]
+    assert run_summary(run)["strengths"]["systems"][0]["reason"] == Reason.ALL_TIES
     rated = Panel("disciplinary", ScriptedModel(ModelResponse("4")), "debate-speech",
                   elicitation="holistic").score(responses)  # fmt: skip
     assert rated.strengths() is None
-    assert "strengths" not in rated.summary()
+    assert "strengths" not in run_summary(rated)

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from persona_panel import ModelConfig, Panel, Persona
+from persona_panel.analyses.run_summary import run_summary
 from persona_panel.files.errors import RunFolderError
 from persona_panel.files.outputs import text_of
 from persona_panel.files.responses import Batch
@@ -101,7 +102,7 @@ def write(folder: Path, batch: Sequence[tuple[Response, Sequence[Ratings]]], see
             out.add(judgment)
         run.conclude(aggregate(judgments, rubric()))
         out.flush()
-    out.finish(run, read)
+    out.finish(run, read, lambda: run_summary(run))
     return run
 
 
@@ -285,7 +286,8 @@ def test_a_judgment_is_on_disk_after_a_flush(tmp_path: Path) -> None:
         folder.add(judged(BATCH[0][0], JUDGES[0], (5.0, 5.0)))
         folder.flush()
         assert len(lines(tmp_path / "run")) == n
-    folder.finish(Run((), {}, JUDGES, rubric(), prices={}, seed=0), nothing)
+    run = Run((), {}, JUDGES, rubric(), prices={}, seed=0)
+    folder.finish(run, nothing, lambda: run_summary(run))
 
 
 @pytest.mark.parametrize("key", ["personas", "rubric", "models", "seed"])
@@ -350,8 +352,8 @@ def test_two_runs_do_not_write_into_one_folder(tmp_path: Path) -> None:
         opened(tmp_path / "run", nothing)
     assert (tmp_path / "run" / "judgments.jsonl").read_bytes() == before
     run = Run((), {}, JUDGES, rubric(), prices={}, seed=0)
-    first.finish(run, nothing)
-    opened(tmp_path / "run", nothing).finish(run, nothing)
+    first.finish(run, nothing, lambda: run_summary(run))
+    opened(tmp_path / "run", nothing).finish(run, nothing, lambda: run_summary(run))
 
 
 @pytest.mark.parametrize(

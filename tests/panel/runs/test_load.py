@@ -30,6 +30,7 @@ from persona_panel import (
     load_ratings,
     load_run,
 )
+from persona_panel.analyses.run_summary import run_summary
 from persona_panel.experiments.audit.attacks import AttackSet, shipped_attacks
 from persona_panel.experiments.audit.injection import audit_injection, plan_injection
 from persona_panel.files.definitions import load_definition
@@ -117,7 +118,7 @@ def same(run: Run, loaded: Run) -> None:
     if loaded.folder is not None and not np.isnan(run.ratings).all():
         # Read as ratings, a folder says as much of what is missing.
         assert load_ratings(loaded.folder).coverage == run.coverage
-    assert loaded.summary() == run.summary() | {"elapsed_s": round(run.elapsed_s, 3)}
+    assert run_summary(loaded) == run_summary(run) | {"elapsed_s": round(run.elapsed_s, 3)}
     assert repr(loaded.deliberation()) == repr(run.deliberation())
     assert loaded.folder == run.folder
 
@@ -173,7 +174,7 @@ def test_what_intervals_take_as_a_sample_comes_back(tmp_path: Path) -> None:
         run = panel.score(RESPONSES, out=folder, random="prompts-and-judges")
     document = json.loads((folder / "run.json").read_bytes())
     assert document["random"] == "prompts-and-judges"
-    assert load_run(folder).summary()["random"] == "prompts-and-judges"
+    assert run_summary(load_run(folder))["random"] == "prompts-and-judges"
     same(run, load_run(folder))
     (folder / "run.json").write_text(json.dumps(document | {"random": "judges"}))
     with pytest.raises(

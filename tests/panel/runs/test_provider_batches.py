@@ -15,6 +15,7 @@ import orjson
 import pytest
 
 from persona_panel import Panel, RunStopped
+from persona_panel.analyses.run_summary import run_summary
 from persona_panel.calls.batch_records import sought
 from persona_panel.calls.batch_rounds import BATCHES, BatchPace, batches_of
 from persona_panel.models.batches import BatchClient, BatchSought, NotToldYet
@@ -108,7 +109,7 @@ def test_a_run_from_its_requests_to_its_answers(wire: BatchWire, tmp_path: Path)
     assert len(wire.asked) == 8
     used = run.calls.spent[f"{wire.spec} (batch)"]
     usd = (used.input * 1.0 + used.output * 5.0) / 1e6
-    assert run.summary()["calls"]["usd"] == pytest.approx(usd, abs=1e-6) and used.output > 0
+    assert run_summary(run)["calls"]["usd"] == pytest.approx(usd, abs=1e-6) and used.output > 0
     written = b"".join(path.read_bytes() for path in folder.iterdir() if path.is_file())
     assert KEY.encode() not in written + orjson.dumps(wire.rows)
     again = scored(panel_at(wire), folder)
@@ -129,7 +130,7 @@ def test_a_row_is_the_body_of_a_live_call(
     assert all(row in wire.live for row in rows)
     spec = wire.spec
     assert run.calls.spent[f"{spec} (batch)"] == live.calls.spent[spec]
-    assert run.summary()["ranking"] == live.summary()["ranking"]
+    assert run_summary(run)["ranking"] == run_summary(live)["ranking"]
 
 
 def test_requests_in_files(wire: BatchWire, tmp_path: Path) -> None:
@@ -145,7 +146,11 @@ def test_requests_in_files(wire: BatchWire, tmp_path: Path) -> None:
             (out / f"answers-{name}").write_bytes(lines)
         answered(out, files="requests-openai*.jsonl")
         by = Execution(answered_by=ByFiles(out, print))
-        run = asyncio.run(executor.score(panel.plan, RESPONSES, out=tmp_path / "run", execution=by))
+        run = asyncio.run(
+            executor.score(
+                panel.plan, RESPONSES, summary=run_summary, out=tmp_path / "run", execution=by
+            )
+        )
         assert run.coverage.complete and run.calls.made == 0
         assert not wire.live and not wire.made and not other.calls
 

@@ -17,6 +17,7 @@ import orjson
 import pytest
 
 from persona_panel import ModelConfig, Panel, RunFolderError, RunStopped
+from persona_panel.analyses.run_summary import run_summary
 from persona_panel.calls.batch_caller import WantedRows
 from persona_panel.calls.batch_records import BatchRecord, prepared
 from persona_panel.calls.batch_rounds import BATCHES, batches_of
@@ -85,7 +86,7 @@ def test_a_run_by_batches_is_the_run_by_calls(
     batched, called = run.calls.spent[NAME], live.calls.spent["openai:stub"]
     if not probes:
         assert batched == called
-        usd = run.summary()["calls"]["usd"]
+        usd = run_summary(run)["calls"]["usd"]
         assert usd == pytest.approx((batched.input * 1.0 + batched.output * 5.0) / 1e6, abs=1e-6)
 
 
@@ -488,14 +489,20 @@ def test_open_batches_are_not_paid_for_again(tmp_path: Path) -> None:
             scored(panel, folder, batches=False)
         with pytest.raises(RunFolderError, match="open batches"):
             files = Execution(answered_by=ByFiles(tmp_path, print))
-            asyncio.run(executor.score(panel.plan, RESPONSES, out=folder, execution=files))
+            asyncio.run(
+                executor.score(
+                    panel.plan, RESPONSES, summary=run_summary, out=folder, execution=files
+                )
+            )
         with pytest.raises(RunFolderError, match="--overwrite"):
             panel.score(RESPONSES, out=RunOutput(folder, overwrite=True))
         server.batches.script = BatchScript()
         with pytest.raises(RunFolderError, match="without --overwrite"):
             by = Execution(answered_by=ByBatches(folder, lambda line: None, FAST))
             out = RunOutput(folder, overwrite=True)
-            asyncio.run(executor.score(panel.plan, RESPONSES, out=out, execution=by))
+            asyncio.run(
+                executor.score(panel.plan, RESPONSES, summary=run_summary, out=out, execution=by)
+            )
         assert (len(server.calls), len(server.batches.made)) == (0, 1)
 
 

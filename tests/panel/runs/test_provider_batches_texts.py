@@ -15,6 +15,7 @@ import orjson
 import pytest
 
 from persona_panel import Panel, RunFolderError
+from persona_panel.analyses.run_summary import run_summary
 from persona_panel.calls.budget import Caps
 from persona_panel.experiments.generation.running import generate_texts
 from persona_panel.experiments.sweep.running import export_sweep, run_sweep
@@ -95,7 +96,7 @@ def test_a_sweep_by_batches_is_the_sweep_by_calls(
         assert lines(tmp_path / "batched" / name, *without) == lines(
             tmp_path / "live" / name, *without
         )
-    called, batched = (one.run.summary()["calls"] for one in (live, sweep))
+    called, batched = (run_summary(one.run)["calls"] for one in (live, sweep))
     assert batched["made"] == called["made"] == 32
     assert batched["usd"] == pytest.approx(called["usd"] / 2, abs=1e-6)
     assert sorted(batched["usage"]) == sorted(f"{name} (batch)" for name in called["usage"])
@@ -142,7 +143,7 @@ def test_judges_deliberate_with_a_model_that_has_no_batches(tmp_path: Path) -> N
         models = [model_at(server.base_url), ScriptedModel()]
         panel = panel_at(server.base_url, models=models, deliberation=Deliberation(rounds=1))
         by = Execution(answered_by=ByBatches(tmp_path, print, FAST))
-        run = asyncio.run(executor.score(panel.plan, RESPONSES, execution=by))
+        run = asyncio.run(executor.score(panel.plan, RESPONSES, summary=run_summary, execution=by))
         assert not server.calls
         assert totals(server)[:2] == [8, 8]
     assert run.coverage.complete

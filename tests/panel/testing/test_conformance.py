@@ -28,6 +28,7 @@ from persona_panel import (
     personas,
     rubrics,
 )
+from persona_panel.analyses.run_summary import run_summary
 from persona_panel.calls.budget import NO_CAPS
 from persona_panel.calls.caller import Caller
 from persona_panel.calls.stores.disk import open_store
@@ -176,7 +177,7 @@ def test_renderers_of_ours_conform(name: str) -> None:
 
 
 def scored(plan: PanelPlan, responses: Sequence[Response], out: Path) -> list[Path]:
-    asyncio.run(executor.score(plan, responses, out=out))
+    asyncio.run(executor.score(plan, responses, summary=run_summary, out=out))
     return [out]
 
 

@@ -197,14 +197,23 @@ const fill = (box, response, wanted) => {
   box.append(text, every);
   return { text, every };
 };
-const byRow = new Map(data.responses.map(one => [one.row, one]));
-$$("#contested article").forEach(article => {
-  const response = byRow.get(Number(article.dataset.row));
-  if (!response) return;
-  $(".to-response", article).href = "#" + response.key;
-  fill($(".detail", article), response);
+// The contested responses, one below the other, as each opens in the list.
+const byKey = new Map(data.responses.map(one => ["#" + one.key, one]));
+const legend = el("p", "note", "One mark is one judge" + (data.axes.length > 1 ? "; its shape is the axis of the persona:" : ""));
+if (data.axes.length > 1) data.axes.forEach((axis, place) => {
+  const key = svg("svg", { class: "key", width: 12, height: 12, "aria-hidden": "true" });
+  key.append(svg("use", { href: "#mark" + place % 4, x: 6, y: 6, class: "axis" + place % 4 }));
+  legend.append(" ", key, " " + shown(axis));
 });
-$$("a[data-row]").forEach(link => { const response = byRow.get(Number(link.dataset.row)); if (response) link.href = "#" + response.key; });
+legend.append(". The line below is the mean; on the right, mean ± standard deviation over judges. Filled: the two judges that are quoted.");
+$$("#contested a.to-response").forEach((link, place) => {
+  const response = byKey.get(link.getAttribute("href"));
+  if (!response) return;
+  const box = el("div", "detail"), heading = foreign("a", "to-response", response.system + ": " + promptName(response.prompt));
+  heading.href = "#" + response.key;
+  $("#contested").append(...(place ? [] : [legend]), el("article", "", null, el("h3", "", null, heading), box));
+  fill(box, response);
+});
 
 // Every response.
 const table = $("table.all"), head = $("thead tr", table), body = $("tbody", table), form = $("form.filters"), more = $("button.more");

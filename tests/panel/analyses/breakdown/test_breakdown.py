@@ -14,11 +14,12 @@ from persona_panel.analyses.breakdown import (
     model_differences,
     persona_departures,
 )
-from persona_panel.analyses.contested import most_contested, reasons
+from persona_panel.analyses.contested import most_contested, reasons, unit_of_departures
+from persona_panel.analyses.figures.run import RunPlots
+from persona_panel.analyses.who_differs import group_units
 from persona_panel.files.responses import Item
 from persona_panel.graphs import Judge, Response
 from persona_panel.personas import Persona
-from persona_panel.reports.page.units import PageUnits, page_units
 from persona_panel.rubrics import CategoryScale, Composite, Dimension, Rubric, Scale
 from persona_panel.runs.run import Run
 from persona_panel.runs.scale_limits import in_points
@@ -145,7 +146,7 @@ def test_dimensions_on_different_scales_count_as_shares() -> None:
     assert first.by_dimension["depth"] == pytest.approx(0.45, abs=0.15)
     assert persona_departures(run).by_dimension[0].reason is Reason.OTHER_SCALE
     assert re.search(r"on Depth \(standard deviation 0\.\d\d of the scale's width\)", first.why[0])
-    assert page_units(run).response == "shares of the scale's width"
+    assert unit_of_departures(run).several == "shares of the scale's width"
 
 
 def test_of_categories_alone_no_response_is_contested() -> None:
@@ -153,7 +154,7 @@ def test_of_categories_alone_no_response_is_contested() -> None:
     run = a_run(KIND)
     run.ratings[:] = 0
     assert {one.reason for one in most_contested(run)} == {Reason.NO_NUMBERS}
-    assert "no dimension with numbers" in run.plot.contested(2).caption
+    assert "no dimension with numbers" in RunPlots(run).contested(2).caption
 
 
 def test_a_share_is_no_point() -> None:
@@ -164,12 +165,8 @@ def test_a_share_is_no_point() -> None:
     assert not in_points(rubric, "kind:bad")
     mixed = a_run(KIND, a_dimension("clarity"), composite=share)
     assert in_points(mixed.rubric, "clarity")
-    assert page_units(mixed) == PageUnits(
-        "shares of the judges",
-        "points",
-        "shares of the judges (on single dimensions, points)",
-        "points",
-    )
+    assert group_units(mixed) == "shares of the judges (on single dimensions, points)"
+    assert unit_of_departures(mixed).several == "points"
 
 
 def test_what_noise_may_explain_is_said_so() -> None:

@@ -18,6 +18,7 @@ from persona_panel.analyses.breakdown.strata import (
     systems_by,
 )
 from persona_panel.analyses.contested import most_contested
+from persona_panel.analyses.run_summary import run_summary
 from persona_panel.analyses.systems_by import systems_by_result
 from persona_panel.analyses.who_differs import who_differs
 from persona_panel.files.outputs import as_json
@@ -180,9 +181,9 @@ def test_the_summary_says_who_differs(run: Run) -> None:
     responses on which personas are established to differ, widest apart first; the axes do in this
     run."""
     assert run.folder is not None
-    summary = json.loads(as_json(load_run(run.folder).summary()))
+    summary = json.loads(as_json(run_summary(load_run(run.folder))))
     assert summary["differs"] == who_differs(load_run(run.folder))
-    again = run.summary()
+    again = run_summary(run)
     assert any(one.startswith("Axes: x rates") for one in again["differs"])
     assert any(" Ann rates old 0.33 points higher" in one for one in again["differs"])
     found = [one for one in most_contested(run) if one.established]

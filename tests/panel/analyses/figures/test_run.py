@@ -13,6 +13,7 @@ from matplotlib.text import Text
 from persona_panel import CategoryScale, Dimension, Panel, Persona, Response, Rubric, Run, Scale
 from persona_panel.analyses.breakdown import persona_departures
 from persona_panel.analyses.contested import most_contested
+from persona_panel.analyses.figures.run import RunPlots
 from persona_panel.files.responses import Item
 from persona_panel.graphs import Judge, Judgment
 from persona_panel.graphs.aggregate import aggregate
@@ -78,7 +79,7 @@ def test_systems_are_drawn_with_both_kinds_of_interval(run: Run) -> None:
     """From the best down, the composite, its interval over prompts as a thick line and that over
     prompts and judges as a thin one; where there is none there is no line."""
     systems = run.leaderboard().systems
-    (axis,) = (figure := run.plot.systems()).axes
+    (axis,) = (figure := RunPlots(run).systems()).axes
     assert names(axis) == [entry.system for entry in systems] == [*SYSTEMS]
     assert [x for x, _ in points(axis)] == pytest.approx([one.composite for one in systems])
     there = [one for one in systems if not isnan(one.ci_low)]
@@ -93,7 +94,7 @@ def test_systems_are_drawn_with_both_kinds_of_interval(run: Run) -> None:
 
 def test_what_is_missing_is_in_the_caption(run: Run) -> None:
     """The caption says of how many, and names the system that has no interval, with the reason."""
-    caption = run.plot.systems().caption
+    caption = RunPlots(run).systems().caption
     assert "4 systems over 1 to 6 prompts by 5 judges" in caption
     reason = run.leaderboard().systems[-1].ci_reason
     assert f"No interval over prompts for ash: {reason}." in caption
@@ -103,22 +104,22 @@ def test_one_dimension_can_be_drawn_alone(run: Run) -> None:
     """Its means and their intervals over prompts, under its label; a category's share, too; no
     other dimension."""
     systems = run.leaderboard().systems
-    (axis,) = (figure := run.plot.systems("depth")).axes
+    (axis,) = (figure := RunPlots(run).systems("depth")).axes
     assert [x for x, _ in points(axis)] == [one.dimensions["depth"] for one in systems]
     assert thick_lines(axis) == close([one.dimension_intervals["depth"] for one in systems[:3]])
     assert thin_lines(axis) == [] and legend(figure) == ["95 % interval over prompts"]
     assert figure.get_supxlabel() == "Depth (points; scale 1 to 10)"
-    share = run.plot.systems("kind:joke")
+    share = RunPlots(run).systems("kind:joke")
     assert [x for x, _ in points(share.axes[0])] == pytest.approx([0.4] * 4)
     assert share.get_supxlabel() == "Kind: joke (share of the judges)"
     with pytest.raises(ValueError, match="no dimension 'wit'; there are clarity, depth, kind:cl"):
-        run.plot.systems("wit")
+        RunPlots(run).systems("wit")
 
 
 def test_dimensions_are_side_by_side(run: Run) -> None:
     """A panel for each dimension and share, in the order of the leaderboard."""
     systems = run.leaderboard().systems
-    axes = run.plot.dimensions().axes
+    axes = RunPlots(run).dimensions().axes
     assert [axis.get_title() for axis in axes] == [
         "Clarity (points; scale 1 to 10)", "Depth (points; scale 1 to 10)",
         "Kind: claim (share of the judges)", "Kind: joke (share of the judges)",
@@ -131,7 +132,7 @@ def test_differences_are_from_a_system_and_filled_where_they_are_shown(run: Run)
     """Signs and intervals turn with the reference; a marker is filled exactly where the adjusted
     test says that two systems differ."""
     of = {(one.a, one.b): one for one in run.leaderboard().differences}
-    from_best, from_oak = run.plot.differences(), run.plot.differences("oak")
+    from_best, from_oak = RunPlots(run).differences(), RunPlots(run).differences("oak")
     (first,), (second,) = from_best.axes, from_oak.axes
     assert (names(first), names(second)) == (["oak", "yew", "ash"], ["elm", "yew", "ash"])
     down, up = of["elm", "oak"], of["oak", "yew"]
@@ -143,27 +144,27 @@ def test_differences_are_from_a_system_and_filled_where_they_are_shown(run: Run)
     assert points(first)[2][1] is False
     assert "from oak" in from_oak.get_supxlabel()
     with pytest.raises(ValueError, match="no system 'fir'; there are elm, oak, yew, ash"):
-        run.plot.differences("fir")
+        RunPlots(run).differences("fir")
     with pytest.raises(ValueError, match="takes two systems, found 1"):
-        a_run(("elm",)).plot.differences()
+        RunPlots(a_run(("elm",))).differences()
 
 
 def test_strengths_are_of_judges_that_compare(run: Run) -> None:
     """A run that rates has none, and says so."""
     with pytest.raises(ValueError, match="judges that compare responses"):
-        run.plot.strengths()
+        RunPlots(run).strengths()
 
 
 def test_another_number_of_columns_is_refused(run: Run) -> None:
     """A page has one or two."""
     wide: Any = 3
     with pytest.raises(ValueError, match="columns is 1 or 2"):
-        run.plot.systems(columns=wide)
+        RunPlots(run).systems(columns=wide)
 
 
 def test_a_run_of_one_response_can_be_drawn() -> None:
     """One system on one prompt: a point without lines."""
-    (axis,) = a_run(("elm",), 1).plot.systems().axes
+    (axis,) = RunPlots(a_run(("elm",), 1)).systems().axes
     assert len(points(axis)) == 1
     assert thick_lines(axis) == thin_lines(axis) == []
 
@@ -173,11 +174,11 @@ def test_without_matplotlib_a_figure_says_what_to_install(
 ) -> None:
     """Every figure names the extra."""
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    figures = [name for name in dir(run.plot) if not name.startswith("_")]
+    figures = [name for name in dir(RunPlots(run)) if not name.startswith("_")]
     assert "systems" in figures and len(figures) >= 4
     for name in figures:
         with pytest.raises(ModuleNotFoundError, match=r"pip install 'persona-panel\[plots\]'"):
-            getattr(run.plot, name)()
+            getattr(RunPlots(run), name)()
 
 
 def test_matplotlib_is_loaded_for_a_figure_alone_and_pyplot_never() -> None:
@@ -185,7 +186,7 @@ def test_matplotlib_is_loaded_for_a_figure_alone_and_pyplot_never() -> None:
     a figure loads Matplotlib without pyplot, and with it no window and no state."""
     code = (
         "import sys, panel, persona_panel.cli.score, persona_panel.cli.main\n"
-        "panel.Panel, panel.Run.plot, panel.Ratings.plot, panel.Sweep.plot\n"
+        "panel.Panel, panel.RunPlots, panel.Ratings.plot, panel.Sweep.plot\n"
         "print([name for name in ('matplotlib', 'pandas', 'polars') if name in sys.modules])\n"
         "import numpy as np\n"
         "scores = np.array([[[1.0], [2.0]], [[3.0], [4.0]], [[2.0], [5.0]]])\n"
@@ -216,7 +217,7 @@ def test_personas_are_drawn_by_system_with_what_chance_does_not_explain() -> Non
     """A panel for each axis, a row a persona, a column a system in the leaderboard's order; each
     cell has its signed departure, with a star where it is shown."""
     run = of_axes(a_run())
-    figure = run.plot.personas()
+    figure = RunPlots(run).personas()
     axes = [axis for axis in figure.axes if axis.get_title()]
     assert [axis.get_title() for axis in axes] == ["disciplinary", "ideological"]
     of = {(one.persona, one.on): one for one in persona_departures(run).by_system}
@@ -236,7 +237,7 @@ def test_personas_are_drawn_by_system_with_what_chance_does_not_explain() -> Non
 def test_personas_are_drawn_by_dimension_too() -> None:
     """Under the dimensions' labels; personas whose axes nobody knows are together, by their ids."""
     run = a_run()
-    figure = run.plot.personas("dimension", columns=1)
+    figure = RunPlots(run).personas("dimension", columns=1)
     axis = figure.axes[0]
     assert [tick.get_text() for tick in axis.get_xticklabels()] == ["Clarity", "Depth"]
     assert names(axis) == ["ann", "bob", "cat", "dan", "eve"]
@@ -248,7 +249,7 @@ def test_personas_are_drawn_by_dimension_too() -> None:
 def test_what_no_statistic_can_say_of_personas_is_in_the_caption() -> None:
     """One system has no departures beyond severity: dashes, and the reason."""
     run = a_run(("elm",))
-    figure = run.plot.personas()
+    figure = RunPlots(run).personas()
     assert {text.get_text() for text in figure.axes[0].texts} == {"–"}
     reason = persona_departures(run).by_system[0].reason
     assert f"Some have no interval and no p: {reason}." in figure.caption
@@ -259,7 +260,7 @@ def test_contested_responses_are_drawn_with_every_persona() -> None:
     alone is beyond noise; the furthest on both sides are named."""
     run = of_axes(a_run())
     first, second = most_contested(run, 2)
-    figure = run.plot.contested(2)
+    figure = RunPlots(run).contested(2)
     (axis,) = figure.axes
     stars = ["* " if one.established else "" for one in (first, second)]
     assert names(axis) == [
@@ -283,7 +284,7 @@ def test_a_persona_alone_contests_nothing() -> None:
     """Of one judge no response is contested: rows without points, and the reason."""
     run = a_run(("elm",), 2)
     alone = Run(run.items, run.titles, JUDGES[:1], RUBRIC, prices={"m:one": None}, seed=0)
-    figure = alone.plot.contested()
+    figure = RunPlots(alone).contested()
     assert [text.get_text() for text in figure.axes[0].texts] == ["no value"] * 2
     assert f"Of some no noise is known: {most_contested(alone)[0].reason}." in figure.caption
 
@@ -299,13 +300,13 @@ def test_strengths_are_drawn_with_their_intervals() -> None:
     compared = panel.score(responses)
     found = compared.strengths()
     assert found is not None and not isnan(found.systems[0].ci_low)
-    (axis,) = (figure := compared.plot.strengths()).axes
+    (axis,) = (figure := RunPlots(compared).strengths()).axes
     assert names(axis) == [one.system for one in found.systems]
     assert [x for x, _ in points(axis)] == [one.strength for one in found.systems]
     assert thick_lines(axis) == close([(one.ci_low, one.ci_high) for one in found.systems])
     assert figure.get_supxlabel().startswith("Bradley-Terry strength (log-odds")
     # What is no point is not called one.
-    for drawn in (compared.plot.differences(), compared.plot.personas()):
+    for drawn in (RunPlots(compared).differences(), RunPlots(compared).personas()):
         texts = [" ".join(text.get_text().split()) for text in drawn.findobj(Text)]
         assert any("(shares of the other responses)" in text for text in texts)
         assert not any("points" in text for text in texts)

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from persona_panel import Panel, Response, Run
+from persona_panel.reports.page.report import report_of
 from persona_panel.rubrics import ModelRequest
 from persona_panel.testing import ScriptedModel
 from persona_panel.testing.scripted_model import stable_hash
@@ -78,4 +79,4 @@ def hostile_run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
 def page(hostile_run: Run) -> Path:
     """Its page."""
     assert hostile_run.folder is not None
-    return hostile_run.report().write(hostile_run.folder / "report.html")
+    return report_of(hostile_run).write(hostile_run.folder / "report.html")

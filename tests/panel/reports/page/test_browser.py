@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from persona_panel import Run
+from persona_panel.reports.page.report import report_of
 from tests.helpers.browser import chromium
 
 
@@ -206,7 +207,7 @@ def test_a_notebook_shows_it_in_a_frame(browser: Any, hostile_run: Run) -> None:
     """What a notebook is given shows the whole page, whose script runs, and without an origin."""
     context = browser.new_context()
     page = context.new_page()
-    page.set_content(f"<h1>Notebook</h1>{hostile_run.report()._repr_html_()}")
+    page.set_content(f"<h1>Notebook</h1>{report_of(hostile_run)._repr_html_()}")
     frame = page.frame_locator("iframe")
     frame.locator("table.all tbody tr").first.wait_for()
     assert frame.locator("table.all tbody tr").count() == 12

@@ -17,28 +17,28 @@ import numpy as np
 import pytest
 
 from persona_panel import InputError, Run, load_ratings, load_run
+from persona_panel.analyses.contested import by_disagreement
 from persona_panel.calls.budget import CallCounts, Spending
 from persona_panel.cli.report import report_at_the_end
 from persona_panel.experiments.audit.audited import load_audited_run
 from persona_panel.experiments.audit.bias import biases
-from persona_panel.experiments.audit.bias_result import bias_conclusion, write_biases
+from persona_panel.experiments.audit.bias_result import bias_conclusion, read_biases, write_biases
 from persona_panel.files.responses import Item
 from persona_panel.graphs import Judgment
 from persona_panel.graphs.aggregate import aggregate
 from persona_panel.models.config import Price
-from persona_panel.reports.page.biased import bias_section
-from persona_panel.reports.page.contested import contested_section
 from persona_panel.reports.page.embedded import EmbeddedData, embedded
 from persona_panel.reports.page.environment import csp, part
 from persona_panel.reports.page.established import established
-from persona_panel.reports.page.heat import tint
 from persona_panel.reports.page.report import report_of
-from persona_panel.reports.page.systems import systems_section
+from persona_panel.reports.page.systems import systems_result
 from persona_panel.results.axis import Axis
+from persona_panel.results.formats.html import tint
 from persona_panel.results.page_text import seconds, sentence, shown
 from persona_panel.rubrics import Usage
 from persona_panel.runs.collected import judgment_of_row
 from persona_panel.statistics import AnalysisOptions, agree
+from persona_panel.statistics.core.arrays import Reason
 from persona_panel.statistics.core.display import ends, number, p_value, signed
 from persona_panel.statistics.core.table import on_composite
 from tests.helpers.judging import JUDGES, RUBRIC
@@ -146,12 +146,12 @@ def test_every_section_is_there(page: Path) -> None:
     """The six sections in their order; the system that declines is shown and not ranked; personas,
     axes' and models' tables; and how the run was made."""
     html = page.read_text("utf-8")
-    order = [name for name in re.findall(r'<section id="(\w+)"', html) if name != "agreement"]
-    assert order == [
+    assert re.findall(r'<section id="(\w+)"', html) == [
         "established", "systems", "differences", "contested", "responses", "further",
     ]  # fmt: skip
     assert re.search(r"shy is not ranked: \d+ of its \d+ judgments are abstentions", html)
-    assert "not ranked</td>" in html
+    assert f'<td data-label="Note">{Reason.DECLINES}</td>' in html
+    assert '<circle class="hollow"' in html
     for heading in (
         "Persona and system",
         "Severity",
@@ -167,7 +167,7 @@ def test_agreement_has_the_composite_first(page: Path, hostile_run: Run) -> None
     """α of the judges' means over the dimensions, as `agree` has it; prompts are called by their
     words where the disagreements on them are named."""
     html = unescape(page.read_text("utf-8"))
-    table = html.partition('<h3 id="h-agreement">Agreement</h3>')[2].partition("</table>")[0]
+    table = html.partition("<caption>Agreement: Krippendorff's α")[2].partition("</table>")[0]
     rows = [re.sub("<[^>]*>", " ", row) for row in re.findall(r"(?s)<tr>(.*?)</tr>", table)]
     first, second = (" ".join(row.split()) for row in rows[1:3])
     [whole] = on_composite(load_ratings(str(hostile_run.folder))) or ()
@@ -178,7 +178,7 @@ def test_agreement_has_the_composite_first(page: Path, hostile_run: Run) -> None
     ]
     assert first.startswith(f"Composite {number(alpha)} ")
     assert second.startswith("Conceptual clarity ")
-    assert re.search(r'to-response" dir="auto" href="#">able: What of \w+\? ', html)
+    assert re.search(r'to-response" dir="auto" href="#r/\w+/\w+-\w+">What of \w+\? ', html)
 
 
 def data_in(html: str) -> dict[str, Any]:
@@ -224,7 +224,7 @@ def test_what_has_no_room_is_left_out_and_said(hostile_run: Run) -> None:
     """With room for some of the texts the ratings of all responses are there, the texts of some,
     and the replies to the most contested first; with none, neither; and what is there fits."""
     personas = {judge.persona: (judge.persona, "") for judge in hostile_run.judges}
-    order = contested_section(hostile_run, {}).order
+    order = by_disagreement(hostile_run)
     whole = embedded(hostile_run, personas, order, titles={})
     assert whole.whole
     assert (whole.n_texts, whole.n_replies) == (12, 12)
@@ -291,27 +291,29 @@ def test_section_one_says_what_the_rules_say(
     assert said in html.replace("\u00a0", " ")
     # A persona's departure on one system alone is its severity: a table of dashes.
     there = len(scores) > 1 and n_judges > 1
-    assert ("<h3>Persona and system</h3>" in html) == there
+    assert ("<caption>Persona and system</caption>" in html) == there
 
 
 def test_each_dimension_has_both_intervals(hostile_run: Run) -> None:
     """A dimension's interval over prompts is the leaderboard's; that over prompts and judges is no
     narrower, and differs for some; a system that declines has neither."""
     board = hostile_run.leaderboard()
-    section = systems_section(hostile_run, board)
-    assert [line.entry.system for line in section.lines] == ["able", "fair", "shy"]
+    result = systems_result(hostile_run, board)
+    assert [row["system"] for row in result["systems"].rows] == ["able", "fair", "shy"]
+    of = {(row["dimension"], row["system"]): row for row in result["dimensions"].rows}
     wider = 0
-    for one, dimension in zip(section.dimensions, hostile_run.rubric.numeric, strict=True):
-        for entry, line in zip(board.systems, one.lines, strict=True):
+    for dimension in hostile_run.rubric.numeric:
+        for entry in board.systems:
+            mean, wide = (of[dimension.id, entry.system][name] for name in ("mean", "with_judges"))
             low, high = entry.dimension_intervals[dimension.id]
             if entry.declines:
-                assert np.isnan([line.ci_low, line.judges_ci_low]).all()
+                assert np.isnan([mean.low, wide.low]).all()
                 continue
-            assert (line.ci_low, line.ci_high) == pytest.approx((low, high))
-            assert line.judges_ci_low <= line.ci_low
-            wider += line.judges_ci_high > line.ci_high
+            assert (mean.low, mean.high) == pytest.approx((low, high))
+            assert wide.low <= mean.low
+            wider += wide.high > mean.high
     assert wider > 0
-    assert section.lines[2].rank == "not ranked"
+    assert np.isnan(result["systems"].rows[2]["rank"].value)
 
 
 def test_missing_judgments_are_counted_by_model(hostile_run: Run) -> None:
@@ -336,7 +338,7 @@ def test_the_model_with_most_missing_is_named_where_there_is_one() -> None:
 def test_systems_say_of_how_many_judgments_are_missing(hostile_run: Run) -> None:
     """In the table of systems, next to how many are."""
     html = report_of(hostile_run).html
-    told = [int(n) for n in re.findall(r'data-label="Missing">\d+ of (\d+)<', html)]
+    told = [int(n) for n in re.findall(r'data-label="missing">\d+/(\d+)<', html)]
     assert told == [40, 40, 40]
 
 
@@ -366,7 +368,8 @@ def test_an_audit_of_bias_stands_on_the_page(hostile_run: Run, tmp_path: Path) -
     audited = load_audited_run(folder)
     rows = biases(audited.ratings, audited.scales, audited.lengths)
     write_biases(rows, folder)
-    found = unescape(str(bias_section(folder))).replace("\u00a0", " ")
+    html = report_of(load_run(folder)).html
+    found = unescape(html.partition('<section id="bias"')[2]).replace("\u00a0", " ")
     for said in bias_conclusion(rows):
         assert said.split(":")[0] in found
     assert "of other judgments" not in found
@@ -384,10 +387,10 @@ def test_an_audit_of_bias_stands_on_the_page(hostile_run: Run, tmp_path: Path) -
     places = [judges.find(f"[{number(row.ci_low)}, {number(row.ci_high)}]") for row in lenient]
     assert places == sorted(places) and -1 not in places
     assert len(places) == len(audited.ratings.raters)
-    assert "Audit of bias" in load_run(folder).report().html
     with (folder / "judgments.jsonl").open("ab") as file:
         file.write(b"\n")
-    assert "of other judgments" in str(bias_section(folder))
+    outdated = read_biases(folder)
+    assert outdated is not None and "of other judgments" in outdated.conclusion[0]
 
 
 def test_the_command_writes_the_page_of_a_folder(
@@ -399,7 +402,7 @@ def test_the_command_writes_the_page_of_a_folder(
     done = command("report", hostile_run.folder, "--out", out)
     assert (done.returncode, done.stdout) == (0, "")
     assert f"Report: {out}" in done.stderr
-    assert out.read_text("utf-8") == load_run(hostile_run.folder or "").report().html
+    assert out.read_text("utf-8") == report_of(load_run(hostile_run.folder or "")).html
     assert command("report", tmp_path).returncode == 2
 
 

@@ -23,6 +23,7 @@ from persona_panel import (
     Response,
     load_ratings,
 )
+from persona_panel.analyses.run_summary import run_summary
 from persona_panel.experiments.audit.audited import load_audited_run
 from persona_panel.experiments.audit.bias import biases
 from persona_panel.graphs.deliberation import Deliberation
@@ -211,7 +212,7 @@ def test_a_cap() -> None:
         run = panel.score(batch, caps=Caps(calls=19))
         assert len(server.calls) == 19
         assert (run.coverage.scored, run.coverage.missing) == (3, {"skipped": 2})
-        assert all("cap" in one["error"] for one in run.summary()["reasons"])
+        assert all("cap" in one["error"] for one in run_summary(run)["reasons"])
         assert panel.score(batch).coverage.complete
         assert len(server.calls) == 20
 
