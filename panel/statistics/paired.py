@@ -193,11 +193,10 @@ def paired_difference(
     sd = float(in_prompts.std(ddof=1)) if len(in_prompts) > 1 else nan
     signs = np.sign(np.round(paired.difference[there], _DECIMALS))
     wins, ties, losses = (int(np.sum(signs == sign)) for sign in (1, 0, -1))
-    low, high = mean.interval(limits=(-most, most))
-    return PairedDifference(
-        mean.mean, low, high, over=OVER["prompts" if factors is None else "prompts-and-judges"],
-        n=mean.n_prompts, p=mean.p_value, df=mean.n_prompts - 1.0 if factors is None else nan,
-        reason=mean.reason, sampled=mean, a_mean=defined_mean(a), b_mean=defined_mean(b),
+    return mean.as_a(
+        PairedDifference, over=OVER["prompts" if factors is None else "prompts-and-judges"],
+        cut=(-most, most), df=mean.n_prompts - 1.0 if factors is None else nan,
+        a_mean=defined_mean(a), b_mean=defined_mean(b),
         effect_size=nan if mean.reason or not sd else mean.mean / sd, wins=wins, ties=ties,
         losses=losses, n_pairs=int(there.sum()),
     )  # fmt: skip
@@ -503,9 +502,4 @@ def undefined_figure(reason: Reason) -> PairedFigure:
 def _distance(a: Array, b: Array, n_items: int, same_scale: bool) -> PairedFigure:
     if not (same_scale and n_items):
         return undefined_figure(Reason.NO_SHARED_ITEMS if same_scale else Reason.OTHER_SCALE)
-    mean = sampled_mean(b - a)
-    low, high = mean.interval()
-    return PairedFigure(
-        mean.mean, low, high, over="prompts", n=mean.n_prompts, p=mean.p_value, reason=mean.reason,
-        n_items=n_items,
-    )  # fmt: skip
+    return sampled_mean(b - a).as_a(PairedFigure, n_items=n_items)

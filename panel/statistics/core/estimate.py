@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from math import inf, isnan, nan
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from persona_panel.statistics.core.display import ends as ends_text
 from persona_panel.statistics.core.display import number, signed
@@ -153,6 +153,9 @@ class Estimate:
         # What is exact needs no interval.
         lacks = self.lacks if isnan(self.value) or not self.exact else ""
         return document | ({"reason": str(lacks)} if lacks else {})
+
+
+EstimateT = TypeVar("EstimateT", bound=Estimate)
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,6 +26,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from math import inf, isnan, nan
+from typing import Any
 
 import numpy as np
 import scipy
@@ -43,7 +44,7 @@ from persona_panel.statistics.core.arrays import (
     mean_there,
     means_by,
 )
-from persona_panel.statistics.core.estimate import Difference, Estimate
+from persona_panel.statistics.core.estimate import EstimateT
 from persona_panel.statistics.core.jackknife import LEAST_JUDGES, reach_of, standard_errors
 from persona_panel.statistics.core.levels import MOST, POWER, Tested
 from persona_panel.statistics.core.means import two_sided_p, values_needed
@@ -106,23 +107,20 @@ class SampledMean:
             return math.nan
         return max(two_sided_p(self.mean / error, df) for error, df in self.errors if error)
 
-    def estimate(self, *, over: str = "prompts", limits: Limits = UNLIMITED) -> Estimate:
-        """Return the mean with its 95 % interval, cut at its limits, and its p-value."""
-        low, high = self.interval(limits=limits)
-        return Estimate(
-            self.mean, low, high, over=over, n=self.n_prompts, p=self.p_value, limits=limits,
-            reason=self.reason, sampled=self,
-        )  # fmt: skip
+    def as_a(
+        self, kind: type[EstimateT], *, over: str = "prompts", cut: Limits = UNLIMITED, **more: Any
+    ) -> EstimateT:
+        """Return the mean as an estimate of this kind, with its 95 % interval, cut at `cut`, and
+        its p-value.
 
-    def difference(
-        self, a: str = "", b: str = "", *, over: str = "prompts", most: float = inf
-    ) -> Difference:
-        """Return the mean, of differences a − b, with its 95 % interval, cut at `most` either way,
-        and its p-value."""
-        low, high = self.interval(limits=(-most, most))
-        return Difference(
+        >>> from persona_panel.statistics import Estimate
+        >>> sampled_mean(np.array([1.0, 2.0, 3.0])).as_a(Estimate).text()
+        '2.00 (95 % interval −0.48 to 4.48, p 0.074)'
+        """
+        low, high = self.interval(limits=cut)
+        return kind(
             self.mean, low, high, over=over, n=self.n_prompts, p=self.p_value, reason=self.reason,
-            sampled=self, a=a, b=b,
+            sampled=self, **more,
         )  # fmt: skip
 
 

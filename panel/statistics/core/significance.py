@@ -50,16 +50,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import TypeVar
 
 import numpy as np
 import scipy
 from numpy.typing import ArrayLike
 
 from persona_panel.statistics.core.arrays import ROUNDING, Array, as_ratings, as_scores
-from persona_panel.statistics.core.estimate import Estimate
-
-EstimateT = TypeVar("EstimateT", bound=Estimate)
+from persona_panel.statistics.core.estimate import EstimateT
 
 
 def holm(p_values: ArrayLike) -> Array:
