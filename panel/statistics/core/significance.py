@@ -141,6 +141,7 @@ def holm_adjusted(
         same_as: for each, the place of the one whose test it repeats (its own, where it repeats
             none): a composite of one dimension is that dimension, and no second test.
 
+    >>> from persona_panel.statistics import Estimate
     >>> [each.p_adjusted for each in holm_adjusted([Estimate(1, p=0.01), Estimate(2, p=0.5)])]
     [0.02, 0.5]
     """
