@@ -99,7 +99,7 @@ def claims(scores: Array, n_prompts: int, severity: float) -> dict[str, bool]:
     found = {name: any(one.shown for one in rows) for name, rows in tables.items()}
     found["persona × response"] = bool(response_departures(cells).shown.any())
     of_axes = tables["axes, judges a sample"][0]
-    found["axes, judges: outside"] = not (of_axes.ci_low <= 0 <= of_axes.ci_high)
+    found["axes, judges: outside"] = not (of_axes.low <= 0 <= of_axes.high)
     return found
 
 

@@ -11,7 +11,6 @@ from persona_panel.results.result import Result
 from persona_panel.results.table import Column, Key, Table
 from persona_panel.runs.run import Run
 from persona_panel.runs.scale_limits import composite_limits
-from persona_panel.statistics.core.estimate import Difference
 from persona_panel.statistics.group_differences import GroupDifference
 from persona_panel.statistics.personas import Departure
 
@@ -94,7 +93,10 @@ def _conclusion(by_stratum: SystemsBy) -> list[str]:
     said += "(p adjusted by Holm's method over all of them)"
     said += f": {first_of(named, _NAMED)}." if named else "."
     sentences = [said]
-    every = [_difference(each) for each in by_stratum.interactions]
+    every = [
+        each.difference if isinstance(each, StratumContrast) else each
+        for each in by_stratum.interactions
+    ]
     if interactions := [each for each in every if each.reason is None]:
         n = sum(each.shown for each in interactions)
         sentences.append(
@@ -119,21 +121,11 @@ def _interactions(by_stratum: SystemsBy) -> Table:
 def _interaction(each: Departure | GroupDifference | StratumContrast) -> dict[str, object]:
     if isinstance(each, Departure):
         row = {"stratum": each.persona, "system": each.on, "departure": each.departure}
-        return row | {"difference": _difference(each)}
+        return row | {"difference": each}
     if isinstance(each, GroupDifference):
         row = {"stratum": each.a, "b": each.b, "dimension": each.dimension, "system": each.system}
-        return row | {"difference": _difference(each)}
+        return row | {"difference": each}
     return {"stratum": each.stratum, "system": each.system, "difference": each.difference}
-
-
-def _difference(each: Departure | GroupDifference | StratumContrast) -> Difference:
-    if isinstance(each, StratumContrast):
-        return each.difference
-    value = each.beyond_severity if isinstance(each, Departure) else each.difference
-    return Difference(
-        value, each.ci_low, each.ci_high, n=each.n_prompts, p=each.p, p_adjusted=each.p_adjusted,
-        over="prompts", reason=each.reason,
-    )  # fmt: skip
 
 
 def _between(by_stratum: SystemsBy) -> Table:

@@ -29,11 +29,8 @@ from persona_panel.results.conclusions.wording import (
     counted,
     first_of,
     in_brackets,
-    interval,
     listed,
-    p_adjusted,
     points,
-    turned,
 )
 from persona_panel.results.result import Result
 from persona_panel.results.table import CellKind, Column, Key, Table
@@ -47,7 +44,7 @@ from persona_panel.statistics.core.arrays import (
     has_two_ratings,
 )
 from persona_panel.statistics.core.display import signed
-from persona_panel.statistics.core.estimate import Difference, Estimate
+from persona_panel.statistics.core.estimate import Estimate
 from persona_panel.statistics.core.registry import BlockResult, interval_of
 from persona_panel.statistics.group_differences import ALL_SYSTEMS, GroupDifference
 from persona_panel.statistics.personas import Departure, ResponseDepartures
@@ -127,7 +124,7 @@ def _persona_tables(
             units[1],
         ),
     ):  # fmt: skip
-        of = {(one.persona, one.on): _departure(one, one.beyond_severity) for one in cells}
+        of = {(one.persona, one.on): one for one in cells}
         rows = [
             row | {f"c{n}": of[row["persona"], each] for n, each in enumerate(on)} for row in people
         ]
@@ -138,10 +135,7 @@ def _persona_tables(
                 remarks=[f"{_ABOVE.format(unit)}, the persona's own severity taken out. {_TINTED}"],
             )  # fmt: skip
     severity = Column("departure", "estimate", "severity", signed=True, p="column")
-    rows = [
-        row | {"departure": _departure(one, one.departure)}
-        for row, one in zip(people, found.severities, strict=True)
-    ]
+    rows = [row | {"departure": one} for row, one in zip(people, found.severities, strict=True)]
     remarks = [f"{_ABOVE.format(units[0])}; p is adjusted by Holm's method over the table."]
     yield Table("severity", keys, (severity,), rows, "Severity", remarks=remarks)
     yield _by_response(run, found, names, systems, titles)
@@ -152,14 +146,6 @@ def _deepest(run: Run) -> float:
     scale, one point of 1 to 10."""
     low, high = composite_limits(run.rubric)
     return (high - low) / 9 if isfinite(high - low) else 0.0
-
-
-def _departure(of: Departure, value: float) -> Estimate:
-    reason = of.reason and str(of.reason)
-    return Estimate(
-        value, of.ci_low, of.ci_high, over="prompts", n=of.n_prompts, p=of.p,
-        p_adjusted=of.p_adjusted, reason=reason,
-    )  # fmt: skip
 
 
 def _by_response(
@@ -238,14 +224,11 @@ def _group_tables(run: Run, found: GroupDifferences) -> Iterator[Table]:
         f"{SAMPLES[found.random]}, p adjusted by Holm's method over the whole table, single "
         "systems included."
     ]
-    shown = sorted(
-        (one for one in found.interactions if one.shown), key=lambda o: -abs(o.difference)
-    )
+    shown = sorted((one for one in found.interactions if one.shown), key=lambda o: -abs(o.value))
     if shown:
         said = "; ".join(
             f"{one.a} − {one.b} on {one.system}, {labels.get(one.dimension, one.dimension)}, "
-            f"{signed(one.difference)} beyond the difference on the other systems "
-            f"({p_adjusted(one.p_adjusted)})"
+            f"{signed(one.value)} beyond the difference on the other systems ({one.p_text()})"
             for one in shown[:_EXAMPLES]
         )
         remarks.append(
@@ -267,17 +250,16 @@ def _group_tables(run: Run, found: GroupDifferences) -> Iterator[Table]:
         Column("difference", "estimate", "difference", p="column"),
         Column("verdict", "text", "verdict"),
     )
-    over = found.random.replace("-", " ")
     kinds = {
         "axis": "Axis against axis",
         "model": "Model against model, persona by persona",
     }
     yield Table(
-        found.kind, keys, columns, [_group_row(one, over) for one in rows], kinds[found.kind],
+        found.kind, keys, columns, [_group_row(one) for one in rows], kinds[found.kind],
         sides=("a", "b"), remarks=remarks,
     )  # fmt: skip
     yield Table(
-        f"{found.kind}_by", keys, columns, [_group_row(one, over) for one in others],
+        f"{found.kind}_by", keys, columns, [_group_row(one) for one in others],
         "By dimension and on each system", "full", sides=("a", "b"),
     )  # fmt: skip
 
@@ -291,21 +273,14 @@ def group_units(run: Run) -> str:
     return f"{whole.several} (on single dimensions, {single.several})"
 
 
-def _group_row(one: GroupDifference, over: str) -> dict[str, Any]:
+def _group_row(one: GroupDifference) -> dict[str, Any]:
     verdict = "not established"
     if one.reason is not None:
         verdict = "not tested"
     elif one.shown:
-        verdict = f"higher: {one.a if one.difference > 0 else one.b}"
-    difference = Difference(
-        one.difference, one.ci_low, one.ci_high, over=over, n=one.n_prompts, p=one.p,
-        p_adjusted=one.p_adjusted, reason=one.reason and str(one.reason), a=one.a, b=one.b,
-    )  # fmt: skip
+        verdict = f"higher: {one.a if one.value > 0 else one.b}"
     names = ("a", "b", "system", "dimension")
-    return {name: getattr(one, name) for name in names} | {
-        "difference": difference,
-        "verdict": verdict,
-    }
+    return {name: getattr(one, name) for name in names} | {"difference": one, "verdict": verdict}
 
 
 def _panel(run: Run) -> list[int]:
@@ -402,8 +377,8 @@ def personas_and_systems(cells: Sequence[Departure], unit: str = " points") -> s
             f"({counted(len(tested), 'cell')} tested, severity taken out)."
         )
     named = [
-        f"{item.persona} rates {item.on} {_points(item.beyond_severity, unit)} than the panel does"
-        f"{in_brackets(p_adjusted(item.p_adjusted))}"
+        f"{item.persona} rates {item.on} {_points(item.value, unit)} than the panel does"
+        f"{in_brackets(item.p_text())}"
         for item in shown
     ]
     return f"Personas and systems, severity taken out: {first_of(named, _SHOWN)}."
@@ -450,9 +425,7 @@ def groups(
     if not tested:
         reasons = dict.fromkeys(item.reason for item in whole if item.reason is not None)
         return f"{what}: nothing can be tested ({'; '.join(map(str, reasons))})."
-    shown = sorted(
-        (item for item in tested if item.shown), key=lambda entry: -abs(entry.difference)
-    )
+    shown = sorted((item for item in tested if item.shown), key=lambda entry: -abs(entry.value))
     if shown:
         said = "; ".join(_pair(item, unit) for item in shown[:_SHOWN])
         if len(shown) > _SHOWN:
@@ -461,9 +434,9 @@ def groups(
     elif len(tested) == 1:
         element = tested[0]
         facts = in_brackets(
-            f"{element.a} − {element.b}: {signed(element.difference)}{unit}",
-            interval(element.ci_low, element.ci_high),
-            p_adjusted(element.p_adjusted),
+            f"{element.a} − {element.b}: {signed(element.value)}{unit}",
+            element.interval(),
+            element.p_text(),
         )
         said = f"{element.a} and {element.b} are not shown to differ{facts}"
     else:
@@ -483,13 +456,10 @@ def _interaction(rows: Sequence[GroupDifference], dimension: str) -> str:
 
 
 def _pair(difference: GroupDifference, unit: str) -> str:
-    ends = turned(difference.ci_low, difference.ci_high, difference.difference)
-    above, below = (
-        (difference.a, difference.b) if difference.difference > 0 else (difference.b, difference.a)
-    )
+    above = difference.from_above
     return (
-        f"{above} rates {points(difference.difference, unit)} higher than {below}"
-        f"{in_brackets(interval(*ends), p_adjusted(difference.p_adjusted))}"
+        f"{above.a} rates {points(above.value, unit)} higher than {above.b}"
+        f"{in_brackets(above.interval(), above.p_text())}"
     )
 
 

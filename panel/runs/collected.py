@@ -7,7 +7,6 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
@@ -20,14 +19,13 @@ from persona_panel.graphs.aggregate import composite_rule
 from persona_panel.rubrics import Composite, Rubric, Status, Usage
 from persona_panel.rubrics.comparison import Outcome
 from persona_panel.statistics.core.arrays import Array, Random, Reason
+from persona_panel.statistics.core.estimate import Estimate
 from persona_panel.statistics.core.ranking import JudgeSample, influence_of
 from persona_panel.statistics.core.table import Coverage, with_several_levels
 
 if TYPE_CHECKING:
     from persona_panel.statistics.core.strengths import (
-        StrengthDifference,
         Strengths,
-        SystemStrength,
     )
 
 
@@ -136,18 +134,38 @@ def _counted(outcomes: NDArray[np.uint8]) -> tuple[NDArray[np.float64], NDArray[
 def strengths_document(strengths: Strengths) -> dict[str, Any]:
     """Return the strengths in the form of summary.json."""
     return {
-        "systems": [_entry(system) for system in strengths.systems],
-        "differences": [_entry(difference) for difference in strengths.differences],
+        "systems": [
+            {
+                "system": each.system,
+                **_figure("strength", "ci", each.strength),
+                **_figure("win_probability", "win", each.win_probability),
+                "n_comparisons": each.n_comparisons,
+                "n_prompts": each.n_prompts,
+                "reason": each.strength.reason if math.isnan(each.strength.value) else None,
+                "ci_reason": each.strength.reason,
+            }
+            for each in strengths.systems
+        ],
+        "differences": [
+            {
+                "a": each.a,
+                "b": each.b,
+                **_figure("difference", "ci", each),
+                "p": json_number(each.p),
+                "p_adjusted": json_number(each.p_adjusted),
+                "n_prompts": each.n,
+                "reason": each.reason,
+            }
+            for each in strengths.differences
+        ],
         "ties": json_number(strengths.ties),
         "random": strengths.random,
     }
 
 
-def _entry(entry: SystemStrength | StrengthDifference) -> dict[str, Any]:
-    return {
-        name: json_number(value) if isinstance(value, float) else value
-        for name, value in asdict(entry).items()
-    }
+def _figure(name: str, ends: str, of: Estimate) -> dict[str, float | None]:
+    values = {name: of.value, f"{ends}_low": of.low, f"{ends}_high": of.high}
+    return {name: json_number(value) for name, value in values.items()}
 
 
 _STATUSES: tuple[Status, ...] = get_args(Status)

@@ -41,7 +41,6 @@ from persona_panel.statistics.core.arrays import (
     Labels,
     Mask,
     Random,
-    Reason,
     as_ratings,
     divide,
     encode_labels,
@@ -49,10 +48,10 @@ from persona_panel.statistics.core.arrays import (
     means_by,
     row_means,
 )
+from persona_panel.statistics.core.estimate import OVER, Difference
 from persona_panel.statistics.core.jackknife import reach_of, standard_errors
-from persona_panel.statistics.core.levels import Tested
 from persona_panel.statistics.core.ranking import SampledMean, mean_and_levels
-from persona_panel.statistics.core.significance import holm
+from persona_panel.statistics.core.significance import holm_adjusted
 
 ALL_SYSTEMS = "all"
 
@@ -74,29 +73,16 @@ class PairedResponses:
 
 
 @dataclass(frozen=True, slots=True)
-class GroupDifference(Tested):
-    """The difference of groups `a` and `b` of judges, over the prompts that both rated.
+class GroupDifference(Difference):
+    """The difference a − b of two groups of judges, over the prompts that both rated, in points; of
+    an interaction, that on the system less that on the mean of the others in the prompt.
 
     Attributes:
         dimension, system: what it is on; `composite` and `all` for the whole.
-        difference: a − b in points, the mean of the prompts' differences; of an interaction,
-            that on the system less that on the mean of the others in the prompt.
-        ci_low, ci_high: its own 95 % interval.
-        p, p_adjusted: two-sided; by Holm over the rows of the table.
-        reason: why there is no interval; it and the p-values are NaN then.
     """
 
-    a: str
-    b: str
-    dimension: str
-    system: str
-    difference: float
-    ci_low: float
-    ci_high: float
-    p: float
-    p_adjusted: float
-    n_prompts: int
-    reason: Reason | None
+    dimension: str = ""
+    system: str = ""
 
 
 def axis_pair(values: Array, a: str, b: str, axes: Sequence[str]) -> PairedResponses:
@@ -155,22 +141,21 @@ def group_differences(
     place = _Places(prompt, system, len(prompt_names), len(names))
     each: list[int | None] = [*range(len(names))] if len(names) > 1 else []
     wanted = each if interaction else [None, *each]
-    rows, means = [], []
+    differences = []
     for dimension, pair in pairs:
         table = place.table(pair.difference)
         moved = [place.table(levels) for levels in pair.moved] if random != "prompts" else None
         there = (~np.isnan(table)).astype(np.float64)
         for column in wanted:
+            mean = _weighted(table, moved, _prompt_weights(there, column, interaction))
             label = ALL_SYSTEMS if column is None else str(names[column])
-            rows.append((pair.a, pair.b, dimension, label))
-            means.append(_weighted(table, moved, _prompt_weights(there, column, interaction)))
-    adjusted = holm([mean.p_value for mean in means])
-    return [
-        GroupDifference(
-            *row, mean.mean, *mean.interval(), mean.p_value, float(p), mean.n_prompts, mean.reason
-        )
-        for row, mean, p in zip(rows, means, adjusted, strict=True)
-    ]
+            differences.append(
+                mean.as_a(
+                    GroupDifference, over=OVER[random], a=pair.a, b=pair.b, dimension=dimension,
+                    system=label,
+                )
+            )  # fmt: skip
+    return holm_adjusted(differences)
 
 
 def _share(parts: Array, mean: Array) -> Array:

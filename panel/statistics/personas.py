@@ -35,8 +35,8 @@ adjusted by Holm over responses.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from math import isnan, nan, pi, sqrt
+from dataclasses import dataclass, replace
+from math import nan, pi, sqrt
 
 import numpy as np
 import scipy
@@ -53,10 +53,11 @@ from persona_panel.statistics.core.arrays import (
     mean_there,
     means_by,
 )
+from persona_panel.statistics.core.estimate import Estimate
 from persona_panel.statistics.core.levels import LEVEL, Tested
 from persona_panel.statistics.core.means import critical_t
 from persona_panel.statistics.core.ranking import sampled_mean
-from persona_panel.statistics.core.significance import holm
+from persona_panel.statistics.core.significance import holm, holm_adjusted
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -137,30 +138,19 @@ def without_severity(values: Array) -> Array:
 
 
 @dataclass(frozen=True, slots=True)
-class Departure(Tested):
-    """The difference between a persona and the panel on the same texts, in points.
+class Departure(Estimate):
+    """The difference between a persona and the panel on the same texts, in points, less the
+    persona's over all systems (or dimensions) of the prompt; the difference itself where it is of
+    all of them. With its interval over prompts, with these judges as they are.
 
     Attributes:
         on: the system or the dimension; empty where it is all of them.
         departure: the persona's mean minus the panel's, over prompts.
-        beyond_severity: the same less the persona's departure over all systems (or dimensions) of
-            the prompt; `departure` itself where it is of all of them.
-        ci_low, ci_high: the 95 % interval of `beyond_severity` over prompts, with these judges as
-            they are.
-        p, p_adjusted: two-sided, of `beyond_severity` being 0; by Holm over the table's cells.
-        reason: why there is no interval; it and the p-values are NaN then.
     """
 
-    persona: str
-    on: str
-    departure: float
-    beyond_severity: float
-    ci_low: float
-    ci_high: float
-    p: float
-    p_adjusted: float
-    n_prompts: int
-    reason: Reason | None
+    persona: str = ""
+    on: str = ""
+    departure: float = nan
 
 
 def severities(cells: PersonaCells, prompts: Labels) -> list[Departure]:
@@ -230,23 +220,16 @@ def _tested(
     if reason is not None:
         beyond = np.full(table.shape, np.nan)
     means = mean_there(table, 0)
-    places = [(p, c) for p in range(len(cells.personas)) for c in range(len(on))]
-    tested = [sampled_mean(beyond[:, p, c]) for p, c in places]
-    adjusted = holm([mean.p_value for mean in tested])
-    return [
-        Departure(
-            cells.personas[p],
-            on[c],
-            float(means[p, c]),
-            mean.mean,
-            *((nan, nan) if isnan(mean.mean) else mean.interval()),
-            mean.p_value,
-            float(p_adjusted),
-            mean.n_prompts,
-            reason or mean.reason,
+    tested = [
+        sampled_mean(beyond[:, p, c]).as_a(
+            Departure, persona=persona, on=column, departure=float(means[p, c])
         )
-        for (p, c), mean, p_adjusted in zip(places, tested, adjusted, strict=True)
+        for p, persona in enumerate(cells.personas)
+        for c, column in enumerate(on)
     ]
+    return holm_adjusted(
+        [each if reason is None else replace(each, reason=reason) for each in tested]
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ from persona_panel.runs.kept import kept_metadata
 from persona_panel.runs.run import Run
 from persona_panel.runs.scale_limits import composite_limits, mean_limits
 from persona_panel.statistics.core.arrays import Array, Mask, encode_labels, mean_there, means_by
-from persona_panel.statistics.core.estimate import OVER, Difference, Estimate
+from persona_panel.statistics.core.estimate import Difference, Estimate
 from persona_panel.statistics.core.ranking import JudgeSample, Leaderboard, Limits, rank_systems
 from persona_panel.statistics.core.significance import holm_adjusted
 from persona_panel.statistics.group_differences import ALL_SYSTEMS, GroupDifference
@@ -144,16 +144,8 @@ def systems_by(run: Run, by: str, column: Sequence[str | None] | None = None) ->
             between = _contrasts(run, [(ALL_SYSTEMS, strata)])
             interactions = _by_system(run, strata)
             authors = author_shares(scores, labels, [item.prompt_id for item in run.items])
-    pairs = [(stratum, pair, board) for stratum, board in boards for pair in board.differences]
-    differences = holm_adjusted(
-        [
-            Difference(
-                pair.difference, pair.ci_low, pair.ci_high, over=OVER[board.random],
-                n=pair.n_prompts, p=pair.p, reason=pair.reason, a=pair.a, b=pair.b,
-            )
-            for _, pair, board in pairs
-        ]
-    )  # fmt: skip
+    pairs = [(stratum, pair) for stratum, board in boards for pair in board.differences]
+    differences = holm_adjusted([pair for _, pair in pairs])
     return SystemsBy(
         by,
         tuple(
@@ -170,7 +162,7 @@ def systems_by(run: Run, by: str, column: Sequence[str | None] | None = None) ->
         ),
         tuple(
             PairInStratum(stratum, difference)
-            for (stratum, *_), difference in zip(pairs, differences, strict=True)
+            for (stratum, _), difference in zip(pairs, differences, strict=True)
         ),
         tuple(interactions),
         tuple(between),

@@ -205,17 +205,16 @@ def _by_system(runs: TwoRuns) -> list[str]:
 
 
 def _to_settle(runs: TwoRuns, main: str, difference: PairedDifference, n_tests: int) -> list[str]:
-    sampled = difference.sampled
-    if sampled is None or abs(difference.value) <= _SAME:
+    if abs(difference.value) <= _SAME:
         return []
     level = LEVEL / max(n_tests, 1)
     observed = points(difference.value, runs.unit(main))
     source = f"If the difference is as large as observed ({observed}), "
-    if takes_more_judges(sampled, level):
+    if takes_more_judges(difference.sampled, level):
         return [
             f"{source}no number of prompts would show it with these judges: more judges are needed."
         ]
-    needed = prompts_needed(sampled, level)
+    needed = prompts_needed(difference.sampled, level)
     return [f"{source}{as_many(needed)} would show it {power(difference.n or 0)}."]
 
 

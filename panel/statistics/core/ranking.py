@@ -44,11 +44,11 @@ from persona_panel.statistics.core.arrays import (
     mean_there,
     means_by,
 )
-from persona_panel.statistics.core.estimate import EstimateT
+from persona_panel.statistics.core.estimate import OVER, Difference, EstimateT
 from persona_panel.statistics.core.jackknife import LEAST_JUDGES, reach_of, standard_errors
-from persona_panel.statistics.core.levels import MOST, POWER, Tested
+from persona_panel.statistics.core.levels import MOST, POWER
 from persona_panel.statistics.core.means import two_sided_p, values_needed
-from persona_panel.statistics.core.significance import holm
+from persona_panel.statistics.core.significance import holm_adjusted
 
 Limits = tuple[float, float]
 UNLIMITED: Limits = (-inf, inf)
@@ -203,7 +203,7 @@ def _added(moved: Array) -> JudgesVariance:
     return JudgesVariance(variance, min(by_prompt, variance), levels - 1.0)
 
 
-def prompts_needed(sampled: SampledMean, level: float) -> int | None:
+def prompts_needed(sampled: SampledMean | None, level: float) -> int | None:
     """Return the number of prompts with which a two-sided test at `level` detects the mean in a
     share `POWER` of the cases, if the mean and the variances are those estimated; None where it is
     more than `MOST`.
@@ -219,7 +219,7 @@ def prompts_needed(sampled: SampledMean, level: float) -> int | None:
     >>> prompts_needed(SampledMean(1.0, ((1.0, 3.0),), 4), 0.05)
     34
     """
-    if not sampled.errors:
+    if sampled is None or not sampled.errors:
         raise ValueError("a mean without a standard error")
     sd = sampled.errors[0][0] * math.sqrt(sampled.n_prompts)
     by_prompts = values_needed(abs(sampled.mean), sd, 0.0, level)
@@ -231,10 +231,12 @@ def prompts_needed(sampled: SampledMean, level: float) -> int | None:
     return int(n[enough[0]]) if len(enough) else None
 
 
-def takes_more_judges(sampled: SampledMean, level: float) -> bool:
+def takes_more_judges(sampled: SampledMean | None, level: float) -> bool:
     """Return whether the judges' variance alone is so large that a test at `level` with these
     judges cannot detect a mean of this size with any number of prompts."""
-    return bool(sampled.judges) and abs(sampled.mean) <= float(_reach(sampled, inf, level))
+    if sampled is None or not sampled.judges:
+        return False
+    return abs(sampled.mean) <= float(_reach(sampled, inf, level))
 
 
 def _reach(sampled: SampledMean, n_prompts: ArrayLike, level: float) -> Array:
@@ -302,30 +304,16 @@ class SystemRank:
 
 
 @dataclass(frozen=True, slots=True)
-class SystemDifference(Tested):
-    """The difference of systems `a` and `b`, over the `n_prompts` prompts that both answered.
+class SystemDifference(Difference):
+    """The difference of two systems over the prompts that both answered, in points of the
+    composite, with the p-value of a t-test by prompt, adjusted by Holm over all pairs of the
+    leaderboard.
 
     Attributes:
-        difference: the mean of the prompts' differences, in points of the composite.
-        ci_low, ci_high: its own 95 % interval, which is not widened for the other pairs.
-        p: two-sided, of a t-test by prompt.
-        p_adjusted: by Holm, over all pairs of the leaderboard.
         effect_size: the difference over the standard deviation of the prompts' differences.
-        sampled: what interval and p are from.
-        reason: why there are none of these; they are NaN then.
     """
 
-    a: str
-    b: str
-    difference: float
-    ci_low: float
-    ci_high: float
-    p: float
-    p_adjusted: float
-    effect_size: float
-    sampled: SampledMean
-    n_prompts: int
-    reason: Reason | None
+    effect_size: float = nan
 
 
 @dataclass(frozen=True, slots=True)
@@ -444,7 +432,9 @@ def rank_systems(
         key=lambda i: (ranks[i], names_of[i]),
     )
     sampled = (None, None) if random == "prompts" else (influence, judges)
-    differences = _differences(table, *sampled, names_of, order, limits[1] - limits[0])
+    differences = _differences(
+        table, *sampled, names_of, order, limits[1] - limits[0], OVER[random]
+    )
     ranges = _rank_ranges(differences, {names_of[i]: int(ranks[i]) for i in order})
     by_dimension = [by_cell(dimensions[:, d]) for d in range(len(names))]
     board = []
@@ -508,37 +498,26 @@ def _differences(
     names: Sequence[str],
     order: Sequence[int],
     most: float,
+    over: str,
 ) -> list[SystemDifference]:
     """Return the difference of every two systems, in this order, by at most `most`."""
-    pairs = list(combinations(order, 2))
-    sampled, sizes = [], []
-    for a, b in pairs:
+    differences = []
+    for a, b in combinations(order, 2):
         scores = table[:, a] - table[:, b]
         if influence is None or judges is None:
-            sampled.append(sampled_mean(scores))
+            mean = sampled_mean(scores)
         else:
-            sampled.append(sampled_mean(scores, influence[:, a] - influence[:, b], judges.factors))
+            mean = sampled_mean(scores, influence[:, a] - influence[:, b], judges.factors)
         there = scores[~np.isnan(scores)]
-        sizes.append(float(there.std(ddof=1)) if len(there) > 1 else nan)
-    p_values = [difference.p_value for difference in sampled]
-    adjusted = holm(p_values)
-    return [
-        SystemDifference(
-            names[a],
-            names[b],
-            difference.mean,
-            *difference.interval(limits=(-most, most)),
-            p,
-            float(p_adjusted),
-            nan if difference.reason or not sd else difference.mean / sd,
-            difference,
-            difference.n_prompts,
-            difference.reason,
-        )
-        for (a, b), difference, p, p_adjusted, sd in zip(
-            pairs, sampled, p_values, adjusted, sizes, strict=True
-        )
-    ]
+        sd = float(there.std(ddof=1)) if len(there) > 1 else nan
+        size = nan if mean.reason or not sd else mean.mean / sd
+        differences.append(
+            mean.as_a(
+                SystemDifference, over=over, cut=(-most, most), a=names[a], b=names[b],
+                effect_size=size,
+            )
+        )  # fmt: skip
+    return holm_adjusted(differences)
 
 
 def _rank_ranges(
@@ -550,7 +529,7 @@ def _rank_ranges(
         if pair.reason is None:
             tested |= {pair.a, pair.b}
         if pair.shown:
-            better, worse = (pair.a, pair.b) if pair.difference > 0 else (pair.b, pair.a)
+            better, worse = (pair.a, pair.b) if pair.value > 0 else (pair.b, pair.a)
             behind[better] += 1
             ahead[worse] += 1
     return {

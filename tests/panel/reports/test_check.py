@@ -60,7 +60,7 @@ def test_figures_of_a_run_are_those_of_its_leaderboard() -> None:
     )  # fmt: skip
     assert figure(found, "rank[new]").value == 1
     there, back = (figure(found, f"difference[{one}]") for one in ("new, 日本", "日本, new"))
-    assert (there.value, there.low, there.high) == (pair.difference, pair.ci_low, pair.ci_high)
+    assert (there.value, there.low, there.high) == (pair.value, *pair.ends)
     assert (back.value, back.low, back.high) == (-there.value, -there.high, -there.low)
     assert figure(found, "p[日本, new]").value == pair.p_adjusted
     assert figure(found, "effect_size[日本, new]").value == -pair.effect_size
