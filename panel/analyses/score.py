@@ -91,7 +91,7 @@ def score_result(run: Run, strata: SystemsBy | None = None) -> Result:
     if controls is not None:
         tables += board_tables(run, controls, "control_", ", by judges without a persona")
     tables += _responses(run)
-    conclusion = [*_off_scale(run), *conclusion_of(run, board, controls, report)]
+    conclusion = [*off_scale(run), *conclusion_of(run, board, controls, report)]
     if run.coverage.scored:
         said, contested = _who_differs(run)
         conclusion += said
@@ -127,7 +127,7 @@ def planned_score(plan: PanelPlan, batch: Batch) -> list[Figure]:
     return result_figures(score_result(Run.of(plan, batch)))
 
 
-def _off_scale(run: Run) -> Iterator[str]:
+def off_scale(run: Run) -> Iterator[str]:
     """Yield which models' scores rest on little, before all that is concluded from them."""
     for model, share in run.off_scale.items():
         if share > MUCH_OFF_SCALE:
@@ -519,18 +519,25 @@ def _on_what_is_there(run: Run) -> Iterator[str]:
     coverage = run.coverage
     if coverage.scored and len(run.items) > _RESPONSES_SHOWN and run.folder is not None:
         yield "Ranks and means of each response are in verdicts.csv."
-    if run.reliability and (n := sum(verdict.n_unreliable for verdict in run.verdicts)):
-        at = run.reliability
-        yield (
-            f"{n:,} judgments rate {_labels(run)[at.dimension]} below {general(at.at_least)}: they "
-            "count as unreliable and are left out of the composite."
-        )
     yield counts_sentence(run, coverage)
     yield from _cached_tokens(run)
     # Where nothing was scored the conclusion has it.
     for status, n in coverage.missing.items() if coverage.scored else ():
         why = run.commonest_reason(status)
         yield f"{n:,} judgments missing: {status}" + (f" ({why})" if why else "")
+    yield from oddities(run)
+    yield from run_remarks(run)
+
+
+def oddities(run: Run) -> Iterator[str]:
+    """Yield what of the judgments is not as planned, but for those that are missing."""
+    coverage = run.coverage
+    if run.reliability and (n := sum(verdict.n_unreliable for verdict in run.verdicts)):
+        at = run.reliability
+        yield (
+            f"{n:,} judgments rate {_labels(run)[at.dimension]} below {general(at.at_least)}: they "
+            "count as unreliable and are left out of the composite."
+        )
     for status, n in coverage.revisions_failed.items():
         yield f"{n:,} judgments kept their earlier ratings: the re-rating {_AGAIN[status]}"
     if "truncated" in coverage.missing or "truncated" in coverage.revisions_failed:
@@ -539,7 +546,6 @@ def _on_what_is_there(run: Run) -> Iterator[str]:
         yield f"{coverage.reasons_missing:,} judges changed a rating and gave no reason"
     if coverage.partial:
         yield f"{coverage.partial:,} judgments scored on fewer comparisons than planned"
-    yield from run_remarks(run)
 
 
 def _cached_tokens(run: Run) -> Iterator[str]:

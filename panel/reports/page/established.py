@@ -7,27 +7,22 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from persona_panel.analyses.score import MUCH_OFF_SCALE
+from markupsafe import Markup
+
+from persona_panel.analyses.score import oddities, off_scale
 from persona_panel.calls.budget import CallCounts, Spending
 from persona_panel.models.config import cost
 from persona_panel.results.conclusions.money import spent
 from persona_panel.results.conclusions.wording import SAMPLES, counted
+from persona_panel.results.formats.html import section
+from persona_panel.results.result import Result
+from persona_panel.results.table import Column, Key, Table
 from persona_panel.rubrics import Status
 from persona_panel.runs.run import Run
-from persona_panel.statistics.core.display import percent
 from persona_panel.statistics.core.table import Coverage
 
 _SENTENCES = 2
 _REASONS = 12
-
-
-@dataclass(frozen=True, slots=True)
-class Missing:
-    """How many judgments of one model are missing or odd for one reason."""
-
-    status: str
-    reason: str
-    n: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +32,7 @@ class Established:
     Attributes:
         first, others: sentences of the conclusion, the first two, with what people
             show of them, and those after them.
-        n_missing: by status; `reasons` say why, the commonest first, `n_more` are left out.
+        n_missing: by status; `why` says why, None where no reason is known.
         by_model: how many of a model's judgments are missing, of how many.
         usd: what the calls cost, in words; None where nothing did.
     """
@@ -48,8 +43,7 @@ class Established:
     scored: int
     abstained: int
     n_missing: Mapping[str, int]
-    reasons: Sequence[Missing]
-    n_more: int
+    why: Markup | None
     by_model: Sequence[tuple[str, int, int]]
     usd: str | None
     calls_made: int
@@ -93,11 +87,8 @@ def established(
         on_leads: which of the leads that the conclusion has people do not show.
     """
     coverage, calls = coverage or run.coverage, run.calls
-    reasons = [
-        Missing(status, error, n)
-        for status, error, n in sorted(run.reasons, key=lambda one: -one[2])
-    ]
     in_all = _in_all(calls)
+    by_model = _by_model(run)
     usd = spent(cost(run.prices.get(model), used) for model, used in in_all.usage.items())
     return Established(
         first=[*conclusion[:_SENTENCES], *on_leads],
@@ -106,15 +97,14 @@ def established(
         scored=coverage.scored,
         abstained=coverage.abstained,
         n_missing=coverage.missing,
-        reasons=reasons[:_REASONS],
-        n_more=max(0, len(reasons) - _REASONS),
-        by_model=_by_model(run),
+        why=_missing(run, by_model),
+        by_model=by_model,
         usd=None if usd is None else usd[0].upper() + usd[1:],
         calls_made=in_all.calls,
         calls_before=calls.before.calls,
         calls_cached=calls.cached,
         elapsed_s=run.elapsed_s,
-        notes=_notes(run),
+        notes=[*off_scale(run), *oddities(run)],
     )
 
 
@@ -142,27 +132,24 @@ def _by_model(run: Run) -> list[tuple[str, int, int]]:
     return sorted(found, key=lambda one: -one[1] / one[2])
 
 
-def _notes(run: Run) -> list[str]:
-    """What else is not as planned."""
-    coverage, found = run.coverage, []
-    for model, share in run.off_scale.items():
-        if share > MUCH_OFF_SCALE:
-            found.append(
-                f"{model}: {percent(share)} of the probability of its answers lay on no value of "
-                "the scale (mean over judgments); its scores rest on the rest."
-            )
-    if coverage.partial:
-        found.append(f"{coverage.partial:,} judgments scored on fewer comparisons than planned.")
-    for status, n in coverage.revisions_failed.items():
-        found.append(f"{n:,} judgments kept their earlier ratings: the re-rating was {status}.")
-    if coverage.reasons_missing:
-        found.append(f"{coverage.reasons_missing:,} judges changed a rating and gave no reason.")
-    if run.reliability and (n := sum(verdict.n_unreliable for verdict in run.verdicts)):
-        found.append(
-            f"{n:,} judgments count as unreliable and are left out of the composite "
-            f"({run.reliability.dimension} below {run.reliability.at_least:g})."
-        )
-    return found
+def _missing(run: Run, by_model: Sequence[tuple[str, int, int]]) -> Markup | None:
+    """The commonest reasons of missing and odd judgments, and how many are missing of each model;
+    None where there are no reasons."""
+    reasons = sorted(run.reasons, key=lambda one: -one[2])
+    if not reasons:
+        return None
+    names = ("status", "reason", "n")
+    rows = [dict(zip(names, one, strict=True)) for one in reasons[:_REASONS]]
+    more = max(0, len(reasons) - _REASONS)
+    keys, n = (Key("reason", "reason"), Key("status", "status")), Column("n", "whole", "judgments")
+    cut = [f"{counted(more, 'more reason')} in summary.json."] if more else []
+    lost = [{"model": model, "n": n, "of": of} for model, n, of in by_model]
+    columns = Column("n", "whole", "missing"), Column("of", "whole", "asked for")
+    tables = [
+        Table("reasons", keys, (n,), rows, "Judgments by reason", remarks=cut),
+        Table("models", (Key("model", "model"),), columns, lost, "Missing judgments by model"),
+    ]
+    return section(Result("missing", (), tables), "Missing and odd judgments", level=3)
 
 
 def made_from(run: Run, manifest: Mapping[str, Any] | None) -> list[tuple[str, Sequence[str]]]:

@@ -147,7 +147,7 @@ def test_every_section_is_there(page: Path) -> None:
     axes' and models' tables; and how the run was made."""
     html = page.read_text("utf-8")
     assert re.findall(r'<section id="(\w+)"', html) == [
-        "established", "systems", "differences", "contested", "responses", "further",
+        "established", "missing", "systems", "differences", "contested", "responses", "further",
     ]  # fmt: skip
     assert re.search(r"shy is not ranked: \d+ of its \d+ judgments are abstentions", html)
     assert f'<td data-label="Note">{Reason.DECLINES}</td>' in html
