@@ -47,7 +47,7 @@ from persona_panel.statistics.core.arrays import (
     row_means,
     without_rounding,
 )
-from persona_panel.statistics.core.correlation import CorrelationKind, correlation
+from persona_panel.statistics.core.correlation import correlation
 
 AlignmentMethod = Literal["isotonic", "weights", "subset"]
 
@@ -310,19 +310,18 @@ def ensembles_on_other_items(
     ranked = np.full(scores.shape, np.nan)
     for fold in range(folds):
         own = fold_of == fold
-        taus = [_tau(scores[~own, judge], people[~own]) for judge in range(scores.shape[1])]
+        taus = [correlation(judge, people[~own], "tau_c") for judge in scores[~own].T]
         order = np.argsort([-tau.value if tau.reason is None else np.inf for tau in taus])
         ranked[own] = scores[own][:, order]
     halves: Sequence[tuple[Half, slice]] = (("strong", slice(0, n)), ("weak", slice(-n, None)))
     ensembles = []
     for half, part in halves:
-        members = [_tau(column, people).value for column in ranked[:, part].T]
+        members = [correlation(column, people, "tau_c").value for column in ranked[:, part].T]
         ensembles.append(
-            ChosenEnsemble(half, _tau(row_means(ranked[:, part]), people), float(np.mean(members)))
+            ChosenEnsemble(
+                half,
+                correlation(row_means(ranked[:, part]), people, "tau_c"),
+                float(np.mean(members)),
+            )
         )
     return ensembles
-
-
-def _tau(scores: ArrayLike, target: ArrayLike) -> Statistic:
-    kind: CorrelationKind = "tau_c"
-    return correlation(scores, target, kind)

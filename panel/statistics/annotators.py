@@ -53,7 +53,6 @@ from persona_panel.statistics.core.arrays import (
     Array,
     IntArray,
     Labels,
-    Mask,
     Reason,
     Resampled,
     Statistic,
@@ -62,6 +61,7 @@ from persona_panel.statistics.core.arrays import (
     check_choice,
     difference_of,
     divide,
+    effective_number,
     encode_labels,
     mean_of,
     mean_there,
@@ -563,11 +563,7 @@ def compared_advantages(
     )
     rates = [nan if epsilon is None else test.winning_rate.value for test in tests]
     judged = ~missing & (~np.isnan(raters[:, tested])).any(axis=1)
-    figure = paired_figure(result, prompts, tested=True, most_df=_worth(prompts, judged) - 1)
+    sizes = np.bincount(encode_labels(prompts, len(judged))[1][judged]).astype(np.float64)
+    worth = float(effective_number(sizes))
+    figure = paired_figure(result, prompts, tested=True, most_df=worth - 1)
     return ComparedAdvantages(of_a.value, of_b.value, figure, *rates)
-
-
-def _worth(prompts: Labels, judged: Mask) -> float:
-    """Return the number of prompts of equal size that the judged items' prompts are worth."""
-    sizes = np.bincount(encode_labels(prompts, len(judged))[1][judged])
-    return float(sizes.sum() ** 2 / max(np.sum(sizes**2), 1))

@@ -43,6 +43,7 @@ from persona_panel.statistics.core.arrays import (
     Random,
     as_ratings,
     divide,
+    effective_number,
     encode_labels,
     mean_there,
     means_by,
@@ -371,7 +372,7 @@ def _prompt_part(by_item: Array, signs: IntArray, prompts: IntArray) -> Variance
         left_out += sign * (sums.sum() - sums) / (sizes.sum() - sizes)
         counted += sizes / sizes.sum()
     left_out = left_out[counted > 0]
-    df = max(effective_number(counted) - 1, 1.0)
+    df = max(float(effective_number(counted)) - 1, 1.0)
     return VariancePart(float(left_out.var() * (len(left_out) - 1)), df)
 
 
@@ -467,20 +468,10 @@ def _rater_part(away: Array, kept: IntArray, weights: Array, least: int) -> Vari
             mean = float((own * distances).sum() / own.sum())
             influence += (own * (distances - mean)).sum(axis=0)
     counted = np.abs(share).sum(axis=0)
-    n = effective_number(counted)
+    n = float(effective_number(counted))
     if np.count_nonzero(counted) < least or n <= 1:
         return VariancePart(nan, 0.0)
     return VariancePart(float((influence**2).sum()) * n / (n - 1), n - 1)
-
-
-def effective_number(weights: Array) -> float:
-    """Return the number of equal weights that unequal ones are worth: (Σw)² / Σw² (L. Kish 1965).
-
-    >>> effective_number(np.array([1.0, 1.0, 2.0]))
-    2.6666666666666665
-    """
-    squares = float((weights**2).sum())
-    return float(weights.sum()) ** 2 / squares if squares else 0.0
 
 
 SPLITS = 100

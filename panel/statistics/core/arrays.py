@@ -268,6 +268,16 @@ def defined_mean(values: Array) -> float:
     return float(there.mean()) if len(there) else np.nan
 
 
+def effective_number(weights: Array) -> Array:
+    """Return the number of equal weights that those along the first axis are worth: (Σw)² / Σw²
+    (L. Kish 1965); NaN where all are 0.
+
+    >>> round(float(effective_number(np.array([1.0, 1.0, 2.0]))), 3)
+    2.667
+    """
+    return divide(weights.sum(axis=0) ** 2, (weights**2).sum(axis=0))
+
+
 def mean_of(functions: Sequence[Resampled]) -> Resampled:
     """Return the mean of several statistics in each resample, over those defined in it."""
     if not functions:

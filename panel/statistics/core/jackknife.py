@@ -208,7 +208,8 @@ def jackknife(
         return none(needs.reason)
     if judges and prod(map(len, judges)) < LEAST_JUDGES:
         return none(Reason.FEW_JUDGES)
-    groups, n_groups = _groups(codes, n_clusters, seed)
+    groups = _dealt(n_clusters, MOST_GROUPS, seed)[codes]
+    n_groups = min(n_clusters, MOST_GROUPS)
     without = left_out_weights(groups, n_groups)
     value, *others = _of(statistic, np.concatenate([unit_weights(n_items), without])).tolist()
     if isnan(value):
@@ -374,12 +375,6 @@ def reach_of(errors: Sequence[tuple[float, float]], confidence: float) -> float:
     since the one over prompts and judges may have so many more degrees of freedom than the one over
     prompts that it would be narrower."""
     return max(error * critical_t(df, confidence) for error, df in errors)
-
-
-def _groups(codes: IntArray, n_clusters: int, seed: int) -> tuple[IntArray, int]:
-    """Return each item's group, and how many groups there are."""
-    dealt = _dealt(n_clusters, MOST_GROUPS, seed)
-    return dealt[codes], min(n_clusters, MOST_GROUPS)
 
 
 def _dealt(n: int, most: int, seed: int) -> IntArray:

@@ -41,7 +41,7 @@ from persona_panel.statistics.core.arrays import (
     Mask,
     Random,
     Reason,
-    divide,
+    effective_number,
     encode_labels,
 )
 from persona_panel.statistics.core.estimate import OVER, Difference, Estimate
@@ -345,7 +345,7 @@ def bradley_terry(
         samples += [fit.without_each(_pairs(own, kept)) for own in levels]
     # A prompt on which a system was compared only with those left out says nothing about it.
     own = _comparisons(by_prompt, kept)
-    n_prompts, worth = np.sum(own > 0, axis=0), _worth(own)
+    n_prompts, worth = np.sum(own > 0, axis=0), effective_number(own)
     parameters = np.append(fit.log_strengths, fit.log_ties)
     order = np.argsort(-fit.log_strengths, kind="stable")
     pairs = list(combinations(order, 2))
@@ -496,11 +496,6 @@ def _sampled(
     if errors[-1][0] <= ROUNDING * max(1.0, abs(value)):
         return SampledMean(value, (), n_prompts, Reason.NO_SPREAD)
     return SampledMean(value, errors, n_prompts)
-
-
-def _worth(comparisons: Array) -> Array:
-    """Return how many prompts of equal size each system's are worth, by Kish's formula."""
-    return divide(comparisons.sum(axis=0) ** 2, np.sum(comparisons**2, axis=0))
 
 
 def _by_level(judges: WinCounts, factors: Mapping[str, Labels]) -> Iterator[WinCounts]:
