@@ -20,8 +20,10 @@ from persona_panel.experiments.sweep.detectable import detectable_in
 from persona_panel.graphs.records import controls_among
 from persona_panel.results.conclusions.score import Judged
 from persona_panel.runs.summary import difference_document, system_document
+from persona_panel.statistics.core.estimate import Difference
 from persona_panel.statistics.core.ranking import Leaderboard
 from persona_panel.statistics.group_differences import ALL_SYSTEMS
+from persona_panel.statistics.personas import Departure
 from tests.helpers.random_runs import random_run
 from tests.helpers.sentences import DIFFERS, LEVEL, RUN, SWEEP, Beside, read
 
@@ -37,6 +39,12 @@ def document(board: Leaderboard) -> dict[str, Any]:
     }
 
 
+def _row(one: Difference | Departure) -> dict[str, Any]:
+    """A difference, or a departure, as the reader of sentences looks it up."""
+    figures = {"ci_low": one.low, "ci_high": one.high, "n_prompts": one.n}
+    return asdict(one) | figures | dict.fromkeys(("difference", "beyond_severity"), one.value)
+
+
 def differing(run: Run) -> dict[str, Any]:
     """The rows that sentences on who sees it otherwise are of."""
     departures, models = persona_departures(run), model_differences(run)
@@ -45,7 +53,7 @@ def differing(run: Run) -> dict[str, Any]:
     first = models.differences[0].dimension if models.differences else None
     whole = [one for one in models.differences if one.system == ALL_SYSTEMS]
     return {
-        "by_system": [asdict(one) for one in departures.by_system],
+        "by_system": [_row(one) for one in departures.by_system],
         "by_response": {
             "reason": of.reason,
             "tested": int(np.isfinite(of.p).sum()),
@@ -53,8 +61,8 @@ def differing(run: Run) -> dict[str, Any]:
             "farthest": farthest,
         },
         "contested": [asdict(one) for one in most_contested(run)],
-        "models": [asdict(one) for one in whole if one.dimension == first],
-        "interactions": [asdict(one) for one in models.interactions if one.dimension == first],
+        "models": [_row(one) for one in whole if one.dimension == first],
+        "interactions": [_row(one) for one in models.interactions if one.dimension == first],
     }
 
 
