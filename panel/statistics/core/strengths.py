@@ -368,13 +368,15 @@ def bradley_terry(
         for place in order
         for of in (kept[place],)
     ]
+    # Of these means it is not known what judges add, by which more prompts would be foreseen.
     differences = [
-        mean.as_a(
-            Difference, over=OVER[random], df=mean.n_prompts - 1.0, a=systems[kept[a]],
-            b=systems[kept[b]],
+        replace(
+            mean.as_a(Difference, over=OVER[random], a=systems[kept[a]], b=systems[kept[b]]),
+            df=mean.n_prompts - 1.0,
+            sampled=None,
         )
         for (a, b), mean in zip(pairs, figures[2 * m :], strict=True)
-    ]  # fmt: skip
+    ]
     return Strengths(
         (*defined, *strengths), tuple(holm_adjusted(differences)), exp(fit.log_ties), random
     )
