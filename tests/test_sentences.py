@@ -13,19 +13,19 @@ from persona_panel import Run
 from persona_panel.analyses.breakdown.groups import model_differences
 from persona_panel.analyses.breakdown.personas import persona_departures
 from persona_panel.analyses.contested import most_contested
-from persona_panel.analyses.run_summary import run_summary
+from persona_panel.analyses.run_summary import difference_document, run_summary, systems_document
 from persona_panel.experiments.sweep.conclusion import cell_document, sweep_conclusion
 from persona_panel.experiments.sweep.deltas import Names, Profile, SweepLabels, measure, profiles
 from persona_panel.experiments.sweep.detectable import detectable_in
 from persona_panel.graphs.records import controls_among
 from persona_panel.results.conclusions.score import Judged
-from persona_panel.runs.summary import difference_document, system_document
 from persona_panel.statistics.core.estimate import Difference
 from persona_panel.statistics.core.ranking import Leaderboard
 from persona_panel.statistics.group_differences import ALL_SYSTEMS
 from persona_panel.statistics.personas import Departure
+from tests.helpers.differing_sentences import DIFFERS
 from tests.helpers.random_runs import random_run
-from tests.helpers.sentences import DIFFERS, LEVEL, RUN, SWEEP, Beside, read
+from tests.helpers.sentences import LEVEL, RUN, SWEEP, Beside, read
 
 N = 200
 
@@ -33,8 +33,10 @@ N = 200
 def document(board: Leaderboard) -> dict[str, Any]:
     """A leaderboard as summary.json has the run's."""
     return {
-        "ranking": list(map(system_document, board.systems)),
-        "differences": list(map(difference_document, board.differences)),
+        "ranking": systems_document(board),
+        "differences": [
+            difference_document(one) | {"effect_size": one.effect_size} for one in board.differences
+        ],
         "winner": board.winner,
     }
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import click
@@ -105,14 +105,25 @@ def contested(run: RunSource, *, top: int | None = 10) -> Result:
     return contested_result(opened, top, source="" if opened is run else str(run))
 
 
-def contested_result(run: Run, top: int | None = 10, *, source: str = "") -> Result:
+def contested_result(
+    run: Run,
+    top: int | None = 10,
+    *,
+    source: str = "",
+    titles: Mapping[str, str] | None = None,
+) -> Result:
     """Return the result of a run.
 
     Args:
         top: how many responses to list; None: all.
         source: what the run is called.
+        titles: the beginnings of prompts by their ids, those of the run by default.
     """
-    result = most_contested(run)
+    called = run.titles if titles is None else titles
+    result = [
+        replace(each, title=called.get(each.prompt_id, each.prompt_id))
+        for each in most_contested(run)
+    ]
     listed = result[:top]
     unit = unit_of_departures(run)
     keys = Key("system", "system"), Key("prompt_id", "prompt"), Key("id", "response")
@@ -181,7 +192,7 @@ def contested_result(run: Run, top: int | None = 10, *, source: str = "") -> Res
         ],
     )
     shown = [each for each in listed if each.reason is None]
-    verdicts = {(one.prompt_id, one.id): one for one in run.verdicts}
+    verdicts = {(entry.prompt_id, entry.id): entry for entry in run.verdicts}
     for_people = Table(
         "contested",
         (Key("response", "response"),),
@@ -209,7 +220,7 @@ def contested_result(run: Run, top: int | None = 10, *, source: str = "") -> Res
         "contested",
         contested_conclusion(result),
         (
-            for_people if tested else _widest(run, top),
+            for_people if tested else _widest(run, top, called),
             *(responses, dimensions, departures, counts),
         ),
         [rest] if shown and more else [],
@@ -218,12 +229,12 @@ def contested_result(run: Run, top: int | None = 10, *, source: str = "") -> Res
     )
 
 
-def _widest(run: Run, top: int | None) -> Table:
+def _widest(run: Run, top: int | None, titles: Mapping[str, str]) -> Table:
     """The responses with the widest spread of ratings, where noise is not known."""
     spread = spreads(run)
     rows = [
         {**item._asdict(), "spread": float(spread[row])}
-        | {"response": _headline(*item, run.titles.get(item.prompt_id, item.prompt_id))}
+        | {"response": _headline(*item, titles.get(item.prompt_id, item.prompt_id))}
         for row in by_disagreement(run)[:top]
         if spread[row] > 0
         for item in [run.items[row]]
@@ -239,10 +250,10 @@ def _widest(run: Run, top: int | None) -> Table:
 def by_disagreement(run: Run) -> list[int]:
     """Return the places of all responses in the run, the most contested first; where noise is not
     known, as with one model, by the spread of their ratings."""
-    found = most_contested(run) if run.rubric.numeric and run.items else []
-    if any(one.reason is None for one in found):
+    measured = most_contested(run) if run.rubric.numeric and run.items else []
+    if any(entry.reason is None for entry in measured):
         rows = {item[:2]: row for row, item in enumerate(run.items)}
-        return [rows[one.prompt_id, one.id] for one in found]
+        return [rows[entry.prompt_id, entry.id] for entry in measured]
     spread = spreads(run)
     return sorted(range(len(spread)), key=lambda row: (not spread[row] >= 0, -spread[row]))
 
@@ -265,8 +276,8 @@ def spreads(run: Run) -> Array:
     squares = np.nansum((ratings - means[:, None]) ** 2, axis=1)
     sd = np.sqrt(np.divide(squares, n - 1, out=np.full(n.shape, np.nan), where=n > 1))
     enough = n.max(axis=1) >= max(2, len(columns) / 2)
-    found: Array = np.where(enough, sd.mean(axis=1), np.nan)
-    return found
+    measured: Array = np.where(enough, sd.mean(axis=1), np.nan)
+    return measured
 
 
 def headline(of: Contested) -> str:

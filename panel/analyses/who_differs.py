@@ -91,9 +91,9 @@ def who_differs_result(run: Run, systems: Sequence[str], titles: Mapping[str, st
     """
     tables: list[Table] = []
     if run.rubric.numeric and run.items:
-        found = persona_departures(run)
-        if len(found.personas) > 1:
-            tables += _persona_tables(run, found, systems, titles)
+        measured = persona_departures(run)
+        if len(measured.personas) > 1:
+            tables += _persona_tables(run, measured, systems, titles)
         for differences in (axis_differences(run), model_differences(run)):
             tables += _group_tables(run, differences)
     if len(_panel(run)) > 1:
@@ -104,27 +104,27 @@ def who_differs_result(run: Run, systems: Sequence[str], titles: Mapping[str, st
 
 
 def _persona_tables(
-    run: Run, found: PersonaDepartures, systems: Sequence[str], titles: Mapping[str, str]
+    run: Run, measured: PersonaDepartures, systems: Sequence[str], titles: Mapping[str, str]
 ) -> Iterator[Table]:
     """Yield each persona beside the panel: as heat maps by system, by dimension and by response,
     and over all of them."""
     axes, names, least = axes_of(run), labels_of_personas(run), _deepest(run)
     several = len(set(axes.values())) > 1
     keys = (*([Key("axis", "axis")] if several else []), Key("persona", "persona", labels=names))
-    people = [{"axis": axes.get(name, ""), "persona": name} for name in found.personas]
-    labels = {one.id: one.label for one in run.rubric.dimensions}
+    people = [{"axis": axes.get(name, ""), "persona": name} for name in measured.personas]
+    labels = {entry.id: entry.label for entry in run.rubric.dimensions}
     units = unit_of(run.rubric).several, unit_of_ratings(run.rubric).several
-    there = dict.fromkeys(one.on for one in found.by_system)
+    there = dict.fromkeys(entry.on for entry in measured.by_system)
     by_system = {name: name for name in systems if name in there}
-    by_dimension = {one.on: labels[one.on] for one in found.by_dimension}
+    by_dimension = {entry.on: labels[entry.on] for entry in measured.by_dimension}
     for name, title, cells, on, unit in (
-        ("personas_by_system", "Persona and system", found.by_system, by_system, units[0]),
+        ("personas_by_system", "Persona and system", measured.by_system, by_system, units[0]),
         (
-            "personas_by_dimension", "Persona and dimension", found.by_dimension, by_dimension,
+            "personas_by_dimension", "Persona and dimension", measured.by_dimension, by_dimension,
             units[1],
         ),
     ):  # fmt: skip
-        of = {(one.persona, one.on): one for one in cells}
+        of = {(entry.persona, entry.on): entry for entry in cells}
         rows = [
             row | {f"c{n}": of[row["persona"], each] for n, each in enumerate(on)} for row in people
         ]
@@ -135,10 +135,12 @@ def _persona_tables(
                 remarks=[f"{_ABOVE.format(unit)}, the persona's own severity taken out. {_TINTED}"],
             )  # fmt: skip
     severity = Column("departure", "estimate", "severity", signed=True, p="column")
-    rows = [row | {"departure": one} for row, one in zip(people, found.severities, strict=True)]
+    rows = [
+        row | {"departure": entry} for row, entry in zip(people, measured.severities, strict=True)
+    ]
     remarks = [f"{_ABOVE.format(units[0])}; p is adjusted by Holm's method over the table."]
     yield Table("severity", keys, (severity,), rows, "Severity", remarks=remarks)
-    yield _by_response(run, found, names, systems, titles)
+    yield _by_response(run, measured, names, systems, titles)
 
 
 def _deepest(run: Run) -> float:
@@ -150,13 +152,13 @@ def _deepest(run: Run) -> float:
 
 def _by_response(
     run: Run,
-    found: PersonaDepartures,
+    measured: PersonaDepartures,
     names: Mapping[str, str],
     systems: Sequence[str],
     titles: Mapping[str, str],
 ) -> Table:
     """The departures on the most contested responses, by system and in the order of the run."""
-    seen = found.by_response
+    seen = measured.by_response
     chosen = sorted(by_disagreement(run)[:_RESPONSES])
     rows = [
         {
@@ -177,7 +179,9 @@ def _by_response(
         if item.system == system
     ]
     kind: CellKind = "estimate" if seen.reason is None else "number"
-    columns = tuple(Column(f"c{n}", kind, names[one]) for n, one in enumerate(found.personas))
+    columns = tuple(
+        Column(f"c{n}", kind, names[entry]) for n, entry in enumerate(measured.personas)
+    )
     unit = unit_of_departures(run).several
     said = [f"{_ABOVE.format(unit)}, the persona's own severity taken out."]
     if (left_out := len(run.items) - len(rows)) > 0:
@@ -196,7 +200,7 @@ def _by_response(
     places = [(row, persona) for row, persona in argwhere(seen.shown).tolist()]
     places.sort(key=lambda at: -abs(seen.departures[at]))
     largest = [
-        f"{names[found.personas[persona]]} on {run.items[row].system}: "
+        f"{names[measured.personas[persona]]} on {run.items[row].system}: "
         f"{titles.get(run.items[row].prompt_id, run.items[row].prompt_id)}, "
         f"{signed(seen.departures[row, persona])}"
         for row, persona in places[:_LARGEST]
@@ -209,37 +213,40 @@ def _by_response(
     )  # fmt: skip
 
 
-def _group_tables(run: Run, found: GroupDifferences) -> Iterator[Table]:
+def _group_tables(run: Run, measured: GroupDifferences) -> Iterator[Table]:
     """Yield how groups of judges differ over all systems, of many rows on the first dimension
     alone, and folded on single dimensions and systems."""
-    if not found.differences:
+    if not measured.differences:
         return
-    rows = [one for one in found.differences if one.system == ALL_SYSTEMS]
+    rows = [entry for entry in measured.differences if entry.system == ALL_SYSTEMS]
     if len(rows) > _ROWS:
-        rows = [one for one in rows if one.dimension == rows[0].dimension]
-    others = [one for one in found.differences if one not in rows]
-    labels = {one.id: one.label for one in run.rubric.dimensions}
+        rows = [entry for entry in rows if entry.dimension == rows[0].dimension]
+    others = [entry for entry in measured.differences if entry not in rows]
+    labels = {entry.id: entry.label for entry in run.rubric.dimensions}
     remarks = [
         f"On the same responses, in {group_units(run)}; intervals and p are "
-        f"{SAMPLES[found.random]}, p adjusted by Holm's method over the whole table, single "
+        f"{SAMPLES[measured.random]}, p adjusted by Holm's method over the whole table, single "
         "systems included."
     ]
-    shown = sorted((one for one in found.interactions if one.shown), key=lambda o: -abs(o.value))
+    shown = sorted(
+        (entry for entry in measured.interactions if entry.shown), key=lambda o: -abs(o.value)
+    )
     if shown:
         said = "; ".join(
-            f"{one.a} − {one.b} on {one.system}, {labels.get(one.dimension, one.dimension)}, "
-            f"{signed(one.value)} beyond the difference on the other systems ({one.p_text()})"
-            for one in shown[:_EXAMPLES]
+            f"{entry.a} − {entry.b} on {entry.system}, "
+            f"{labels.get(entry.dimension, entry.dimension)}, "
+            f"{signed(entry.value)} beyond the difference on the other systems ({entry.p_text()})"
+            for entry in shown[:_EXAMPLES]
         )
+        of = counted(len(measured.interactions), "interaction")
         remarks.append(
-            f"They see systems differently: of {counted(len(found.interactions), 'interaction')} "
-            f"with systems {len(shown)} {'is' if len(shown) == 1 else 'are'} established, such as "
-            f"{said}."
+            f"They see systems differently: of {of} with systems {len(shown)} "
+            f"{'is' if len(shown) == 1 else 'are'} established, such as {said}."
         )
-    elif found.interactions:
+    elif measured.interactions:
         remarks.append(
             "That they see systems differently is not established in any of "
-            f"{counted(len(found.interactions), 'interaction')}. Differences that cancel over "
+            f"{counted(len(measured.interactions), 'interaction')}. Differences that cancel over "
             "prompts do not show here: see the heat map of responses."
         )
     keys = (
@@ -255,11 +262,11 @@ def _group_tables(run: Run, found: GroupDifferences) -> Iterator[Table]:
         "model": "Model against model, persona by persona",
     }
     yield Table(
-        found.kind, keys, columns, [_group_row(one) for one in rows], kinds[found.kind],
-        sides=("a", "b"), remarks=remarks,
+        measured.kind, keys, columns, [_group_row(entry) for entry in rows],
+        kinds[measured.kind], sides=("a", "b"), remarks=remarks,
     )  # fmt: skip
     yield Table(
-        f"{found.kind}_by", keys, columns, [_group_row(one) for one in others],
+        f"{measured.kind}_by", keys, columns, [_group_row(entry) for entry in others],
         "By dimension and on each system", "full", sides=("a", "b"),
     )  # fmt: skip
 
@@ -273,14 +280,15 @@ def group_units(run: Run) -> str:
     return f"{whole.several} (on single dimensions, {single.several})"
 
 
-def _group_row(one: GroupDifference) -> dict[str, Any]:
+def _group_row(entry: GroupDifference) -> dict[str, Any]:
     verdict = "not established"
-    if one.reason is not None:
+    if entry.reason is not None:
         verdict = "not tested"
-    elif one.shown:
-        verdict = f"higher: {one.a if one.value > 0 else one.b}"
+    elif entry.shown:
+        verdict = f"higher: {entry.a if entry.value > 0 else entry.b}"
     names = ("a", "b", "system", "dimension")
-    return {name: getattr(one, name) for name in names} | {"difference": one, "verdict": verdict}
+    row = {name: getattr(entry, name) for name in names}
+    return row | {"difference": entry, "verdict": verdict}
 
 
 def _panel(run: Run) -> list[int]:
@@ -294,7 +302,7 @@ def _agreement(run: Run) -> Table:
     columns = _panel(run)
     models = list(dict.fromkeys(run.judges[column].model for column in columns))
     of_model = {
-        model: [one for one in columns if run.judges[one].model == model] for model in models
+        model: [entry for entry in columns if run.judges[entry].model == model] for model in models
     }
     if len(models) < 2 or any(len(those) < 2 for those in of_model.values()):
         of_model = {}

@@ -19,6 +19,7 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import fields, is_dataclass
 from hashlib import blake2b, sha256
 from pathlib import Path
 from typing import IO, Any
@@ -55,6 +56,26 @@ def json_lines(rows: Iterable[Mapping[str, Any]]) -> bytes:
 def json_number(value: float) -> float | None:
     """Round a float to six decimal places, as files show it; None (null) for NaN."""
     return None if math.isnan(value) else round(value, 6)
+
+
+def record_document(record: Any, *without: str) -> dict[str, Any]:
+    """Return the fields of a dataclass for a JSON file, but those named; numbers as `json_number`,
+    dataclasses within as objects."""
+    return {
+        field.name: _plain(getattr(record, field.name))
+        for field in fields(record)
+        if field.name not in without
+    }
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, float):
+        return json_number(value)
+    if isinstance(value, Mapping):
+        return {name: _plain(each) for name, each in value.items()}
+    if isinstance(value, tuple | list):
+        return [_plain(each) for each in value]
+    return record_document(value) if is_dataclass(value) else value
 
 
 def mended(value: Any, levels: int = _LEVELS) -> Any:
@@ -240,7 +261,7 @@ def sync(file: IO[bytes]) -> None:
 @contextmanager
 def replacing(path: Path, *, permissions: int = PRIVATE_FILE) -> Iterator[IO[bytes]]:
     """Open a file to write in place of another: at `path` is either the old or the whole new one,
-    even after a power cut."""
+    even after a power cut. Beside it, a kill may leave a hidden file that nobody reads."""
     new = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         with open_private(new, "wb", permissions=permissions) as file:

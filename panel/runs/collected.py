@@ -7,19 +7,17 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from persona_panel.files.outputs import json_number
 from persona_panel.files.responses import Item
 from persona_panel.graphs import Judge, Judgment
 from persona_panel.graphs.aggregate import composite_rule
 from persona_panel.rubrics import Composite, Rubric, Status, Usage
 from persona_panel.rubrics.comparison import Outcome
 from persona_panel.statistics.core.arrays import Array, Random, Reason
-from persona_panel.statistics.core.estimate import Estimate
 from persona_panel.statistics.core.ranking import JudgeSample, influence_of
 from persona_panel.statistics.core.table import Coverage, with_several_levels
 
@@ -129,43 +127,6 @@ def _counted(outcomes: NDArray[np.uint8]) -> tuple[NDArray[np.float64], NDArray[
     wins = first.astype(np.float64) + second.swapaxes(1, 2)
     ties = tie.astype(np.float64) + tie.swapaxes(1, 2)
     return wins, ties
-
-
-def strengths_document(strengths: Strengths) -> dict[str, Any]:
-    """Return the strengths in the form of summary.json."""
-    return {
-        "systems": [
-            {
-                "system": each.system,
-                **_figure("strength", "ci", each.strength),
-                **_figure("win_probability", "win", each.win_probability),
-                "n_comparisons": each.n_comparisons,
-                "n_prompts": each.n_prompts,
-                "reason": each.strength.reason if math.isnan(each.strength.value) else None,
-                "ci_reason": each.strength.reason,
-            }
-            for each in strengths.systems
-        ],
-        "differences": [
-            {
-                "a": each.a,
-                "b": each.b,
-                **_figure("difference", "ci", each),
-                "p": json_number(each.p),
-                "p_adjusted": json_number(each.p_adjusted),
-                "n_prompts": each.n,
-                "reason": each.reason,
-            }
-            for each in strengths.differences
-        ],
-        "ties": json_number(strengths.ties),
-        "random": strengths.random,
-    }
-
-
-def _figure(name: str, ends: str, of: Estimate) -> dict[str, float | None]:
-    values = {name: of.value, f"{ends}_low": of.low, f"{ends}_high": of.high}
-    return {name: json_number(value) for name, value in values.items()}
 
 
 _STATUSES: tuple[Status, ...] = get_args(Status)

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from persona_panel.calls.budget import CallCounts, Spending
-from persona_panel.files.outputs import json_number
 from persona_panel.files.secrets import SECRETS
 from persona_panel.graphs import Verdict
 from persona_panel.graphs.records import controls_among
@@ -30,7 +29,7 @@ from persona_panel.statistics.core.display import (
     ends,
     field_columns,
 )
-from persona_panel.statistics.core.ranking import Leaderboard, SystemDifference, SystemRank
+from persona_panel.statistics.core.ranking import Leaderboard
 
 if TYPE_CHECKING:
     from persona_panel.runs.deliberation import DeliberationReport
@@ -78,48 +77,6 @@ def _cost(used: Mapping[str, Usage], prices: Prices) -> float | None:
 
 def _usages(used: Mapping[str, Usage]) -> dict[str, dict[str, int]]:
     return {model: usage_document(usage) for model, usage in sorted(used.items())}
-
-
-def system_document(entry: SystemRank) -> dict[str, Any]:
-    """Return a system's place in the form of summary.json."""
-    return {
-        "system": entry.system,
-        "composite": json_number(entry.composite),
-        "ci_low": json_number(entry.ci_low),
-        "ci_high": json_number(entry.ci_high),
-        "ci_reason": entry.ci_reason,
-        "judges_ci_low": json_number(entry.judges_ci_low),
-        "judges_ci_high": json_number(entry.judges_ci_high),
-        "judges_ci_reason": entry.judges_ci_reason,
-        "rank": entry.rank,
-        "rank_low": entry.rank_low,
-        "rank_high": entry.rank_high,
-        "n_prompts": entry.n_prompts,
-        "dimensions": {name: json_number(mean) for name, mean in entry.dimensions.items()},
-        "dimension_intervals": {
-            name: [json_number(low), json_number(high)]
-            for name, (low, high) in entry.dimension_intervals.items()
-        },
-        "n_abstained": entry.n_abstained,
-        "n_judged": entry.n_judged,
-        "declines": entry.declines,
-    }
-
-
-def difference_document(difference: SystemDifference) -> dict[str, Any]:
-    """Return how far two systems differ, in the form of summary.json."""
-    return {
-        "a": difference.a,
-        "b": difference.b,
-        "difference": json_number(difference.value),
-        "ci_low": json_number(difference.low),
-        "ci_high": json_number(difference.high),
-        "p": json_number(difference.p),
-        "p_adjusted": json_number(difference.p_adjusted),
-        "effect_size": json_number(difference.effect_size),
-        "n_prompts": difference.n,
-        "reason": difference.reason,
-    }
 
 
 class RankedRun(Protocol):

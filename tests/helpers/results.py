@@ -1,4 +1,4 @@
-"""A result with a cell of each kind, by hand; rows of statistics in JSON."""
+"""A result with a cell of each kind, by hand; rows of statistics in JSON; conclusions printed."""
 
 from __future__ import annotations
 
@@ -86,3 +86,8 @@ def statistics_of(document: str) -> list[dict[str, Any]]:
     beside the others, None where there is none."""
     rows = json.loads(document)["tables"]["statistics"]
     return [dict.fromkeys(_ESTIMATE) | row | row["estimate"] for row in rows]
+
+
+def concluded_in(printed: str) -> str:
+    """What a terminal shows last, below the last empty line, on one line: the conclusion."""
+    return " ".join(printed.rstrip().rpartition("\n\n")[2].split())

@@ -24,32 +24,38 @@ _READING = (
 )
 
 
-def kept_sweep_result(run: Run, manifest: Mapping[str, Any], summary: Mapping[str, Any]) -> Result:
+def kept_sweep_result(
+    run: Run,
+    manifest: Mapping[str, Any],
+    summary: Mapping[str, Any],
+    titles: Mapping[str, str],
+) -> Result:
     """Return the sweep in a run's folder, whose summary.json has it once it came to its end.
 
     Args:
         manifest, summary: run.json and summary.json.
+        titles: the beginnings of prompts, by their ids.
     """
     framings = (manifest.get("sweep") or {}).get("framings") or {}
-    labels = {one["id"]: one["label"] for one in framings.get("conditions", ())}
-    of = _KeptSweep(run, summary["sweep"], labels)
+    labels = {entry["id"]: entry["label"] for entry in framings.get("conditions", ())}
+    of = _SweepTables(run, summary["sweep"], labels)
     return Result(
         "sweep",
         summary["conclusion"],
-        [of.profiles(), of.heat(), of.deltas(), of.scores(), of.unpaired(), of.unanswered()],
+        [of.profiles(), of.heat(), of.deltas(), of.scores(), of.unpaired(), of.unanswered(titles)],
         list(of.remarks()),
         coverage=Coverage(**summary["coverage"]),
     )
 
 
-class _KeptSweep:
+class _SweepTables:
     """The parts of summary.json that are of the sweep, and the labels of its conditions."""
 
     def __init__(self, run: Run, sweep: Mapping[str, Any], labels: Mapping[str, str]) -> None:
         self.run, self.sweep = run, sweep
         self.conditions = {each: labels.get(each, each) for each in sweep["conditions"]}
         self.framed = dict(list(self.conditions.items())[1:])
-        dimensions = {one.id: one.label for one in run.rubric.numeric}
+        dimensions = {entry.id: entry.label for entry in run.rubric.numeric}
         self.dimensions = Key("dimension", "dimension", labels=dimensions)
         self.keys = Key("system", "system"), self.dimensions
         self.condition = Key("condition", "condition", labels=self.conditions)
@@ -58,25 +64,25 @@ class _KeptSweep:
         """Return the profile of each system."""
         rows = [
             {
-                "system": one["system"],
+                "system": entry["system"],
                 # Where nothing else degrades, the profile says so.
-                "profile": one["name"]
+                "profile": entry["name"]
                 + (
                     " (mere rewording degrades it, too)"
-                    if one["rewording"] and one["kind"] != "none shown"
+                    if entry["rewording"] and entry["kind"] != "none shown"
                     else ""
                 ),
             }
-            for one in self.sweep["profiles"]
+            for entry in self.sweep["profiles"]
         ]
         column = Column("profile", "text", "profile")
         return Table("profiles", self.keys[:1], (column,), rows, "Profiles")
 
     def heat(self) -> Table:
         """Return Δ by dimension and condition, a heat map for each system."""
-        found = {
-            (one["system"], one.get("dimension", _ALL), one["condition"]): _estimate(one)
-            for one in [*self.sweep["cells"], *self.sweep["composites"]]
+        measured = {
+            (entry["system"], entry.get("dimension", _ALL), entry["condition"]): _estimate(entry)
+            for entry in [*self.sweep["cells"], *self.sweep["composites"]]
         }
         columns = tuple(
             Column(f"c{n}", "estimate", label, better="lower")
@@ -84,16 +90,16 @@ class _KeptSweep:
         )
         rows = [
             {"system": system, "dimension": name}
-            | {f"c{n}": found[system, name, each] for n, each in enumerate(self.framed)}
+            | {f"c{n}": measured[system, name, each] for n, each in enumerate(self.framed)}
             for system in self.sweep["systems"]
             for name in (*self.dimensions.labels, _ALL)
         ]
         said = [_READING.format(self.sweep["level"])]
         threshold = self.sweep["threshold"]
         large = [
-            f"{one['system']}, {self.dimensions.label(one)} under {self.condition.label(one)}"
-            for one in self.sweep["cells"]
-            if one["delta"] is not None and abs(one["delta"]) >= threshold
+            f"{entry['system']}, {self.dimensions.label(entry)} under {self.condition.label(entry)}"
+            for entry in self.sweep["cells"]
+            if entry["delta"] is not None and abs(entry["delta"]) >= threshold
         ]
         if large:
             more = f"; {len(large) - _NAMED} more" if len(large) > _NAMED else ""
@@ -105,7 +111,7 @@ class _KeptSweep:
     def deltas(self) -> Table:
         """Return each Δ with its interval and test."""
         columns = Column("delta", "estimate", "Δ", signed=True, p="column"), _whole("n_pairs")
-        rows = [{**one, "delta": _estimate(one)} for one in self.sweep["cells"]]
+        rows = [{**entry, "delta": _estimate(entry)} for entry in self.sweep["cells"]]
         of = (*self.keys, self.condition)
         return Table("cells", of, columns, rows, "Δ with its interval over prompts", "full")
 
@@ -133,9 +139,9 @@ class _KeptSweep:
     def unpaired(self) -> Table:
         """Return how many pairs of judgments are in no Δ."""
         lacking = {
-            (one["system"], one["condition"]): one
-            for one in self.sweep["cells"]
-            if one["n_abstained"] or one["n_missing"]
+            (entry["system"], entry["condition"]): entry
+            for entry in self.sweep["cells"]
+            if entry["n_abstained"] or entry["n_missing"]
         }
         columns = _whole("n_abstained", "abstentions"), _whole("n_missing", "missing")
         title = (
@@ -144,16 +150,18 @@ class _KeptSweep:
         of = self.keys[0], self.condition
         return Table("unpaired", of, columns, list(lacking.values()), title, "full")
 
-    def unanswered(self) -> Table:
+    def unanswered(self, titles: Mapping[str, str]) -> Table:
         """Return the answers that did not come, and why."""
         missing: Sequence[Mapping[str, Any]] = self.sweep["answers"]["missing"]
         rows = [
             {
-                **one,
-                "prompt": self.run.titles.get(one["prompt_id"], one["prompt_id"]),
-                "why": f"{one['status']}: {one['error']}" if one["error"] else one["status"],
+                **entry,
+                "prompt": titles.get(entry["prompt_id"], entry["prompt_id"]),
+                "why": f"{entry['status']}: {entry['error']}"
+                if entry["error"]
+                else entry["status"],
             }
-            for one in missing[:_MISSING]
+            for entry in missing[:_MISSING]
         ]
         of = self.keys[0], Key("prompt", "prompt"), self.condition
         title = f"{len(rows)} of {counted(len(missing), 'answer')} that did not come"
@@ -179,9 +187,9 @@ def _whole(name: str, head: str = "prompts") -> Column:
     return Column(name, "whole", head)
 
 
-def _estimate(one: Mapping[str, Any]) -> Estimate:
+def _estimate(entry: Mapping[str, Any]) -> Estimate:
     value, low, high, p = (
-        nan if one.get(name) is None else float(one[name])
+        nan if entry.get(name) is None else float(entry[name])
         for name in ("delta", "ci_low", "ci_high", "p_claim")
     )
-    return Estimate(value, low, high, over="prompts", n=one["n_pairs"], p_adjusted=p)
+    return Estimate(value, low, high, over="prompts", n=entry["n_pairs"], p_adjusted=p)

@@ -128,18 +128,18 @@ def _by_model(run: Run) -> list[tuple[str, int, int]]:
             if status not in there
         )
     asked = Counter(judge.model for judge in run.judges)
-    found = [(model, n, asked[model] * len(run.items)) for model, n in lost.items()]
-    return sorted(found, key=lambda one: -one[1] / one[2])
+    measured = [(model, n, asked[model] * len(run.items)) for model, n in lost.items()]
+    return sorted(measured, key=lambda entry: -entry[1] / entry[2])
 
 
 def _missing(run: Run, by_model: Sequence[tuple[str, int, int]]) -> Markup | None:
     """The commonest reasons of missing and odd judgments, and how many are missing of each model;
     None where there are no reasons."""
-    reasons = sorted(run.reasons, key=lambda one: -one[2])
+    reasons = sorted(run.reasons, key=lambda entry: -entry[2])
     if not reasons:
         return None
     names = ("status", "reason", "n")
-    rows = [dict(zip(names, one, strict=True)) for one in reasons[:_REASONS]]
+    rows = [dict(zip(names, entry, strict=True)) for entry in reasons[:_REASONS]]
     more = max(0, len(reasons) - _REASONS)
     keys, n = (Key("reason", "reason"), Key("status", "status")), Column("n", "whole", "judgments")
     cut = [f"{counted(more, 'more reason')} in summary.json."] if more else []
@@ -170,7 +170,7 @@ def made_from(run: Run, manifest: Mapping[str, Any] | None) -> list[tuple[str, S
     if manifest is None:
         models = list(dict.fromkeys(judge.model for judge in run.judges))
         return [*facts, ("Models", models)]
-    facts.append(("Models", [_model(one) for one in manifest["models"]]))
+    facts.append(("Models", [_model(entry) for entry in manifest["models"]]))
     if (deliberation := manifest.get("deliberation")) is not None:
         facts.append(("Deliberation", [_pairs(deliberation)]))
     starts = manifest.get("starts") or []
@@ -178,9 +178,9 @@ def made_from(run: Run, manifest: Mapping[str, Any] | None) -> list[tuple[str, S
         versions = start.get("versions") or {}
         facts += [
             ("Command", [str(start.get("command", ""))]),
-            ("Started (UTC)", [str(one.get("at", "")) for one in starts]),
+            ("Started (UTC)", [str(entry.get("at", "")) for entry in starts]),
             ("Versions", [_pairs({"python": start.get("python")} | versions)]),
-            ("Input files", [_input(one) for one in start.get("inputs") or ()]),
+            ("Input files", [_input(entry) for entry in start.get("inputs") or ()]),
         ]
     texts = manifest.get("texts") or {}
     facts.append(("Texts", [f"{texts.get('file')}, SHA-256 {texts.get('sha256')}"]))
@@ -200,8 +200,8 @@ def _model(model: Mapping[str, Any]) -> str:
         for name, value in (model.get("parameters") or {}).items()
         if value is not None and name not in ("model", "base_url")
     }
-    told = _pairs(parameters)
-    return f"{model['id']} ({told})" if told else str(model["id"])
+    said = _pairs(parameters)
+    return f"{model['id']} ({said})" if said else str(model["id"])
 
 
 def _pairs(values: Mapping[str, Any]) -> str:

@@ -41,12 +41,13 @@ def further_results(
     manifest: Mapping[str, Any] | None,
     summary: Mapping[str, Any] | None,
     judges: Mapping[str, str],
+    titles: Mapping[str, str],
 ) -> Iterator[FurtherResult]:
     """Yield what a run has.
 
     Args:
         manifest, summary: run.json and summary.json of its folder.
-        judges: what people read in place of their ids.
+        judges, titles: what people read in place of the ids of judges and prompts.
     """
     if run.before is not None:
         from persona_panel.analyses.deliberation import deliberation_result
@@ -55,7 +56,7 @@ def further_results(
     if manifest is not None and summary is not None and "sweep" in summary:
         from persona_panel.experiments.sweep.kept_result import kept_sweep_result
 
-        yield FurtherResult("Sweep", kept_sweep_result(run, manifest, summary), leads=True)
+        yield FurtherResult("Sweep", kept_sweep_result(run, manifest, summary, titles), leads=True)
     if (folder := run.folder) is None:
         return
     if (folder / "injection.json").is_file():

@@ -66,11 +66,11 @@ def people_section(
         dimensions=dimension_names(run.rubric) | labels, epsilon=epsilon, inclusion=inclusion,
         fidelity=fidelity, required=required,
     )  # fmt: skip
-    found = PeopleSection(origin=people.origin)
+    measured = PeopleSection(origin=people.origin)
     for analysis in analyses_on_page():
         for each in analysis.on_page(of) if analysis.on_page is not None else ():
             if isinstance(each, Result):
-                found.results.append(each)
+                measured.results.append(each)
             else:
-                found.on_leads.append(each)
-    return found
+                measured.on_leads.append(each)
+    return measured

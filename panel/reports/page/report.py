@@ -131,10 +131,10 @@ def report_of(
         run.humans = humans
     board = run.leaderboard()
     ranked = [entry.system for entry in board.systems]
-    further = list(further_results(run, manifest, summary, judges))
+    further = list(further_results(run, manifest, summary, judges, titles))
     data = embedded(run, personas, by_disagreement(run), titles=titles)
     # A sweep or an audit has its own conclusion, which claims no lead.
-    leading = next((one.result for one in reversed(further) if one.leads), None)
+    leading = next((entry.result for entry in reversed(further) if entry.leads), None)
     said = run.conclusion() if leading is None else leading.conclusion
     on_leads = () if people is None or leading is not None else people.on_leads
     html = (
@@ -163,10 +163,10 @@ def report_of(
                 section(
                     who_differs_result(run, ranked, titles), "Who sees it otherwise", linked=True
                 ),
-                section(_contested(run), "What the panel disagrees about", linked=True),
+                section(_contested(run, titles), "What the panel disagrees about", linked=True),
             ],
             by=by,
-            further=[one.section() for one in further],
+            further=[entry.section() for entry in further],
             people=people,
             made=made_from(run, manifest),
         )
@@ -185,12 +185,14 @@ def _by(run: Run, by: str) -> Markup:
     return section(result, f"By {by}", full=False)
 
 
-def _contested(run: Run) -> Result:
+def _contested(run: Run, titles: Mapping[str, str]) -> Result:
     """The most contested responses: those that are, and of none that is three."""
-    n = sum(one.established for one in most_contested(run)) if run.rubric.numeric else 0
-    known = any(one.reason is None for one in most_contested(run)) if run.rubric.numeric else False
+    n = sum(entry.established for entry in most_contested(run)) if run.rubric.numeric else 0
+    known = (
+        any(entry.reason is None for entry in most_contested(run)) if run.rubric.numeric else False
+    )
     top = min(_CONTESTED, max(n, _UNESTABLISHED)) if known else _CONTESTED
-    return replace(contested_result(run, top), remarks=())
+    return replace(contested_result(run, top, titles=titles), remarks=())
 
 
 def _document(folder: Path | None, name: str) -> Mapping[str, Any] | None:
@@ -200,5 +202,8 @@ def _document(folder: Path | None, name: str) -> Mapping[str, Any] | None:
 
 def _personas(run: Run, manifest: Mapping[str, Any] | None) -> dict[str, tuple[str, str]]:
     """Label and axis of each persona, by its id; the id itself where nothing more is known."""
-    known = {one["id"]: (one["label"], one["axis"]) for one in (manifest or {}).get("personas", ())}
+    known = {
+        entry["id"]: (entry["label"], entry["axis"])
+        for entry in (manifest or {}).get("personas", ())
+    }
     return {judge.persona: known.get(judge.persona, (judge.persona, "")) for judge in run.judges}

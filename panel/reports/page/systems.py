@@ -64,7 +64,7 @@ def _with_marks(table: Table, run: Run, board: Leaderboard) -> Table:
         marks = prompts[name] if len(prompts[name]) <= _TICKS else []
         n = {"n_missing": missing[name], "n_asked": missing[name] + n_judged}
         rows.append({**row, **n, "marks": marks})
-    columns = [one for one in table.columns if one.name not in ("n_abstained", "n_judged")]
+    columns = [entry for entry in table.columns if entry.name not in ("n_abstained", "n_judged")]
     more = (
         Column("n_abstained", "whole", "abstentions", of="n_judged"),
         Column("n_missing", "whole", "missing", of="n_asked"),
@@ -77,13 +77,13 @@ def _with_marks(table: Table, run: Run, board: Leaderboard) -> Table:
 
 def _prompt_means(run: Run) -> Mapping[str, list[float]]:
     """Each system's mean composite on each prompt."""
-    found: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    measured: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     for verdict in run.verdicts:
         if not isnan(verdict.composite):
-            found[verdict.system][verdict.prompt_id].append(verdict.composite)
+            measured[verdict.system][verdict.prompt_id].append(verdict.composite)
     means = {
         system: [sum(those) / len(those) for those in of_prompt.values()]
-        for system, of_prompt in found.items()
+        for system, of_prompt in measured.items()
     }
     return defaultdict(list, means)
 
@@ -104,7 +104,7 @@ def _panel(judges: Sequence[Judge]) -> list[int]:
 
 def _with_judges(table: Table, run: Run, board: Leaderboard) -> Table:
     """The means by dimension with their intervals over prompts and judges, too."""
-    ranked = {name: _on_dimension(run, name) for name in (one.id for one in run.rubric.numeric)}
+    ranked = {name: _on_dimension(run, name) for name in (entry.id for entry in run.rubric.numeric)}
 
     def wide(row: Mapping[str, Any]) -> Estimate:
         entry = ranked.get(row["dimension"], {}).get(row["system"])
@@ -125,7 +125,7 @@ def _on_dimension(run: Run, name: str) -> Mapping[str, SystemRank]:
     """The systems on a dimension that is rated by numbers."""
     verdicts = run.verdicts
     rows = {item[:2]: row for row, item in enumerate(run.items)}
-    kept, columns = [rows[one.prompt_id, one.id] for one in verdicts], _panel(run.judges)
+    kept, columns = [rows[entry.prompt_id, entry.id] for entry in verdicts], _panel(run.judges)
     labels = {
         "persona": [run.judges[column].persona for column in columns],
         "model": [run.judges[column].model for column in columns],

@@ -149,7 +149,7 @@ def _section(table: Table, full: bool, linked: bool) -> _Section:
     laid_out = shown_table(replace(table, rows=rows), full)
     heads = [one_line(head) for head in laid_out.columns]
     if table.heat is not None:
-        heads = [one_line(one.head) for one in table.shown_columns(full)]
+        heads = [one_line(entry.head) for entry in table.shown_columns(full)]
     column = table.charted()
     charts = [None if column is None else _chart(table, column, row) for row in rows]
     cells = (
@@ -200,7 +200,7 @@ def _response(row: Mapping[str, Any]) -> str:
     if not {"prompt_id", "id"} <= row.keys():
         return ""
     return "/".join(
-        ["r", *(quote(row[one], _UNQUOTED, errors="replace") for one in ("prompt_id", "id"))]
+        ["r", *(quote(row[entry], _UNQUOTED, errors="replace") for entry in ("prompt_id", "id"))]
     )
 
 
@@ -228,11 +228,11 @@ def _chart(table: Table, column: Column, row: Mapping[str, Any]) -> _Chart | Non
 def _axis(table: Table, column: Column, rows: Sequence[Mapping[str, Any]]) -> Axis | None:
     charts = [row[column.name] for row in rows if row.get(column.name) is not None]
     wide = [row[table.wide] for row in rows if row.get(table.wide) is not None]
-    ends = [x for one in [*charts, *wide] for x in (one.value, *one.ends) if not isnan(x)]
-    limits = {one.limits for one in charts if not isnan(one.value)}
-    if not ends or not any(one.has_interval for one in charts):
+    ends = [x for entry in [*charts, *wide] for x in (entry.value, *entry.ends) if not isnan(x)]
+    limits = {entry.limits for entry in charts if not isnan(entry.value)}
+    if not ends or not any(entry.has_interval for entry in charts):
         return None
-    if all(isinstance(one, Difference) for one in charts) or column.signed:
+    if all(isinstance(entry, Difference) for entry in charts) or column.signed:
         return Axis.about_zero(ends)
     return Axis.of(limits.pop() if len(limits) == 1 else (min(ends), max(ends)), ends)
 
@@ -242,10 +242,10 @@ def _heat_cells(table: Table, rows: Sequence[Mapping[str, Any]], full: bool) -> 
     lower is better; a dot where one that was tested alone is not beyond chance."""
     columns = table.shown_columns(full)
     of = [[_estimate(row.get(column.name)) for column in columns] for row in rows]
-    sizes = [abs(one.value) for line in of for one in line if not isnan(one.value)]
+    sizes = [abs(entry.value) for line in of for entry in line if not isnan(entry.value)]
     most = max([*sizes, table.heat or 0.0])
     return [
-        [_heat_cell(column, one, most) for column, one in zip(columns, line, strict=True)]
+        [_heat_cell(column, entry, most) for column, entry in zip(columns, line, strict=True)]
         for line in of
     ]
 
@@ -256,19 +256,19 @@ def _estimate(cell: Any) -> Estimate:
     return Estimate(nan if cell is None else cell, exact=True)
 
 
-def _heat_cell(column: Column, one: Estimate, most: float) -> _Cell:
+def _heat_cell(column: Column, entry: Estimate, most: float) -> _Cell:
     head = one_line(column.head)
-    said = "; ".join(part for part in (one.interval(), one.p_text(), one.lacks) if part)
-    if not one.has_interval and not isnan(one.p) and not one.p < LEVEL:
-        return _Cell(head, "·", said=f"{signed(one.value)}; {said}")
-    beyond = one.sign if one.has_interval else not one.lacks
+    said = "; ".join(part for part in (entry.interval(), entry.p_text(), entry.lacks) if part)
+    if not entry.has_interval and not isnan(entry.p) and not entry.p < LEVEL:
+        return _Cell(head, "·", said=f"{signed(entry.value)}; {said}")
+    beyond = entry.sign if entry.has_interval else not entry.lacks
     css = (
-        tint(-one.value if column.better == "lower" else one.value, most)
-        if beyond or one.shown
+        tint(-entry.value if column.better == "lower" else entry.value, most)
+        if beyond or entry.shown
         else ""
     )
-    established = one.shown and bool(one.sign or not one.has_interval)
-    return _Cell(head, signed(one.value), "", css, established, said)
+    established = entry.shown and bool(entry.sign or not entry.has_interval)
+    return _Cell(head, signed(entry.value), "", css, established, said)
 
 
 def tint(value: float, most: float) -> str:

@@ -1,4 +1,5 @@
-"""A result as tables and sentences in a terminal: the conclusion first, then its figures."""
+"""A result as tables and sentences in a terminal: the figures, and last, where a reader looks when
+the command has ended, the conclusion."""
 
 from __future__ import annotations
 
@@ -8,17 +9,18 @@ from rich.text import Text
 
 from persona_panel.results.console import ReportTable, output, show_table
 from persona_panel.results.result import Result
-from persona_panel.results.shown import SmallPrint, parts_of
+from persona_panel.results.shown import SmallPrint, figure_parts
 
 WHERE_THE_REST_IS = "--full has every table, --json every statistic."
 
 
 def render(result: Result, to: TextIO, *, full: bool) -> None:
-    """Write the conclusion, the tables and how to read them; in short, where the rest is."""
+    """Write the tables and how to read them, in short, where the rest is, and the conclusion."""
     console = output(to)
     rest = [SmallPrint(WHERE_THE_REST_IS)] if result.has_more and not full else []
     before: object = None
-    for part in [*parts_of(result, full), *rest]:
+    said = [*result.conclusion, *filter(None, [result.next_step])]
+    for part in [*figure_parts(result, full), *rest, *said]:
         # A table ends with an empty line; sentences of one kind stand together.
         if before is not None and not isinstance(before, ReportTable) and type(part) is not before:
             console.print()

@@ -15,6 +15,7 @@ from persona_panel import Panel, Persona, Response, load_ratings
 from persona_panel.cli.main import command
 from persona_panel.statistics import learnt_alignment
 from persona_panel.testing import ScriptedModel
+from tests.helpers.results import concluded_in
 
 N, RATED = 30, 20
 FIELDS = [
@@ -101,22 +102,24 @@ def test_rows_have_the_promised_fields(
     assert steps == [("isotonic", *at) for at in zip(rule.scores, rule.values, strict=True)]
 
 
-def test_the_terminal_begins_with_what_follows(
+def test_the_terminal_ends_with_what_follows(
     files: tuple[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The gain first, then the change of the error by method; with --full the figures with the
+    """The gain last, below the change of the error by method; with --full the figures with the
     verdict; no weights, which are no gain here."""
     monkeypatch.setenv("COLUMNS", "80")
     done = run(files[0], "--human", files[1])
     assert done.exit_code == 0, done.output
     text = " ".join(done.stdout.split())
-    assert text.startswith("Isotonic recalibration lowers the error on held-out prompts by ")
+    assert concluded_in(done.stdout).startswith(
+        "Isotonic recalibration lowers the error on held-out prompts by "
+    )
     [row] = json.loads(run(files[0], "--human", files[1], "--json").stdout)["tables"]["errors"][:1]
     shown = [
         f"{row['difference'][name]:.2f}".replace("-", "−") for name in ("value", "low", "high")
     ]
     assert "{} [{}, {}]".format(*shown) in text
-    assert text.endswith("--full has every table, --json every statistic.")
+    assert "--full has every table, --json every statistic." in text
     assert "mean absolute error" not in text
     full = run(files[0], "--human", files[1], "--full")
     assert "lower error" in full.output
@@ -222,7 +225,7 @@ def test_people_who_do_not_agree_teach_nothing(files: tuple[str, str], tmp_path:
     people = written(tmp_path / "people.csv", ["item", "rater", "score"], rows)
     done = run(files[0], "--human", people)
     assert done.exit_code == 0, done.output
-    assert done.stdout.startswith("Nothing is learnt from people: the reliability")
+    assert concluded_in(done.stdout).startswith("Nothing is learnt from people: the reliability")
     assert "RMSE" not in done.stdout
     assert json.loads(run(files[0], "--human", people, "--json").stdout)["tables"]["errors"] == []
     out = tmp_path / "out.csv"

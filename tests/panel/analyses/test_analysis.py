@@ -23,7 +23,7 @@ from persona_panel.cli.analysis_command import analysis_command
 from persona_panel.cli.main import _ANALYSES, _COMMANDS
 from persona_panel.results.document import schema
 from persona_panel.results.result import Result
-from tests.helpers.results import SAMPLE
+from tests.helpers.results import SAMPLE, concluded_in
 
 MODULES = {name: of for name, (of, _) in _COMMANDS.items() if of.startswith(_ANALYSES)}
 
@@ -99,7 +99,7 @@ def test_the_command_prints_any_result_in_any_format() -> None:
     """Its reading and what is missing on standard error, the rest as asked for."""
     done = run("runs/a")
     assert done.exit_code == 0
-    assert done.stdout.startswith("Nothing is established.")
+    assert concluded_in(done.stdout).startswith("Nothing is established.")
     assert "people.csv: 3 items." in done.stderr
     assert "2 of 40 judgments of runs/a are missing (2 failed)" in done.stderr
     document = json.loads(run("runs/a", "--json").stdout)

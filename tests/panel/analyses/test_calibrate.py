@@ -19,6 +19,7 @@ from persona_panel.analyses.calibrate import calibrate
 from persona_panel.cli.main import command
 from persona_panel.files.ratings import load_ratings
 from persona_panel.statistics import corrected_difference, corrected_mean
+from tests.helpers.results import concluded_in
 
 FIELDS = [
     "system", "dimension", "panel", "human_only", "corrected", "lambda", "n_human", "n_items",
@@ -102,19 +103,19 @@ def test_rows_have_the_promised_fields(
     assert "lambda" not in found
 
 
-def test_the_terminal_begins_with_what_follows(files: tuple[str, str]) -> None:
-    """Who is ahead, what the correction gains and what would halve the interval; then the means, a
-    line each, and with --full every table, which CSV has, too."""
+def test_the_terminal_ends_with_what_follows(files: tuple[str, str]) -> None:
+    """Who is ahead, what the correction gains and what would halve the interval, below the means,
+    a line each, and with --full every table, which CSV has, too."""
     short = run(files[0], "--human", files[1])
     assert short.exit_code == 0, short.output
     text = " ".join(short.stdout.split())
-    assert text.endswith("--full has every table, --json every statistic.")
+    assert "--full has every table, --json every statistic." in text
     assert "alder − birch" not in text
     lines = [line.split() for line in short.stdout.splitlines() if line.endswith(f"{RATED}/{N} ")]
     assert [line[0] for line in lines] == list(QUALITY)
     done = run(files[0], "--human", files[1], "--full")
     text = " ".join(done.stdout.split())
-    assert text.startswith("By the corrected means alder is ahead of birch: ")
+    assert concluded_in(done.stdout).startswith("By the corrected means alder is ahead of birch: ")
     assert "times as wide as with people's ratings alone." in text
     assert "To halve the widest interval" in text or "would halve the widest interval" in text
     assert f"{RATED}/{N}" in text
@@ -147,7 +148,8 @@ def test_the_terminal_says_how_what_people_rated_was_drawn(
         columns, *scored = csv.reader(file)
     part = [row for row in scored if int(row[3][1:]) < RATED]
     every = text(written(tmp_path / "part.csv", columns, part), files[1])
-    assert every.startswith("People rated everything that the panel scored: these are people's")
+    assert "--full has every table, --json every statistic. People rated everything" in every
+    assert ("People rated everything that the panel scored: these are people's") in every
     assert "--selected" not in every
     assert "times as wide as with" not in every
 

@@ -16,6 +16,7 @@ from persona_panel.cli.main import command
 from persona_panel.rubrics import ModelRequest
 from persona_panel.statistics.core.arrays import Reason
 from persona_panel.testing import ScriptedModel
+from tests.helpers.results import concluded_in
 
 PERSONAS = [
     Persona(id=name, label=name.title(), axis=axis, description=f"You are {name}.")
@@ -57,7 +58,7 @@ def test_the_contested_response_is_first_with_its_reasons(folder: Path) -> None:
     """Of six texts the one on which left and right part is named, with who is on which side."""
     result = CliRunner().invoke(command, ["contested", str(folder), "--top", "1"])
     assert result.exit_code == 0, result.output
-    assert result.output.startswith("1 of 6 responses is contested")
+    assert concluded_in(result.stdout).startswith("1 of 6 responses is contested")
     assert re.search(r"\n *s, p-\w+/b \(Why\?\) +\d\.\d\d ", result.output)
     assert "bove the panel are " in result.output
     assert re.search(r"\bAnn \(\+[12]\.\d\d\)", result.output)

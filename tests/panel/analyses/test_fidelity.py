@@ -19,6 +19,7 @@ from persona_panel.cli.main import command
 from persona_panel.personas import shipped
 from persona_panel.rubrics import ModelRequest
 from persona_panel.testing import ScriptedModel
+from tests.helpers.results import concluded_in
 
 DATA = Path(os.environ.get("PERSONA_PANEL_DATA", Path(__file__).parents[4] / "shared" / "data"))
 ITEMS, RATERS = 90, 40
@@ -110,19 +111,19 @@ def test_json_has_a_row_for_each_contrast(files: Path) -> None:
     assert abs(whole["split_half"]) < 0.3
 
 
-def test_the_conclusion_comes_first(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The terminal says what the personas are before the table, and why the rest is not
+def test_the_conclusion_comes_last(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The terminal says what the personas are below the table, and why the rest is not
     measurable; nothing is wider than 80 columns."""
     monkeypatch.setenv("COLUMNS", "80")
     result = run(files)
     lines = result.stdout.splitlines()
     assert max(map(len, lines)) <= 80
     said = " ".join(result.stdout.split())
-    assert said.startswith(
+    assert concluded_in(result.stdout).startswith(
         "The personas are a caricature on left - right and left - right (side = near)"
     )
     assert "use means over many items only" in said
-    assert said.index("a caricature") < said.index("Differences between groups")
+    assert said.index("Differences between groups") < said.index("a caricature")
     assert "Undefined: personas (women - men); ratio (women - men): no persona stands for" in said
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from subprocess import CompletedProcess
 from typing import Any
@@ -21,12 +22,13 @@ from persona_panel.statistics import design_studies
 from persona_panel.statistics.designs import DesignResult, DesignStudy
 from persona_panel.statistics.generalizability import VarianceComponents, d_study, expected_width
 from persona_panel.testing import serving
+from tests.helpers.results import concluded_in
 
 Command = Callable[..., CompletedProcess[str]]
 
 
-def rated(path: Path, *, sources: bool = True) -> None:
-    """Ratings of 4 systems on 8 prompts by 6 raters who differ in severity."""
+def rated(path: Path, *, sources: bool = True, raters: int = 6) -> None:
+    """Ratings of 4 systems on 8 prompts by `raters` of 6 raters who differ in severity."""
     rng = np.random.default_rng(3)
     system, prompt, rater = (grid.ravel() for grid in np.indices((4, 8, 6)))
     scores = 5 + rng.normal(size=4)[system] + rng.normal(size=8)[prompt]
@@ -35,6 +37,8 @@ def rated(path: Path, *, sources: bool = True) -> None:
         writer = csv.writer(file)
         writer.writerow(["item", "rater", "score", "prompt", *(["source"] if sources else [])])
         for s, t, r, score in zip(system, prompt, rater, scores, strict=True):
+            if r >= raters:
+                continue
             row = [f"i{s}-{t}", f"r{r}", f"{score:.1f}", f"p{t}"]
             writer.writerow([*row, *([f"s{s}"] if sources else [])])
 
@@ -50,13 +54,13 @@ def present(found: dict[str, list[dict[str, Any]]], of: str) -> dict[str, Any]:
 
 
 def test_a_file_of_ratings(command: Command, tmp_path: Path) -> None:
-    """The precision of systems' and responses' means is said first; tables fit 80 columns; without
+    """The precision of systems' and responses' means is said last; tables fit 80 columns; without
     a run costs are in ratings, and nothing is said of replicates."""
     rated(tmp_path / "in.csv")
     done = command("plan", "--from", "in.csv", "--half-width", "0.75", COLUMNS="80")
     assert (done.returncode, done.stderr) == (0, "")
     lines = done.stdout.splitlines()
-    assert lines[0].startswith("A system's mean")
+    assert concluded_in(done.stdout).startswith("A system's mean")
     assert max(map(len, lines)) <= 80
     said = " ".join(done.stdout.split())
     for expected in (
@@ -109,7 +113,7 @@ def test_raters_who_took_turns(command: Command, tmp_path: Path) -> None:
     heading, *rows = (tmp_path / "all.csv").read_text().splitlines()
     kept = [row for n, row in enumerate(rows) if (n % 6 - n // 6) % 6 < 2]
     (tmp_path / "in.csv").write_text("\n".join([heading, *kept]) + "\n")
-    said = " ".join(command("plan", "--from", "in.csv").stdout.split())
+    said = concluded_in(command("plan", "--from", "in.csv").stdout)
     assert said.startswith("A response was rated by 2 of 6 raters.")
     found = tables(command("plan", "--from", "in.csv", "--json").stdout)
     design = present(found, "system")
@@ -131,8 +135,9 @@ def test_raters_of_a_group_count_as_one(command: Command, tmp_path: Path) -> Non
     for name, n_groups in (("groups.csv", 3), ("alone.csv", 6)):
         lines = [f"{row},m{int(row.split(',')[1][1:]) % n_groups}" for row in rows[1:]]
         (tmp_path / name).write_text("\n".join([f"{rows[0]},group", *lines]) + "\n")
-    printed = " ".join(command("plan", "--from", "groups.csv").stdout.split())
-    assert printed.startswith("Raters are of 3 groups")
+    done = command("plan", "--from", "groups.csv")
+    printed = " ".join(done.stdout.split())
+    assert concluded_in(done.stdout).startswith("Raters are of 3 groups")
     assert "8 prompts and 3 groups" in printed
     assert "interval over prompts and groups" in printed
     assert "(fewer than five groups; a difference that" in printed
@@ -142,7 +147,7 @@ def test_raters_of_a_group_count_as_one(command: Command, tmp_path: Path) -> Non
     assert (response["group"], response["n_ratings"]) == (3, 6)
     assert (system["prompt"], system["group"], system["n_ratings"]) == (8, 3, 48)
     alone = command("plan", "--from", "alone.csv").stdout
-    assert alone.startswith("A system's mean")
+    assert concluded_in(alone).startswith("A system's mean")
     assert "8 prompts and 6 raters" in " ".join(alone.split())
 
 
@@ -185,7 +190,7 @@ def test_a_run_of_the_panel(command: Command, tmp_path: Path) -> None:
     printed = command("plan", "--from", "run", COLUMNS="80").stdout
     assert "(composite)" in printed
     # From 2 models.
-    assert printed.startswith("All figures are rough: they rest on 2 models.")
+    assert concluded_in(printed).startswith("All figures are rough: they rest on 2 models.")
     assert max(map(len, printed.splitlines())) <= 80
 
 
@@ -197,7 +202,7 @@ def test_few_prompts_and_raters_are_said_first(command: Command, tmp_path: Path)
     few = [row for row in rows if row.split(",")[3] in ("prompt", "p0", "p1")]
     (tmp_path / "few.csv").write_text("\n".join(few) + "\n")
     printed = command("plan", "--from", "few.csv").stdout
-    assert printed.startswith("All figures are rough: they rest on 2 prompts.")
+    assert concluded_in(printed).startswith("All figures are rough: they rest on 2 prompts.")
     found = tables(command("plan", "--from", "few.csv", "--json").stdout)
     assert present(found, "system")["half_width"] is None
 
@@ -266,7 +271,7 @@ def test_the_composite_has_its_name(command: Command, tmp_path: Path) -> None:
     assert printed.count("--full has every table") == 1
     assert names(command("plan", "--from", "people.csv", "--json").stdout) == ["all"]
     printed = command("plan", "--from", "one.csv").stdout
-    assert printed.startswith("A system's mean (clarity) has")
+    assert concluded_in(printed).startswith("A system's mean (clarity) has")
     assert "--full has" not in printed
 
 
@@ -294,6 +299,41 @@ def test_a_present_design_with_two_models_may_cost_less_than_the_cheapest() -> N
     )
     assert "With the present judges (2 models) it takes about 18 prompts" in said
     assert "Fewer than 3 models are not tried" in said
+    assert "Detecting a difference of 1 points between" in said
+    mixed = " ".join(plan_result(replace(report, rescaled=True)).text().split())
+    assert "Detecting a difference of 1 of the scale's width between" in mixed
+
+
+def test_few_judges_are_why_no_number_of_prompts_is_enough() -> None:
+    """Three judges have no interval over judges, however small their error is, which is said; of
+    five it is not."""
+    for n, says in (
+        (3, "no number of prompts reaches it: its interval is over judges, too, of whom it needs "
+            "at least 5."),
+        (5, "no number of prompts reaches it: its interval is over judges, too."),
+    ):  # fmt: skip
+        variances = {"system": 1.0, "system:prompt": 0.5, "residual": 0.1}
+        levels = {"prompt": 40, "rater": n}
+        components = VarianceComponents(
+            variances, dict.fromkeys(variances, 0.25), 0, {"system": 2, **levels}
+        )
+        present = DesignResult(d_study(components, "system", levels), 80 * n, 1.0, 1.0)
+        study = DesignStudy("system", "all", components, (present,))
+        target = PrecisionTarget("half_width", 1.0)
+        report = DesignReport((study,), 2, None, target, None, present)
+        assert says in " ".join(plan_result(report).text().split())
+
+
+def test_why_more_prompts_do_not_do_is_said(command: Command, tmp_path: Path) -> None:
+    """With three raters no number of prompts reaches a width over raters, too: the reason stands in
+    the sentence, as a leaderboard's number of prompts is for raters as they are."""
+    rated(tmp_path / "in.csv", raters=3)
+    done = command("plan", "--from", "in.csv", "--half-width", "0.75")
+    said = " ".join(done.stdout.split())
+    assert (
+        "With the present raters no number of prompts reaches it: its interval is over raters, "
+        "too, of whom it needs at least 5."
+    ) in said
 
 
 def test_what_lowers_the_error_most_may_not_narrow_the_interval_most() -> None:

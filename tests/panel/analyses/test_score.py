@@ -29,6 +29,7 @@ from persona_panel.statistics.core.ranking import (
 from persona_panel.testing import ScriptedModel
 from tests.helpers.judgments import PLAIN
 from tests.helpers.noise import a_run
+from tests.helpers.results import concluded_in
 
 
 def shown(run: Run, monkeypatch: pytest.MonkeyPatch) -> str:
@@ -111,7 +112,9 @@ def test_that_scores_rest_on_little_is_said_first() -> None:
     """Where most of a model's probability lies on no value of the scale, that comes before what is
     concluded from the rest; where little does, nothing is said."""
     told = rated(0.98)
-    assert told.startswith("openai:m: 98 % of the probability of its answers lay on no value")
+    assert concluded_in(told).startswith(
+        "openai:m: 98 % of the probability of its answers lay on no value"
+    )
     assert told.count("lay on no value") == 1
     assert "lay on no value" not in rated(0.4)
 

@@ -12,6 +12,7 @@ from persona_panel import compare
 from persona_panel.cli.main import command as persona_panel
 from tests.helpers.command import Command
 from tests.helpers.marked_texts import marked_model, marked_run
+from tests.helpers.results import concluded_in
 
 MODEL = marked_model()
 
@@ -27,8 +28,8 @@ def runs(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_the_conclusion_comes_first_then_what_was_compared(command: Command, runs: Path) -> None:
-    """The sentences of the Python result, then the differences in one part and what was compared,
+def test_the_conclusion_comes_last_below_what_was_compared(command: Command, runs: Path) -> None:
+    """The sentences of the Python result, below the differences in one part and what was compared,
     the responses that changed most and how to read it, in 80 columns; --full has the rest."""
     done = command("compare", "old", "new", COLUMNS="80")
     assert done.returncode == 0, done.stderr
@@ -36,7 +37,7 @@ def test_the_conclusion_comes_first_then_what_was_compared(command: Command, run
     assert max(map(len, lines)) <= 80
     text = " ".join(done.stdout.split())
     (sentence, *_) = compare(runs / "old", runs / "new").conclusion
-    assert text.startswith(sentence.replace(str(runs) + "/", ""))
+    assert concluded_in(done.stdout).startswith(sentence.replace(str(runs) + "/", ""))
     for expected in (
         "Other texts, same panel: new compared with old.",
         "6 prompts, 6 pairs of responses, 2 judges.",

@@ -9,6 +9,7 @@ import pytest
 
 from persona_panel.testing import always, serving, status
 from tests.helpers.command import Command
+from tests.helpers.results import concluded_in
 
 PANEL = ("--personas", "disciplinary", "--model", "openai:stub")
 
@@ -26,7 +27,7 @@ def batch(tmp_path: Path) -> Path:
     return path
 
 
-def test_the_conclusion_comes_first_and_is_in_the_json(
+def test_the_conclusion_comes_last_and_is_in_the_json(
     command: Command, batch: Path, tmp_path: Path
 ) -> None:
     """score, agree, correlate and both audits: the sentences of `conclusion` are the first lines,
@@ -53,7 +54,7 @@ def test_the_conclusion_comes_first_and_is_in_the_json(
         ):
             printed = command(*arguments, **env, COLUMNS="10000").stdout.splitlines()
             found = json.loads(command(*arguments, "--json", **env).stdout)["conclusion"]
-            assert printed[: len(found) + 1] == [*found, ""]
+            assert printed[-len(found) - 1 :] == ["", *found]
             assert found[0].endswith(".")
     summary = json.loads((tmp_path / "run" / "summary.json").read_text("utf-8"))
     assert summary["conclusion"][0].startswith("Who is ahead cannot be said: ")
@@ -62,13 +63,13 @@ def test_the_conclusion_comes_first_and_is_in_the_json(
 
 
 def test_where_nothing_was_judged_the_reason_is_all(command: Command, batch: Path) -> None:
-    """Every judgment failed: why is said first, and there are no empty tables."""
+    """Every judgment failed: why is said last, and there are no empty tables."""
     with serving(always(status(401))) as server:
         done = command("score", batch, *PANEL, "--out", "run", OPENAI_BASE_URL=server.base_url)
     assert done.returncode == 4
-    first = done.stdout.splitlines()[0]
-    assert first.startswith(f"Nothing could be scored: {server.base_url} answered 401: ")
-    assert ". None of 45 judgments was scored (" in first
+    said = concluded_in(done.stdout)
+    assert said.startswith(f"Nothing could be scored: {server.base_url} answered 401: ")
+    assert ". None of 45 judgments was scored (" in said
     assert done.stdout.count("answered 401") == 1
     assert "composite" not in done.stdout
     assert "─" not in done.stdout

@@ -18,6 +18,7 @@ from persona_panel.results.requirements.requirement import parse_requirement
 from persona_panel.statistics import agreement_statistics, comparison_statistics
 from persona_panel.testing import Answer, ScriptedServer, always, ok, serving, status
 from tests.helpers.invoked import invoked
+from tests.helpers.results import concluded_in
 
 SYSTEMS = ("my-model", "old, [v1]")
 PERSONAS = """\
@@ -194,15 +195,15 @@ def test_a_requirement_on_coverage_says_how_many_may_be_missing() -> None:
 
 
 def test_where_nothing_was_scored(tmp_path: Path) -> None:
-    """The reason comes first, in one sentence, there are no tables, and the exit status is 4 with a
+    """The reason comes last, in one sentence, there are no tables, and the exit status is 4 with a
     requirement that is met and with one that is not. Once the server is back the same command
     goes on."""
     with serving(always(status(401))) as server:
         done = score(server)
         assert done.exit_code == 4
-        lines = done.stdout.splitlines()
-        assert lines[0].startswith(f"Nothing could be scored: {server.base_url} answered 401: ")
-        assert lines[0].endswith("skipped): nothing can be concluded.")
+        said = concluded_in(done.stdout)
+        assert said.startswith(f"Nothing could be scored: {server.base_url} answered 401: ")
+        assert said.endswith("skipped): nothing can be concluded.")
         assert "─" not in done.stdout
         assert done.stdout.count("answered 401") == 1
         again = score(server, *required("composite[my-model] > 1", "coverage >= 0"))
@@ -252,9 +253,9 @@ def test_a_sweep_in_which_nothing_was_scored(tmp_path: Path) -> None:
             server=server,
         )  # fmt: skip
     assert done.exit_code == 4
-    first = done.stdout.splitlines()[0]
-    assert first.startswith(f"Nothing could be scored: failed: {server.base_url} answered 401: ")
-    assert "None of 12 judgments was scored (12 without an answer to judge)" in first
+    said = concluded_in(done.stdout)
+    assert said.startswith(f"Nothing could be scored: failed: {server.base_url} answered 401: ")
+    assert "None of 12 judgments was scored (12 without an answer to judge)" in said
     assert done.stdout.count("answered 401") == 1
 
 

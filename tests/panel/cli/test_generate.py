@@ -16,6 +16,7 @@ import pytest
 from persona_panel.testing import Answer, ScriptedServer, ok, serving, stall, status
 from tests.helpers.command import COMMAND
 from tests.helpers.invoked import invoked
+from tests.helpers.results import concluded_in
 
 PROMPTS = [
     {"prompt_id": "loyalty", "prompt": "When is loyalty a fault?", "topic": "virtue"},
@@ -248,7 +249,7 @@ def test_responses_that_are_replaced_stay_until_there_is_a_new_one(tmp_path: Pat
         dead = True
         failed = generate(server, "--words", "9", "--overwrite")
         assert failed.returncode == 4
-        assert failed.stdout.startswith("No response came: failed: ")
+        assert concluded_in(failed.stdout).startswith("No response came: failed: ")
         assert "No response came, so out.jsonl is as it was." in failed.stderr
         assert {path.name: path.read_bytes() for path in tmp_path.glob("out.*")} == kept
         dead = False

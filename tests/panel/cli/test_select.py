@@ -17,6 +17,7 @@ from persona_panel.study.collection import answers_by, sealed
 from persona_panel.study.exports import packet_in
 from persona_panel.study.packet import read_key
 from persona_panel.testing import ScriptedModel
+from tests.helpers.results import concluded_in
 
 N = 30
 
@@ -52,7 +53,7 @@ def test_the_file_is_taken_by_calibrate(panel: Path, tmp_path: Path) -> None:
     out = tmp_path / "items.csv"
     done = run("select", panel, "--n", "24", "--seed", "5", "--out", out)
     assert done.exit_code == 0, done.output
-    assert done.stdout.startswith("24 items of 2 systems in ")
+    assert concluded_in(done.stdout).startswith("24 items of 2 systems in ")
     chosen = selected(out)
     assert len(chosen) == 24
     assert f"study make RESPONSES --items {out} --raters 3 --per-rater 24" in done.stderr

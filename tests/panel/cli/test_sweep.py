@@ -22,6 +22,7 @@ from persona_panel.testing import Answer, ScriptedServer, ok, serving, status
 from tests.helpers import forked
 from tests.helpers.command import COMMAND, Command
 from tests.helpers.fork_client import Forked
+from tests.helpers.results import concluded_in
 from tests.server import filtered
 from tests.sycophant import DIMENSIONS, OPENERS, questions, world
 
@@ -370,8 +371,8 @@ def test_a_dry_run_says_what_the_sweep_could_show(command: Command, tmp_path: Pa
         absent = sweep(command, server, "--dry-run", "--like", "nowhere")
     said = " ".join(plain.stdout.split())
     assert "With 30 prompts and 25 cells, the smallest detectable Δ is 0.93 standard" in said
-    # Before the estimate of what would be spent in vain.
-    assert few.stdout.startswith("Too few prompts")
+    # Below the estimate of what would be spent in vain.
+    assert concluded_in(few.stdout).startswith("Too few prompts")
     assert "At least 10 prompts are needed" in " ".join(few.stdout.split())
     assert "No cell is significant, which does not show that Δ is 0" in " ".join(
         done.stdout.split()

@@ -44,22 +44,23 @@ def test_a_format_writes_and_leaves_the_stream_open(name: str) -> None:
 
 
 def test_the_terminal_in_short() -> None:
-    """The conclusion first; of the table the rows and columns of the short report, its one
-    dimension behind the title; why an interval lacks; where the rest is, last."""
+    """The rows and columns of the short report, the one dimension behind the title; why
+    an interval lacks; where the rest is; the conclusion and what would settle it, last."""
     text = SAMPLE.text()
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    assert lines[:2] == ["Nothing is established.", "More prompts would."]
-    assert lines[2] == "Means over prompts: composite"
-    assert "weight" not in " ".join(lines[3:7])
+    assert lines[0] == "Means over prompts: composite"
+    assert "weight" not in " ".join(lines[1:5])
     [alder] = [line for line in lines if line.startswith("alder")]
     assert re.split(r"\s{2,}", alder) == ["alder", "6.00 [5.50, 6.25]", "16/40", "better"]
     assert "No interval: =birch: one prompt alone." in lines
     assert "depth" not in text
     assert "Differences" not in text
     assert "In brackets: 95 % intervals over prompts." in lines
-    assert lines[-2:] == [
-        "Score 20 more prompts.", "--full has every table, --json every statistic.",
+    assert lines[-4:] == [
+        "--full has every table, --json every statistic.",
+        "Nothing is established.", "More prompts would.", "Score 20 more prompts.",
     ]  # fmt: skip
+    assert "--json every statistic.\n\nNothing" in text
     assert lines.index("weight: of the panel.") < lines.index("mean: of all judges.")
     assert "p: adjusted." not in text
 

@@ -41,7 +41,7 @@ def kept(swept: Sweep) -> Result:
     """Its result, read from the folder."""
     folder = folder_of(swept)
     documents = [json.loads((folder / f"{name}.json").read_text()) for name in ("run", "summary")]
-    return kept_sweep_result(load_run(folder), *documents)
+    return kept_sweep_result(load_run(folder), *documents, {})
 
 
 def test_what_is_read_back_is_what_was_found(swept: Sweep, kept: Result) -> None:
@@ -94,7 +94,8 @@ def test_what_is_missing_is_said_with_its_reason(kept: Result, swept: Sweep) -> 
     sweep["answers"]["missing"] = [missing | {"status": "refused", "error": "no"}]
     sweep["variants"]["rejected"] = {"emotion_agree": 2}
     sweep["cells"][0] |= {"n_abstained": 1, "n_missing": 3, "delta": None}
-    result = kept_sweep_result(load_run(folder), manifest, summary)
+    result = kept_sweep_result(load_run(folder), manifest, summary, {"p": "Why?"})
+    assert [row["prompt"] for row in result["unanswered"].rows] == ["Why?"]
     assert [row["why"] for row in result["unanswered"].rows] == ["refused: no"]
     assert result["unanswered"].title == "1 of 1 answer that did not come"
     assert [(row["n_abstained"], row["n_missing"]) for row in result["unpaired"].rows] == [(1, 3)]
