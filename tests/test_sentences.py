@@ -35,7 +35,7 @@ def document(board: Leaderboard) -> dict[str, Any]:
     return {
         "ranking": systems_document(board),
         "differences": [
-            difference_document(one) | {"effect_size": one.effect_size} for one in board.differences
+            difference_document(one, effect_size=one.effect_size) for one in board.differences
         ],
         "winner": board.winner,
     }

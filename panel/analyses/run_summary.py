@@ -36,7 +36,7 @@ def run_summary(run: Run) -> dict[str, Any]:
         "ranking": systems_document(board),
         "winner": board.winner,
         "differences": [
-            difference_document(entry) | {"effect_size": json_number(entry.effect_size)}
+            difference_document(entry, effect_size=json_number(entry.effect_size))
             for entry in board.differences
         ],
         "random": board.random,
@@ -75,14 +75,15 @@ def _differs(run: Run) -> dict[str, Any]:
     return differs_document(run)
 
 
-def difference_document(difference: Difference) -> dict[str, Any]:
-    """Return a difference in the form of summary.json."""
+def difference_document(difference: Difference, **more: float | None) -> dict[str, Any]:
+    """Return a difference, and what else is said of it, in the form of summary.json."""
     return {
         "a": difference.a,
         "b": difference.b,
         **_figure("difference", "ci", difference),
         "p": json_number(difference.p),
         "p_adjusted": json_number(difference.p_adjusted),
+        **more,
         "n_prompts": difference.n,
         "reason": difference.reason,
     }
