@@ -64,6 +64,7 @@ from benchmarks.expected_scores import (
     response_marker,
 )
 from benchmarks.harness import ROOT, add_parts, environment, scratch
+from benchmarks.history_server import OWN_ERROR
 from tests.helpers import forked
 from tests.helpers.batch_wires import AnthropicBatchWire, GeminiBatchWire
 
@@ -251,6 +252,8 @@ class History:
                     control(ports[0], errors=0, odd=0)
                 self._run(env, number)
             fates = control(ports[0])["fates"]
+        if n_own := fates.get(OWN_ERROR):
+            raise RuntimeError(f"the server failed by itself {n_own} times: see above")
         if self._options.verbose:
             for fate, n in sorted(fates.items()):
                 print(f"  {fate}: {n:,}", file=sys.stderr)

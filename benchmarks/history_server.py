@@ -54,6 +54,8 @@ UNREAD_CONNECTIONS = 200
 """Of how many connections one is reset before anything is read from it."""
 BATCHES_WITH_FAULTS = 2
 """The first batches of each provider, some rows of which come back with an error."""
+OWN_ERROR = "an error of the server's own"
+"""The fate of a request that shows nothing of the client."""
 
 ERRORS = (
     "429", "429 with Retry-After", "500", "502 as HTML", "503", "503 with Retry-After", "529",
@@ -243,6 +245,7 @@ class Connection(asyncio.Protocol):
         self._busy = False
         if error := task.exception():
             # An assertion of the server's own: nothing that a client may cause.
+            self._history.fates[OWN_ERROR] += 1
             print(f"history_server: {error!r}", file=sys.stderr, flush=True)
             self._reset()
         elif not self._lost:
@@ -330,6 +333,8 @@ class Connection(asyncio.Protocol):
                 self._later(message, message)
             case "a timeout's 408 a moment later":
                 self._later(message, _message(408, {"Connection": "close"}, b"{}"))
+            case _:
+                raise AssertionError(f"nothing says how to write {odd!r}")
         return not self._lost
 
     def _later(self, message: bytes, stray: bytes) -> None:

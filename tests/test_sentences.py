@@ -21,8 +21,9 @@ from persona_panel.results.conclusions.score import Judged
 from persona_panel.runs.summary import difference_document, system_document
 from persona_panel.statistics.core.ranking import Leaderboard
 from persona_panel.statistics.group_differences import ALL_SYSTEMS
+from tests.helpers.differing_sentences import DIFFERS
 from tests.helpers.random_runs import random_run
-from tests.helpers.sentences import DIFFERS, LEVEL, RUN, SWEEP, Beside, read
+from tests.helpers.sentences import LEVEL, RUN, SWEEP, Beside, read
 
 N = 200
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
+from persona_panel.analyses.inputs import rescaling_of
 from persona_panel.results.conclusions.rows import by_dimension, figure, from_to, on_dimensions
 from persona_panel.results.conclusions.wording import NAMES_SHOWN, all_dimensions, counted, listed
+from persona_panel.runs.scale_limits import POINTS, SHARES_OF_WIDTH
 from persona_panel.statistics.annotators import without_names
 from persona_panel.statistics.core.arrays import Reason, row_means
 from persona_panel.statistics.core.display import COMPOSITE, number, percent
@@ -121,7 +123,14 @@ def _by_dimension(
         for what, result in (("winning rate ω", rates), ("advantage ρ", advantages))
     )
     epsilon, *_ = rates[names[0]].note.split(";")
-    return f"By dimension the panel {'; it '.join(parts)}: {figures} ({epsilon})."
+    people = [rates[name].n_raters for name in names]
+    least, most = min(people), max(people)
+    tested = f"{least:,} to {most:,}" if least < most else f"{most:,}"
+    who = "person" if tested == "1" else "people"
+    return (
+        f"By dimension the panel {'; it '.join(parts)}: {figures} ({epsilon}; tested against "
+        f"{tested} {who})."
+    )
 
 
 def _why(name: str, on: str, group: str, panel: Ratings, humans: Ratings) -> list[str]:
@@ -131,7 +140,9 @@ def _why(name: str, on: str, group: str, panel: Ratings, humans: Ratings) -> lis
     if result is None:
         return []
     by, side = number(abs(result.shift)), "above" if result.shift > 0 else "below"
-    level = "that of people" if by == number(0.0) else f"{by} points {side} people's"
+    rescaled = name == COMPOSITE and any(rescaling_of(panel))
+    unit = (SHARES_OF_WIDTH if rescaled else POINTS).after_number
+    level = "that of people" if by == number(0.0) else f"{by}{unit} {side} people's"
     text = (
         "The test asks how near scores are, a correlation only how they order texts"
         f"{on and f':{on}'}{',' if on else ':'} the panel's mean is {level} and its scores spread "
@@ -199,13 +210,24 @@ def _judges(
     rows: Sequence[Row], group: str, dimension: str, on: str, called: Mapping[str, str]
 ) -> list[str]:
     """Say which of several judges pass."""
-    those = _of_judges(rows, group, dimension)
-    if len(those) < 2:
+    those, n = _of_judges(rows, group, dimension)
+    if n < 2:
         return []
     names_of = [row.by_value or "" for row in those if _passed(row)]
     passed = [called.get(name, name) for name in names_of]
     names = f": {listed(passed)}" if 0 < len(passed) <= NAMES_SHOWN else ""
-    return [f"Of its {counted(len(those), 'judge')} alone{on}, {_pass(len(passed))} it{names}."]
+    if not those:
+        return [f"None of its {n:,} judges alone can be tested{on}."]
+    return [f"Of its {_tested(n, [len(those)])}{on}, {_pass(len(passed))} it{names}."]
+
+
+def _tested(n_judges: int, tested: Sequence[int]) -> str:
+    """Say how many judges there are and how many of them, on each dimension, can be tested."""
+    alone = f"{counted(n_judges, 'judge')} alone"
+    if set(tested) == {n_judges}:
+        return alone
+    least, most = min(tested), max(tested)
+    return f"{alone}, of whom {least:,}{f' to {most:,}' if most > least else ''} can be tested"
 
 
 def _pass(n: int) -> str:
@@ -214,10 +236,13 @@ def _pass(n: int) -> str:
 
 def _judges_by_dimension(rows: Sequence[Row], group: str, dimensions: Sequence[str]) -> list[str]:
     """Say how many of several judges pass, from the dimension with fewest to that with most."""
-    judges = [_of_judges(rows, group, name) for name in dimensions]
-    n_judges = max(map(len, judges))
+    of_each = [_of_judges(rows, group, name) for name in dimensions]
+    judges = [those for those, _ in of_each]
+    n_judges = max(n for _, n in of_each)
     if n_judges < 2:
         return []
+    if not any(judges):
+        return [f"None of its {n_judges:,} judges alone can be tested."]
     passed = [sum(map(_passed, those)) for those in judges]
     least, most = min(passed), max(passed)
     if not most:
@@ -226,17 +251,18 @@ def _judges_by_dimension(rows: Sequence[Row], group: str, dimensions: Sequence[s
         text = f"{_pass(most)} it on each dimension"
     else:
         text = f"{least:,} to {most:,} pass it, depending on the dimension"
-    return [f"Of its {counted(n_judges, 'judge')} alone, {text}."]
+    return [f"Of its {_tested(n_judges, [*map(len, judges)])}, {text}."]
 
 
-def _of_judges(rows: Sequence[Row], group: str, dimension: str) -> list[Row]:
-    return [
+def _of_judges(rows: Sequence[Row], group: str, dimension: str) -> tuple[list[Row], int]:
+    """Return the rows of the judges that can be tested, and how many judges there are."""
+    rates = [
         row
         for row in rows
         if (row.statistic, row.group, row.dimension) == (_RATE, group, dimension)
         and row.by is not None
-        and not row.reason
     ]
+    return [row for row in rates if not row.reason], len(rates)
 
 
 def _passed(row: Row) -> bool:

@@ -161,7 +161,7 @@ def correlate_result(
         (made.for_programs(rows, panel.labels), *tables),
         [
             f"{n_shared:,} items of {len(panel.items):,} of the panel's and "
-            f"{len(humans.items):,} of people's; judges: {len(panel.raters):,}, people: "
+            f"{len(humans.items):,} of people's; {panel.counted_raters('judge')}; people: "
             f"{len(humans.raters):,}."
         ],
         [

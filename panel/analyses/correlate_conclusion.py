@@ -25,7 +25,6 @@ from persona_panel.results.conclusions.wording import (
     ONE_PERSON,
     all_dimensions,
     as_many,
-    counted,
     listed,
     power,
 )
@@ -377,9 +376,10 @@ def _gained(gains: Mapping[str, Row]) -> list[str]:
             )
     if said:
         return said
-    values = [row for row in gains.values() if not row.reason]
-    text = f": difference over all items of τ_b {figure(values[0])}" if len(values) == 1 else ""
+    rest = [name for name, row in gains.items() if not row.reason]
+    text = f": difference over all items of {_figures(rest, gains)}" if len(rest) == 1 else ""
+    every = "the composite or any dimension" if COMPOSITE in gains else "any dimension"
     return [
-        "That personas add to the correlation with people, or take from it, is not shown on "
-        f"{counted(len(gains), 'dimension')}{text}."
+        "That personas add to the correlation with people, or take from it, is not shown"
+        f"{on_dimensions(rest, gains, every)}{text}."
     ]

@@ -49,34 +49,34 @@ def deliberation_result(run: Run) -> Result:
     return Result("deliberation", said, [*deliberation_tables(report, labels)])
 
 
-def deliberation_tables(found: DeliberationReport, labels: Mapping[str, str]) -> Iterator[Table]:
+def deliberation_tables(report: DeliberationReport, labels: Mapping[str, str]) -> Iterator[Table]:
     """Yield what changed, toward whom, what it did to the rankings, and whether it brought the
     panel nearer to the human ratings; for programs alone where nobody deliberated.
 
     Args:
         labels: of dimensions, by their ids.
     """
-    n = found.n_deliberated
+    n = report.n_deliberated
     row = {
-        "deliberated": Estimate(n, exact=True, detail=f"of {found.n_responses:,} responses"),
-        "n_responses": found.n_responses,
+        "deliberated": Estimate(n, exact=True, detail=f"of {report.n_responses:,} responses"),
+        "n_responses": report.n_responses,
     }
     columns = (
         Column("deliberated", "estimate", figure="deliberated"),
         Column("n_responses", "whole"),
     )
     yield Table("deliberation", (), columns, [row])
-    shown, moves = bool(n), bool(found.conformity.all.n_moves)
-    yield _dimensions(found, labels, "Deliberation: before and after" if shown else "")
-    yield _conformity(found, shown and moves)
-    yield from _influence(found.influence, shown and moves)
-    yield _judges(found, shown and moves)
-    yield from _rankings(found, shown)
-    if found.humans is not None:
-        yield _people(found.humans, labels, shown)
+    shown, moves = bool(n), bool(report.conformity.all.n_moves)
+    yield _dimensions(report, labels, "Deliberation: before and after" if shown else "")
+    yield _conformity(report, shown and moves)
+    yield from _influence(report.influence, shown and moves)
+    yield _judges(report, shown and moves)
+    yield from _rankings(report, shown)
+    if report.humans is not None:
+        yield _people(report.humans, labels, shown)
 
 
-def _dimensions(found: DeliberationReport, labels: Mapping[str, str], title: str) -> Table:
+def _dimensions(report: DeliberationReport, labels: Mapping[str, str], title: str) -> Table:
     columns = (
         *_BEFORE_AFTER,
         Column("change", "estimate", figure="mean_change"),
@@ -91,16 +91,19 @@ def _dimensions(found: DeliberationReport, labels: Mapping[str, str], title: str
             **row_of(means, _BEFORE_AFTER),
             "dimension": name,
             "change": Estimate(means.change, reason=_text(means.reason)),
-            "spread_before": found.spread[name].before,
-            "spread_after": found.spread[name].after,
-            "spread_change": _change(found.spread[name]),
-            "n_responses": found.spread[name].n_items,
+            "spread_before": report.spread[name].before,
+            "spread_after": report.spread[name].after,
+            "spread_change": _change(report.spread[name]),
+            "n_responses": report.spread[name].n_items,
         }
-        for name, means in found.dimensions.items()
+        for name, means in report.dimensions.items()
     ]
-    moves, of = found.conformity.all.n_moves, sum(one.n for one in found.dimensions.values())
+    moves, of = (
+        report.conformity.all.n_moves,
+        sum(dimension.n for dimension in report.dimensions.values()),
+    )
     remark = (
-        f"{found.n_deliberated:,} of {found.n_responses:,} responses were deliberated; {moves:,} "
+        f"{report.n_deliberated:,} of {report.n_responses:,} responses were deliberated; {moves:,} "
         f"of {of:,} ratings changed by half a step or more."
     )
     return Table("deliberated_dimensions", (_dimension(labels),), columns, rows, title,
@@ -128,11 +131,11 @@ def _change(change: Change, p: float = nan) -> Estimate:
     )  # fmt: skip
 
 
-def _share(found: Statistic) -> Estimate:
-    return Estimate(found.value, n=found.n_items, reason=_text(found.reason))
+def _share(share: Statistic) -> Estimate:
+    return Estimate(share.value, n=share.n_items, reason=_text(share.reason))
 
 
-def _conformity(found: DeliberationReport, is_shown: bool) -> Table:
+def _conformity(report: DeliberationReport, is_shown: bool) -> Table:
     columns = (
         Column("n_moves", "whole", "total"),
         Column("n_toward", "whole", "toward"),
@@ -141,9 +144,9 @@ def _conformity(found: DeliberationReport, is_shown: bool) -> Table:
         Column("share", "estimate", "share\ntoward"),
     )
     kinds = {
-        "stated": found.conformity.stated,
-        "unstated": found.conformity.unstated,
-        _ALL: found.conformity.all,
+        "stated": report.conformity.stated,
+        "unstated": report.conformity.unstated,
+        _ALL: report.conformity.all,
     }
     labels = {"stated": "with a stated reason", "unstated": "without one"}
     rows = [
@@ -155,20 +158,20 @@ def _conformity(found: DeliberationReport, is_shown: bool) -> Table:
     return Table("conformity", (of,), columns, rows, title if is_shown else "")
 
 
-def _influence(found: Influence, is_shown: bool) -> Iterator[Table]:
+def _influence(influence: Influence, is_shown: bool) -> Iterator[Table]:
     """Yield who moved whom: each pair and each persona for programs; for people the pairs, of many
     personas those who drew the others farthest."""
-    people = list(enumerate(found.personas))
-    cells = {(i, j): found.cell(i, j) for i, _ in people for j, _ in people}
-    pulls = {place: found.pull(place) for place, _ in people}
+    people = list(enumerate(influence.personas))
+    cells = {(i, j): influence.cell(i, j) for i, _ in people for j, _ in people}
+    pulls = {place: influence.pull(place) for place, _ in people}
     columns: tuple[Column, ...] = (
         Column("nearer", "whole"), Column("farther", "whole"), Column("n", "whole"),
         Column("net", "estimate"),
     )  # fmt: skip
     rows: list[dict[str, Any]] = [
         {
-            "moved": moved, "by": by, "nearer": int(found.nearer[i, j]),
-            "farther": int(found.farther[i, j]), "n": int(found.n[i, j]),
+            "moved": moved, "by": by, "nearer": int(influence.nearer[i, j]),
+            "farther": int(influence.farther[i, j]), "n": int(influence.n[i, j]),
             "net": _share(cells[i, j]),
         }
         for i, moved in people
@@ -176,7 +179,7 @@ def _influence(found: Influence, is_shown: bool) -> Iterator[Table]:
     ]  # fmt: skip
     yield Table("influence", (Key("moved"), Key("by")), columns, rows)
     many = is_shown and len(people) > _PERSONAS_SHOWN
-    order = sorted(people, key=lambda one: _descending(pulls[one[0]]))
+    order = sorted(people, key=lambda person: _descending(pulls[person[0]]))
     columns = (
         Column("net", "estimate", "influence\non all", signed=True),
         Column("n", "whole", "changes"),
@@ -205,16 +208,16 @@ def _influence(found: Influence, is_shown: bool) -> Iterator[Table]:
     )  # fmt: skip
 
 
-def _descending(found: Statistic) -> float:
-    return inf if isnan(found.value) else -found.value
+def _descending(statistic: Statistic) -> float:
+    return inf if isnan(statistic.value) else -statistic.value
 
 
-def _judges(found: DeliberationReport, is_shown: bool) -> Table:
+def _judges(report: DeliberationReport, is_shown: bool) -> Table:
     """Each judge's mean before and after; people are shown those with most changed ratings."""
-    order = sorted(found.judges.items(), key=lambda one: -one[1].n_moved / max(1, one[1].n))
+    order = sorted(report.judges.items(), key=lambda item: -item[1].n_moved / max(1, item[1].n))
     columns = (*_BEFORE_AFTER, Column("change", "number"))
     rows = [row_of(means, columns, judge=judge.id) for judge, means in order]
-    ids = [judge.id for judge in found.judges]
+    ids = [judge.id for judge in report.judges]
     shown = {judge.id for judge, means in order[:_JUDGES_SHOWN] if means.n_moved}
     remarks = [left_out_of(ids)] if short_ids(ids) and left_out_of(ids) else []
     return Table(
@@ -224,9 +227,9 @@ def _judges(found: DeliberationReport, is_shown: bool) -> Table:
     )  # fmt: skip
 
 
-def _rankings(found: DeliberationReport, is_shown: bool) -> Iterator[Table]:
+def _rankings(report: DeliberationReport, is_shown: bool) -> Iterator[Table]:
     """Yield what changed in the order of responses, for programs, and of systems."""
-    of = found.rankings
+    of = report.rankings
     names = ("n_pairs", "n_swapped", "n_tied", "n_untied")
     columns = (
         *(Column(name, "whole") for name in names),
@@ -247,7 +250,7 @@ def _rankings(found: DeliberationReport, is_shown: bool) -> Iterator[Table]:
         Column("before", "number", "composite\nbefore"),
         Column("after", "number", "after"),
     )
-    rows = [row_of(one, columns, system=one.system) for one in of.systems]
+    rows = [row_of(system, columns, system=system.system) for system in of.systems]
     changed = len(of.reranked)
     yield Table(
         "deliberated_systems", (Key("system", "system"),), columns, rows,
@@ -256,7 +259,7 @@ def _rankings(found: DeliberationReport, is_shown: bool) -> Iterator[Table]:
     )  # fmt: skip
 
 
-def _people(found: Mapping[str, TowardHumans], labels: Mapping[str, str], is_shown: bool) -> Table:
+def _people(humans: Mapping[str, TowardHumans], labels: Mapping[str, str], is_shown: bool) -> Table:
     heads = {"tau_c": "τ_c", "distance": "distance", "spread": "spread"}
     figures = {"tau_c": "human_tau_c_change", "distance": "human_distance_change"}
     columns: list[Column] = []
@@ -273,22 +276,22 @@ def _people(found: Mapping[str, TowardHumans], labels: Mapping[str, str], is_sho
         Column("reason", "text"),
     ]
     rows = []
-    for dimension, one in found.items():
-        row = {"dimension": dimension, "n_prompts": one.n_prompts, "direction": one.direction,
-               "reason": one.reason}  # fmt: skip
+    for dimension, human in humans.items():
+        row = {"dimension": dimension, "n_prompts": human.n_prompts, "direction": human.direction,
+               "reason": human.reason}  # fmt: skip
         changes = {
-            "tau_c": (one.tau_c, one.p_tau_c),
-            "distance": (one.distance, one.p_distance),
-            "spread": (one.spread, one.p_spread),
+            "tau_c": (human.tau_c, human.p_tau_c),
+            "distance": (human.distance, human.p_distance),
+            "spread": (human.spread, human.p_spread),
         }
         for name, (change, p) in changes.items():
             row |= {f"{name}_before": change.before, f"{name}_after": change.after}
             row |= {name: _change(change, p)}
         rows.append(row)
     why = {
-        f"{labels.get(name, name)}: {one.direction} ({one.reason})."
-        for name, one in found.items()
-        if one.reason
+        f"{labels.get(name, name)}: {human.direction} ({human.reason})."
+        for name, human in humans.items()
+        if human.reason
     }
     title = "Agreement with human ratings, and spread among judges, before and after"
     return Table("deliberated_people", (_dimension(labels),), tuple(columns), rows,

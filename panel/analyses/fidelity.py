@@ -284,7 +284,7 @@ def _by_item(rows: Sequence[FidelityContrast]) -> list[str]:
     if not result:
         return []
     low, high = min(result), max(result)
-    measured = number(low) if len(result) == 1 else f"{number(low)} to {number(high)}"
+    measured = " to ".join(dict.fromkeys((number(low), number(high))))
     of = f"split-half correlation {measured} on {counted(len(result), 'contrast')}"
     if low >= RELIABLE:
         return [f"People's difference is reliable item by item, too: {of}."]

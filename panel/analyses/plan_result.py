@@ -13,10 +13,12 @@ from persona_panel.results.conclusions.wording import counted
 from persona_panel.results.result import Result
 from persona_panel.results.table import Column, Key, Table
 from persona_panel.runs.design import DesignReport, PrecisionTarget
+from persona_panel.runs.scale_limits import SHARES_OF_WIDTH
 from persona_panel.statistics.core.arrays import Reason
 from persona_panel.statistics.core.display import ALL, percent
 from persona_panel.statistics.core.display import small_number as _small
 from persona_panel.statistics.core.estimate import Estimate
+from persona_panel.statistics.core.jackknife import LEAST_JUDGES
 from persona_panel.statistics.designs import (
     GROUP,
     ITEM,
@@ -357,7 +359,8 @@ def _of(study: DesignStudy) -> str:
 
 
 def _reached(report: DesignReport, target: PrecisionTarget) -> list[str]:
-    size = f"{target.points:g}{_unit(report)}"
+    unit = SHARES_OF_WIDTH.after_number if report.rescaled else _unit(report)
+    size = f"{target.points:g}{unit}"
     wanted = (
         f"An interval of a system's mean of ±{size}"
         if target.kind == "half_width"
@@ -373,7 +376,10 @@ def _reached(report: DesignReport, target: PrecisionTarget) -> list[str]:
         "chance made look too precise, so plan for more."
     ]
     if report.with_these_judges is None:
-        lines.append(f"With the present {raters} no number of prompts reaches it.")
+        lines.append(
+            f"With the present {raters} no number of prompts reaches it: its interval is over "
+            f"{raters}, too{_too_few_for_an_interval(report)}."
+        )
     elif report.with_these_judges != report.cheapest:
         costed = _costed(report, report.with_these_judges)
         levels = report.with_these_judges.figures.levels
@@ -398,13 +404,22 @@ def _reached(report: DesignReport, target: PrecisionTarget) -> list[str]:
 def _too_few(report: DesignReport) -> list[str]:
     """Say of which facets the present design has several, and fewer than any design that is tried:
     it may then be cheaper than the cheapest of these."""
-    study = report.main(SYSTEM)
-    levels = {} if study is None else study.designs[0].figures.levels
     return [
         facet
-        for facet, n in levels.items()
+        for facet, n in _present(report).items()
         if facet not in (PROMPT, REPLICATE) and 1 < n < LEAST_SAMPLED
     ]
+
+
+def _present(report: DesignReport) -> Mapping[str, int]:
+    study = report.main(SYSTEM)
+    return {} if study is None else study.designs[0].figures.levels
+
+
+def _too_few_for_an_interval(report: DesignReport) -> str:
+    """Say that the present raters are fewer than an interval over them needs; nothing else."""
+    n_raters = prod(n for facet, n in _present(report).items() if facet not in (PROMPT, REPLICATE))
+    return f", of whom it needs at least {LEAST_JUDGES}" if n_raters < LEAST_JUDGES else ""
 
 
 def _tried(few: Sequence[str]) -> str:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 
 from persona_panel.results.conclusions.ratings_to_collect import too_few_to_come
 from persona_panel.results.conclusions.wording import counted
 from persona_panel.results.result import Result
 from persona_panel.results.table import Column, Key, Table
-from persona_panel.statistics.calibration import SelectedItem
+from persona_panel.statistics.calibration import SelectedItem, scored_items
 from persona_panel.statistics.core.table import Ratings
 from persona_panel.statistics.prediction_powered import LEAST_PROMPTS
 
@@ -46,13 +45,14 @@ def select_result(
     drawn = Table(
         "selection",
         (),
-        (*columns, Column("of", "whole")),
+        (*columns, Column("of", "whole"), Column("scored", "whole")),
         [
             {
                 "items": len(result),
                 "prompts": len({each.prompt or each.item for each in result}),
                 "systems": len({each.system for each in result}),
                 "of": len(panel.items),
+                "scored": int(scored_items(panel).sum()),
             }
         ],
     )
@@ -73,25 +73,27 @@ def select_result(
 def select_conclusion(drawn: Sequence[SelectedItem], panel: Ratings, n: int) -> list[str]:
     """Say how many items of how many systems and prompts were drawn, their probabilities, and where
     they are too few for `calibrate`, the annotator test and `align`."""
-    systems = Counter(item.system for item in drawn)
+    systems = {item.system for item in drawn}
     prompts = {item.prompt for item in drawn}
     of = f" of {counted(len(systems), 'system')}" if panel.sources is not None else ""
     of += f" in {counted(len(prompts), 'prompt')}" if panel.prompts is not None else ""
     chances = [item.inclusion_probability for item in drawn]
-    low, high = min(chances), max(chances)
-    how = "each with probability" if high - low < 0.005 else f"with probabilities from {low:.2g} to"
-    said = [
-        f"{counted(len(drawn), 'item')}{of}, drawn from {len(panel.items):,}, {how} {high:.2g}."
-    ]
+    low, high = f"{min(chances):.2g}", f"{max(chances):.2g}"
+    how = "each with probability" if low == high else f"with probabilities from {low} to"
+    n_items, n_scored = len(panel.items), int(scored_items(panel).sum())
+    source = f"{n_items:,}"
+    if n_scored < n_items:
+        source = f"the {n_scored:,} of {n_items:,} that the panel scored"
+    said = [f"{counted(len(drawn), 'item')}{of}, drawn from {source}, {how} {high}."]
     if len(drawn) < n:
         said.append(f"There are no more than these: {n:,} were asked for.")
     by_system = {
         name: len({item.prompt or item.item for item in drawn if item.system == name})
-        for name in systems
+        for name in set(panel.sources or [None])
     }
     fewest = min(by_system.values())
     if fewest < LEAST_PROMPTS:
-        more = "choose a larger --n" if len(drawn) < len(panel.items) else "score more prompts"
+        more = "choose a larger --n" if len(drawn) < n_scored else "score more prompts"
         said.append(
             f"A correction takes {LEAST_PROMPTS} prompts of each system rated by people; here it "
             f"is {fewest} of some: {more}."

@@ -469,6 +469,8 @@ class BatchRounds:
                 kind="transient",
                 status=BROKEN,
             )
+        # The record that they are there outlives a power cut, and so must they.
+        await asyncio.to_thread(caller.store.sync)
         came = answers.settled(status)
         used, n_calls = sum(came.each, NOTHING), len(came.each)
         # Written down first: what the journal has and spent.json does not is counted by `go_on`.

@@ -96,6 +96,14 @@ class ReplyStore(Protocol):
         (`cached` apart): another process that was served it may have put a better one in its place.
         """
 
+    def sync(self) -> None:
+        """Return when a power cut does not undo what was put, either. It is called in a thread of
+        its own, and may take a second or two.
+
+        Raises:
+            Exception: it cannot be kept for good, and the run ends.
+        """
+
     def close(self) -> None:
         """Give back files and connections; nothing is called afterwards."""
 

@@ -242,7 +242,7 @@ class Endpoint:
         elif silence > _SILENCE_S and not self.down:
             self.unavailable.set()
             logger.warning(
-                "%s; retrying for up to %.0f s while the other models continue",
+                "%s; retrying for up to %.0f s",
                 error,
                 self._patient_until() - now,
             )

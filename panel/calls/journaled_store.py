@@ -176,6 +176,17 @@ class JournaledStore(ABC):
         """Drop a reply as it is stored, if it is this one that is kept. Raises as `put` does."""
         self._change(page, key, dropping(stored))
 
+    def sync(self) -> None:
+        """Return when what was put is in the database, which a power cut does not undo.
+
+        Raises:
+            Exception: it could not be moved there.
+        """
+        # Behind the moves: the thread takes them in turn.
+        self._writer.submit(int).result()
+        if self._fault is not None:
+            raise self._fault
+
     def close(self) -> None:
         """Move all into the database and close the files. What `put` has returned from is safe
         without it."""

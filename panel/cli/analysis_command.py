@@ -33,7 +33,7 @@ _DEFAULT_FORMAT = "terminal"
 
 @dataclass(frozen=True, slots=True)
 class ResultOutput:
-    """Where the result of a command goes, and what is required of it."""
+    """Output of a command's result: format, files, and requirements on its figures."""
 
     to: ResultFormat
     full: bool
@@ -119,24 +119,24 @@ def result_options(*requirements: str) -> Callable[[Command], Command]:
     return declared
 
 
-def analysis_command(found: Analysis) -> click.Command:
+def analysis_command(analysis: Analysis) -> click.Command:
     """Return the command of an analysis: its parameters, those of every result, and its help."""
 
-    @result_options(*found.requirements)
+    @result_options(*analysis.requirements)
     @refusals_without_calls
     def command(output: ResultOutput, **inputs: Any) -> None:
-        with _progress(found.n_parts) as progress:
+        with _progress(analysis.n_parts) as progress:
             # What a function takes as `*more` is an argument of that name.
-            bound = BoundArguments(signature(found.function), OrderedDict(inputs | progress))
-            result = found.function(*bound.args, **bound.kwargs)
+            bound = BoundArguments(signature(analysis.function), OrderedDict(inputs | progress))
+            result = analysis.function(*bound.args, **bound.kwargs)
         output.show(result)
 
     @wraps(command)
     def checked(**inputs: Any) -> None:
-        _refuse_alone(found.parameters, inputs)
+        _refuse_alone(analysis.parameters, inputs)
         command(**inputs)
 
-    made = click.command(found.name, params=list(found.parameters), help=found.help)
+    made = click.command(analysis.name, params=list(analysis.parameters), help=analysis.help)
     return made(checked)
 
 
@@ -162,11 +162,17 @@ def _check_plot(file: str) -> None:
 def _refuse_alone(parameters: Sequence[click.Parameter], inputs: dict[str, Any]) -> None:
     """Refuse options that say something of another one, where that is not there."""
     names = {one.opts[0]: str(one.name) for one in parameters}
-    for one in parameters:
-        if not isinstance(one, Option) or not one.needs or not inputs[str(one.name)]:
+    for parameter in parameters:
+        if (
+            not isinstance(parameter, Option)
+            or not parameter.needs
+            or not inputs[str(parameter.name)]
+        ):
             continue
-        if inputs[names[one.needs]] is None:
-            raise click.UsageError(f"{one.opts[0]} works only with {one.needs}; leave it out.")
+        if inputs[names[parameter.needs]] is None:
+            raise click.UsageError(
+                f"{parameter.opts[0]} works only with {parameter.needs}; leave it out."
+            )
 
 
 @contextmanager

@@ -163,7 +163,7 @@ def bias(run: str, output: ResultOutput) -> None:
     found = load_audited_run(run)
     rows = biases(found.ratings, found.scales, found.lengths, comparisons=found.comparisons)
     try:
-        path = write_biases(rows, Path(run))
+        path = write_biases(rows, Path(run), found.ratings)
     except OSError as error:
         # The figures are there; a folder of someone else's is read all the same.
         say(visible(f"Not written to {run}/bias.json: {error.strerror}."), err=True)

@@ -58,8 +58,8 @@ def status(run: str, trust: bool, output: ResultOutput) -> None:
     from persona_panel.runs.provider_batches import look
 
     _say_what_is_not_sent(run)
-    found = run_to_end(look(Path(run), trusted=trust))
-    output.show(_result(found))
+    batches = run_to_end(look(Path(run), trusted=trust))
+    output.show(_result(batches))
 
 
 @batch.command()
@@ -95,11 +95,11 @@ def cancel(run: str, trust: bool) -> None:
     from persona_panel.runs.provider_batches import cancel as cancelled
 
     _say_what_is_not_sent(run)
-    found = run_to_end(cancelled(Path(run), trusted=trust))
-    if not found:
+    cancelled_batches = run_to_end(cancelled(Path(run), trusted=trust))
+    if not cancelled_batches:
         say("No batch is open.", err=True)
         return
-    say(_result(found).text().rstrip())
+    say(_result(cancelled_batches).text().rstrip())
     _take(run, ending=True, trusted=trust)
 
 
@@ -126,8 +126,8 @@ def _take(run: str, *, trusted: bool, ending: bool = False) -> None:
         say(visible(f"{busy}; nothing more is to be done here."), err=True)
 
 
-def _result(found: list[BatchNow]) -> Result:
-    """How each batch stands."""
+def _result(states: list[BatchNow]) -> Result:
+    """Return the state of each batch."""
     columns = (
         Column("state", "text", "state"),
         Column("done", "whole", "done", of="requests"),
@@ -135,30 +135,30 @@ def _result(found: list[BatchNow]) -> Result:
         Column("open", "flag"),
     )
     of = (Key("model", "model"), Key("id", "batch"))
-    batches = Table("batches", of, columns, [_row(one) for one in found], "Batches")
-    n_open = sum(one.batch.open for one in found)
+    batches = Table("batches", of, columns, [_row(state) for state in states], "Batches")
+    n_open = sum(state.batch.open for state in states)
     counts = Table(
         "counts", (), (Column("open", "whole", figure="open_batches"),), [{"open": n_open}]
     )
-    said = [] if found else ["No batch was submitted."]
+    said = [] if states else ["No batch was submitted."]
     said += ["The command that submitted them takes the answers and goes on."] if n_open else []
     return Result("batch status", said, [batches, counts])
 
 
-def _row(one: BatchNow) -> dict[str, Any]:
-    batch, status = one.batch, one.status
+def _row(state: BatchNow) -> dict[str, Any]:
+    batch, status = state.batch, state.status
     if status is None:
-        state = {"prepared": "not submitted", "submitted": "submitted"}.get(
+        word = {"prepared": "not submitted", "submitted": "submitted"}.get(
             batch.state, f"{batch.state}: {batch.outcome}"
         )
         done, total = batch.calls, len(batch.rows)
     else:
-        state, done = status.word, status.done
+        word, done = status.word, status.done
         total = status.total or len(batch.rows)
     return {
         "model": batch.model,
         "id": batch.id or (status and status.id),
-        "state": state,
+        "state": word,
         "open": batch.open,
         "done": done,
         "requests": total,

@@ -66,14 +66,17 @@ def at_batch_prices(
     Args:
         models: by the names that the estimates have for them.
     """
-    return [replace(one, usd=_batch_usd(one, models[one.model])) for one in estimates]
+    return [
+        replace(estimate, usd=_batch_usd(estimate, models[estimate.model]))
+        for estimate in estimates
+    ]
 
 
-def _batch_usd(one: CostEstimate, model: BoundModel) -> float | None:
+def _batch_usd(estimate: CostEstimate, model: BoundModel) -> float | None:
     price = _batch_price(model)
     if price is None:
-        return one.usd
-    return price.cost(Usage(one.input_tokens, output=one.output_tokens))
+        return estimate.usd
+    return price.cost(Usage(estimate.input_tokens, output=estimate.output_tokens))
 
 
 def _batch_price(model: BoundModel) -> Price | None:
@@ -102,30 +105,30 @@ def _by_batches(estimates: Sequence[CostEstimate], models: Mapping[str, BoundMod
     """
     live = least = batched = least_batched = 0.0
     cheaper = False
-    for one in estimates:
-        model = models[one.model]
+    for estimate in estimates:
+        model = models[estimate.model]
         price = model.price
         if price is None:
             return []
-        most_cached = Usage(one.input_tokens, one.input_tokens, one.output_tokens)
-        usage = Usage(one.input_tokens, output=one.output_tokens)
+        most_cached = Usage(estimate.input_tokens, estimate.input_tokens, estimate.output_tokens)
+        usage = Usage(estimate.input_tokens, output=estimate.output_tokens)
         live += price.cost(usage)
         least += price.cost(most_cached)
         by_batch = _batch_price(model)
         batched += (by_batch or price).cost(usage)
         least_batched += (by_batch or price).cost(most_cached)
-        cheaper = cheaper or (by_batch is not None and one.calls > 0)
+        cheaper = cheaper or (by_batch is not None and estimate.calls > 0)
     if not cheaper:
         return []
-    told = f"By calls: about ${live:,.4f}"
+    costs = f"By calls: about ${live:,.4f}"
     if least < live:
-        told += f", or no less than ${least:,.4f} with all input read from prompt caches"
-    told += f". With --batch: about ${batched:,.4f}"
+        costs += f", or no less than ${least:,.4f} with all input read from prompt caches"
+    costs += f". With --batch: about ${batched:,.4f}"
     if least_batched < batched:
-        told += f", or no less than ${least_batched:,.4f} likewise"
+        costs += f", or no less than ${least_batched:,.4f} likewise"
     if batched <= least:
-        return [f"{told}, the cheapest in any case."]
-    return [f"{told}; which is cheaper depends on how much input is read from caches."]
+        return [f"{costs}, the cheapest in any case."]
+    return [f"{costs}; which is cheaper depends on how much input is read from caches."]
 
 
 def _done(held: HeldRun | None, expected: int | None, what: str) -> list[str]:
@@ -135,13 +138,13 @@ def _done(held: HeldRun | None, expected: int | None, what: str) -> list[str]:
     if expected is not None:
         left = max(expected - held.results, 0)
         done = f"{held.results:,} of {expected:,} {what} are done, {left:,} are left"
-    told = f"{held.path} holds this run: {done}; {_told(held.spent, held.usd)} spent so far."
+    state = f"{held.path} holds this run: {done}; {_told(held.spent, held.usd)} spent so far."
     if held.unsure.calls:
-        told += (
+        state += (
             f" It was killed: up to {held.unsure.calls:,} calls more may have been made; caps "
             "count them."
         )
-    return [told]
+    return [state]
 
 
 def _told(spent: Spending, usd: float | None) -> str:
@@ -154,29 +157,33 @@ def _caps(
 ) -> list[str]:
     """A sentence for each cap that the run would reach, with what was spent before."""
     before = ", what was spent so far included" if spent.calls else ""
-    found = []
+    warnings = []
     if caps.usd is not None:
-        total = math.fsum(one.usd or 0.0 for one in estimates) + (usd or 0.0)
+        total = math.fsum(estimate.usd or 0.0 for estimate in estimates) + (usd or 0.0)
         if total > caps.usd:
-            found.append(_stops(f"--max-usd {caps.usd:g}", f"about ${total:,.4f}", before))
+            warnings.append(_stops(f"--max-usd {caps.usd:g}", f"about ${total:,.4f}", before))
     if caps.calls is not None:
         least, most = (
             spent.calls + sum(counts)
             for counts in (
-                [one.calls_at_least for one in estimates],
-                [one.calls_at_most for one in estimates],
+                [estimate.calls_at_least for estimate in estimates],
+                [estimate.calls_at_most for estimate in estimates],
             )
         )
         cap = f"--max-calls {caps.calls}"
         if least > caps.calls:
-            found.append(_stops(cap, f"at least {least:,} calls", before))
+            warnings.append(_stops(cap, f"at least {least:,} calls", before))
         elif most > caps.calls:
-            found.append(_stops(cap, f"up to {most:,} calls", before, may=True))
+            warnings.append(_stops(cap, f"up to {most:,} calls", before, may=True))
     if caps.tokens is not None:
-        tokens = spent.tokens + sum(one.input_tokens + one.output_tokens for one in estimates)
+        tokens = spent.tokens + sum(
+            estimate.input_tokens + estimate.output_tokens for estimate in estimates
+        )
         if tokens > caps.tokens:
-            found.append(_stops(f"--max-tokens {caps.tokens}", f"about {tokens:,} tokens", before))
-    return found
+            warnings.append(
+                _stops(f"--max-tokens {caps.tokens}", f"about {tokens:,} tokens", before)
+            )
+    return warnings
 
 
 def _stops(cap: str, takes: str, before: str, *, may: bool = False) -> str:
@@ -189,7 +196,7 @@ _DEFAULT = click.core.ParameterSource.DEFAULT
 
 @dataclass(frozen=True, slots=True)
 class AnswerOptions:
-    """Whether and how requests are answered elsewhere.
+    """Settings of requests that are answered elsewhere.
 
     Attributes:
         by_batches: by batches of the models' providers.
@@ -208,7 +215,7 @@ class AnswerOptions:
         return at_batch_prices(estimates, models) if self.by_batches else estimates
 
     def execution(self, run: Path, on_start: OnStart) -> Execution:
-        """How a run is carried out; `run` is its folder, or the file of its texts."""
+        """Return the execution of a run; `run` is its folder, or the file of its texts."""
         from persona_panel.runs.execution import Execution
 
         if self.by_batches:
@@ -285,7 +292,7 @@ def batch_options(command: Command) -> Command:
             raise click.UsageError(
                 "--batch needs --out RUN: the same command then goes on there with its batches."
             )
-        to, answers = (None if one is None else Path(one) for one in (batch_out, batch_in))
+        to, answers = (None if path is None else Path(path) for path in (batch_out, batch_in))
         return command(*args, answering=AnswerOptions(by_batches, to, answers), **others)
 
     return with_batches

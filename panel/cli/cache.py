@@ -93,18 +93,18 @@ def import_(file: str) -> None:
     from persona_panel.results.conclusions.wording import counted
 
     with listed_store() as store:
-        found = read_replies(store, Path(file))
+        replies = read_replies(store, Path(file))
     say(
-        f"{counted(found.new, 'answer')} added to {store.location}; {found.known:,} "
-        f"{'was' if found.known == 1 else 'were'} there already."
+        f"{counted(replies.new, 'answer')} added to {store.location}; {replies.known:,} "
+        f"{'was' if replies.known == 1 else 'were'} there already."
     )
-    if found.faults:
-        say("\n".join(map(visible, told_once(found.faults))), err=True)
-        lines = {fault.line for fault in found.faults}
+    if replies.faults:
+        say("\n".join(map(visible, told_once(replies.faults))), err=True)
+        lines = {fault.line for fault in replies.faults}
         if n := len(lines - {None}):
             say(f"{counted(n, 'line')} left out.", err=True)
         if None in lines:
-            n = found.new + found.known
+            n = replies.new + replies.known
             say(
                 f"{visible(file)} ends early: {counted(n, 'answer')} could be read, and what "
                 "follows is missing. Copy the file again, or write it again with `cache export`.",
@@ -173,7 +173,7 @@ def _refuse_unknown(names: Sequence[str], by_model: Collection[str]) -> None:
     for name in names if known else ():
         if name not in by_model:
             near = nearest(name, known)
-            first = sorted(known, key=lambda one: one != near)
+            first = sorted(known, key=lambda name: name != near)
             expected = f"one of {', '.join(map(printable, first))}"
             faults.append(Fault("--model", shown(name), expected))
     if faults:
@@ -213,7 +213,7 @@ def _print_table(counts: CacheCounts) -> None:
 
 
 def _by_size(counts: CacheCounts) -> list[tuple[str, KeptReplies]]:
-    return sorted(counts.by_model.items(), key=lambda one: (-one[1].n_bytes, one[0]))
+    return sorted(counts.by_model.items(), key=lambda item: (-item[1].n_bytes, item[0]))
 
 
 def _document(counts: CacheCounts) -> dict[str, Any]:

@@ -51,7 +51,7 @@ _OPTIONS = ("--from", "--human", "--like")
 
 
 @contextmanager
-def local_runs(ctx: click.Context, given: dict[str, Any]) -> Iterator[None]:
+def local_runs(ctx: click.Context, parameters: dict[str, Any]) -> Iterator[None]:
     """Put copies on this machine in the place of runs at addresses among what a command is given.
     What the command has written into a copy, such as report.html, is sent there at its end.
 
@@ -75,8 +75,8 @@ def local_runs(ctx: click.Context, given: dict[str, Any]) -> Iterator[None]:
     for param in ctx.command.params:
         if isinstance(param, click.Argument) or param.opts[0] in _OPTIONS:
             name = str(param.name)
-            if name in given:
-                given[name] = local(given[name])
+            if name in parameters:
+                parameters[name] = local(parameters[name])
     try:
         yield
     finally:
@@ -96,22 +96,22 @@ def refuse_overwriting(ctx: click.Context) -> None:
         ConfigurationError: one does.
     """
     runs = [param.opts[0] for param in ctx.command.params if param.metavar == "RUN"]
-    given = {param.opts[0]: ctx.params.get(param.name or "") for param in ctx.command.params}
+    options = {param.opts[0]: ctx.params.get(param.name or "") for param in ctx.command.params}
     for option in WRITTEN:
-        if isinstance(path := given.get(option), str):
+        if isinstance(path := options.get(option), str):
             from persona_panel.files.outputs import refuse_as_output
 
             if option in runs and is_meant_as_address(path):
                 continue
-            others = [value for name, value in given.items() if name != option]
+            others = [value for name, value in options.items() if name != option]
             refuse_as_output(option, path, _texts(others))
 
 
 def _texts(values: Sequence[Any]) -> Iterator[str]:
     for value in values:
-        for one in value if isinstance(value, tuple) else (value,):
-            if isinstance(one, str):
-                yield one
+        for part in value if isinstance(value, tuple) else (value,):
+            if isinstance(part, str):
+                yield part
 
 
 P = ParamSpec("P")
@@ -139,9 +139,9 @@ def _refusals(function: Callable[P, R], calls_models: bool) -> Callable[P, R]:
                     return function(*args, **kwargs)
             return function(*args, **kwargs)
         except InputError as error:
-            told = told_once(error.faults)
-            say("\n".join(map(visible, told)), err=True)
-            n = len(told)
+            faults = told_once(error.faults)
+            say("\n".join(map(visible, faults)), err=True)
+            n = len(faults)
             calls = "; no model was called" if calls_models else ""
             say(f"{n:,} fault{'s' if n != 1 else ''} found{calls}.", err=True)
         except RunStopped as error:
@@ -191,9 +191,11 @@ def say_what_is_missing(source: str, coverage: Coverage | None) -> None:
     if coverage is None or not coverage.missing:
         return
     n = sum(coverage.missing.values())
-    told = missing_judgments(n, coverage.expected, of=visible(source), by_status=coverage.missing)
+    sentence = missing_judgments(
+        n, coverage.expected, of=visible(source), by_status=coverage.missing
+    )
     say_sentences(
-        f"{told}: figures are of those that are there. Judging the same responses into this folder "
-        "again asks for the missing ones alone.",
+        f"{sentence}: figures are of those that are there. Judging the same responses into this "
+        "folder again asks for the missing ones alone.",
         err=True,
     )

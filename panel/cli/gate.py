@@ -34,7 +34,7 @@ _COVERAGE = ("coverage", "missing", "scored")
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """What the figures of a command have to be, and where it is written whether they are.
+    """Requirements on the figures of a command, and the files that record the outcome.
 
     Attributes:
         requirements: in their order; none where the command was given none.
@@ -86,7 +86,7 @@ class Gate:
             if status != NOTHING_SCORED:
                 if not result.met:
                     status = NOT_MET
-                elif any(one.name in _COVERAGE for one in self.requirements):
+                elif any(requirement.name in _COVERAGE for requirement in self.requirements):
                     status = COMPLETE if status == INCOMPLETE else status
                 if not is_written:
                     status = status or LOST_OUTPUT
@@ -125,7 +125,7 @@ def gate_options(*examples: str) -> Callable[[Command], Command]:
     Args:
         examples: one to three requirements on figures of this command.
     """
-    *most, last = (f"'{one}'" for one in examples)
+    *most, last = (f"'{example}'" for example in examples)
     listed = f"{', '.join(most)} or {last}" if most else last
 
     def with_gate_options(command: Command) -> Command:
@@ -166,10 +166,10 @@ def _with_gate(command: Command, examples: str) -> Command:
         **others: Any,
     ) -> Any:
         files = {"--junit": junit, "--markdown": markdown}
-        given = [name for name, value in files.items() if value is not None]
-        given += ["--require-point"] if by_point else []
-        if given and not expressions:
-            raise click.UsageError(f"{given[0]} works only with --require; leave it out.")
+        named = [name for name, value in files.items() if value is not None]
+        named += ["--require-point"] if by_point else []
+        if named and not expressions:
+            raise click.UsageError(f"{named[0]} works only with --require; leave it out.")
         for name, file in files.items():
             if file is not None and not Path(file).absolute().parent.is_dir():
                 raise click.UsageError(f"{name} {file}: the folder of the file does not exist.")
@@ -192,7 +192,7 @@ def _with_gate(command: Command, examples: str) -> Command:
 
 
 def _show(result: GateResult, status: int) -> None:
-    """What became of each requirement, on standard error, behind what the command prints."""
+    """Print the outcome of each requirement on standard error, behind what the command prints."""
     import os
 
     from rich.text import Text
@@ -207,5 +207,5 @@ def _show(result: GateResult, status: int) -> None:
     for decision, said in zip(result.decisions, result.sentences(), strict=True):
         console.print(Text(said, "" if decision.met else "red"), soft_wrap=whole)
     n, unmet = len(result.decisions), len(result.unmet)
-    told = f"{unmet or n:,} of {counted(n, 'requirement')} {'not met' if unmet else 'met'}"
-    console.print(Text(f"{told}: exit status {status}.", "bold"), soft_wrap=whole)
+    outcome = f"{unmet or n:,} of {counted(n, 'requirement')} {'not met' if unmet else 'met'}"
+    console.print(Text(f"{outcome}: exit status {status}.", "bold"), soft_wrap=whole)

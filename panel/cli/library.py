@@ -70,7 +70,7 @@ def rubrics(name: str | None) -> None:
     console.print(Text(f"{rubric.id}: {rubric.label}{of}", style="bold"))
     _say(console, rubric.question)
     if rubric.variant is None and variants:
-        listed = "; ".join(f"{own}:{key} ({one.label})" for key, one in variants.items())
+        listed = "; ".join(f"{own}:{key} ({variant.label})" for key, variant in variants.items())
         _say(console, f"Variants: {listed}")
     if rubric.item != ItemForm():
         item = rubric.item
@@ -99,17 +99,19 @@ def framings(name: str | None) -> None:
     if name is None:
         table = Table("name", "label", "conditions", "placebo")
         for key, path in shipped_framings().items():
-            found = load_definition(path, Framings)
-            table.add_row(key, Text(found.label), ", ".join(found.ids), found.placebo or "none")
+            framings = load_definition(path, Framings)
+            table.add_row(
+                key, Text(framings.label), ", ".join(framings.ids), framings.placebo or "none"
+            )
         console.print(table)
         return
-    found = framings_of(name)
-    console.print(Text(f"{found.id}: {found.label}", style="bold"))
-    for condition in found.conditions:
+    framings = framings_of(name)
+    console.print(Text(f"{framings.id}: {framings.label}", style="bold"))
+    for condition in framings.conditions:
         console.print()
         console.print(Text.assemble((condition.id, "bold"), f"  {condition.label}"))
         _say(console, condition.instruction)
-    for contrast in found.contrasts:
+    for contrast in framings.contrasts:
         console.print()
         console.print(Text.assemble((contrast.id, "bold"), f"  {contrast.label}"))
         console.print(Text(f"{', '.join(contrast.plus)} − {', '.join(contrast.minus)}"))

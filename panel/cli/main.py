@@ -150,8 +150,8 @@ class _Lazy(click.Group):
 
 @contextmanager
 def _masked() -> Iterator[None]:
-    """What click says of wrong arguments, which may be addresses, without passwords, tokens and
-    control characters."""
+    """Return click's message on wrong arguments, which may be addresses, without passwords, tokens
+    and control characters."""
     try:
         yield
     except click.ClickException as error:

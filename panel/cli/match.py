@@ -129,6 +129,6 @@ def match(
         measure: Any = by
         limit = threshold if threshold is not None else {"similarity": 0.65, "chrf": 0.35}[by]
         matches = match_by_measure(batch, known, measure, limit)
-    failed = any(one.error is not None for one in matches)
+    failed = any(match.error is not None for match in matches)
     result = match_result(match_report(batch, matches))
     output.show(result, status=INCOMPLETE if failed else COMPLETE)

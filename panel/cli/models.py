@@ -39,30 +39,34 @@ def models() -> None:
 
 
 def _show_age(console: Console) -> None:
-    """What of the table of prices, windows and abilities is no longer so."""
+    """Print which entries of the table of prices, windows and abilities are out of date."""
     today = date.today()
     known, as_of = len(known_models()), prices_as_of()
     console.print()
     console.print(Text(f"Prices and context windows of {known} models are as of {as_of}."))
     if (age := age_of_table(today)) > OLD:
-        told = f"They are {age.days} days old: check them before you rely on a cost in dollars."
-        console.print(Text(told, "yellow"))
+        line = f"They are {age.days} days old: check them before you rely on a cost in dollars."
+        console.print(Text(line, "yellow"))
     if gone := retired(today):
-        told = f"Taken off by their providers since: {', '.join(gone)}."
-        console.print(Text(told, "yellow"))
+        line = f"Taken off by their providers since: {', '.join(gone)}."
+        console.print(Text(line, "yellow"))
     published = litellm_table()
     if published is None:
         console.print(Text("With litellm installed, they are compared with the table it ships."))
         return
-    found = differences(published)
+    differing = differences(published)
     source = f"the table of LiteLLM {published.version}"
-    if not found:
+    if not differing:
         console.print(Text(f"They agree with {source}."))
         return
     table = Table("model", "", "here", source, box=SIMPLE_HEAD)
-    for one in found:
-        table.add_row(*map(Text, (one.model, one.what, _said(one.listed), _said(one.published))))
-    console.print(Text(f"{len(found)} entries differ from {source}; a panel file can set them:"))
+    for entry in differing:
+        table.add_row(
+            *map(Text, (entry.model, entry.what, _said(entry.listed), _said(entry.published)))
+        )
+    console.print(
+        Text(f"{len(differing)} entries differ from {source}; a panel file can set them:")
+    )
     console.print(table)
 
 

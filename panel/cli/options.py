@@ -110,7 +110,7 @@ def model_options(command: Command) -> Command:
 
 
 def model_options_of(name: str) -> Callable[[Command], Command]:
-    """As `model_options`, of the models that another option names."""
+    """Declare `model_options`, of the models that another option names."""
     return option(
         "--option",
         "model_options",
@@ -129,16 +129,16 @@ def options_by_name(
     """The options by name."""
     from persona_panel.models.config import parsed_option
 
-    given: dict[str, Any] = {}
+    fields: dict[str, Any] = {}
     for text in value:
         try:
             name, said = parsed_option(text)
         except ValueError as error:
             raise click.BadParameter(str(error)) from None
-        if name in given:
+        if name in fields:
             raise click.BadParameter(f"{name} is given twice; leave one of them out")
-        given[name] = said
-    return given
+        fields[name] = said
+    return fields
 
 
 class _Dollars(click.FloatRange):
@@ -159,12 +159,12 @@ def caps(command: Command) -> Command:
 
 
 def caps_of_a_file(command: Command) -> Command:
-    """As `caps`, of what is spent for the file --out."""
+    """Declare `caps`, of what is spent for the file --out."""
     return _caps(command, "for the file --out, earlier runs included")
 
 
 def caps_of_a_command(command: Command) -> Command:
-    """As `caps`, where there is no folder that records what was spent before."""
+    """Declare `caps`, where there is no folder that records what was spent before."""
     return _caps(command, "by this command")
 
 

@@ -61,7 +61,7 @@ class SettingOption(click.Option):
 
 
 def _type_of(setting: Setting) -> Any:
-    """What click takes for a setting's value."""
+    """Return click's type of a setting's value."""
     kind, values = setting.type, setting.option.values
     if values is not None:
         return click.Choice(values())
@@ -112,14 +112,14 @@ class PanelOptions:
 
     @property
     def inputs(self) -> tuple[str | None, str | None, str | None]:
-        """What may be the names of files: panel, personas and rubric."""
+        """Return the settings that may be names of files: panel, personas and rubric."""
         from persona_panel.planning.settings import split_variant
 
         rubric = self.settings.get("rubric")
         return self.panel_file, self.settings.get("personas"), rubric and split_variant(rubric)[0]
 
     def panel(self) -> Panel:
-        """That panel.
+        """Return the panel of these options.
 
         Raises:
             PanelError: it cannot be had.
@@ -146,8 +146,8 @@ def panel_options(
     declared = [setting for setting in declared_settings() if setting.name not in without]
     options = [
         SettingOption(setting, only_off=setting.name in only_off)
-        for one in declared
-        for setting in (one.parts or [one])
+        for outer in declared
+        for setting in (outer.parts or [outer])
         if setting.option.name is not None
     ]
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class HumanReading(TypedDict):
-    """How people's ratings are to be read: what
+    """Settings for reading people's ratings: what
     `persona_panel.files.aligned_ratings.load_human_ratings` takes."""
 
     human_scale: GivenScale | None
@@ -37,15 +37,15 @@ def human_options(
 
     def with_ratings(command: Command) -> Command:
         @wraps(command)
-        def with_reading(*args: Any, **given: Any) -> Any:
+        def with_reading(*args: Any, **inputs: Any) -> Any:
             reading = HumanReading(
-                human_scale=given.pop("human_scale"), allow_unmatched=given.pop("allow_unmatched")
+                human_scale=inputs.pop("human_scale"), allow_unmatched=inputs.pop("allow_unmatched")
             )
-            if given["human"] is None:
-                refuse_alone("--map-human", given["human_mapping"])
+            if inputs["human"] is None:
+                refuse_alone("--map-human", inputs["human_mapping"])
                 refuse_alone("--human-scale", reading["human_scale"])
                 refuse_alone("--allow-unmatched", reading["allow_unmatched"])
-            return command(*args, reading=reading, **given)
+            return command(*args, reading=reading, **inputs)
 
         return with_parameters(*parameters.people(text, example, required=required))(with_reading)
 
@@ -53,8 +53,8 @@ def human_options(
 
 
 def say_reading(*origins: RatingsOrigin | None) -> None:
-    """How files of ratings were read, and which of their items match nothing, on standard error and
-    before any figure."""
+    """Print how files of ratings were read, and which of their items match nothing, on standard
+    error and before any figure."""
     from persona_panel.files.secrets.visible import say_sentences
     from persona_panel.results.conclusions.readings import origin_sentences
 

@@ -42,7 +42,7 @@ _REPLAYED = 20
 
 
 class Pace:
-    """How fast a model's judgments have come of late.
+    """Recent rate of a model's judgments.
 
     Its clock stands still while the model is down or its provider has asked for a long pause, so
     that such a time does not change what is expected afterwards.
@@ -88,13 +88,13 @@ class Pace:
 
 
 def stands_still(state: EndpointState) -> bool:
-    """Whether no judgment can come of this model for a while."""
+    """Return whether no judgment can come of this model for a while."""
     return state.down_s is not None or state.limits.paused_s > _LONG_PAUSE_S
 
 
 @dataclass(frozen=True, slots=True)
 class Remaining:
-    """What is left of one model: how many judgments, their pace, and how it is doing."""
+    """Remaining work of a model: number of judgments, their pace, and the model's state."""
 
     judgments: int
     per_s: float | None
@@ -102,7 +102,8 @@ class Remaining:
 
 
 def seconds_left(models: Iterable[Remaining]) -> float | None:
-    """How long the slowest model may take; None where one of them has brought nothing yet.
+    """Return the seconds that the slowest model may take; None where one of them has brought
+    nothing yet.
 
     What a model has left at its pace, after the wait that it now holds: until its next probe
     while it is down, else until the end of a long pause. And no less than until its last retry
@@ -157,7 +158,7 @@ def state_lines(
 
 
 def has_trouble(state: EndpointState) -> bool:
-    """Whether a model waits for something, is down or dead, or has given calls up."""
+    """Return whether a model waits for something, is down or dead, or has given calls up."""
     waits = state.limits.waiting or state.limits.paused_s or state.retry_in_s
     return bool(waits or state.given_up or state.down_s is not None or state.dead is not None)
 
@@ -303,7 +304,7 @@ class ScoreProgress:
 
     @property
     def done(self) -> int:
-        """How many judgments there are of which a model was asked, or the cache."""
+        """Return the number of judgments for which a model was asked, or the cache."""
         return self._done - self._skipped
 
     def _refresh(self) -> None:
@@ -381,7 +382,7 @@ class ScoreProgress:
         )
 
     def _is_down(self, state: CallsState) -> bool:
-        """Whether a model that has judgments left is down: nobody knows for how long."""
+        """Return whether a model that has judgments left is down, for an unknown time."""
         return any(
             endpoint.down_s is not None and self._totals.get(model, 0) > self._by_model[model]
             for model, endpoint in state.endpoints.items()
@@ -400,8 +401,8 @@ class ScoreProgress:
         return parts
 
     def _cost_in_all(self, state: CallsState) -> float | None:
-        """What the run may come to: what each model has left, at what its judgments cost so far
-        that took a call; None before there are any."""
+        """Return the expected cost of the run: what each model has left, at what its judgments cost
+        so far that took a call; None before there are any."""
         in_all = 0.0
         for model, usd in state.usd.items():
             if usd is None:

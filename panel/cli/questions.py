@@ -74,28 +74,32 @@ def questions(
 
     # Run by run, so that what is stopped early has whole runs.
     loaded = load_interventions(interventions)
-    asked = [(one, run) for run in range(1, runs + 1) for one in loaded]
-    read = [one for one, _ in asked]
+    asked = [(intervention, run) for run in range(1, runs + 1) for intervention in loaded]
+    read = [intervention for intervention, _ in asked]
     times = [run for _, run in asked]
     model = configured(spec, model_options, patience=patience)
     if out and not Path(out).resolve().parent.is_dir():
         raise ConfigurationError(
             f"--out {out}: the folder {Path(out).parent} does not exist; create it first"
         )
-    dialogues = [asking_questions(one.intervention) for one in read]
+    dialogues = [asking_questions(intervention.intervention) for intervention in read]
     if dry_run:
         estimate = estimate_answers(model, dialogues, QUESTIONS_TOKENS, times)
         show_estimates([estimate], load_format("terminal"))
         tell([estimate], caps)
         return
-    found = run_to_end(answers(model, dialogues, caps, times))
+    answered = run_to_end(answers(model, dialogues, caps, times))
     rows = [
-        as_row(one, number, question, spec, run if runs > 1 else None)
-        for (one, run), answer in zip(asked, found, strict=True)
+        as_row(intervention, number, question, spec, run if runs > 1 else None)
+        for (intervention, run), answer in zip(asked, answered, strict=True)
         for number, question in enumerate(answer.value or (), start=1)
     ]
     text = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
-    missing = [(one.id, a.error) for one, a in zip(read, found, strict=True) if a.error is not None]
+    missing = [
+        (intervention.id, a.error)
+        for intervention, a in zip(read, answered, strict=True)
+        if a.error is not None
+    ]
     if out and missing and Path(out).exists():
         # It may be whole, and the replies that came are in the cache.
         say(f"{out} was not changed, because questions are missing.", err=True)

@@ -164,7 +164,11 @@ def report(
         epsilon=EPSILON if epsilon is None else epsilon,
         inclusion=inclusion,
         fidelity=contrasts,
-        required=[name for one in gate.requirements for name in (one.name, *one.keys)],
+        required=[
+            name
+            for requirement in gate.requirements
+            for name in (requirement.name, *requirement.keys)
+        ],
     )
 
     def figures() -> list[Figure]:
@@ -187,11 +191,11 @@ def _refuse_without_people(human: str | None, given: Mapping[str, object]) -> No
 
 
 def _figures(run: Run, page: RunReport) -> list[Figure]:
-    """What --require may name: the run's figures, then those of people beside the panel."""
+    """Return the figures that --require may name: the run's, then people's beside the panel."""
     from persona_panel.analyses.score import score_result
     from persona_panel.results.requirements.of_result import result_figures
 
     found = result_figures(score_result(run))
     if page.people is not None:
-        found += [one for result in page.people.results for one in result_figures(result)]
+        found += [figure for result in page.people.results for figure in result_figures(result)]
     return found

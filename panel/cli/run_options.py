@@ -132,10 +132,10 @@ class RunOptions:
         """The same with the inputs that the run's folder records: these files, each with the
         mapping of its columns, and those of the names that are files and not, for instance,
         rubrics of the library."""
-        given = [name for name, _ in files if name is not None]
-        given += [name for name in names if name is not None and Path(name).is_file()]
+        inputs = [name for name, _ in files if name is not None]
+        inputs += [name for name in names if name is not None and Path(name).is_file()]
         mappings = {name: mapping for name, mapping in files if name is not None and mapping}
-        return replace(self, out=replace(self.out, inputs=tuple(given), mappings=mappings))
+        return replace(self, out=replace(self.out, inputs=tuple(inputs), mappings=mappings))
 
 
 def run_options(texts: str) -> Callable[[Command], Command]:

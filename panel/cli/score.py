@@ -114,8 +114,8 @@ def engine_options(command: Command) -> Command:
         options_of_engine: Mapping[str, Any],
         **others: Any,
     ) -> Any:
-        for name, given in (("--workers", workers), ("--engine-option", options_of_engine)):
-            if given and spec is None:
+        for name, value in (("--workers", workers), ("--engine-option", options_of_engine)):
+            if value and spec is None:
                 raise click.UsageError(f"{name} works only with --engine; leave it out.")
         answering = others["answering"]
         if spec is not None and (answering.by_batches or answering.to or answering.answers):

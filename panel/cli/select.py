@@ -68,16 +68,16 @@ def select(
 
     ratings = load_ratings(run, mapping=mapping)
     try:
-        found = select_items(ratings, n, seed)
+        selection = select_items(ratings, n, seed)
     except ValueError as error:
         raise InputError([Fault(run, str(error), "ratings by judges with a persona")]) from None
-    result = select_result(found, ratings, n, source=run)
+    result = select_result(selection, ratings, n, source=run)
     output.gate.refuse_unknown(lambda: result_figures(result))
     if out is not None:
-        write_selection(found, Path(out))
+        write_selection(selection, Path(out))
     output.show(result)
     if out is not None:
-        made = _study_command(run, out, len(found))
+        made = _study_command(run, out, len(selection))
         say_sentences(
             f"They are in {visible(out)}. Packets of them for three people, who rate all, blind:",
             err=True,
@@ -125,7 +125,7 @@ def _study_command(run: str, out: str, n_items: int) -> str:
 
 
 def _of_run(run: str) -> tuple[str, str]:
-    """Where the texts of a run are, and by what its judges rated them."""
+    """Return where the texts of a run are, and the rubric of its ratings."""
     from persona_panel.files.errors import RunFolderError
     from persona_panel.planning.definitions import resolve_rubric
     from persona_panel.rubrics import shipped

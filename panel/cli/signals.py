@@ -74,7 +74,7 @@ def guarded() -> Iterator[Callable[[], OSError | None]]:
     # that was closed, and with it what a library in C prints.
     for descriptor in range(3):
         _occupy(descriptor)
-    given = sys.stdout, sys.stderr
+    streams = sys.stdout, sys.stderr
     sys.stdout, guard = _guarded(sys.stdout)
     sys.stderr, _ = _guarded(sys.stderr)
 
@@ -87,7 +87,7 @@ def guarded() -> Iterator[Callable[[], OSError | None]]:
         yield fault
     finally:
         flush()
-        sys.stdout, sys.stderr = given
+        sys.stdout, sys.stderr = streams
 
 
 def flush() -> None:
@@ -180,7 +180,7 @@ def _stop(number: int, frame: FrameType | None) -> None:
 
 
 def run_to_end(work: Coroutine[Any, Any, T]) -> T:
-    """What `work` returns.
+    """Run `work` to its end and return its value.
 
     Raises:
         KeyboardInterrupt: a signal stopped it; what it does on being cancelled is done.
@@ -205,7 +205,7 @@ def run_to_end(work: Coroutine[Any, Any, T]) -> T:
 
 
 def received() -> bool:
-    """Whether a signal came."""
+    """Return whether a signal came."""
     return _received is not None
 
 
@@ -229,5 +229,5 @@ def end(message: str | None = None) -> NoReturn:
 
 
 def _status(number: int) -> int:
-    """What a shell has for a process that this signal ended."""
+    """Return a shell's exit status for a process that this signal ended."""
     return 128 + number

@@ -195,15 +195,16 @@ def _naming_lines(naming: tuple[Any, ...]) -> list[str]:
 
     said = []
     for own, which in ((True, "the name of its own system"), (False, "the name of another system")):
-        found = [one for one in naming if one.own is own]
-        if not found:
+        texts = [text for text in naming if text.own is own]
+        if not texts:
             continue
         shown = ", ".join(
-            f"{one.prompt_id}/{one.id} ({one.part}: {one.name!r})" for one in found[:_NAMING_SHOWN]
+            f"{text.prompt_id}/{text.id} ({text.part}: {text.name!r})"
+            for text in texts[:_NAMING_SHOWN]
         )
-        more = len(found) - _NAMING_SHOWN
+        more = len(texts) - _NAMING_SHOWN
         said.append(
-            f"Warning: {which} stands in {counted(len(found), 'text')}, from which a rater may "
+            f"Warning: {which} stands in {counted(len(texts), 'text')}, from which a rater may "
             f"guess the author: {shown}"
             f"{f' and {more:,} more (--json has all)' if more > 0 else ''}. "
             "Change the texts, or check that the word means something else."
@@ -211,12 +212,12 @@ def _naming_lines(naming: tuple[Any, ...]) -> list[str]:
     return said
 
 
-def _tasks(given: str) -> Any:
+def _tasks(tasks: str) -> Any:
     from persona_panel.study.design import TASKS
 
-    names = tuple(name.strip() for name in given.split(","))
+    names = tuple(name.strip() for name in tasks.split(","))
     if not set(names) <= set(TASKS) or len(set(names)) < len(names):
-        raise click.UsageError(f"--tasks {given}: expected rank, rate, or rank,rate")
+        raise click.UsageError(f"--tasks {tasks}: expected rank, rate, or rank,rate")
     return tuple(name for name in TASKS if name in names)
 
 
@@ -235,8 +236,8 @@ def _writer(form: str) -> Callable[..., list[Path]]:
     from importlib import import_module
 
     module, name = _FORMATS[form]
-    found: Callable[..., list[Path]] = getattr(import_module(module), name)
-    return found
+    writer: Callable[..., list[Path]] = getattr(import_module(module), name)
+    return writer
 
 
 @click.group()
@@ -280,14 +281,14 @@ def collect(
         raise click.UsageError(f"--out {out}: expected the name of a file that ends in .csv")
     key = read_key(Path(folder))
     read = _read(key, answers)
-    found = collect_study(key, read)
-    of_questions, of_raters = repeat_reliability(found.ratings, key.rubric)
-    calibration = calibration_agreement(found.ratings, key.rubric)
-    result = collection_result(key, read, found, [*of_questions, *of_raters], calibration, out)
+    collected = collect_study(key, read)
+    of_questions, of_raters = repeat_reliability(collected.ratings, key.rubric)
+    calibration = calibration_agreement(collected.ratings, key.rubric)
+    result = collection_result(key, read, collected, [*of_questions, *of_raters], calibration, out)
     output.gate.refuse_unknown(lambda: result_figures(result))
-    for path in write_tables(key, found.ratings, Path(out), overwrite=overwrite):
+    for path in write_tables(key, collected.ratings, Path(out), overwrite=overwrite):
         say(f"Written: {visible(str(path))}", err=True)
-    output.show(result, status=_status(read, found))
+    output.show(result, status=_status(read, collected))
 
 
 @study.command(short_help="List who has answered, and how much is missing.")
@@ -307,12 +308,12 @@ def status(folder: str, answers: tuple[str, ...], output: ResultOutput) -> None:
     key = read_key(Path(folder))
     read = read_answers(map(Path, answers), key)
     _say_faults(read)
-    found = collect_study(key, read)
-    output.show(progress_result(read, found), status=_status(read, found))
+    collected = collect_study(key, read)
+    output.show(progress_result(read, collected), status=_status(read, collected))
 
 
-def _status(read: ReadAnswers, found: CollectedStudy) -> int:
-    whole = not read.faults and not any(each.missing for each in found.progress)
+def _status(read: ReadAnswers, collected: CollectedStudy) -> int:
+    whole = not read.faults and not any(each.missing for each in collected.progress)
     return COMPLETE if whole else INCOMPLETE
 
 

@@ -23,8 +23,8 @@ def run_with_progress(
     folder: Path,
     start: Callable[[ScoreProgress], Coroutine[Any, Any, T]],
 ) -> T:
-    """What a run returns, with its progress on standard error from its beginning on: of a run that
-    is refused nothing is shown but why.
+    """Run and return the result, with progress on standard error from the beginning on: of a run
+    that is refused nothing is shown but why.
 
     Raises KeyboardInterrupt with what is done and how to continue where a signal stopped the run:
     its files are written.
@@ -55,8 +55,8 @@ def with_progress(
     start: Callable[[ScoreProgress], Coroutine[Any, Any, T]],
     stopped: Callable[[], str],
 ) -> T:
-    """What `start` returns, with its progress; `stopped` gives what is said where a signal ends
-    it.
+    """Return what `start` returns, with its progress; `stopped` gives what is said where a signal
+    ends it.
 
     Raises:
         KeyboardInterrupt: one did; with what is said.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
@@ -20,6 +21,7 @@ LEAST_SHARE = 0.8
 _LEAST_FOR_HALF = 20
 """The smallest number of ratings from which it is remarkable that none is in the upper half of a
 scale."""
+_MADE_ID = re.compile(r"(.*/)?r-[0-9a-f]{12}")
 
 
 def load_aligned_ratings(
@@ -189,6 +191,11 @@ def _few_items(
     expected = f"items of {match.panel}: {some(panel.items)}{_short_names(panel)}{guess}"
     if not match.n_matched:
         problem = f"only items that {match.panel} does not have: {some(names)}"
+        if all(map(_MADE_ID.fullmatch, panel.items)):
+            expected += (
+                ", ids that were made from the texts: if the texts have ids of their own, score "
+                "them again with --map id=COLUMN"
+            )
     else:
         expected += (
             f"; {100 * LEAST_SHARE:.0f} % or more have to match, unless --allow-unmatched "

@@ -240,7 +240,7 @@ def sync(file: IO[bytes]) -> None:
 @contextmanager
 def replacing(path: Path, *, permissions: int = PRIVATE_FILE) -> Iterator[IO[bytes]]:
     """Open a file to write in place of another: at `path` is either the old or the whole new one,
-    even after a power cut."""
+    even after a power cut. Beside it, a kill may leave a hidden file that nobody reads."""
     new = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         with open_private(new, "wb", permissions=permissions) as file:

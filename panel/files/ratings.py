@@ -124,9 +124,12 @@ _LEAST = 10
 
 
 def rating_remarks(ratings: Ratings) -> tuple[str, ...]:
-    """Return sentences on raters who may be the same, and on raters who may have used another
-    scale."""
+    """Return sentences on raters who may be the same, on raters who rated nothing, and on raters
+    who may have used another scale."""
     remarks = list(_alike(ratings.raters))
+    scores = ratings.scores
+    if names := [each for r, each in enumerate(ratings.raters) if np.isnan(scores[:, r]).all()]:
+        remarks.append(f"There is no rating by {some(names)}.")
     if not ratings.lower_is_better:
         for d, name in enumerate(ratings.dimensions):
             if name not in ratings.categories:
@@ -309,7 +312,7 @@ def _of_file(source: Source, min_raters: int, mapping: ColumnMapping | None) -> 
     records = list(read_records(source, fields, report))
     is_wide = report.is_wide or raters is not None
     if is_wide:
-        cells = wide_cells(records, report, raters, is_csv=is_csv)
+        cells = wide_cells(records, report, raters, is_csv=is_csv, option=fields.map_option)
     else:
         cells = long_cells(records, fields, report, is_csv=is_csv)
     commas = decimal_commas(cells.cells, report)
@@ -323,7 +326,8 @@ def _of_file(source: Source, min_raters: int, mapping: ColumnMapping | None) -> 
     ratings = table.finish(ranks=ranks, min_raters=min_raters, categories=names)
     if ratings is None:
         raise report.error()
-    form = _form(report, is_wide, bool(commas), cells.left_out, ranks)
+    columns = ratings.raters if is_wide else ()
+    form = _form(report, columns, bool(commas), cells.left_out, ranks)
     origin = RatingsOrigin(
         report.file,
         _reading(report.file, ratings, form, rows, table.n_repeated),
@@ -395,11 +399,17 @@ def _is_csv(source: Source) -> bool:
     return bool({".csv", ".tsv"}.intersection(map(str.lower, Path(source).suffixes[-2:])))
 
 
+_COLUMNS_NAMED = 5
+
+
 def _form(
-    report: Report, is_wide: bool, commas: bool, left_out: Sequence[str], ranks: bool
+    report: Report, columns: Sequence[str], commas: bool, left_out: Sequence[str], ranks: bool
 ) -> list[str]:
-    """Return words on the form of a file."""
-    form = ["wide, one column a rater" if is_wide else "a line for each rating"]
+    """Return words on the form of a file, which has these raters' columns if it is wide."""
+    # A column of something else, such as a mean of the others, is known by its name alone.
+    named = [*columns[:_COLUMNS_NAMED], *(["…"] if len(columns) > _COLUMNS_NAMED else [])]
+    wide = f"wide, one column a rater: {', '.join(named)}"
+    form = [wide if columns else "a line for each rating"]
     form += [_DELIMITERS[report.delimiter]] if report.delimiter in _DELIMITERS else []
     form += ["decimal commas"] if commas else []
     form += ["ranks, 1 the best"] if ranks else []

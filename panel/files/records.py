@@ -491,9 +491,11 @@ def _parts(
 def _kind_of(source: object) -> str:
     """Return what an object is that holds no rows, and what to take of it where that is known."""
     kind = f"an object of the type {type(source).__name__}"
+    if isinstance(source, Sized) and not len(source):
+        return f"{kind} with nothing in it"
     if isinstance(source, Mapping):
         # A DatasetDict of Hugging Face.
         return f"{kind} with the keys {some(source)}, each of which may be a table"
-    if isinstance(source, Iterable):
+    if isinstance(source, Iterable) and not isinstance(source, Sized):
         return f"{kind}, which has no length: make a list of it"
     return kind

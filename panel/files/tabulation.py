@@ -412,12 +412,18 @@ def long_cells(
 
 
 def wide_cells(
-    records: Iterable[Record], report: Report, raters: Sequence[str] | None, *, is_csv: bool
+    records: Iterable[Record],
+    report: Report,
+    raters: Sequence[str] | None,
+    *,
+    is_csv: bool,
+    option: str,
 ) -> RatingCells:
     """Read the ratings of a file with a line for each item and a column for each rater.
 
     Args:
         raters: the columns of raters; None: all but those of the fields of items.
+        option: which maps columns, as remedies name it.
     """
     rows: list[tuple[Record, Mapping[str, str | None]]] = []
     columns: dict[str, list[Any]] = {}
@@ -457,8 +463,13 @@ def wide_cells(
         kind = "label"
     else:
         for name in texts:
-            _refuse_text(name, kept[name], report)
+            _refuse_text(name, kept[name], report, option)
             del kept[name]
+    for name, n in Counter(map(str.strip, kept)).items():
+        if n > 1:
+            expected = "one: spaces around a name are no part of it"
+            report.add(f"{n} columns of this name", expected, field=name)
+            kept = {column: kept[column] for column in kept if column.strip() != name}
     cells = [
         RatingCell(
             record.line,
@@ -545,13 +556,13 @@ def _share_labels(columns: Mapping[str, Sequence[Any]]) -> bool:
     )
 
 
-def _refuse_text(name: str, values: Sequence[Any], report: Report) -> None:
+def _refuse_text(name: str, values: Sequence[Any], report: Report, option: str) -> None:
     first = next(value for value in values if not is_gap(value))
     report.add(
         f"{shown(first)} and no number in the column {shown(name)}",
         "ratings in every column but those of the item: leave this one out, or name the raters' "
-        "columns, raters=ANN,BOB,… ; of a file with a line for each rating, name its columns, "
-        "rater=COLUMN,score=COLUMN",
+        f"columns, {option} raters=ANN,BOB,… ; of a file with a line for each rating, name its "
+        f"columns, {option} rater=COLUMN,score=COLUMN",
         field="rater",
     )
 

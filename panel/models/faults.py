@@ -19,7 +19,7 @@ from persona_panel.models.completions import (
     retry_after,
     retry_delay,
 )
-from persona_panel.models.http_responses import HttpResponse
+from persona_panel.models.http_responses import MOST_BYTES, HttpResponse
 
 _EXCERPT = 300
 
@@ -68,9 +68,18 @@ def fault_of(answer: HttpResponse, at: str) -> CallError:
         answer: any that is no success, or a success without what was asked for.
         at: the address, as the message names it; without credentials.
     """
+    if not answer.whole and answer.status < 300:
+        return too_long(at)
     content = parsed(answer)
     complaint = error_of(content, answer)
     return complained(complaint, kind_of(complaint), answer, content, at)
+
+
+def too_long(at: str) -> CallError:
+    """Return the fault of a success that is longer than is read: tried again, it would be sent, and
+    paid for, once more. What it took, nobody knows."""
+    message = f"{at}: the answer is longer than {MOST_BYTES:,} bytes"
+    return CallError(message, kind="rejected", used=None)
 
 
 def complained(

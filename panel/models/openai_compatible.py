@@ -58,8 +58,8 @@ from persona_panel.models.config import (
     options_document,
     without_headers,
 )
-from persona_panel.models.faults import complained, one_line, reached
-from persona_panel.models.http_responses import MOST_BYTES, HttpResponse
+from persona_panel.models.faults import complained, one_line, reached, too_long
+from persona_panel.models.http_responses import HttpResponse
 from persona_panel.models.stray_answers import StrayAnswers
 from persona_panel.rubrics import ModelRequest, ModelResponse
 
@@ -327,9 +327,7 @@ class OpenAICompatible(BaseChatModel):
             data = self._encoded(payload)
             answer = await self._reached(self._wire.exchange(data))
             if not answer.whole and answer.status < 300:
-                # Tried again, it would be sent, and paid for, once more.
-                message = f"{self.base_url}: the answer is longer than {MOST_BYTES:,} bytes"
-                raise CallError(message, kind="rejected")
+                raise too_long(self.base_url)
             content = parsed(answer)
             if completion := completion_in(content, answer.status):
                 self._require_own(completion, hash(data), hash(answer.body))

@@ -106,6 +106,8 @@ class StrayAnswers:
         is_again = self._doubted.get(asked) == id_
         if is_again or n >= _MOST_REPEATS or (not is_copy and len(answers) == 1):
             self._repeats_ids = True
+            if is_copy:
+                _warn_of_copies(self._models[0])
             return None
         answers[id_] = before._replace(n=n)
         return f"the answer has the id {id_[:80]!r} of the answer to another request"
@@ -156,6 +158,15 @@ def warn_of_strays() -> None:
         "A server sent an answer that no request asked for. It was thrown away, with its "
         "connection. The answer before it on that connection may be another request's. "
         "Check the server, or the proxy before it."
+    )
+
+
+def _warn_of_copies(model: str) -> None:
+    logger.warning(
+        "%s gave different requests the same answer, letter by letter and with its id, and did so "
+        "again when it was asked again. It is used from now on, and may belong to another request: "
+        "check whether a cache before the server tells requests apart.",
+        model[:80],
     )
 
 

@@ -35,7 +35,8 @@ class Axis:
 
     @classmethod
     def about_zero(cls, values: Iterable[float], least: float = 0.0) -> Axis:
-        """As far to either side as the largest of the values, in whole steps. What rounding leaves
+        """Return an axis as far to either side of 0 as the largest of the values, in whole steps.
+        What rounding leaves
         of 0 is 0: no axis magnifies it.
 
         >>> Axis.about_zero([4e-17, -1e-16])

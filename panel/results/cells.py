@@ -11,7 +11,7 @@ from persona_panel.statistics.core.display import p_value as told_p
 
 
 class FigureText(Text):
-    """What a table shows of a figure, and the figure.
+    """Text of a figure in a table, and the figure.
 
     Attributes:
         value, low, high, p_value: NaN for what there is not. A cell that is an interval alone has
@@ -37,8 +37,8 @@ class FigureText(Text):
         self.reason = reason
 
     def in_document(self) -> str:
-        """What a table in a document shows: an interval in brackets, a dash in place of a reason,
-        which stands below the table."""
+        """Return the text for a table in a document: an interval in brackets, a dash in place of a
+        reason, which stands below the table."""
         if self.reason:
             return NONE
         if isnan(self.value) and not isnan(self.low):

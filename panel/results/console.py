@@ -51,13 +51,13 @@ class _Terminal(Console):
                 yield Segment(visible(segment.text, keep="\n"), segment.style)
 
 
-def _on_a_line(given: Any) -> Any:
+def _on_a_line(cell: Any) -> Any:
     """A text or sentence in visible characters; anything else as it is."""
-    if isinstance(given, str):
-        return visible(given)
-    if isinstance(given, Text) and (clean := visible(given.plain)) != given.plain:
-        return Text(clean, given.style)
-    return given
+    if isinstance(cell, str):
+        return visible(cell)
+    if isinstance(cell, Text) and (clean := visible(cell.plain)) != cell.plain:
+        return Text(clean, cell.style)
+    return cell
 
 
 def notices() -> Console:
@@ -95,17 +95,17 @@ class ReportTable:
 
     def reasons(self) -> list[str]:
         """Why figures are undefined: a sentence for each reason, with where it holds."""
-        found: dict[str, list[str]] = {}
+        reasons: dict[str, list[str]] = {}
         for line in self.lines:
             for column, cell in zip(self.columns, line.cells, strict=True):
                 if isinstance(cell, FigureText) and cell.reason:
                     of = "; ".join(part for part in (line.heading, line.label) if part)
-                    found.setdefault(cell.reason, []).append(f"{' '.join(column.split())} ({of})")
-        return [f"Undefined: {', '.join(those)}: {reason}." for reason, those in found.items()]
+                    reasons.setdefault(cell.reason, []).append(f"{' '.join(column.split())} ({of})")
+        return [f"Undefined: {', '.join(those)}: {reason}." for reason, those in reasons.items()]
 
 
 def in_document(cell: Text) -> str:
-    """What a cell shows in a table of a document; see `FigureText.in_document`."""
+    """Return the text of a cell in a table of a document; see `FigureText.in_document`."""
     return cell.in_document() if isinstance(cell, FigureText) else cell.plain
 
 
@@ -166,7 +166,7 @@ def _label_width(natural: int, widths: Sequence[int], room: int, most_folded: in
 
 
 def _parts(label: int, widths: Sequence[int], room: int) -> list[int]:
-    """How many columns each part of a table has, one at least."""
+    """Return how many columns each part of a table has, at least 1."""
     parts: list[int] = []
     left = -1
     for width in widths:

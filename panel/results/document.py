@@ -22,7 +22,7 @@ def result_document(result: Result) -> dict[str, Any]:
         "schema": SCHEMA,
         "analysis": result.analysis,
         "conclusion": list(result.conclusion),
-        "tables": {one.name: document_of(one) for one in result.tables if one.programs},
+        "tables": {table.name: document_of(table) for table in result.tables if table.programs},
         "remarks": list(dict.fromkeys(remarks)),
         "reading": list(result.reading),
         "missing": None if coverage is None else asdict(coverage),

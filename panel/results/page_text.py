@@ -26,7 +26,7 @@ def shown(value: Any) -> Any:
     """
     if not isinstance(value, str) or isinstance(value, Markup):
         return value
-    return _HIDDEN.sub(lambda found: f"⟨U+{ord(found[0]):04X}⟩", value)
+    return _HIDDEN.sub(lambda sign: f"⟨U+{ord(sign[0]):04X}⟩", value)
 
 
 def sentence(text: str) -> Markup:

@@ -31,14 +31,18 @@ def forest_of(tables: Sequence[Table], *, columns: PageColumns = 1) -> PaperFigu
         forest,
     )
 
-    found = next(((t, c) for t in tables if t.rows and (c := t.charted()) is not None), None)
-    if found is None:
+    drawn = next(((t, c) for t in tables if t.rows and (c := t.charted()) is not None), None)
+    if drawn is None:
         raise ValueError("no table of this result has estimates to draw")
-    table, column = found
+    table, column = drawn
     there = [(table.label(row), row[column.name]) for row in table.rows if row.get(column.name)]
-    points = [ForestPoint(one.value, one.low, one.high) for _, one in there]
-    over = dict.fromkeys(one.over for _, one in there if one.has_interval and one.over)
-    levels = dict.fromkeys(f"{100 * one.level:g} %" for _, one in there if one.has_interval)
+    points = [ForestPoint(estimate.value, estimate.low, estimate.high) for _, estimate in there]
+    over = dict.fromkeys(
+        estimate.over for _, estimate in there if estimate.has_interval and estimate.over
+    )
+    levels = dict.fromkeys(
+        f"{100 * estimate.level:g} %" for _, estimate in there if estimate.has_interval
+    )
     sample = f"{' or '.join(levels)} interval" + (f" over {' or '.join(over)}" if over else "")
     said = [column.unit, f"{column.better} is better" if column.better else ""]
     brackets = ", ".join(part for part in said if part)
@@ -49,7 +53,7 @@ def forest_of(tables: Sequence[Table], *, columns: PageColumns = 1) -> PaperFigu
         f"{name} ({brackets})" if brackets else name,
         ForestMarks(sample),
         columns=columns,
-        zero=any(isinstance(one, Difference) for _, one in there),
+        zero=any(isinstance(estimate, Difference) for _, estimate in there),
     )
     figure.caption = f"{table.title or table.name}: {name}; lines: {sample}."
     return figure

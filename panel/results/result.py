@@ -26,7 +26,7 @@ FORMAT_GROUP = "persona_panel.renderers"
 
 
 class ResultFormat(Protocol):
-    """What an output format provides: a module of `persona_panel.results.formats`, or whatever an
+    """Protocol of an output format: a module of `persona_panel.results.formats`, or whatever an
     entry point of the group `persona_panel.renderers` names, has this function."""
 
     def render(self, result: Result, to: TextIO, *, full: bool) -> None:
@@ -39,7 +39,7 @@ class ResultFormat(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What an analysis found.
+    """Result of an analysis.
 
     Attributes:
         analysis: its name.
@@ -75,7 +75,7 @@ class Result:
 
     @property
     def has_more(self) -> bool:
-        """Whether the full report shows more than the short one."""
+        """Return whether the full report shows more than the short one."""
         return bool(self.remarks_in_full) or any(
             table.title
             and (

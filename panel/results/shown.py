@@ -102,10 +102,10 @@ def lacking(table: Table, full: bool) -> list[str]:
     """Return why values or intervals are not there: a sentence for each reason, with where it
     holds."""
     rows = table.shown_rows(full)
-    columns = [one for one in table.shown_columns(full) if one.kind == "estimate"]
+    columns = [column for column in table.shown_columns(full) if column.kind == "estimate"]
     groups, _ = _lines(table, rows)
     named = [name for names in groups for name in names]
-    found: dict[tuple[str, str], dict[str, list[str]]] = {}
+    reasons: dict[tuple[str, str], dict[str, list[str]]] = {}
     for column in columns:
         for row in rows:
             estimate = row.get(column.name)
@@ -113,10 +113,10 @@ def lacking(table: Table, full: bool) -> list[str]:
                 continue
             if isnan(estimate.value) or not estimate.exact:
                 what = "Undefined" if isnan(estimate.value) else "No interval"
-                by_head = found.setdefault((what, str(estimate.lacks)), {})
+                by_head = reasons.setdefault((what, str(estimate.lacks)), {})
                 by_head.setdefault(one_line(column.head), []).append(table.label(row, named))
     said = []
-    for (what, reason), by_head in found.items():
+    for (what, reason), by_head in reasons.items():
         those = []
         for head, labels in by_head.items():
             names = "; ".join(dict.fromkeys(labels))
@@ -127,7 +127,7 @@ def lacking(table: Table, full: bool) -> list[str]:
 
 
 def _brackets(tables: Sequence[Table], full: bool) -> str:
-    """What stands in brackets; empty where no interval is shown."""
+    """Return the sentence on what the brackets hold; empty where no interval is shown."""
     there = [
         row[column.name]
         for table in tables

@@ -39,7 +39,7 @@ _Cells = Iterable[tuple[str, _Line, Row]]
 
 @dataclass(frozen=True, slots=True)
 class StatisticTables:
-    """How rows of statistics become tables.
+    """Tables of rows of statistics.
 
     Attributes:
         word: what those who rated are called, `judge` or `rater`.
@@ -140,7 +140,7 @@ class StatisticTables:
         by_table: dict[StatisticTable, list[RegisteredStatistic[Any]]] = {}
         for each in registry:
             by_table.setdefault(each.table, []).append(each)
-        found, said = list[Table](), list[str]()
+        tables_of_all, said = list[Table](), list[str]()
         for table, statistics in by_table.items():
             if table.all_raters_only and main_only:
                 continue
@@ -165,10 +165,10 @@ class StatisticTables:
                     said.append(part)
             if tables:
                 tables[-1] = replace(tables[-1], remarks=[*tables[-1].remarks, *remarks])
-                found += tables
+                tables_of_all += tables
             else:
                 said += remarks
-        return found, said
+        return tables_of_all, said
 
     def stratum_differences(
         self, rows: Iterable[Row], registry: Registry[Any], by: str

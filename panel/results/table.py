@@ -46,7 +46,7 @@ class Key:
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """What stands in a column.
+    """Description of a column.
 
     Attributes:
         name: its field for programs.
@@ -153,7 +153,7 @@ class Table:
     """See `persona_panel.results.table.table_columns`."""
 
     def is_shown(self, full: bool) -> bool:
-        """Whether people see it in the short or the full report."""
+        """Return whether people see it in the short or the full report."""
         there = self.when in ("always", "full" if full else "short")
         return bool(self.title) and there and bool(self.shown_rows(full))
 
@@ -180,8 +180,8 @@ class Table:
 
     def charted(self) -> Column | None:
         """Return the column of estimates that a chart is of; None where there is none."""
-        of = [one for one in self.columns if one.kind == "estimate"]
-        return next((one for one in of if one.name == self.chart), of[0] if of else None)
+        of = [column for column in self.columns if column.kind == "estimate"]
+        return next((column for column in of if column.name == self.chart), of[0] if of else None)
 
     def label(self, row: Mapping[str, Any], names: Collection[str] = ()) -> str:
         """Return what people call a row: its keys, or those with these names, `a − b` for sides;
@@ -195,7 +195,7 @@ class Table:
             labels = (
                 [" − ".join(both), *labels] if not names or {*self.sides} & {*names} else labels
             )
-        said = [one for one in labels if one and one != ALL] or labels[:1]
+        said = [label for label in labels if label and label != ALL] or labels[:1]
         return ", ".join(said)
 
 
@@ -208,14 +208,14 @@ def one_line(head: str) -> str:
     return " ".join(head.split())
 
 
-def row_of(found: object, columns: Sequence[Column], **values: Any) -> dict[str, Any]:
-    """Return a row: these values, and of the other columns the attributes of what was found.
+def row_of(record: object, columns: Sequence[Column], **values: Any) -> dict[str, Any]:
+    """Return a row: these values, and of the other columns the attributes of what was record.
 
     >>> row_of(Estimate(1.0, n=3), (Column("value", "number"), Column("n", "whole")), n=4)
     {'n': 4, 'value': 1.0}
     """
     names = [column.name for column in columns if column.name not in values]
-    return values | {name: getattr(found, name) for name in names}
+    return values | {name: getattr(record, name) for name in names}
 
 
 def document_of(table: Table) -> list[dict[str, Any]]:

@@ -402,8 +402,7 @@ def select_items(panel: Ratings, n: int, seed: int = 0) -> tuple[SelectedItem, .
     if n < 1:
         raise ValueError(f"at least one item is to be drawn, found {n}")
     variances = _variances(panel)
-    judges = [column for column, name in enumerate(panel.raters) if name not in panel.controls]
-    scored = (~np.isnan(panel.scores[:, judges])).any(axis=(1, 2))
+    scored = scored_items(panel)
     if not scored.any():
         raise ValueError("the panel scored nothing")
     generator = np.random.default_rng(seed)
@@ -435,6 +434,14 @@ def select_items(panel: Ratings, n: int, seed: int = 0) -> tuple[SelectedItem, .
         )
         for item in sorted(chances)
     )
+
+
+def scored_items(panel: Ratings) -> Mask:
+    """Return which items have a rating by a judge who counts `(items,)`: those that can be
+    drawn."""
+    judges = [column for column, name in enumerate(panel.raters) if name not in panel.controls]
+    scored: Mask = np.asarray((~np.isnan(panel.scores[:, judges])).any(axis=(1, 2)))
+    return scored
 
 
 def _variances(panel: Ratings) -> Array:

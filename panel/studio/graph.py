@@ -44,7 +44,7 @@ class SweptPromptInput(TypedDict):
 
 
 class SweptPromptState(SweptPromptInput):
-    """What came of the prompt: its text by condition, the answers to each, what judges said of
+    """Results of the prompt: its text by condition, the answers to each, what judges said of
     them, and how far each condition lowered the ratings."""
 
     variants: dict[str, str]

@@ -10,7 +10,7 @@ from persona_panel.files.wording import command_line
 from persona_panel.results.conclusions.ratings_to_collect import ranks_alone, too_few_to_come
 from persona_panel.results.conclusions.wording import counted
 from persona_panel.results.result import Result
-from persona_panel.results.table import Column, Key, Table, row_of
+from persona_panel.results.table import CellKind, Column, Key, Table, row_of
 from persona_panel.statistics.core.arrays import Statistic
 from persona_panel.statistics.core.estimate import Estimate
 from persona_panel.study.collection import CollectedStudy, ReadAnswers
@@ -49,6 +49,7 @@ def design_result(study: Study) -> Result:
     facts = {
         "raters": settings.raters,
         "tasks": tuple(settings.tasks),
+        "rubric": study.key.rubric.id,
         "prompts": len(design.sizes),
         "texts": sum(design.sizes),
         "per_rater": settings.per_rater,
@@ -56,6 +57,7 @@ def design_result(study: Study) -> Result:
         "pairs": len(pairs),
         "pairs_compared": sum(n > 0 for n in pairs.values()),
     }
+    kinds: dict[str, CellKind] = {"tasks": "texts", "rubric": "text"}
     naming = tuple(
         Column(name, "flag" if name == "own" else "text")
         for name in ("prompt_id", "id", "system", "name", "part", "own")
@@ -75,14 +77,15 @@ def design_result(study: Study) -> Result:
         Table(
             "design",
             (),
-            tuple(Column(name, "texts" if name == "tasks" else "whole") for name in facts),
+            tuple(Column(name, kinds.get(name, "whole")) for name in facts),
             [facts],
         ),
         Table("naming", (), naming, [row_of(each, naming) for each in study.naming]),
     ]  # fmt: skip
     conclusion = [
         f"{counted(settings.raters, 'rater')}, {counted(sum(design.sizes), 'text')} to "
-        f"{counted(len(design.sizes), 'prompt')}; tasks: {', '.join(settings.tasks)}.",
+        f"{counted(len(design.sizes), 'prompt')}; tasks: {', '.join(settings.tasks)}; "
+        f"rubric: {study.key.rubric.id}.",
         *(ranks_alone(settings.tasks) or too_few_to_come(
             n_prompts=len(design.sizes),
             texts_per_rater=int(ends["rated_texts_per_rater"][1]),
@@ -181,11 +184,13 @@ def collection_result(
 
 def _progress(collected: CollectedStudy) -> str:
     answered = [each for each in collected.progress if each.file is not None]
-    missing = sum(each.missing for each in answered)
-    gaps = f"{missing:,} of their {sum(each.expected for each in answered):,} answers are missing"
-    return f"{len(answered)} of {counted(len(collected.progress), 'rater')} answered" + (
-        f"; {gaps}." if missing else ", all that was asked." if answered else "."
-    )
+    said = f"{len(answered)} of {counted(len(collected.progress), 'rater')} answered"
+    if missing := sum(each.missing for each in answered):
+        expected = sum(each.expected for each in answered)
+        return f"{said}; {missing:,} of their {expected:,} answers are missing."
+    if len(answered) == len(collected.progress):
+        return f"{said}, all that was asked."
+    return f"{said}; of their answers none is missing." if answered else f"{said}."
 
 
 def _progress_tables(

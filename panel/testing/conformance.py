@@ -10,6 +10,7 @@ import inspect
 import json
 import os
 import re
+import socket
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
@@ -74,6 +75,8 @@ def check_provider(provider: Provider, config: ModelConfig) -> None:
     Asks the model that `config` names one question, which may cost something: a provider of
     served models is best checked with `config.base_url` at `persona_panel.testing.serving`, which
     has a `path` for an API that is not OpenAI's. That it brings no reply is an AssertionError, too.
+    Where there is a `base_url`, a port where nobody listens is asked as well: that call must be
+    known not to have been sent.
 
     A provider's `parameters` must differ by model, by temperature where its answers do, and hold no
     key or password that `config` says or names.
@@ -134,6 +137,11 @@ def check_provider(provider: Provider, config: ModelConfig) -> None:
         f"complete() returns a ModelResponse, found {type(reply).__name__}",
     )
     require(isinstance(reply.text, str), f"a reply's text is text, found {reply.text!r}")
+    if config.base_url:
+        with socket.create_server(("127.0.0.1", 0)) as listening:
+            port = listening.getsockname()[1]
+        gone = config.model_copy(update={"base_url": f"http://127.0.0.1:{port}/v1"})
+        asyncio.run(_check_unsent(provider.client(gone, False)))
 
 
 def _said(client: ModelClient) -> str:
@@ -147,6 +155,24 @@ def _secrets_of(config: ModelConfig) -> Iterator[str]:
     yield from credentials_in(config.base_url or "")
     if config.key_env and (key := os.environ.get(config.key_env)):
         yield key
+
+
+async def _check_unsent(client: ModelClient) -> None:
+    try:
+        # One that does not go by the address answers all the same.
+        await client.complete(ModelRequest("", ("Answer with the number 1.",)))
+    except CallError as fault:
+        require(
+            fault.unsent,
+            "a call to a server that cannot be reached counts as sent: CallError(…, unsent=True)",
+        )
+    except Exception as error:
+        raise AssertionError(
+            f"of a server that cannot be reached complete() raises {type(error).__name__}, where a "
+            f"CallError with unsent=True is expected: {error}"
+        ) from error
+    finally:
+        await client.aclose()
 
 
 async def _answer(client: ModelClient) -> ModelResponse:

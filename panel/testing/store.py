@@ -40,6 +40,9 @@ class MemoryReplyStore:
         if self._replies.get((page, key)) == replace(reply, cached=True):
             del self._replies[page, key]
 
+    def sync(self) -> None:
+        """Do nothing: there is no disk."""
+
     def close(self) -> None:
         """Do nothing: there is nothing to close."""
 
@@ -84,6 +87,8 @@ def check_reply_store(open_store: OpenStore, *, in_memory: bool = False) -> None
         )
         store.forget(_PAGE, _KEYS[2], ModelResponse("\ud800"))
     _require_served(store, expected, "at once")
+    store.sync()
+    _require_served(store, expected, "after sync()")
     # Several processes may have it open: what one keeps, another does not undo.
     second = open_store()
     second.put(_THIRD, _KEYS[0], SAMPLE)

@@ -11,18 +11,18 @@ from typing import Any
 Table = Mapping[str, Any]
 Check = Callable[[re.Match[str], "Beside"], bool]
 LEVEL = 0.05
-_NUMBER = r"[−-]?[\d,]+(?:\.\d+)?"
-_CI = rf"(?:95 % interval (?P<low>{_NUMBER}) to (?P<high>{_NUMBER}))"
-_P = r"(?:adjusted p (?P<p><? ?[\d.e-]+))"
+NUMBER = r"[−-]?[\d,]+(?:\.\d+)?"
+CI = rf"(?:95 % interval (?P<low>{NUMBER}) to (?P<high>{NUMBER}))"
+P = r"(?:adjusted p (?P<p><? ?[\d.e-]+))"
 _N = r"(?:(?P<n>[\d,]+) prompts?)"
-_FACTS = rf"(?: \({_CI}?(?:, )?{_P}?(?:, )?{_N}?\))?"
-_UNIT = r"(?: points| percentage points| of the scale's width)?"
-_POINTS = rf"(?P<d>{_NUMBER}){_UNIT}"
-_POWER = (
+FACTS = rf"(?: \({CI}?(?:, )?{P}?(?:, )?{_N}?\))?"
+UNIT = r"(?: points| percentage points| of the scale's width)?"
+POINTS = rf"(?P<d>{NUMBER}){UNIT}"
+POWER = (
     r"\(80 % power if so, which is not known; (?:now (?P<now>[\d,]+)|a rough estimate from "
     r"(?P<few>[\d,]+) \w+)\)"
 )
-_COUNTS = r"\((?P<counts>[^()]*)\)"
+COUNTS = r"\((?P<counts>[^()]*)\)"
 
 
 @dataclass
@@ -134,7 +134,7 @@ def _first(found: re.Match[str], beside: Beside) -> bool:
 
 _FIRST = (
     rf"(?:(?P<several>\d+ systems)|(?P<first>.+?)) (?:has|are tied for) the highest composite "
-    rf"\((?P<best>{_NUMBER})\)"
+    rf"\((?P<best>{NUMBER})\)"
 )
 
 
@@ -189,13 +189,16 @@ def _would_show(found: re.Match[str], beside: Beside) -> bool:
     )
 
 
+def _counts(said: str) -> dict[str, float]:
+    parts = (part.split(" ", 1) for part in said.split(", "))
+    return {name: value(n) for n, name in parts}
+
+
 def _missing(found: re.Match[str], beside: Beside) -> bool:
     coverage = beside.summary["coverage"]
-    counts = dict(reversed(part.split(" ", 1)) for part in found["counts"].split(", "))
-    known = {name: f"{n:,}" for name, n in coverage["missing"].items() if n}
     total = sum(coverage["missing"].values())
     return (
-        counts == known
+        _counts(found["counts"]) == {name: n for name, n in coverage["missing"].items() if n}
         and value(found["missing"]) == total
         and value(found["of"]) == coverage["expected"]
         and coverage["expected"] == coverage["scored"] + coverage["abstained"] + total
@@ -204,7 +207,13 @@ def _missing(found: re.Match[str], beside: Beside) -> bool:
 
 def _nothing(found: re.Match[str], beside: Beside) -> bool:
     coverage = beside.summary["coverage"]
-    return coverage["scored"] == 0 and value(found["of"]) == coverage["expected"]
+    known = {**coverage["missing"], "judged as abstentions": coverage["abstained"]}
+    counts = {name: n for name, n in known.items() if n}
+    return (
+        _counts(found["counts"]) == counts
+        and coverage["scored"] == 0
+        and value(found["of"]) == coverage["expected"]
+    )
 
 
 def _declines(found: re.Match[str], beside: Beside) -> bool:
@@ -253,26 +262,26 @@ def _n_established(found: re.Match[str], beside: Beside) -> bool:
 RUN: dict[str, Check] = {
     r"Systems cannot be ranked: (?:most of their judgments are abstentions|no response has a "
     r"composite)\.": lambda found, beside: not beside.ranked,
-    rf"(?P<a>.+) has a composite of (?P<d>{_NUMBER}) \((?:{_CI}, )?{_N}\); (?:no other system is "
+    rf"(?P<a>.+) has a composite of (?P<d>{NUMBER}) \((?:{CI}, )?{_N}\); (?:no other system is "
     r"ranked|there is no other system with a composite) to compare it with\.": _alone,
     rf"Who is ahead cannot be said: {_FIRST}, and no difference can be tested \(.+\)\.": (
         lambda found, beside: not beside.tested and _first(found, beside)
     ),
     rf"(?P<a>\S+) is ahead of (?P<b>\S+), with (?:these judges as they are|judges as a sample of "
-    rf"such judges): by {_POINTS}{_FACTS}\.": _won,
+    rf"such judges): by {POINTS}{FACTS}\.": _won,
     rf"(?P<a>\S+) is ahead of every other system, with (?:these judges as they are|judges as a "
-    rf"sample of such judges): of the nearest, (?P<b>\S+), by {_POINTS}{_FACTS}\.": _won,
+    rf"sample of such judges): of the nearest, (?P<b>\S+), by {POINTS}{FACTS}\.": _won,
     r"Among the others (?P<n>\d+) of (?P<of>\d+) differences? are established "
     r"\(adjusted p < 0\.05\)\.": _of_the_others,
     r"The difference between (?P<a>\S+) and (?P<b>\S+) is not established \(\S+ − \S+: "
     r"(?P<signed>[+−]?[\d.]+).*\)\.": _not_established,
-    rf"(?P<a>\S+) is ahead of (?P<b>\S+) by {_POINTS}{_FACTS}\.": _ahead,
+    rf"(?P<a>\S+) is ahead of (?P<b>\S+) by {POINTS}{FACTS}\.": _ahead,
     rf"Who is ahead cannot be said: {_FIRST}, but first place is open between "
     r"(?:all (?P<all>\d+) systems|(?P<open>.+))\.": _open,
     rf"Who is ahead cannot be said: {_FIRST}, but its difference from (?P<open>.+) is open\.": (
         _difference_open
     ),
-    rf"Their difference may be chance{_FACTS}\.": (
+    rf"Their difference may be chance{FACTS}\.": (
         lambda found, beside: len(beside.tested) == 1 and not shown(beside.tested[0])
     ),
     r"No difference between two systems is established: the smallest adjusted p of "
@@ -280,21 +289,21 @@ RUN: dict[str, Check] = {
     r"(?P<n>\d+) of (?P<of>\d+) differences between two systems are established "
     r"\(adjusted p < 0\.05\)\.": _n_established,
     r"Established \(adjusted p < 0\.05\): (?P<claims>.+)\.": _those_established,
-    rf"If the difference is as large as observed \({_POINTS}\), (?:about (?P<needed>[\d,]+)|"
+    rf"If the difference is as large as observed \({POINTS}\), (?:about (?P<needed>[\d,]+)|"
     rf"(?P<more>more than) 10,000) prompts would show that (?P<a>\S+) is ahead of (?P<b>\S+) "
-    rf"{_POWER}\.": _would_show,
-    rf"If the difference is as large as observed \({_POINTS}\), no number of prompts would show "
+    rf"{POWER}\.": _would_show,
+    rf"If the difference is as large as observed \({POINTS}\), no number of prompts would show "
     r"that (?P<a>\S+) is ahead of (?P<b>\S+) with these judges: more judges are needed\.": (
         lambda found, beside: not shown(beside.difference(found["a"], found["b"]))
     ),
-    rf"How many prompts would settle it cannot be estimated from the difference of {_POINTS} "
+    rf"How many prompts would settle it cannot be estimated from the difference of {POINTS} "
     r"between (?P<a>\S+) and (?P<b>\S+)\.": (
         lambda found, beside: close(
             found["d"], abs(beside.difference(found["a"], found["b"])["difference"])
         )
     ),
     r"(?P<a>\S+) is not ranked: (?P<n>[\d,]+) of its (?P<of>[\d,]+) judgments are abstentions "
-    rf"\(the response declines to answer\)(?:; its mean of (?P<mean>{_NUMBER}) rests on "
+    rf"\(the response declines to answer\)(?:; its mean of (?P<mean>{NUMBER}) rests on "
     r"(?P<rest>[\d,]+))?\.": _declines,
     r"(?P<n>\d+) systems are not ranked: more than half of the judgments of each are abstentions "
     r"\(the response declines to answer\)\.": (
@@ -302,7 +311,7 @@ RUN: dict[str, Check] = {
             int(found["n"]) == sum(one["rank"] is None for one in beside.summary["ranking"])
         )
     ),
-    rf"(?P<missing>[\d,]+) of (?P<of>[\d,]+) judgments are missing {_COUNTS}: (?:composites|Δs) "
+    rf"(?P<missing>[\d,]+) of (?P<of>[\d,]+) judgments are missing {COUNTS}: (?:composites|Δs) "
     r"are means of those that are there\.": _missing,
     r"There is one judge: what other judges would find is not known\.": (
         lambda found, beside: len(beside.judges) == 1
@@ -318,8 +327,8 @@ RUN: dict[str, Check] = {
             int(found["n"]) == len(beside.judges) and len({p for p, _ in beside.judges}) == 1
         )
     ),
-    r"(?:Nothing could be scored: .+ )?None of (?P<of>[\d,]+) judgments was scored(?: \(.+\))?: "
-    r"nothing can be concluded\.": _nothing,
+    r"(?:Nothing could be scored: .+ )?None of (?P<of>[\d,]+) judgments was scored "
+    rf"{COUNTS}: nothing can be concluded\.": _nothing,
 }
 
 
@@ -337,7 +346,12 @@ def read(sentence: str, beside: Beside, known: Mapping[str, Check] = RUN) -> str
     for pattern, check in known.items():
         if (found := re.fullmatch(pattern, sentence)) is not None:
             beside.kinds.add(pattern)
-            return None if check(found, beside) else f"not so: {sentence}"
+            try:
+                is_so = check(found, beside)
+            except (LookupError, ValueError):
+                # What is named is in no row.
+                is_so = False
+            return None if is_so else f"not so: {sentence}"
     return f"unknown: {sentence}"
 
 
@@ -359,9 +373,9 @@ def _cell(beside: Beside, system: str, said: str) -> Table:
 
 
 _CHANGE = re.compile(
-    rf"in (?P<cell>\w+ under \w+), (?:by (?P<d>{_NUMBER}) points(?: \({_CI}?(?:, )?{_P}?\))?|"
-    rf"in (?P<above>\d+) of (?P<n>\d+) prompts \({_P.replace('<p>', '<p_sign>')}\), by "
-    rf"(?P<mean>{_NUMBER}) points on average of these)"
+    rf"in (?P<cell>\w+ under \w+), (?:by (?P<d>{NUMBER}) points(?: \({CI}?(?:, )?{P}?\))?|"
+    rf"in (?P<above>\d+) of (?P<n>\d+) prompts \({P.replace('<p>', '<p_sign>')}\), by "
+    rf"(?P<mean>{NUMBER}) points on average of these)"
 )
 
 
@@ -458,145 +472,17 @@ SWEEP: dict[str, Check] = {
     r"With (?P<n>\d+) prompts? no effect of any size can be significant in this many cells: at "
     r"least (?P<needed>\d+) prompts are needed\.": _too_few,
     r"That no degradation is established in a cell does not show that there is none: in (?P<n>\d+) "
-    rf"such cells? intervals reach up to a Δ of (?P<d>{_NUMBER}) \((?P<cell>\w+ under \w+)\)\.": (
+    rf"such cells? intervals reach up to a Δ of (?P<d>{NUMBER}) \((?P<cell>\w+ under \w+)\)\.": (
         _reach
     ),
-    rf"If the largest of them is as observed \((?P<d>{_NUMBER}) points, (?P<cell>\w+ under \w+)\), "
-    rf"(?:about (?P<needed>[\d,]+)|more than 10,000) prompts would establish it {_POWER}\.": (
+    rf"If the largest of them is as observed \((?P<d>{NUMBER}) points, (?P<cell>\w+ under \w+)\), "
+    rf"(?:about (?P<needed>[\d,]+)|more than 10,000) prompts would establish it {POWER}\.": (
         _largest
     ),
-    rf"If the largest of them is as observed \((?P<d>{_NUMBER}) points, (?P<cell>\w+ under \w+)\), "
+    rf"If the largest of them is as observed \((?P<d>{NUMBER}) points, (?P<cell>\w+ under \w+)\), "
     r"a few more prompts may establish it \(now (?P<now>\d+)\)\.": _largest,
     r"The changes are plainly asymmetric, and the largest of these degradations "
-    rf"\((?P<d>{_NUMBER}) points, (?P<cell>\w+ under \w+)\) is opposite to the longer tail: how "
+    rf"\((?P<d>{NUMBER}) points, (?P<cell>\w+ under \w+)\) is opposite to the longer tail: how "
     r"many prompts would establish it cannot be said\.": _largest,
     **{pattern: check for pattern, check in RUN.items() if "Δs" in pattern or "None of" in pattern},
-}
-
-
-# Who sees it otherwise: `by_system` has a row for each persona and system, `by_response` counts of
-# departures, `contested` and `models` a row for each response and pair of models.
-
-
-def _no_persona(found: re.Match[str], beside: Beside) -> bool:
-    tested = [one for one in beside.summary["by_system"] if one["reason"] is None]
-    return int(found["n"]) == len(tested) and not any(map(shown, tested))
-
-
-_RATES = re.compile(
-    rf"(?P<who>\w+) rates (?P<on>\w+) (?P<d>{_NUMBER}){_UNIT} (?P<way>higher|lower) than the "
-    rf"panel does \({_P}\)"
-)
-
-
-def _personas(found: re.Match[str], beside: Beside) -> bool:
-    true = [one for one in beside.summary["by_system"] if one["reason"] is None and shown(one)]
-    named = list(_RATES.finditer(found["claims"]))
-    more = re.search(r"; (\d+) more$", found["claims"])
-    if len(named) + (int(more[1]) if more else 0) != len(true):
-        return False
-    for one in named:
-        [row] = [row for row in true if (row["persona"], row["on"]) == (one["who"], one["on"])]
-        if not (
-            close(one["d"], abs(row["beyond_severity"]))
-            and (one["way"] == "higher") == (row["beyond_severity"] > 0)
-            and p_is(one["p"], row["p_adjusted"])
-        ):
-            return False
-    return True
-
-
-def _departures(found: re.Match[str], beside: Beside) -> bool:
-    known = beside.summary["by_response"]
-    n_shown = 0 if found["n"] == "none" else int(found["n"])
-    return (
-        n_shown == known["shown"]
-        and int(found["of"]) == known["tested"] > 0
-        and close(found.groupdict().get("d"), known["farthest"])
-    )
-
-
-def _contested(found: re.Match[str], beside: Beside) -> bool:
-    tested = [one for one in beside.summary["contested"] if one["reason"] is None]
-    n = int(found.groupdict().get("n") or 0)
-    return n == sum(map(shown, tested)) and int(found["of"]) == len(tested) > 0
-
-
-def _not_tested(name: str) -> Check:
-    def check(found: re.Match[str], beside: Beside) -> bool:
-        rows = beside.summary[name]
-        return all(one["reason"] is not None for one in rows)
-
-    return check
-
-
-_PAIR = re.compile(
-    rf"(?P<a>\w+) rates (?P<d>{_NUMBER}){_UNIT} higher than (?P<b>\w+) \({_CI}, {_P}\)"
-)
-
-
-def _models(found: re.Match[str], beside: Beside) -> bool:
-    tested = [one for one in beside.summary["models"] if one["reason"] is None]
-    true = [one for one in tested if shown(one)]
-    said = found["claims"]
-    if "not shown to differ" in said:
-        names = {(one["a"], one["b"]) for one in tested}
-        return not true and set(re.findall(r"^(\w+) and (\w+) are", said)) == names
-    if counted := re.match(r"no two of (\d+) pairs are shown to differ", said):
-        return not true and int(counted[1]) == len(tested)
-    named = list(_PAIR.finditer(said))
-    more = int((re.search(r"(\d+) more pair", said) or "00")[1])
-    if len(named) + more != len(true):
-        return False
-    for one in named:
-        [row] = [row for row in true if {row["a"], row["b"]} == {one["a"], one["b"]}]
-        turned = 1 if row["a"] == one["a"] else -1
-        sides = sorted((turned * row["ci_low"], turned * row["ci_high"]))
-        if not (
-            row["difference"] * turned > 0
-            and claimed(row)
-            and close(one["d"], abs(row["difference"]))
-            and close(one["low"], sides[0])
-            and close(one["high"], sides[1])
-            and p_is(one["p"], row["p_adjusted"])
-        ):
-            return False
-    return True
-
-
-def _seen(found: re.Match[str], beside: Beside) -> bool:
-    """Which systems models see differently, or none."""
-    rows = [one for one in beside.summary["interactions"] if one["reason"] is None]
-    systems = list(dict.fromkeys(one["system"] for one in rows if shown(one)))
-    if (said := found["seen"]) is None:
-        return not rows
-    if said == "none is shown to see systems differently":
-        return bool(rows) and not systems
-    named = said.removeprefix("they see systems differently: ")
-    if counted := re.fullmatch(r"(\d+) systems", named):
-        return int(counted[1]) == len(systems)
-    return sorted(names_in(named)) == sorted(systems)
-
-
-DIFFERS: dict[str, Check] = {
-    r"Personas and systems: no persona is shown to rate a system otherwise than the panel "
-    r"\((?P<n>\d+) cells? tested, severity taken out\)\.": _no_persona,
-    r"Personas and systems: nothing can be tested \(.+\)\.": _not_tested("by_system"),
-    r"Personas and systems, severity taken out: (?P<claims>.+)\.": _personas,
-    r"Personas and single responses: nothing can be tested \(.+\)\.": (
-        lambda found, beside: beside.summary["by_response"]["reason"] is not None
-    ),
-    r"Personas and single responses: (?P<n>none|\d+) of (?P<of>\d+) departures from the panel "
-    rf"(?:is|are) beyond noise(?:, up to (?P<d>{_NUMBER}){_UNIT})?\.": _departures,
-    r"Which responses are contested cannot be said: .+\.": _not_tested("contested"),
-    r"No response is shown to be contested: on none of (?P<of>\d+) do personas differ by more than "
-    r"noise explains\.": _contested,
-    r"(?P<n>\d+) of (?P<of>\d+) responses? (?:is|are) contested: personas differ by more than "
-    r"noise explains \(adjusted p < 0\.05\)\."
-    r"(?: Not every response could be tested \(.+\)\.)?": _contested,
-    r"Models: nothing can be tested \(.+\)\.": _not_tested("models"),
-    r"Models: (?P<claims>.+?)(?:; (?P<seen>none is shown to see systems differently|they see "
-    r"systems differently: .+))?\.": (
-        lambda found, beside: _models(found, beside) and _seen(found, beside)
-    ),
 }

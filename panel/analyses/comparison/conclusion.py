@@ -47,7 +47,8 @@ class TwoRuns:
     Attributes:
         a, b: what they are called.
         compared: what differs: their texts, or their panels.
-        differences: by dimension, b − a, the composite first; adjusted for all that are made.
+        differences: by dimension, b − a, the composite first; adjusted for all that are made. There
+            is one at least.
         panel: in what panels differ.
         order: τ_b within prompts, and over all, of two panels' composites.
         best: in how many prompts two panels rate the same response highest.
@@ -123,8 +124,6 @@ def _n_tests(compared: Sequence[TwoRuns]) -> int:
 
 
 def _difference(runs: TwoRuns, random: Random, n_tests: int, *, alone: bool) -> list[str]:
-    if not runs.differences:
-        return [f"{runs.b} and {runs.a} have no dimension in common that can be compared."]
     main, whole = next(iter(runs.differences.items()))
     said = [_whole(runs, main, whole, random)]
     rest = {n: d for n, d in runs.differences.items() if n != main and not isnan(d.p)}

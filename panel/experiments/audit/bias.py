@@ -278,7 +278,8 @@ def biases(
     A row's group is `all` for the panel, or else a judge, a model (`persona_share`,
     `residual_share`), or a family (`self_preference`). Its dimension is one of the rubric's
     that is rated by numbers, or `all` for the mean of them (for compression, if they share a
-    scale, for all their scores together).
+    scale, for all their scores together); where their scales differ, of each rating's share of
+    the width of its scale.
 
     Args:
         ratings: of a run: groups are models, sources the systems that wrote the responses.
@@ -295,7 +296,13 @@ def biases(
     names = [name for name in ratings.dimensions if name in scales]
     by_name = {name: ratings.scores[:, :, ratings.dimensions.index(name)] for name in names}
     if len(names) > 1:
-        by_name[ALL] = np.mean([by_name[name] for name in names], axis=0)
+        ends = [(scales[name].low, scales[name].high) for name in names]
+        one_scale = len(set(ends)) == 1
+        shares = [
+            scores if one_scale else (scores - low) / (high - low)
+            for scores, (low, high) in zip(by_name.values(), ends, strict=True)
+        ]
+        by_name[ALL] = np.mean(shares, axis=0)
     clusters: list[Hashable] = list(ratings.prompts or ratings.items)
     rows = position_of(comparisons, options)
     are_compared = names == [PREFERRED.id]

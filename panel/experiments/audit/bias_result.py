@@ -10,6 +10,7 @@ from pathlib import Path
 
 import orjson
 
+from persona_panel.analyses.inputs import rescaling_of
 from persona_panel.experiments.audit.bias import REAL_BINS, unknown_families
 from persona_panel.files.outputs import as_json, replace_file
 from persona_panel.results.conclusions.judge_names import in_short, short_names, what_all_have
@@ -19,7 +20,12 @@ from persona_panel.results.conclusions.wording import counted, listed
 from persona_panel.results.result import Result
 from persona_panel.results.statistic_tables import StatisticTables
 from persona_panel.results.table import Table
-from persona_panel.runs.scale_limits import POINTS, SHARES_OF_RESPONSES
+from persona_panel.runs.scale_limits import (
+    POINTS,
+    SHARES_OF_RESPONSES,
+    SHARES_OF_WIDTH,
+    FigureUnit,
+)
 from persona_panel.statistics.core.arrays import Reason
 from persona_panel.statistics.core.display import ALL, number, signed
 from persona_panel.statistics.core.table import Ratings, Row
@@ -62,7 +68,7 @@ def bias_result(rows: Sequence[Row], ratings: Ratings, *, source: str = "") -> R
     )
     return Result(
         "bias",
-        bias_conclusion(rows),
+        bias_conclusion(rows, ratings),
         (made.for_programs(rows, ratings.labels), *_for_people(made, rows, ratings)),
         [
             *left_out,
@@ -74,6 +80,7 @@ def bias_result(rows: Sequence[Row], ratings: Ratings, *, source: str = "") -> R
             f"a scale of real numbers to one of {REAL_BINS} equal parts of it. --json has every "
             "statistic on every dimension.",
         ],
+        reading=list(rescaling_of(ratings)),
         source=source,
         coverage=ratings.coverage,
     )
@@ -86,7 +93,10 @@ def _for_people(made: StatisticTables, rows: Sequence[Row], ratings: Ratings) ->
     names = short_names(ratings)
     rows = in_short(rows, names)
     compared = are_of_comparisons((row.statistic, row.reason) for row in rows)
-    bonus = f"own-family bonus,\n{(SHARES_OF_RESPONSES if compared else POINTS).several}"
+    unit = SHARES_OF_RESPONSES if compared else _unit_of(ratings)
+    # Beside that of all dimensions each one's own is in points of its scale.
+    mixed = unit is SHARES_OF_WIDTH
+    bonus = f"own-family bonus,\n{unit.several}"
     # A run on one dimension has no rows on all of them.
     main = ALL if len({row.dimension for row in rows} - {ALL}) > 1 else rows[-1].dimension
     ours = [replace(row, dimension=ALL) for row in rows if row.dimension == main]
@@ -98,13 +108,13 @@ def _for_people(made: StatisticTables, rows: Sequence[Row], ratings: Ratings) ->
         (
             "Panel",
             [_of_several(row, main) for row in rows if row.group == ALL],
-            {**_OF_SCORES, "self_preference": bonus},
+            {**_OF_SCORES, "self_preference": "own-family bonus" if mixed else bonus},
             "",
         ),
         (
             "Judges",
             [row for judge in judges[:_JUDGES_SHOWN] for row in ours if row.group == judge],
-            {"leniency": "leniency" if compared else "leniency,\npoints", **_OF_SCORES},
+            {"leniency": "leniency" if compared else f"leniency,\n{unit.several}", **_OF_SCORES},
             "judge",
         ),
         (
@@ -143,6 +153,11 @@ def _for_people(made: StatisticTables, rows: Sequence[Row], ratings: Ratings) ->
     return tables
 
 
+def _unit_of(ratings: Ratings | None) -> FigureUnit:
+    """Return the unit of what is of all dimensions together."""
+    return POINTS if ratings is None or not any(rescaling_of(ratings)) else SHARES_OF_WIDTH
+
+
 def _of_several(row: Row, main: str) -> Row:
     """Return a row of all dimensions, where there are several, with a name that says so."""
     return replace(row, dimension="all dimensions") if row.dimension == main == ALL else row
@@ -162,15 +177,18 @@ def _by_leniency(rows: Sequence[Row], judges: Sequence[str]) -> list[str]:
     return sorted(judges, key=lambda judge: -far.get(judge, 0.0))
 
 
-def write_biases(rows: Sequence[Row], folder: Path) -> Path:
+def write_biases(rows: Sequence[Row], folder: Path, ratings: Ratings | None = None) -> Path:
     """Write `conclusion`, sentences, `rows`, and the digest of the judgments that they are of;
     return the path.
+
+    Args:
+        ratings: of which they are.
 
     Raises:
         OSError: it cannot be written.
     """
     document = {
-        "conclusion": bias_conclusion(rows),
+        "conclusion": bias_conclusion(rows, ratings),
         "judgments": judgments_digest(folder),
         "rows": [asdict(row) for row in rows],
     }
@@ -190,12 +208,15 @@ def judgments_digest(folder: Path) -> str:
         return file_digest(file, "sha256").hexdigest()
 
 
-def bias_conclusion(rows: Sequence[Row]) -> list[str]:
+def bias_conclusion(rows: Sequence[Row], ratings: Ratings | None = None) -> list[str]:
     """Return sentences on the biases of the panel that are established, and the judges who are
     lenient or severe.
 
     A bias is established, and a judge lenient or severe, where the interval, widened for all biases
     and judges together, leaves 0 out. They are of all dimensions together, or of the only one.
+
+    Args:
+        ratings: of which the rows are; without them all dimensions are on one scale.
     """
     names = {row.dimension for row in rows if row.statistic == "length_correlation"}
     main = ALL if ALL in names else min(names, default=ALL)
@@ -210,10 +231,12 @@ def bias_conclusion(rows: Sequence[Row]) -> list[str]:
         if row.statistic == "leniency" and row.dimension == main and not row.reason
     }
     compared = are_of_comparisons((row.statistic, row.reason) for row in rows)
+    on_some = any(row.statistic == "leniency" and not row.reason for row in rows)
     n_tests = len(judges) + sum(not row.reason for row in panel.values())
+    unit = "" if compared else _unit_of(ratings).after_number
     return [
-        *_of_the_panel(panel, n_tests, compared=compared),
-        *_of_judges(judges, n_tests, compared=compared),
+        *_of_the_panel(panel, n_tests, unit),
+        *_of_judges(judges, n_tests, compared=compared, on_some=on_some),
     ]
 
 
@@ -227,16 +250,16 @@ def are_of_comparisons(rows: Iterable[tuple[str, str | None]]) -> bool:
     return ("leniency", Reason.COMPARED) in rows
 
 
-def _of_the_panel(panel: Mapping[str, Row], n_tests: int, *, compared: bool) -> list[str]:
+def _of_the_panel(panel: Mapping[str, Row], n_tests: int, unit: str) -> list[str]:
     measured = {name: row for name, row in panel.items() if not row.reason}
     signs = {name: _sign(row, n_tests) for name, row in measured.items()}
     said = []
     for name, sign in signs.items():
         if sign:
             bias = _OF_THE_PANEL[name][sign < 0]
-            unit = " points" if name == "self_preference" and not compared else ""
+            its = unit if name == "self_preference" else ""
             said.append(
-                f"Established: {bias} ({_NAMES[name]} {signed(measured[name].value)}{unit}, 95 % "
+                f"Established: {bias} ({_NAMES[name]} {signed(measured[name].value)}{its}, 95 % "
                 f"interval {number(measured[name].ci_low)} to {number(measured[name].ci_high)})."
             )
     if open_ := [name for name, sign in signs.items() if not sign]:
@@ -251,14 +274,18 @@ def _of_the_panel(panel: Mapping[str, Row], n_tests: int, *, compared: bool) -> 
     return said
 
 
-def _of_judges(judges: Mapping[str, Row], n_tests: int, *, compared: bool) -> list[str]:
+def _of_judges(
+    judges: Mapping[str, Row], n_tests: int, *, compared: bool, on_some: bool
+) -> list[str]:
+    """Say who is lenient or severe; `on_some` is whether it is known on some dimension."""
     if compared:
         return [
             "Leniency cannot be measured: judges compared responses, and what a judge prefers does "
             "not depend on how lenient it is."
         ]
     if not judges:
-        return ["Leniency cannot be measured: no two judges rated the same response."]
+        where = " on all dimensions" if on_some else ""
+        return [f"Leniency cannot be measured: no two judges rated the same response{where}."]
     signs = {name: _sign(row, n_tests) for name, row in judges.items()}
     parts = [
         f"{listed(names, 'judges')} {'is' if len(names) == 1 else 'are'} more {how} than the panel"

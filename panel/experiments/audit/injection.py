@@ -112,8 +112,13 @@ def _to_settle(unclear: Sequence[Uplift]) -> list[str]:
         return said
     half, most = (_texts(needed[math.ceil(share * len(needed)) - 1]) for share in (0.5, 0.9))
     needs = f"A conclusion needs about {half} texts"
+    which = " with an interval" if said else ""
     if len(needed) > 1:
-        needs += f" for half of the {len(needed)} inconclusive attacks, {most} for nine in ten"
+        needs += (
+            f" for half of the {len(needed)} inconclusive attacks{which}, {most} for nine in ten"
+        )
+    elif which:
+        needs += f" for the inconclusive attack{which}"
     return [
         *said,
         f"{needs} (power {percent(POWER)} if uplifts are as observed here, which is not known).",

@@ -263,6 +263,7 @@ def _quotations(
 
 
 _NAMED = 3
+_IN_SENTENCES = {OTHER["pro"]: "other points for it", OTHER["con"]: "other points against it"}
 
 
 def key_points_conclusion(report: KeyPointReport) -> list[str]:
@@ -320,9 +321,9 @@ def _differences(report: KeyPointReport) -> list[str]:
             f"{number(100 * abs(difference.difference), 0)} percentage points "
             "more of the rationales"
         )
+        text = report.key_points[difference.feature].text.rstrip(".")
         sentences.append(
-            f"Of {more} judges say more often than of {less}: "
-            f"{report.key_points[difference.feature].text.rstrip('.')}"
+            f"Of {more} judges say more often than of {less}: {_IN_SENTENCES.get(text, text)}"
             f"{in_brackets(far, p_adjusted(difference.p_adjusted))}."
         )
     return sentences

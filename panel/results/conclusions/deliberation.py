@@ -34,8 +34,8 @@ def deliberation_conclusion(
     spread: Mapping[str, Change],
     humans: Mapping[str, TowardHumans] | None,
 ) -> list[str]:
-    """Where deliberation led, by the adjusted tests of `toward_humans`; without people's ratings,
-    on which dimensions the spread of judges changed.
+    """Return where deliberation led, by the adjusted tests of `toward_humans`; without people's
+    ratings, on which dimensions the spread of judges changed.
 
     Args:
         spread: the change of the spread of judges, by dimension.
@@ -56,11 +56,11 @@ def deliberation_conclusion(
 def _directions(humans: Mapping[str, TowardHumans]) -> list[str]:
     said = []
     for direction, sentence in _SAID.items():
-        names = [name for name, one in humans.items() if one.direction is direction]
+        names = [name for name, human in humans.items() if human.direction is direction]
         if not names:
             continue
         p = max(min(_known(humans[name].p_tau_c, humans[name].p_distance)) for name in names)
-        why = dict.fromkeys(str(one) for name in names if (one := humans[name].reason))
+        why = dict.fromkeys(str(human) for name in names if (human := humans[name].reason))
         said.append(
             sentence.format(
                 names=listed(names, "dimensions"),
@@ -68,9 +68,9 @@ def _directions(humans: Mapping[str, TowardHumans]) -> list[str]:
                 why="; ".join(why) or "nothing can be compared",
             )
         )
-    if any(one.reason is Reason.FEW_TO_TELL for one in humans.values()):
+    if any(human.reason is Reason.FEW_TO_TELL for human in humans.values()):
         n_tests = sum(
-            not isnan(p) for one in humans.values() for p in (one.p_tau_c, one.p_distance)
+            not isnan(p) for human in humans.values() for p in (human.p_tau_c, human.p_distance)
         )
         said.append(
             f"A test takes at least {items_needed(LEVEL / max(1, n_tests))} deliberated prompts "
@@ -91,7 +91,7 @@ def _spreads(spread: Mapping[str, Change]) -> list[str]:
         f"After deliberation judges differ {how} on {_named(names)} (intervals adjusted for "
         f"{counted(len(spread), 'dimension')})."
         for sign, how in ((-1, "less"), (1, "more"))
-        if (names := [name for name, found in signs.items() if found == sign])
+        if (names := [name for name, value in signs.items() if value == sign])
     ]
     if said:
         return said
@@ -103,7 +103,9 @@ def _named(names: Iterable[str]) -> str:
 
 
 def _sign(change: Change, n_tests: int) -> int:
-    one = change.interval
-    if one is None or one.reason is not None:
+    interval = change.interval
+    if interval is None or interval.reason is not None:
         return 0
-    return sign_of(widened(change.change, one.low, one.high, one.degrees_of_freedom, n_tests))
+    return sign_of(
+        widened(change.change, interval.low, interval.high, interval.degrees_of_freedom, n_tests)
+    )

@@ -13,7 +13,7 @@ PARTS = ("persona", "model", "elicitation", "replicate")
 
 
 def rater_word(ratings: Ratings) -> str:
-    """What one of those who rated is called: a judge in a run, a rater in a file of ratings, whose
+    """Return the word for a rater: a judge in a run, a rater in a file of ratings, whose
     raters may be people."""
     return "rater" if ratings.personas is None else "judge"
 
@@ -21,7 +21,7 @@ def rater_word(ratings: Ratings) -> str:
 def parts_of(judges: Sequence[str]) -> list[tuple[str, ...]]:
     """The parts of the judges' ids, part by part; none where ids are not those of a run."""
     split = [name.split(BETWEEN) for name in judges]
-    if any(len(one) != len(PARTS) for one in split):
+    if any(len(parts) != len(PARTS) for parts in split):
         return []
     return list(zip(*split, strict=True))
 
@@ -34,12 +34,12 @@ def differing_parts(judges: Sequence[str], between: str) -> dict[str, str]:
     {'historian|m|dimensions|1': 'historian · m', 'lawyer|n|dimensions|1': 'lawyer · n'}
     """
     kept = [part for part in parts_of(judges) if len(set(part)) > 1]
-    names = [between.join(one) for one in zip(*kept, strict=True)]
+    names = [between.join(name) for name in zip(*kept, strict=True)]
     return dict(zip(judges, names, strict=False))
 
 
 def called_judges(ratings: Ratings) -> dict[str, str]:
-    """What sentences call the judges of a run, by their ids; nothing of other raters."""
+    """Return the names of a run's judges in sentences, by their ids; none for other raters."""
     return {} if ratings.personas is None else differing_parts(ratings.raters, " · ")
 
 
@@ -89,7 +89,7 @@ def what_all_have(ratings: Ratings) -> list[str]:
 
 
 def left_out_of(judges: Sequence[str]) -> str:
-    """What `short_ids` leave out, as `what_all_have` says it."""
+    """Return what `short_ids` leave out, as `what_all_have` says it."""
     parts = parts_of(judges)
     alike = [
         f"{name} {part[0]}" for name, part in zip(PARTS, parts, strict=False) if len(set(part)) < 2

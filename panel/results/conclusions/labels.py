@@ -19,7 +19,7 @@ def labelled_rows(rows: Sequence[Row], *sides: Ratings) -> tuple[list[Row], tupl
     """Rows, and the ratings that they are of, under the labels of dimensions that any of these
     ratings know."""
     called = _names(sides)
-    told = [
+    sentences = [
         replace(
             row,
             dimension=called(row.dimension),
@@ -29,11 +29,11 @@ def labelled_rows(rows: Sequence[Row], *sides: Ratings) -> tuple[list[Row], tupl
         )
         for row in rows
     ]
-    return told, tuple(_labelled(side, called) for side in sides)
+    return sentences, tuple(_labelled(side, called) for side in sides)
 
 
 def whole_label(*sides: Ratings) -> str:
-    """What a table calls the dimension of ratings that name none: what they are compared with,
+    """Return the label of the dimension of ratings that name none: what they are compared with,
     where that is known."""
     return next((side.labels[ALL] for side in sides if ALL in side.labels), ALL)
 

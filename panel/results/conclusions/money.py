@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 
 def spent(usd: Iterable[float | None], in_all: float | None = None) -> str | None:
-    """What calls cost, in words; None where nothing cost more than 0.
+    """Return the cost of calls in words; None where nothing cost more than 0.
 
     Args:
         usd: what each model's calls cost, None where their price is not known.

@@ -13,7 +13,8 @@ from persona_panel.statistics.prediction_powered import LEAST_PROMPTS as LEAST_T
 def too_few_to_come(
     *, n_prompts: int, texts_per_rater: int, raters_per_text: int | None = None
 ) -> list[str]:
-    """Which commands will refuse such ratings, and what they take; nothing where they are enough.
+    """Return which commands will refuse such ratings, and what they take; nothing where they are
+    enough.
 
     Args:
         n_prompts: how many prompts have texts that are rated.
@@ -40,8 +41,8 @@ def too_few_to_come(
 
 
 def prompts_for_people(n_prompts: int) -> list[str]:
-    """What a design of so many prompts is too small for, were people to rate them; nothing where it
-    is large enough.
+    """Return what a design of so many prompts is too small for, were people to rate them; nothing
+    where it is large enough.
 
     >>> prompts_for_people(10)
     []
@@ -56,7 +57,7 @@ def prompts_for_people(n_prompts: int) -> list[str]:
 
 
 def ranks_alone(tasks: Sequence[str]) -> list[str]:
-    """What a study that asks for ranks alone is not for."""
+    """Return which analyses a study that asks for ranks alone does not serve."""
     if "rate" in tasks:
         return []
     return [

@@ -10,14 +10,14 @@ _NAMED = 10
 
 def origin_sentences(origin: RatingsOrigin) -> list[str]:
     """The reading in one line, then what matches nothing, then what may be wrong."""
-    found = [origin.reading] if origin.reading else []
+    sentences = [origin.reading] if origin.reading else []
     if origin.match is not None and origin.match.unmatched:
-        found.append(match_sentence(origin.match))
-    return [*found, *(f"Warning: {remark}" for remark in origin.remarks)]
+        sentences.append(match_sentence(origin.match))
+    return [*sentences, *(f"Warning: {remark}" for remark in origin.remarks)]
 
 
 def match_sentence(match: ItemMatch) -> str:
-    """How many items people rated that the panel does not have, and which.
+    """Return how many items people rated that the panel does not have, and which.
 
     >>> match_sentence(ItemMatch(40, ("x1", "x2"), "runs/a"))
     "2 of the 40 items that people rated are not in runs/a and count for nothing: 'x1', 'x2'; 38 \

@@ -48,8 +48,8 @@ def from_to(rows: Sequence[Row], digits: int) -> str:
 
 def p_of(row: Row) -> str:
     """A row's p-value in words; nothing where there is none."""
-    told = p_adjusted(row.p_value)
-    return told if row.adjusted_over is not None else told.removeprefix("adjusted ")
+    text = p_adjusted(row.p_value)
+    return text if row.adjusted_over is not None else text.removeprefix("adjusted ")
 
 
 def on_dimensions(names: Sequence[str], of: Collection[str], every: str) -> str:
@@ -69,7 +69,7 @@ def on_dimensions(names: Sequence[str], of: Collection[str], every: str) -> str:
 
 
 def clusters_of(ratings: Ratings) -> str:
-    """What intervals are over, `prompt` or `item`."""
+    """Return what intervals are over, `prompt` or `item`."""
     return "item" if ratings.prompts is None else "prompt"
 
 

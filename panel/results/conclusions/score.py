@@ -114,6 +114,11 @@ def board_conclusion(board: Leaderboard, unit: str = " points") -> list[str]:
     if not tested:
         reasons = dict.fromkeys(one.reason for one in board.differences if one.reason)
         why = "; ".join(reasons)
+        if not any(one.n_prompts for one in board.differences):
+            why = (
+                "no prompt has texts of two systems: if they answered the same ones, see that "
+                "prompt, response and system are the columns that they should be"
+            )
         return [
             f"Who is ahead cannot be said: {_first(ranked)}, and no difference can be tested "
             f"({why})."

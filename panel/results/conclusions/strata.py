@@ -39,8 +39,8 @@ def strata_differ(rows: Sequence[Row], statistic: str, name: str, by: str) -> li
     if not shown:
         tests = counted(len(tested), "test")
         return [f"{_first_upper(name)} is not shown to differ by {by} ({tests})."]
-    told = first_of([*map(_told, shown)], _SHOWN)
-    return [f"{_first_upper(name)} differs by {by}: {told}."]
+    largest = first_of([*map(_told, shown)], _SHOWN)
+    return [f"{_first_upper(name)} differs by {by}: {largest}."]
 
 
 def range_over(values: Sequence[Row]) -> str:

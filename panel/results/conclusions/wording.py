@@ -51,14 +51,14 @@ def listed(names: Sequence[str], what: str = "") -> str:
     return f"{', '.join(most)} and {last}" if most else last
 
 
-def first_of(told: Sequence[str], most: int) -> str:
+def first_of(texts: Sequence[str], most: int) -> str:
     """The first of what is told, and how many more there are.
 
     >>> first_of(["one", "two", "three"], 2), first_of(["one"], 2)
     ('one; two; 1 more', 'one')
     """
-    more = [f"{len(told) - most:,} more"] if len(told) > most else []
-    return "; ".join([*told[:most], *more])
+    more = [f"{len(texts) - most:,} more"] if len(texts) > most else []
+    return "; ".join([*texts[:most], *more])
 
 
 def dimension_called(name: str) -> str:
@@ -67,7 +67,7 @@ def dimension_called(name: str) -> str:
 
 
 def all_dimensions(n: int) -> str:
-    """How all of several dimensions are called.
+    """Return the name of all of several dimensions.
 
     >>> all_dimensions(2), all_dimensions(5)
     ('both dimensions', 'all 5 dimensions')
@@ -78,7 +78,7 @@ def all_dimensions(n: int) -> str:
 def missing_judgments(
     n: int, expected: int, *, of: str = "", by_status: Mapping[str, int] | None = None
 ) -> str:
-    """How many judgments are missing, the beginning of a sentence.
+    """Return the beginning of a sentence: how many judgments are missing.
 
     >>> missing_judgments(3, 40, of="runs/a", by_status={"failed": 2, "refused": 1})
     '3 of 40 judgments of runs/a are missing (2 failed, 1 refused)'
@@ -106,7 +106,8 @@ def turned(low: float, high: float, sign: float) -> tuple[float, float]:
 
 
 def points(value: float, unit: str = " points") -> str:
-    """How large a difference is, without its sign; `unit` is empty where ratings are shares.
+    """Return the size of a difference in words, without its sign; `unit` is empty where ratings are
+    shares.
 
     >>> points(-0.5), points(0.5, "")
     ('0.50 points', '0.50')
@@ -122,7 +123,7 @@ def p_adjusted(p: float) -> str:
 
 
 def in_brackets(*facts: str) -> str:
-    """What is there of these facts, in brackets behind a space; nothing where none is.
+    """Return the facts that are not empty, in brackets behind a space; nothing where all are empty.
 
     >>> in_brackets("", "one", "two"), in_brackets("")
     (' (one, two)', '')
@@ -132,8 +133,8 @@ def in_brackets(*facts: str) -> str:
 
 
 def as_many(needed: int | None, what: str = "prompt") -> str:
-    """How many of something are needed, to two digits, rounded up as no more are known; None is
-    more than `values_needed` says anything of.
+    """Return how many of something are needed, to two digits, rounded up as no more are known; None
+    is more than `values_needed` says anything of.
 
     >>> as_many(1234), as_many(34), as_many(None)
     ('about 1,300 prompts', 'about 34 prompts', 'more than 10,000 prompts')
@@ -145,7 +146,7 @@ def as_many(needed: int | None, what: str = "prompt") -> str:
 
 
 def power(n: int, what: str = "prompt") -> str:
-    """What a number needed rests on, of which `n` are there now.
+    """Return what a number needed rests on, of which `n` are there now.
 
     It is the number for what was observed, which is not what is true: with it a difference is shown
     less often, in about a third of the cases where it was not shown before.

@@ -41,8 +41,8 @@ def _lines(table: Table, keys: list[str]) -> Iterator[list[Any]]:
 
 def _cell(cell: Any) -> list[Any]:
     if isinstance(cell, Estimate):
-        found = cell.document()
-        return [cell_of(found.get("reason", "")), *(found.get(name) for name in _NUMBERS)]
+        estimate = cell.document()
+        return [cell_of(estimate.get("reason", "")), *(estimate.get(name) for name in _NUMBERS)]
     nothing = [""] * len(_NUMBERS)
     if isinstance(cell, bool):
         return [str(cell).lower(), *nothing]

@@ -140,8 +140,8 @@ def _note(row: Mapping[str, Any]) -> str:
 
 
 def _axis(charts: list[Estimate]) -> Axis | None:
-    ends = [x for one in charts for x in (one.value, one.low, one.high) if not isnan(x)]
-    limits = {one.limits for one in charts}
-    if not ends or not any(one.has_interval for one in charts):
+    ends = [x for chart in charts for x in (chart.value, chart.low, chart.high) if not isnan(x)]
+    limits = {chart.limits for chart in charts}
+    if not ends or not any(chart.has_interval for chart in charts):
         return None
     return Axis.of(limits.pop() if len(limits) == 1 else (min(ends), max(ends)), ends)

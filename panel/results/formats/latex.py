@@ -38,14 +38,14 @@ def latex_text(text: str) -> str:
     return _WRITTEN.sub(_signs, " ".join(text.split()))
 
 
-def _signs(found: re.Match[str]) -> str:
-    if index := found["index"]:
+def _signs(match: re.Match[str]) -> str:
+    if index := match["index"]:
         return rf"$\tau_{index}$"
-    if found["minus"]:
+    if match["minus"]:
         return _SIGNS["−"]
-    if found["hyphens"]:
+    if match["hyphens"]:
         return "-{}"
-    return _SIGNS.get(found[0], found[0])
+    return _SIGNS.get(match[0], match[0])
 
 
 def render(result: Result, to: TextIO, *, full: bool) -> None:

@@ -19,8 +19,8 @@ def markdown_text(text: str) -> str:
     return _SIGNS.sub(_escaped, " ".join(text.split()))
 
 
-def _escaped(found: re.Match[str]) -> str:
-    sign = found[0]
+def _escaped(match: re.Match[str]) -> str:
+    sign = match[0]
     return f"&#{ord(sign)};" if sign in "<>&:" else f"\\{sign}"
 
 

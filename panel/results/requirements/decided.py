@@ -18,23 +18,23 @@ from persona_panel.results.requirements.sentences import sentence
 
 @dataclass(frozen=True, slots=True)
 class GateResult:
-    """What became of requirements, in their order."""
+    """Decisions on requirements, in their order."""
 
     decisions: tuple[Decision, ...]
 
     @property
     def met(self) -> bool:
-        """Whether every one of them is met."""
-        return all(one.met for one in self.decisions)
+        """Return whether all of them are met."""
+        return all(decision.met for decision in self.decisions)
 
     @property
     def unmet(self) -> list[Decision]:
-        """Those that are not."""
-        return [one for one in self.decisions if not one.met]
+        """Return those that are not met."""
+        return [decision for decision in self.decisions if not decision.met]
 
     def sentences(self) -> list[str]:
         """One or two for each: what was required, what was found, what would settle it."""
-        return [sentence(one) for one in self.decisions]
+        return [sentence(decision) for decision in self.decisions]
 
     def __str__(self) -> str:
         return "\n".join(self.sentences())
@@ -46,15 +46,15 @@ def parsed(requirements: Sequence[str]) -> list[Requirement]:
     Raises:
         InputError: some cannot be read; lists them.
     """
-    found, faults = [], []
+    read, faults = [], []
     for text in requirements:
         try:
-            found.append(parse_requirement(text))
+            read.append(parse_requirement(text))
         except WrongRequirement as error:
             faults.append(_fault(text, error))
     if faults:
         raise InputError(faults)
-    return found
+    return read
 
 
 def named(requirements: Sequence[Requirement], figures: Sequence[Figure]) -> list[Figure]:
@@ -63,15 +63,15 @@ def named(requirements: Sequence[Requirement], figures: Sequence[Figure]) -> lis
     Raises:
         InputError: some name none; lists them, each with the nearest names.
     """
-    found, faults = [], []
-    for one in requirements:
+    named, faults = [], []
+    for requirement in requirements:
         try:
-            found.append(find(one, figures))
+            named.append(find(requirement, figures))
         except WrongRequirement as error:
-            faults.append(_fault(str(one), error))
+            faults.append(_fault(str(requirement), error))
     if faults:
         raise InputError(faults)
-    return found
+    return named
 
 
 def decide_all(

@@ -36,7 +36,7 @@ no interval, or no figure."""
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """Whether a figure meets a requirement, and why.
+    """Decision on whether a figure meets a requirement, with its reason.
 
     Attributes:
         end: the end of the interval that decided; NaN where none did.
@@ -58,7 +58,7 @@ class Decision:
 
 
 def decide(requirement: Requirement, figure: Figure, *, by_point: bool = False) -> Decision:
-    """Whether the figure meets the requirement.
+    """Return whether the figure meets the requirement.
 
     Args:
         by_point: by the estimate instead of the unfavourable end of the interval. What is wrong

@@ -40,7 +40,7 @@ class FigureKey:
     may_be_left_out: bool = False
 
     def is_called(self, name: str) -> bool:
-        """Whether this is its name or its label."""
+        """Return whether this is its name or its label."""
         return same_name(name) in (same_name(self.name), same_name(self.label))
 
 
@@ -86,11 +86,11 @@ class Figure:
 
     @property
     def has_interval(self) -> bool:
-        """Whether there is an interval."""
+        """Return whether there is an interval."""
         return not isnan(self.low)
 
     def __str__(self) -> str:
-        """As a requirement names it."""
+        """Return it as a requirement names it."""
         keys = tuple(key.name for key in self.keys if not key.may_be_left_out)
         return written(self.name, keys)
 
@@ -118,39 +118,39 @@ def find(requirement: Requirement, figures: Sequence[Figure]) -> Figure:
     Raises:
         WrongRequirement: there is none, or more than one; names those that are there.
     """
-    found = _called(requirement, figures)
-    if bool(requirement.word) != bool(found.words):
-        expected = f"== or != and one of {', '.join(found.words)}" if found.words else "a number"
-        raise WrongRequirement(f"{requirement.comparison} behind {found}", expected)
-    if requirement.word and requirement.word not in found.words:
-        raise WrongRequirement(repr(requirement.word), _one_of(requirement.word, found.words))
-    return found
+    figure = _called(requirement, figures)
+    if bool(requirement.word) != bool(figure.words):
+        expected = f"== or != and one of {', '.join(figure.words)}" if figure.words else "a number"
+        raise WrongRequirement(f"{requirement.comparison} behind {figure}", expected)
+    if requirement.word and requirement.word not in figure.words:
+        raise WrongRequirement(repr(requirement.word), _one_of(requirement.word, figure.words))
+    return figure
 
 
 def _called(requirement: Requirement, figures: Sequence[Figure]) -> Figure:
     name = same_name(requirement.name)
-    called = [one for one in figures if same_name(one.name) == name]
+    called = [figure for figure in figures if same_name(figure.name) == name]
     by_label = not called
     if by_label:
-        called = [one for one in figures if one.label and same_name(one.label) == name]
+        called = [figure for figure in figures if figure.label and same_name(figure.label) == name]
     if not called:
-        known = dict.fromkeys(one.name for one in figures)
+        known = dict.fromkeys(figure.name for figure in figures)
         where = _WHERE_IT_IS if name in _ANNOTATOR_TEST else ""
         expected = f"{where}{_one_of(name, list(known))}"
         raise WrongRequirement(f"the figure {requirement.name!r}", expected)
-    fitting = [one for one in called if _fits(requirement.keys, one.keys) is not None]
+    fitting = [figure for figure in called if _fits(requirement.keys, figure.keys) is not None]
     asked = written(requirement.name, requirement.keys)
     if not fitting:
         # In another order, perhaps.
-        near = [one for one in called if _has_all(requirement.keys, one)] or called
+        near = [figure for figure in called if _has_all(requirement.keys, figure)] or called
         names = _names_of(near, by_label, len(requirement.keys))
         raise WrongRequirement(asked, _one_of(asked, names))
     if len(fitting) > 1:
-        further = [_n_further(requirement.keys, one) for one in fitting]
-        nearest = [one for one, n in zip(fitting, further, strict=True) if n == min(further)]
+        further = [_n_further(requirement.keys, figure) for figure in fitting]
+        nearest = [figure for figure, n in zip(fitting, further, strict=True) if n == min(further)]
         if len(nearest) > 1:
-            found = f"{asked}, which is the name of {len(nearest):,} figures"
-            raise WrongRequirement(found, _one_of(asked, _names_of(nearest, by_label)))
+            clash = f"{asked}, which is the name of {len(nearest):,} figures"
+            raise WrongRequirement(clash, _one_of(asked, _names_of(nearest, by_label)))
         return nearest[0]
     return fitting[0]
 
@@ -172,7 +172,7 @@ def _has_all(names: Sequence[str], figure: Figure) -> bool:
 
 
 def _n_further(names: Sequence[str], figure: Figure) -> int:
-    """How many keys are not named and may not be left out."""
+    """Return how many keys are not named and may not be left out."""
     named = _fits(names, figure.keys) or []
     return sum(not key.may_be_left_out for at, key in enumerate(figure.keys) if at not in named)
 
@@ -181,16 +181,18 @@ def _names_of(figures: Sequence[Figure], by_label: bool, n_keys: int = 0) -> lis
     """Return figures' names, or labels, in full where a shorter one is also that of another or has
     fewer keys than were asked for."""
     if by_label:
-        figures = [replace(one, name=one.label) for one in figures]
-    short = [str(one) for one in figures]
+        figures = [replace(figure, name=figure.label) for figure in figures]
+    short = [str(figure) for figure in figures]
     counts = Counter(short)
 
-    def is_whole(one: Figure, name: str) -> bool:
-        return counts[name] == 1 and sum(not key.may_be_left_out for key in one.keys) >= n_keys
+    def is_whole(figure: Figure, name: str) -> bool:
+        return counts[name] == 1 and sum(not key.may_be_left_out for key in figure.keys) >= n_keys
 
     return [
-        name if is_whole(one, name) else written(one.name, tuple(key.name for key in one.keys))
-        for one, name in zip(figures, short, strict=True)
+        name
+        if is_whole(figure, name)
+        else written(figure.name, tuple(key.name for key in figure.keys))
+        for figure, name in zip(figures, short, strict=True)
     ]
 
 

@@ -39,4 +39,4 @@ def junit(result: GateResult, suite: str) -> str:
 
 def _text(text: str) -> str:
     """A text in characters that XML may hold."""
-    return _FORBIDDEN.sub(lambda found: f"\\u{ord(found[0]):04x}", visible(text))
+    return _FORBIDDEN.sub(lambda sign: f"\\u{ord(sign[0]):04x}", visible(text))

@@ -23,18 +23,18 @@ _WIDTH = 90
 def markdown(
     result: GateResult, conclusion: Sequence[str], shown: ReportTable | None = None
 ) -> str:
-    """Whether the requirements are met, what may be concluded, a table of the requirements and the
-    first table that people are shown."""
+    """Return in Markdown whether the requirements are met, what may be concluded, a table of the
+    requirements and the first table that people are shown."""
     n, unmet = len(result.decisions), len(result.unmet)
     of = counted(n, "requirement")
     head = f"{unmet:,} of {of} not met" if unmet else f"{n:,} of {of} met"
     rows = [
         (
-            _code(str(one.requirement)),
-            "met" if one.met else "**not met**",
-            _plain(f"{found(one)}{remark(one)}"),
+            _code(str(decision.requirement)),
+            "met" if decision.met else "**not met**",
+            _plain(f"{found(decision)}{remark(decision)}"),
         )
-        for one in result.decisions
+        for decision in result.decisions
     ]
     parts = [f"### persona-panel: {head}", _block(conclusion)]
     parts.append(_table(("requirement", "result", "found"), rows))

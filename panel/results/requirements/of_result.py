@@ -94,8 +94,8 @@ def _of_estimate(about: Figure, column: Column, cell: Estimate) -> Figure:
 
 
 def _not_established(cell: Estimate) -> str:
-    """That a difference whose own interval leaves 0 out is none after adjustment: the interval is
-    of this pair alone."""
+    """Return the sentence that a difference whose own interval leaves 0 out is none after
+    adjustment: the interval is of this pair alone."""
     if not isinstance(cell, Difference) or not cell.sign or not cell.p_adjusted >= LEVEL:
         return ""
     n = "" if cell.n is None else f"{counted(cell.n, cell.over.split()[0].removesuffix('s'))}; "

@@ -36,7 +36,7 @@ class WrongRequirement(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Requirement:
-    """What a figure has to be.
+    """Bound or word that a figure has to meet.
 
     Attributes:
         name: of the figure.
@@ -54,11 +54,12 @@ class Requirement:
 
     @property
     def at_least(self) -> bool:
-        """Whether higher figures meet it, not lower ones."""
+        """Return whether higher figures meet it, not lower ones."""
         return self.comparison.startswith(">")
 
     def holds_for(self, value: float) -> bool:
-        """Whether a value is on the right side; False for NaN. The last bit of a sum does not
+        """Return whether a value is on the right side; False for NaN. The last bit of a sum does
+        not
         decide: values that are equal to nine decimals are equal.
 
         >>> parse_requirement("tau_c >= 0.3").holds_for(0.1 + 0.2)
@@ -70,7 +71,7 @@ class Requirement:
         return beyond > 0 or (beyond == 0 and self.comparison.endswith("="))
 
     def __str__(self) -> str:
-        """As it is written, in the shortest form."""
+        """Return it as it is written, in the shortest form."""
         word = quoted(self.word)
         # Without quotes it would be compared as a number, which is no verdict.
         word = f'"{word}"' if _NUMBER.fullmatch(word) else word
@@ -96,7 +97,7 @@ def parse_requirement(text: str) -> Requirement:
         if not rest.startswith("]"):
             raise WrongRequirement(_found(rest), "a comma and another name, or ]")
         rest = rest[1:].lstrip()
-    comparison = next((one for one in get_args(Comparator) if rest.startswith(one)), None)
+    comparison = next((arg for arg in get_args(Comparator) if rest.startswith(arg)), None)
     is_equality = comparison in ("==", "!=")
     if comparison is None or (is_equality and _NUMBER.fullmatch(rest[2:].strip())):
         raise WrongRequirement(_found(rest), "one of >=, >, <= and <")

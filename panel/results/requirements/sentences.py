@@ -45,7 +45,7 @@ def found(decision: Decision) -> str:
 
 
 def remark(decision: Decision) -> str:
-    """What follows behind what was found: why that does not do, and what would."""
+    """Return the end of the sentence: why the requirement is not met, and what would meet it."""
     if decision.figure.words:
         return "."
     figure, bound = decision.figure, general(decision.requirement.bound, 12)
@@ -81,7 +81,7 @@ def remark(decision: Decision) -> str:
 
 
 def _settled(decision: Decision) -> str:
-    """How many more prompts would settle it."""
+    """Return how many more prompts would settle it."""
     figure, what = decision.figure, _what(decision.figure)
     if decision.takes_judges:
         return (

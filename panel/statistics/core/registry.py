@@ -290,7 +290,7 @@ class StatisticTable:
 
 
 class Block(Protocol):
-    """What the registry needs to know of a block of ratings."""
+    """Block of ratings, as the registry needs to know it."""
 
     @property
     def clusters(self) -> Labels:

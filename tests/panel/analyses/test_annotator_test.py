@@ -27,7 +27,7 @@ def rows(rate: float, *judges: float) -> list[Row]:
     """Of the panel and of judges a, b, …."""
     note = "epsilon 0.2; wins over some"
     found = [
-        Row(RATE, "all", "all", value=rate, note=note),
+        Row(RATE, "all", "all", value=rate, note=note, n_raters=3),
         Row(ADVANTAGE, "all", "all", value=0.8, ci_low=0.7, ci_high=0.9),
         Row(NEEDED, "all", "all", value=120.0),
     ]
@@ -96,6 +96,22 @@ def test_why_a_panel_that_goes_with_people_does_not_pass() -> None:
         "mean squared distance between them: `calibrate` takes such a bias out of systems' means, "
         "`align` out of single scores."
     ) in shifted
+    panel, humans = (
+        Ratings(
+            np.array(columns, dtype=float).T[:, :, None].repeat(2, axis=2),
+            tuple(f"i{place}" for place in range(60)),
+            tuple("pqrst"[: len(columns)]),
+            ("clarity", "depth"),
+            ("g",) * len(columns),
+            scales={"clarity": (0.0, 20.0), "depth": (0.0, 10.0)},
+        )
+        for columns in ([2 * mean + 2], people)
+    )
+    found = correlate(panel, humans, AnalysisOptions(epsilon=0.2, n_permutations=199))
+    share = away.mean() * (1 / 20 + 1 / 10) / 2
+    assert (
+        f"on the composite, the panel's mean is {share:.2f} of the scale's width above people's"
+    ) in " ".join(correlate_conclusion(found, panel, humans))
     # The same mean, and a tenth of the spread: nothing that a line could mend but the unit.
     noise = random.normal(0, 2, 60)
     narrow = mean + noise - noise.mean()
@@ -186,7 +202,7 @@ def test_the_dimensions_behind_the_composite_are_told_together() -> None:
         "By dimension the panel may take the place of a person on a; it is as near to the others "
         "as a person is on b (one score for every item may be, too: no correlation is "
         "established); it is not shown to be as good as a person on c and d: winning rate ω from "
-        "0.00 to 1.00, advantage ρ 0.80 (epsilon 0.2).",
+        "0.00 to 1.00, advantage ρ 0.80 (epsilon 0.2; tested against 3 people).",
         "Of its 2 judges alone, 0 to 1 pass it, depending on the dimension.",
     ]
     for lowest in (0.0, 0.5):
@@ -209,3 +225,24 @@ def test_an_undefined_test_and_none() -> None:
     [said] = concluded(undefined, "all", ())
     assert said == f"The alternative annotator test is undefined: {Reason.FEW_ITEMS_A_PERSON}."
     assert concluded([], "all", ()) == []
+
+
+def test_judges_that_cannot_be_tested_are_counted() -> None:
+    """Of three judges of whom one can be tested on a and none on b, and of a panel that is tested
+    against two people and one, the sentences say so."""
+    found = []
+    for name, n_people in (("a", 2), ("b", 1)):
+        panel, *rest = [replace(row, dimension=name) for row in rows(1.0, 1.0, 1.0, 1.0)]
+        untested = {"b", "c"} if name == "a" else {"a", "b", "c"}
+        found += [replace(panel, n_raters=n_people)] + [
+            replace(row, reason=Reason.FEW_ITEMS) if row.by_value in untested else row
+            for row in rest
+        ]
+    together, alone = concluded(found, "all", ["a", "b"])
+    assert together.endswith("(epsilon 0.2; tested against 1 to 2 people).")
+    assert alone == (
+        "Of its 3 judges alone, of whom 0 to 1 can be tested, 0 to 1 pass it, depending on the "
+        "dimension."
+    )
+    one = [row for row in found if row.dimension == "b"]
+    assert concluded(one, "all", ["b"])[-1] == "None of its 3 judges alone can be tested on b."

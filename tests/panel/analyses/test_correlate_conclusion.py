@@ -11,6 +11,7 @@ import pytest
 from scipy.stats import t
 from statsmodels.stats.power import TTestPower
 
+from persona_panel.analyses.correlate import correlate_result
 from persona_panel.analyses.correlate_conclusion import correlate_conclusion
 from persona_panel.results.conclusions.wording import ONE_PERSON
 from persona_panel.statistics import AnalysisOptions, correlate
@@ -305,12 +306,24 @@ def test_what_personas_add_takes_a_widened_interval() -> None:
         "With personas the panel's mean correlates more with people than without on clarity"
     )
     assert correlate_conclusion([gain("clarity"), gain("depth")], PANEL, HUMANS) == [
-        "That personas add to the correlation with people, or take from it, is not shown on 2 "
-        "dimensions."
+        "That personas add to the correlation with people, or take from it, is not shown on any "
+        "dimension."
     ]
+    whole = correlate_conclusion([gain("composite"), gain("clarity")], PANEL, HUMANS)
+    assert whole[0].endswith("is not shown on the composite or any dimension.")
     alike = Row("persona_gain_tau_b", "judges", "clarity", reason=Reason.IDENTICAL_REPLICATES)
     [said] = correlate_conclusion([alike], PANEL, HUMANS)
     assert said.startswith("What personas add cannot be said: all replicates without a persona")
+
+
+def test_judges_without_a_persona_are_counted_beside_the_panel() -> None:
+    """Of three judges one is without a persona, and no part of the panel that is correlated."""
+    panel = replace(PANEL, controls=frozenset(["judges 2"]))
+    [counts, *_] = correlate_result([], panel, HUMANS).remarks
+    assert counts == (
+        "48 items of 48 of the panel's and 48 of people's; 2 judges, and 1 without a persona; "
+        "people: 3."
+    )
 
 
 def test_labels_agree_where_kappa_is_above_0() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from subprocess import CompletedProcess
 from typing import Any
@@ -25,8 +26,8 @@ from persona_panel.testing import serving
 Command = Callable[..., CompletedProcess[str]]
 
 
-def rated(path: Path, *, sources: bool = True) -> None:
-    """Ratings of 4 systems on 8 prompts by 6 raters who differ in severity."""
+def rated(path: Path, *, sources: bool = True, raters: int = 6) -> None:
+    """Ratings of 4 systems on 8 prompts by `raters` of 6 raters who differ in severity."""
     rng = np.random.default_rng(3)
     system, prompt, rater = (grid.ravel() for grid in np.indices((4, 8, 6)))
     scores = 5 + rng.normal(size=4)[system] + rng.normal(size=8)[prompt]
@@ -35,6 +36,8 @@ def rated(path: Path, *, sources: bool = True) -> None:
         writer = csv.writer(file)
         writer.writerow(["item", "rater", "score", "prompt", *(["source"] if sources else [])])
         for s, t, r, score in zip(system, prompt, rater, scores, strict=True):
+            if r >= raters:
+                continue
             row = [f"i{s}-{t}", f"r{r}", f"{score:.1f}", f"p{t}"]
             writer.writerow([*row, *([f"s{s}"] if sources else [])])
 
@@ -294,6 +297,41 @@ def test_a_present_design_with_two_models_may_cost_less_than_the_cheapest() -> N
     )
     assert "With the present judges (2 models) it takes about 18 prompts" in said
     assert "Fewer than 3 models are not tried" in said
+    assert "Detecting a difference of 1 points between" in said
+    mixed = " ".join(plan_result(replace(report, rescaled=True)).text().split())
+    assert "Detecting a difference of 1 of the scale's width between" in mixed
+
+
+def test_few_judges_are_why_no_number_of_prompts_is_enough() -> None:
+    """Three judges have no interval over judges, however small their error is, which is said; of
+    five it is not."""
+    for n, says in (
+        (3, "no number of prompts reaches it: its interval is over judges, too, of whom it needs "
+            "at least 5."),
+        (5, "no number of prompts reaches it: its interval is over judges, too."),
+    ):  # fmt: skip
+        variances = {"system": 1.0, "system:prompt": 0.5, "residual": 0.1}
+        levels = {"prompt": 40, "rater": n}
+        components = VarianceComponents(
+            variances, dict.fromkeys(variances, 0.25), 0, {"system": 2, **levels}
+        )
+        present = DesignResult(d_study(components, "system", levels), 80 * n, 1.0, 1.0)
+        study = DesignStudy("system", "all", components, (present,))
+        target = PrecisionTarget("half_width", 1.0)
+        report = DesignReport((study,), 2, None, target, None, present)
+        assert says in " ".join(plan_result(report).text().split())
+
+
+def test_why_more_prompts_do_not_do_is_said(command: Command, tmp_path: Path) -> None:
+    """With three raters no number of prompts reaches a width over raters, too: the reason stands in
+    the sentence, as a leaderboard's number of prompts is for raters as they are."""
+    rated(tmp_path / "in.csv", raters=3)
+    done = command("plan", "--from", "in.csv", "--half-width", "0.75")
+    said = " ".join(done.stdout.split())
+    assert (
+        "With the present raters no number of prompts reaches it: its interval is over raters, "
+        "too, of whom it needs at least 5."
+    ) in said
 
 
 def test_what_lowers_the_error_most_may_not_narrow_the_interval_most() -> None:

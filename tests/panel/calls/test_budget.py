@@ -168,3 +168,14 @@ def test_a_cap_in_dollars_wants_the_price_of_what_was_spent_before() -> None:
     """Spent on a model without a known price, it cannot be counted, and is not nothing."""
     with pytest.raises(ConfigurationError, match="other, whose price is unknown"):
         budget(usd=1.0).go_on_from(Spending(1, {"other": Usage(1, 0, 1)}))
+
+
+async def test_a_call_that_was_not_sent_leaves_its_place_to_another() -> None:
+    """Under a cap of one call, one that failed before it was sent does not count."""
+    one = budget(calls=1)
+    reserved = await one.reserve("m", Usage(input=10))
+    one.settle("m", reserved, Usage(), calls=0)
+    assert (one.spending.calls, one.spending.tokens) == (0, 0)
+    await one.reserve("m", Usage())
+    with pytest.raises(CapReached, match="the cap of 1 call"):
+        await one.reserve("m", Usage())

@@ -390,6 +390,19 @@ def test_closing_moves_what_waits_and_leaves_no_journal(tmp_path: Path) -> None:
     assert len(rows(tmp_path, "SELECT value FROM Cache")) == 1
 
 
+def test_what_is_synced_is_in_the_database(tmp_path: Path) -> None:
+    """Replies wait in no journal once sync has returned; a move that failed fails it, too."""
+    with closing(DiskReplyStore(tmp_path / "cache")) as cache:
+        cache.put("p", KEY, REPLY)
+        cache.sync()
+        assert len(rows(tmp_path / "cache", "SELECT key FROM Cache")) == 1
+        rename(tmp_path / "cache", "Cache", "Hidden")
+        cache.put("p", GOOD, REPLY)
+        with pytest.raises(sqlite3.OperationalError):
+            cache.sync()
+        rename(tmp_path / "cache", "Hidden", "Cache")
+
+
 def test_what_another_process_left_is_taken_over(tmp_path: Path) -> None:
     """The journal of a process that is gone is moved into the database, what was dropped in it
     too; and moved again, after a kill at the worst moment, it adds nothing."""

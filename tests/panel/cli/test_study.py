@@ -52,6 +52,7 @@ def test_make_status_and_collect(responses: Path, tmp_path: Path) -> None:
     done = made(responses, study, "--json")
     assert done.exit_code == 0, done.output
     tables = json.loads(done.stdout)["tables"]
+    assert json.loads(done.stdout)["conclusion"][0].endswith("; rubric: debate-speech.")
     [design] = tables["design"]
     assert (design["pairs_compared"], design["pairs"]) == (9, 9)
     spans = {row["of"]: (row["least"], row["most"]) for row in tables["spans"]}
@@ -76,7 +77,7 @@ def test_make_status_and_collect(responses: Path, tmp_path: Path) -> None:
     out = tmp_path / "ratings.csv"
     some = persona_panel("collect", study, answers[0], odd, "--out", out)
     assert some.exit_code == 1
-    assert "1 of 2 raters answered" in some.stdout
+    assert "1 of 2 raters answered; of their answers none is missing." in some.stdout
     assert f"Left out: {odd}: schema: found null" in some.stderr
     out.write_text(out.read_text() + "edited by hand\n")
     edited = out.read_text()

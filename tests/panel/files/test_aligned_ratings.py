@@ -82,6 +82,14 @@ def test_ids_that_come_twice_are_no_names(tmp_path: Path) -> None:
     assert fault.expected == f"items of {run}: 'p/a', 'q/a'"
 
 
+def test_ids_that_were_made_are_said_to_be(tmp_path: Path) -> None:
+    """Where a run's texts had no ids, people's names match nothing: the remedy maps the column."""
+    run = folder_of(tmp_path / "run", judgment("r-0123456789ab"))
+    human = text(tmp_path / "h.csv", "item,rater,score", "sp01,r,1")
+    (fault,) = faults_of(run, human)
+    assert fault.expected.endswith("score them again with --map id=COLUMN")
+
+
 def test_no_dimension_in_common(run: Path, tmp_path: Path) -> None:
     """Dimensions of other names are refused with what there is on both sides."""
     human = text(tmp_path / "h.csv", "item,rater,score,dimension", "a,r,1,wit", "b,r,2,wit")

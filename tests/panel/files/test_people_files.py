@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from persona_panel import InputError, Ratings, load_aligned_ratings, load_ratings
+from persona_panel.files.aligned_ratings import align_ratings
 
 _NAMES = st.lists(st.sampled_from([f"n{i}" for i in range(9)]), min_size=2, max_size=5, unique=True)
 _SCORES = st.none() | st.integers(0, 1000) | st.sampled_from([0.5, 2.25, -1.5, 1234.5])
@@ -85,7 +86,8 @@ def test_a_table_in_any_form_is_read_back(
     np.testing.assert_array_equal(found.scores[:, :, 0], expected)
     assert found.origin is not None
     said = found.origin.reading
-    assert ("wide, one column a rater" in said) == wide
+    named = f"wide, one column a rater: {', '.join(raters[:5])}{', …' * (len(raters) > 5)}"
+    assert (named in said) == wide
     assert ("decimal commas" in said) == comma
     assert ("semicolons" in said) == (delimiter == ";")
     n_missing = sum(isnan(value) for row in expected for value in row)
@@ -222,3 +224,56 @@ def test_few_items_in_common_are_refused(tmp_path: Path) -> None:
     assert people.origin is not None
     assert people.origin.match is not None
     assert people.origin.match.share == 0.8
+
+
+def test_a_rater_twice_but_for_spaces_is_named(tmp_path: Path) -> None:
+    """Two columns whose names differ in spaces are one fault of the header, not one of each row."""
+    with pytest.raises(InputError) as refused:
+        _read(tmp_path, "item;ann;ann \na;3;4\nb;5;1\n")
+    [fault] = refused.value.faults
+    assert (fault.field, fault.found) == ("ann", "2 columns of this name")
+
+
+def test_a_rater_without_a_rating_is_named(tmp_path: Path) -> None:
+    """An empty column of a wide file is counted as a rater, and told."""
+    found = _read(tmp_path, "item;ann;bob;cy\na;3;4;\nb;5;1;\n")
+    assert found.origin is not None
+    assert found.origin.remarks == ("There is no rating by 'cy'.",)
+
+
+def test_a_column_of_text_is_refused_with_the_option(tmp_path: Path) -> None:
+    """The remedy for a column that holds no ratings names the option that leaves it out."""
+    with pytest.raises(InputError, match="--map raters=ANN,BOB"):
+        _read(tmp_path, "item;ann;bob;note\na;3;4;good\nb;5;1;poor\n")
+
+
+def test_a_wide_file_may_have_a_line_for_each_dimension(tmp_path: Path) -> None:
+    """An item then has several lines; two on one dimension are refused."""
+    content = "item,dimension,ann,bob\na,depth,1,2\na,style,3,4\nb,depth,5,1\nb,style,2,3\n"
+    ratings = _read(tmp_path, content)
+    assert (ratings.items, ratings.raters) == (("a", "b"), ("ann", "bob"))
+    assert ratings.dimensions == ("depth", "style")
+    assert ratings.scores.tolist() == [[[1, 3], [2, 4]], [[5, 2], [1, 3]]]
+    with pytest.raises(InputError, match="'a' again, first on line 2"):
+        _read(tmp_path, content.replace("b,depth", "a,depth"))
+
+
+def test_items_that_nobody_rated_need_no_match(tmp_path: Path) -> None:
+    """A line that has gaps alone says nothing of what people rated."""
+    panel = _read(tmp_path, LONG + "a,x,1\nb,x,2\n")
+    humans = _read(tmp_path, "item,ann,bob\na,1,2\nb,2,3\nc,,\nd,?,\ne,,NA\n")
+    _, theirs = align_ratings(panel, humans, "panel.csv", "people.csv")
+    assert theirs.origin is not None
+    assert theirs.origin.match is not None
+    assert (theirs.origin.match.n_rated, theirs.origin.match.unmatched) == (2, ())
+
+
+def test_a_rating_of_the_whole_off_the_scale_has_its_line(tmp_path: Path) -> None:
+    """Also where it is compared with the composite of the panel's dimensions."""
+    lines = "item,rater,dimension,score\na,x,depth,1\na,x,style,3\nb,x,depth,2\nb,x,style,4\n"
+    panel = _read(tmp_path, lines, scale=(1, 10))
+    humans = _read(tmp_path, LONG + "a,ann,1\nb,ann,80\n")
+    with pytest.raises(InputError) as caught:
+        align_ratings(panel, humans, "panel.csv", "people.csv")
+    [fault] = caught.value.faults
+    assert (fault.line, fault.found) == (3, "80 by 'ann' of 'b'")

@@ -220,6 +220,14 @@ def test_data_sets_that_are_no_table_are_refused_with_what_to_take() -> None:
         load_responses(of_hugging_face().to_iterable_dataset())
 
 
+@pytest.mark.parametrize("empty", [[], {}])
+def test_an_empty_collection_is_called_empty(empty: Any) -> None:
+    """A list has a length, and a mapping without keys no tables: it is told to be empty."""
+    with pytest.raises(InputError) as refused:
+        load_responses(empty)
+    assert refused.value.faults[0].found.endswith(f"{type(empty).__name__} with nothing in it")
+
+
 def test_what_is_neither_file_nor_table_is_refused() -> None:
     """An object of another kind is named, with what is expected in its place."""
     source: Any = 5

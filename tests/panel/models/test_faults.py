@@ -7,7 +7,7 @@ import pytest
 from persona_panel.models.client import NOTHING, CallError
 from persona_panel.models.faults import fault_of, reached
 from persona_panel.models.http_connection import HttpConnection
-from persona_panel.models.http_responses import HttpResponse
+from persona_panel.models.http_responses import MOST_BYTES, HttpResponse
 from persona_panel.testing import always, raw, serving, stall
 
 AT = "http://localhost/v1/generate"
@@ -32,6 +32,19 @@ def test_the_kind_goes_by_the_status(status: int, kind: str, *, is_known: bool) 
     assert (fault.kind, fault.used) == (kind, NOTHING if is_known else None)
     assert str(fault) == f"{AT} answered {status}: so it is"
     assert fault.retry_after == (3.0 if kind == "transient" else None)
+
+
+async def test_an_answer_that_is_too_long_is_not_asked_for_again() -> None:
+    """A success of which only the beginning was read says how much is read, and not what it
+    holds: another try would be paid for, too, and be as long."""
+    with serving(always(raw({"text": "7" * MOST_BYTES})), path="generate") as server:
+        url = f"{server.base_url}/generate"
+        connection = HttpConnection(url, None, 20.0)
+        answer = await reached(connection.exchange(b"{}"), url, 20.0)
+        await connection.aclose()
+    fault = fault_of(answer, url)
+    assert (fault.kind, fault.used) == ("rejected", None)
+    assert str(fault) == f"{url}: the answer is longer than {MOST_BYTES:,} bytes"
 
 
 async def test_an_exchange_without_an_answer_is_a_fault() -> None:

@@ -197,7 +197,9 @@ _JSON = st.recursive(
 def test_no_error_is_too_odd(attributes: dict[str, Any]) -> None:
     """Whatever a package puts into its errors, they become a fault or a refusal."""
     raised = error(**attributes)
-    assert answer_in(raised, 0.1) is None or answer_in(raised, 0.1)
+    if (answer := answer_in(raised, 0.1)) is not None:
+        # Half a surrogate pair could be written nowhere.
+        (answer.text + (answer.refusal or "")).encode()
     fault = call_error_of(raised)
     assert isinstance(fault, CallError)
     assert fault.kind in ("transient", "rejected", "permanent")

@@ -5,8 +5,11 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import sqlite3
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 
@@ -113,6 +116,21 @@ def test_a_run_from_its_requests_to_its_answers(wire: BatchWire, tmp_path: Path)
     assert KEY.encode() not in written + orjson.dumps(wire.rows)
     again = scored(panel_at(wire), folder)
     assert (again.calls.made, again.calls.cached, len(wire.made)) == (0, 8, 1)
+
+
+def test_answers_are_in_the_database_before_their_batch_counts_as_collected(
+    anthropic: BatchWire, tmp_path: Path
+) -> None:
+    """A power cut behind the record cannot lose what the record says is there."""
+    cache, rows = Path(os.environ["PERSONA_PANEL_CACHE"]), []
+
+    def tell(line: str) -> None:
+        if "has ended" in line:
+            with closing(sqlite3.connect(cache / "cache.db")) as database:
+                rows.extend(database.execute("SELECT key FROM Cache").fetchall())
+
+    scored(panel_at(anthropic), tmp_path / "run", tell=tell)
+    assert rows
 
 
 def test_a_row_is_the_body_of_a_live_call(

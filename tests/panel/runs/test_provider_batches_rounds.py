@@ -24,7 +24,7 @@ from persona_panel.calls.budget import Caps
 from persona_panel.calls.cache import ReplyKey
 from persona_panel.graphs.context import Abort
 from persona_panel.graphs.deliberation import Deliberation
-from persona_panel.models.batches import BatchAnswer, OpenAIBatches
+from persona_panel.models.batches import OpenAIBatches
 from persona_panel.models.client import NOTHING
 from persona_panel.runs import executor
 from persona_panel.runs.execution import Execution
@@ -197,17 +197,11 @@ def test_rows_that_always_fail(tmp_path: Path) -> None:
         assert len(server.batches.made) == 1
 
 
-def test_answers_under_wrong_names_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_answers_under_wrong_names_count(tmp_path: Path) -> None:
     """Eight answers that belong to no request were paid for: with a cap of 12 calls there is room
     for four more, and no third batch."""
-    read = OpenAIBatches.read
-
-    def misnamed(self: OpenAIBatches, line: bytes) -> BatchAnswer | None:
-        row = read(self, line)
-        return row and row._replace(custom_id=f"x{row.custom_id}")
-
-    monkeypatch.setattr(OpenAIBatches, "read", misnamed)
     with serving() as server:
+        damaged(server, lambda rows: [r.replace(b'"custom_id":"', b'"custom_id":"x') for r in rows])
         run = scored(panel_at(server.base_url), tmp_path / "run", Caps(calls=12))
         totals = [batch["request_counts"]["total"] for batch in server.batches.made]
     assert totals == [8, 4]
@@ -215,7 +209,9 @@ def test_answers_under_wrong_names_count(tmp_path: Path, monkeypatch: pytest.Mon
     assert run.calls.spent[NAME].output > 0
 
 
-def damaged(server: ScriptedServer, damage: Callable[[list[bytes]], list[bytes]], n: int) -> None:
+def damaged(
+    server: ScriptedServer, damage: Callable[[list[bytes]], list[bytes]], n: int = 1_000
+) -> None:
     """The file of the first batch's answers is damaged when it is handed over the first n times."""
     files, whole, handed = server.batches.files, list[bytes](), [0]
 

@@ -6,6 +6,7 @@ import asyncio
 import json
 import math
 import pickle
+import socket
 import threading
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Sequence
 from contextlib import nullcontext
@@ -13,6 +14,7 @@ from dataclasses import fields, replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, TextIO, cast
+from urllib.parse import urlsplit
 
 import numpy as np
 import pytest
@@ -33,11 +35,12 @@ from persona_panel.calls.caller import Caller
 from persona_panel.calls.stores.disk import open_store
 from persona_panel.experiments.sweep.library import shipped_framings
 from persona_panel.graphs.deliberation import load_stopping_rule, stopping_rule_names
-from persona_panel.models.client import Capabilities
+from persona_panel.models.client import CallError, Capabilities
 from persona_panel.models.config import refuse_options
 from persona_panel.models.providers import Availability, load_provider
 from persona_panel.results.result import Result, format_names, load_format
 from persona_panel.rubrics import (
+    ModelRequest,
     ModelResponse,
     Usage,
     elicitation_names,
@@ -366,6 +369,43 @@ def test_what_a_provider_lacks_is_named(changes: dict[str, Any], said: str) -> N
     config = ModelConfig(model="acme:m", base_url="http://me:nq7Xw2mZ4@localhost:9/v1")
     check_provider(provider(), config)
     assert said in refusal(check_provider, provider(**changes), config)
+
+
+@pytest.mark.parametrize(
+    ("raised", "said"),
+    [
+        (lambda error: CallError(str(error), kind="transient"), "counts as sent"),
+        (lambda error: error, "raises ConnectionRefusedError, where a CallError"),
+    ],
+    ids=["a call that was sent", "no fault of ours"],
+)
+def test_a_call_that_reaches_no_server_has_to_say_so(raised: Any, said: str) -> None:
+    """A provider whose call counts as made where nobody listens, or ends in another error, is
+    told so; one that says it was not sent passes."""
+
+    class OverSockets(ScriptedModel):
+        def __init__(self, config: ModelConfig, raised: Any) -> None:
+            refuse_options(config)
+            free = Capabilities(deterministic_text=True)
+            super().__init__("1", model=config.model_name, capabilities=free)
+            self._url, self._raised = urlsplit(config.base_url or ""), raised
+
+        async def complete(self, request: ModelRequest) -> ModelResponse:
+            try:
+                socket.create_connection((self._url.hostname, self._url.port)).close()
+            except OSError as error:
+                raise self._raised(error) from None
+            return await super().complete(request)
+
+    def unsent(error: OSError) -> CallError:
+        return CallError(str(error), kind="transient", unsent=True)
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        url = f"http://127.0.0.1:{listening.getsockname()[1]}/v1"
+        config = ModelConfig(model="acme:m", base_url=url)
+        check_provider(provider(client=lambda config, _: OverSockets(config, unsent)), config)
+        faulty = provider(client=lambda config, _: OverSockets(config, raised))
+        assert said in refusal(check_provider, faulty, config)
 
 
 def test_a_provider_cannot_take_the_name_of_another() -> None:

@@ -133,7 +133,6 @@ def test_without_a_composite_the_first_dimension_is_named() -> None:
     """A rubric of categories has shares alone: the first one is said to be it."""
     (first, *_) = said({"kind:joke": LARGE, "kind:claim": NONE})
     assert first.startswith("new is ahead of old on kind:joke, with")
-    assert said({}) == ["new and old have no dimension in common that can be compared."]
 
 
 def test_panels_that_differ_make_a_difference_of_texts_ambiguous() -> None:

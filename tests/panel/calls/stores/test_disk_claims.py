@@ -6,6 +6,7 @@ import asyncio
 import errno
 import fcntl
 import os
+import subprocess
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, closing
@@ -15,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from persona_panel.calls.journal import encoded
-from persona_panel.calls.stores.disk import DiskReplyStore, place_of
+from persona_panel.calls.stores.disk import Claims, DiskReplyStore, ReplyClaim, place_of
 from persona_panel.rubrics import ModelResponse
 
 PAGE, KEY = "a" * 64, b"k" * 32
@@ -265,3 +266,47 @@ def test_replies_of_two_models_to_one_request_are_claimed_apart() -> None:
     assert len({place_of(PAGE, KEY), place_of("b" * 64, KEY), place_of(PAGE, b"l" * 32)}) == 3
     assert place_of(PAGE, bytes(32)) > 0
     assert place_of(PAGE, b"\xff" * 32) <= 2**62
+
+
+async def test_who_cannot_look_up_a_reply_keeps_no_claim(tmp_path: Path) -> None:
+    """Where the cache cannot be read, the error ends that call alone: others may ask."""
+
+    async def unreadable(page: str, key: bytes) -> ModelResponse | None:
+        raise OSError(errno.EIO, "Input/output error")
+
+    with closing(Claims(tmp_path)) as one, closing(Claims(tmp_path)) as two:
+        with pytest.raises(OSError, match="Input/output error"):
+            await ReplyClaim(two, PAGE, KEY, unreadable).__aenter__()
+        assert one.take(place_of(PAGE, KEY))
+        one.give_up(place_of(PAGE, KEY))
+
+
+FORKING = """
+import os, sys
+from pathlib import Path
+from persona_panel.calls.stores.disk import Claims
+
+folder = Path(sys.argv[1])
+ours = Claims(folder)
+assert ours.take(5)
+asked, given_up = os.pipe(), os.pipe()
+if os.fork() == 0:
+    theirs = Claims(folder)
+    assert not theirs.is_alone()
+    assert not theirs.take(5)
+    os.write(asked[1], b"x")
+    os.read(given_up[0], 1)
+    os._exit(0 if theirs.take(5) else 3)
+os.read(asked[0], 1)
+ours.give_up(5)
+os.write(given_up[1], b"x")
+print(os.waitstatus_to_exitcode(os.wait()[1]))
+"""
+
+
+def test_a_forked_process_has_claims_of_its_own(tmp_path: Path) -> None:
+    """A claim that its parent held when it was forked is the parent's, and ends with it."""
+    said = subprocess.run(
+        [sys.executable, "-c", FORKING, tmp_path], capture_output=True, text=True, timeout=60
+    )
+    assert said.stdout == "0\n", said.stderr

@@ -16,7 +16,7 @@ from persona_panel.experiments.audit.bias import (
     position,
     self_preference,
 )
-from persona_panel.experiments.audit.bias_result import bias_conclusion
+from persona_panel.experiments.audit.bias_result import bias_conclusion, bias_result
 from persona_panel.files.judgments import Compared
 from persona_panel.rubrics.comparison import Outcome
 from persona_panel.statistics import Ratings, Reason, Row
@@ -130,6 +130,24 @@ def test_leniency() -> None:
     assert rows["leniency", "a|gpt", "clarity"].value == -1
     assert rows["leniency", "b|gpt", "clarity"].value == 1
     assert rows["leniency", "a|claude", "clarity"].value == 0
+
+
+def test_scales_that_differ() -> None:
+    """Of all dimensions together a judge 1 of 9 points above the others on one, 0 on the other, is
+    lenient by a share of the scales' width, which the conclusion and the table say."""
+    depth = np.full((4, 4), 0.5)
+    clarity = np.array([[5.0, 9.0, 5.0, 5.0]] * 4)
+    scores = np.stack([clarity, depth], axis=2)
+    of_run = some_ratings(scores, scales={"clarity": (1.0, 10.0), "depth": (0.0, 1.0)})
+    scales = {"clarity": TEN, "depth": ScaleRange(0, 1, whole=False)}
+    rows = biases(of_run, scales)
+    assert found(rows)["leniency", "b|gpt", "clarity"].value == pytest.approx(3)
+    assert found(rows)["leniency", "b|gpt", "all"].value == pytest.approx(3 / 9 / 2)
+    result = bias_result(rows, of_run)
+    assert "share of its scale's width" in " ".join(result.reading)
+    judges = next(table for table in result.tables if table.title == "Judges")
+    assert "leniency,\nshares of the scale's width" in [column.head for column in judges.columns]
+    assert not bias_result(rows, replace(of_run, scales={})).reading
 
 
 # Length

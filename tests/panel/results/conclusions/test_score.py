@@ -142,6 +142,13 @@ def test_one_prompt_says_what_it_takes() -> None:
     )
 
 
+def test_systems_that_share_no_prompt_are_not_compared_and_the_reason_is_that() -> None:
+    """Of systems with prompts of their own the reason is no lack of prompts."""
+    nan = float("nan")
+    [said] = board_conclusion(board([[9, nan], [8, nan], [nan, 5], [nan, 6]]))
+    assert "no difference can be tested (no prompt has texts of two systems: " in said
+
+
 def test_some_differences_are_established() -> None:
     """A and B, which win in turn, are both far ahead of C: that is established, and first place is
     open between the two alone."""
