@@ -15,7 +15,7 @@ start for all systems, so that systems are rated on the same prompts where proba
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 from math import inf, nan
@@ -420,7 +420,9 @@ def select_items(panel: Ratings, n: int, seed: int = 0) -> tuple[SelectedItem, .
         if not share:
             continue
         ordered = np.array(sorted(of, key=lambda item: (places[prompts[item]], own[item])))
-        sizes = _sizes(variances[ordered]) / _items_beside([prompts[item] for item in ordered])
+        of_prompts = [prompts[item] for item in ordered]
+        _, own_prompts, counts = np.unique(of_prompts, return_inverse=True, return_counts=True)
+        sizes = _sizes(variances[ordered]) / counts[own_prompts]
         probabilities = inclusion_probabilities(sizes, share)
         for item in np.flatnonzero(systematic_sample(probabilities, start)):
             chances[int(ordered[item])] = float(probabilities[item])
@@ -469,12 +471,6 @@ def _sizes(variances: Array) -> Array:
         return np.ones(len(variances))
     sizes: Array = np.sqrt((np.where(np.isnan(variances), mean, variances) / mean + 1) / 2)
     return sizes
-
-
-def _items_beside(prompts: Sequence[str]) -> Array:
-    """Return, for each item, how many items have its prompt, itself included."""
-    _, places, counts = np.unique(prompts, return_inverse=True, return_counts=True)
-    return counts[places].astype(np.float64)
 
 
 def _shares(sizes: list[int], n: int) -> list[int]:

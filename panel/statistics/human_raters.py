@@ -507,7 +507,14 @@ def added_raters(
         )
         for function, ratings in zip(joined, sets[1:], strict=True)
     ]
-    p_value = np.array([_p_value(*pair) for pair in zip(change, intervals, strict=True)])
+    p_value = np.array(
+        [
+            two_sided_p(moved / interval.standard_error, interval.degrees_of_freedom)
+            if interval.reason is None
+            else nan
+            for moved, interval in zip(change, intervals, strict=True)
+        ]
+    )
     return AddedRaters(
         alphas,
         change,
@@ -515,10 +522,3 @@ def added_raters(
         p_value,
         np.minimum(n_tests * p_value, 1),
     )
-
-
-def _p_value(change: float, interval: Interval) -> float:
-    """Return the two-sided p-value of no change."""
-    if interval.reason is not None:
-        return nan
-    return two_sided_p(change / interval.standard_error, interval.degrees_of_freedom)

@@ -228,11 +228,15 @@ def most_agreeing(ratings: ArrayLike, n: int = 3) -> ChosenRatings:
     by_item = [np.sort(row[~np.isnan(row)]) for row in array]
     values = np.unique(array[~np.isnan(array)])
     choices = [
-        _choices(np.searchsorted(values, own), min(n, len(own)), len(values)) for own in by_item
+        [
+            _coincidences(subset, len(values))
+            for subset in _subsets(np.searchsorted(values, own), min(n, len(own)))
+        ]
+        for own in by_item
     ]
     # Begin with the ratings whose ranks differ least, then improve one item after the other.
     chosen = [0] * len(choices)
-    total = _sum((own[0] for own in choices), len(values))
+    total = sum((own[0] for own in choices), np.zeros((len(values), len(values))))
     for _ in range(_SWEEPS):
         before = _alpha_of_coincidences(total)
         for item, own in enumerate(choices):
@@ -274,11 +278,6 @@ def _subsets(places: IntArray, n: int) -> list[tuple[int, ...]]:
     return sorted(subsets, key=lambda subset: ((subset[-1] - subset[0]) if subset else 0, subset))
 
 
-def _choices(places: IntArray, n: int, n_values: int) -> list[Array]:
-    """Return each set of `n` ratings' part in the table of coincidences `(values, values)`."""
-    return [_coincidences(subset, n_values) for subset in _subsets(places, n)]
-
-
 def _coincidences(places: Iterable[int], n_values: int) -> Array:
     counts = np.bincount(list(places), minlength=n_values).astype(np.float64)
     size = counts.sum()
@@ -286,10 +285,6 @@ def _coincidences(places: Iterable[int], n_values: int) -> Array:
         return np.zeros((n_values, n_values))
     table: Array = (np.outer(counts, counts) - np.diag(counts)) / (size - 1)
     return table
-
-
-def _sum(tables: Iterable[Array], n_values: int) -> Array:
-    return sum(tables, np.zeros((n_values, n_values)))
 
 
 def _alpha_of_coincidences(coincidences: Array) -> float:

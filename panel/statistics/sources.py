@@ -292,10 +292,9 @@ def author_shares(
     for a, b in combinations(filter(None, names), 2):
         both = [text for text in texts if a in text.kinds and b in text.kinds]
         if both:
-            sides = [(text.of(a), text.of(b)) for text in both]
-            each = np.array([_wins(own, others) for own, others in sides])
-            n_texts = sum(len(own) for own, _ in sides)
-            rows.append(_won(a, b, each, n_texts))
+            ahead = [np.sign(np.subtract.outer(text.of(a), text.of(b))) for text in both]
+            each = np.array([(1 + signs.mean()) / 2 for signs in ahead])
+            rows.append(_won(a, b, each, sum(map(len, ahead))))
             rows.append(_best("best", a, b, [text.without_others(a, b) for text in both], seed))
     rows += [
         _best("first place", name, "", [text for text in texts if name in text.kinds], seed)
@@ -342,11 +341,6 @@ class _Prompt(NamedTuple):
     def without_others(self, a: str, b: str) -> _Prompt:
         kept = [place for place, kind in enumerate(self.kinds) if kind in (a, b)]
         return _Prompt(self.scores[kept], [self.kinds[place] for place in kept])
-
-
-def _wins(a: ArrayLike, b: ArrayLike) -> float:
-    """Return the share of pairs in which a is above b, ties half."""
-    return float((1 + np.sign(np.subtract.outer(a, b)).mean()) / 2)
 
 
 def _won(a: str, b: str, shares: Array, n_texts: int) -> _Tested:
