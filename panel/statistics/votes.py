@@ -322,7 +322,8 @@ def ensemble_distance(
     return EnsembleDistance(
         sqrt(float(of_ensemble.mean())),
         sqrt(float(of_best.mean())),
-        sampled_mean(of_best - of_ensemble).as_a(Estimate, over=over),
+        # Nothing is foreseen from these prompts: others are needed to choose the judge.
+        replace(sampled_mean(of_best - of_ensemble).as_a(Estimate, over=over), sampled=None),
         best,
         sum(map(len, others)),
     )
