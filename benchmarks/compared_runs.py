@@ -38,7 +38,6 @@ from persona_panel.statistics.core.significance import holm_adjusted
 from persona_panel.statistics.paired import (
     PairedDifference,
     PairedTerms,
-    adjusted_figures,
     by_other_judges,
     by_same_judges,
     nearer_to_people,
@@ -176,7 +175,7 @@ def people(rng: np.random.Generator, cell: Cell, panel: Panel) -> Found:
     figures = [
         (place, one) for place, each in enumerate(found) for one in (each.tau, each.distance)
     ]
-    every = adjusted_figures([one for _, one in figures], [place == 0 for place, _ in figures])
+    every = holm_adjusted([one for _, one in figures], [place == 0 for place, _ in figures])
     first = {"τ_b, b − a": every[0], "distance, b − a": every[1]}
     return any(one.shown for one in every), {
         name: (one.value, one.low, one.high) for name, one in first.items()
