@@ -101,7 +101,7 @@ def measured(cell: Cell) -> dict[str, float]:
         panels, people, labels = drawn(rng, cell, cell.prompts)
         found = compared_advantages(*panels.T, people, labels.tolist()).difference
         if found.reason is None and found.ci_reason is None:
-            covered.append(found.ci_low <= truth <= found.ci_high)
+            covered.append(found.low <= truth <= found.high)
             claimed.append(found.p < 0.05)
     return {
         "truth": truth,

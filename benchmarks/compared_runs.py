@@ -34,11 +34,10 @@ import numpy as np
 
 from benchmarks.harness import add_parts
 from persona_panel.statistics.core.arrays import Array, row_means
+from persona_panel.statistics.core.significance import holm_adjusted
 from persona_panel.statistics.paired import (
     PairedDifference,
     PairedTerms,
-    adjusted,
-    adjusted_figures,
     by_other_judges,
     by_same_judges,
     nearer_to_people,
@@ -122,7 +121,7 @@ def differences(
         factors = {name: np.tile(those, twice) for name, those in LABELS.items()}
     whole = [(a, b), *((a[:, :, [d]], b[:, :, [d]]) for d in range(DIMENSIONS))]
     found = [paired_difference(pair(*sides), labels, factors) for sides in whole]
-    return adjusted(found, primary=[place == 0 for place in range(len(found))])
+    return holm_adjusted(found, primary=[place == 0 for place in range(len(found))])
 
 
 Found = tuple[bool, dict[str, tuple[float, float, float]]]
@@ -137,7 +136,7 @@ def texts(rng: np.random.Generator, cell: Cell, panel: Panel) -> Found:
     ]
     found = differences(by_same_judges, *sides, np.arange(cell.prompts), cell)
     first = found[0]
-    figures = {"difference": (first.difference, first.ci_low, first.ci_high)}
+    figures = {"difference": (first.value, first.low, first.high)}
     return any(one.shown for one in found), figures
 
 
@@ -150,13 +149,13 @@ def panels(rng: np.random.Generator, cell: Cell, panel: Panel) -> Found:
     b = rated(rng, moved, panel.severity + panel.favour, cell.data)
     found = differences(by_other_judges, a, b, labels, cell)
     first = found[0]
-    figures = {"difference": (first.difference, first.ci_low, first.ci_high)}
+    figures = {"difference": (first.value, first.low, first.high)}
     if cell.judges == "fixed" and cell.effect:
         scores = [side.mean(axis=2) for side in (a, b)]
         means = [row_means(side) for side in scores]
         within, over_all = order_alike(*means, labels)
         named = {"τ_b within": within, "τ_b": over_all, "α": scores_alike(*means, labels)}
-        figures |= {name: (one.value, one.ci_low, one.ci_high) for name, one in named.items()}
+        figures |= {name: (one.value, one.low, one.high) for name, one in named.items()}
     return any(one.shown for one in found), figures
 
 
@@ -176,10 +175,10 @@ def people(rng: np.random.Generator, cell: Cell, panel: Panel) -> Found:
     figures = [
         (place, one) for place, each in enumerate(found) for one in (each.tau, each.distance)
     ]
-    every = adjusted_figures([one for _, one in figures], [place == 0 for place, _ in figures])
+    every = holm_adjusted([one for _, one in figures], [place == 0 for place, _ in figures])
     first = {"τ_b, b − a": every[0], "distance, b − a": every[1]}
     return any(one.shown for one in every), {
-        name: (one.value, one.ci_low, one.ci_high) for name, one in first.items()
+        name: (one.value, one.low, one.high) for name, one in first.items()
     }
 
 

@@ -82,10 +82,10 @@ def _leaderboard(rng: np.random.Generator, cell: Cell, judges: Judges, intervals
     ends = (first.ci_low, first.ci_high) if fixed else (first.judges_ci_low, first.judges_ci_high)
     one = next(one for one in board.differences if {one.a, one.b} == {"s0", "s1"})
     sign = 1 if one.a == "s0" else -1
-    low, high = sorted((sign * one.ci_low, sign * one.ci_high))
+    low, high = sorted((sign * one.low, sign * one.high))
     return {
         "composite": (first.composite, *ends),
-        "difference": (sign * one.difference, low, high),
+        "difference": (sign * one.value, low, high),
     }
 
 

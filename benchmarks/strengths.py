@@ -133,14 +133,14 @@ class Truth:
 def figures(found: Strengths) -> Iterator[tuple[str, float, float, float]]:
     """Every figure with the ends of its interval."""
     for one in found.systems:
-        yield f"strength {one.system}", one.strength, one.ci_low, one.ci_high
-        yield f"win probability {one.system}", one.win_probability, one.win_low, one.win_high
+        yield f"strength {one.system}", one.strength.value, *one.strength.ends
+        yield f"win probability {one.system}", one.win_probability.value, *one.win_probability.ends
     for each in found.differences:
         # The same two have the same name, whichever is the stronger.
         a, b = sorted((each.a, each.b))
-        ends = (each.difference, each.ci_low, each.ci_high)
+        ends = (each.value, *each.ends)
         if a != each.a:
-            ends = (-each.difference, -each.ci_high, -each.ci_low)
+            ends = (-each.value, -each.high, -each.low)
         yield f"difference {a} {b}", *ends
 
 
@@ -157,7 +157,7 @@ def coverage(setting: Setting, simulations: int) -> bool:
         found = simulated(rng, setting, favour)
         true = truth.of(found)
         expected += setting.systems
-        refused += sum(math.isnan(one.ci_low) for one in found.systems)
+        refused += sum(not one.strength.has_interval for one in found.systems)
         here: dict[str, list[bool]] = defaultdict(list)
         for name, _, low, high in figures(found):
             if not math.isnan(low):

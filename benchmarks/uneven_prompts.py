@@ -227,8 +227,12 @@ def strengths(cell: Cell, tables: int) -> bool:
         claims[1:] += [(holm(each) < LEVEL).any() for each in p_values.T]
         by_system = {each.system: each for each in found.systems}
         printed = [by_system[name] for name in SYSTEMS]
-        lows.append(np.column_stack([[each.ci_low for each in printed], value[:, None] - reach]))
-        highs.append(np.column_stack([[each.ci_high for each in printed], value[:, None] + reach]))
+        lows.append(
+            np.column_stack([[each.strength.low for each in printed], value[:, None] - reach])
+        )
+        highs.append(
+            np.column_stack([[each.strength.high for each in printed], value[:, None] + reach])
+        )
     low, high = np.array(lows), np.array(highs)
     there = ~np.isnan(low).any(axis=(1, 2))
     # Where none is printed, the others say what it would have been.

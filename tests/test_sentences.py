@@ -13,15 +13,16 @@ from persona_panel import Run
 from persona_panel.analyses.breakdown.groups import model_differences
 from persona_panel.analyses.breakdown.personas import persona_departures
 from persona_panel.analyses.contested import most_contested
-from persona_panel.analyses.run_summary import run_summary, systems_document
+from persona_panel.analyses.run_summary import difference_document, run_summary, systems_document
 from persona_panel.experiments.sweep.conclusion import cell_document, sweep_conclusion
 from persona_panel.experiments.sweep.deltas import Names, Profile, SweepLabels, measure, profiles
 from persona_panel.experiments.sweep.detectable import detectable_in
-from persona_panel.files.outputs import record_document
 from persona_panel.graphs.records import controls_among
 from persona_panel.results.conclusions.score import Judged
+from persona_panel.statistics.core.estimate import Difference
 from persona_panel.statistics.core.ranking import Leaderboard
 from persona_panel.statistics.group_differences import ALL_SYSTEMS
+from persona_panel.statistics.personas import Departure
 from tests.helpers.differing_sentences import DIFFERS
 from tests.helpers.random_runs import random_run
 from tests.helpers.sentences import LEVEL, RUN, SWEEP, Beside, read
@@ -33,9 +34,17 @@ def document(board: Leaderboard) -> dict[str, Any]:
     """A leaderboard as summary.json has the run's."""
     return {
         "ranking": systems_document(board),
-        "differences": [record_document(one, "sampled") for one in board.differences],
+        "differences": [
+            difference_document(one, effect_size=one.effect_size) for one in board.differences
+        ],
         "winner": board.winner,
     }
+
+
+def _row(one: Difference | Departure) -> dict[str, Any]:
+    """A difference, or a departure, as the reader of sentences looks it up."""
+    figures = {"ci_low": one.low, "ci_high": one.high, "n_prompts": one.n}
+    return asdict(one) | figures | dict.fromkeys(("difference", "beyond_severity"), one.value)
 
 
 def differing(run: Run) -> dict[str, Any]:
@@ -46,7 +55,7 @@ def differing(run: Run) -> dict[str, Any]:
     first = models.differences[0].dimension if models.differences else None
     whole = [one for one in models.differences if one.system == ALL_SYSTEMS]
     return {
-        "by_system": [asdict(one) for one in departures.by_system],
+        "by_system": [_row(one) for one in departures.by_system],
         "by_response": {
             "reason": of.reason,
             "tested": int(np.isfinite(of.p).sum()),
@@ -54,8 +63,8 @@ def differing(run: Run) -> dict[str, Any]:
             "farthest": farthest,
         },
         "contested": [asdict(one) for one in most_contested(run)],
-        "models": [asdict(one) for one in whole if one.dimension == first],
-        "interactions": [asdict(one) for one in models.interactions if one.dimension == first],
+        "models": [_row(one) for one in whole if one.dimension == first],
+        "interactions": [_row(one) for one in models.interactions if one.dimension == first],
     }
 
 

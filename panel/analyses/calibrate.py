@@ -457,7 +457,7 @@ def established_leads(board: Leaderboard) -> tuple[_Lead, ...]:
     """Return the systems of each difference that a leaderboard establishes, the better one
     first."""
     return tuple(
-        (difference.a, difference.b) if difference.difference > 0 else (difference.b, difference.a)
+        (difference.a, difference.b) if difference.value > 0 else (difference.b, difference.a)
         for difference in board.differences
         if difference.shown
     )

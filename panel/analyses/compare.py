@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from math import isnan, nan
+from math import isnan
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
@@ -13,28 +13,23 @@ from persona_panel.analyses import parameters
 from persona_panel.analyses.analysis import analysis
 from persona_panel.results.conclusions.wording import SAMPLES, counted
 from persona_panel.results.result import Result
-from persona_panel.results.table import Column, Key, Table
+from persona_panel.results.table import Column, Key, Table, row_of
 from persona_panel.statistics.core.display import COMPOSITE
-from persona_panel.statistics.core.estimate import Difference, Estimate
+from persona_panel.statistics.core.estimate import Difference
 
 if TYPE_CHECKING:
     from persona_panel.analyses.comparison.result import (
         ChangedResponse,
         ComparedRuns,
         RunComparison,
-        RunDifference,
     )
     from persona_panel.analyses.inputs import RatingsSource, RunSource
     from persona_panel.files.ratings import GivenScale
     from persona_panel.files.records import ColumnMapping
     from persona_panel.statistics.core.arrays import Random
-    from persona_panel.statistics.paired import NearerToPeople, PairedFigure
+    from persona_panel.statistics.paired import NearerToPeople, PairedDifference, PairedFigure
 
 _IDS_SHOWN = 2
-_OVER: Mapping[Random, str] = {
-    "prompts": "prompts",
-    "prompts-and-judges": "prompts and judges",
-}
 _STATISTICS = {
     "tau_b": "τ_b",
     "distance": "distance",
@@ -151,9 +146,9 @@ def compare_result(comparison: RunComparison) -> Result:
             (*runs, dimension),
             _difference_columns("difference"),
             [
-                _row_of(row, comparison.random, dimension=row.dimension)
+                _row(each, of, dimension=name)
                 for each in pairs
-                for row in each.differences
+                for name, of in each.differences.items()
             ],
             "Differences b − a",
             sides=("b", "a"),
@@ -163,11 +158,7 @@ def compare_result(comparison: RunComparison) -> Result:
             "systems",
             (*runs, Key("system", "system")),
             _difference_columns(),
-            [
-                _row_of(row, comparison.random, system=row.system)
-                for each in pairs
-                for row in each.systems
-            ],
+            [_row(each, of, system=name) for each in pairs for name, of in each.systems.items()],
             "Composite by system",
             sides=("b", "a"),
         ),
@@ -176,9 +167,9 @@ def compare_result(comparison: RunComparison) -> Result:
             (*runs, Key("by"), Key("stratum", by, labels=of_strata), Key("dimension")),
             _difference_columns(),
             [
-                _row_of(row, comparison.random, by=by, stratum=row.stratum, dimension=row.dimension)
+                _row(each, of, by=by, stratum=stratum, dimension=name)
                 for each in pairs
-                for row in each.strata
+                for stratum, name, of in each.strata
             ],
             "Differences by dimension" if by == "dimension" else f"Composite by {by}",
             sides=("b", "a"),
@@ -233,32 +224,10 @@ def _difference_columns(figure: str = "") -> tuple[Column, ...]:
     )  # fmt: skip
 
 
-def _row_of(row: RunDifference, random: Random, **values: Any) -> dict[str, Any]:
-    reason = row.reason and str(row.reason)
-    difference = Difference(
-        row.difference, row.ci_low, row.ci_high, over=_OVER[random], n=row.n_prompts, p=row.p,
-        p_adjusted=row.p_adjusted, df=row.n_prompts - 1.0 if random == "prompts" else nan,
-        reason=reason,
-    )  # fmt: skip
-    names = ("a", "b", "a_mean", "b_mean", "wins", "ties", "losses", "n_pairs")
-    return {
-        **{name: getattr(row, name) for name in names},
-        "difference": difference,
-        "effect_size": Difference(row.effect_size, reason=reason),
-        **values,
-    }
-
-
-def _figure(of: PairedFigure) -> Difference:
-    return Difference(
-        of.value, of.ci_low, of.ci_high, over="prompts", n=of.n_prompts, p=of.p,
-        p_adjusted=of.p_adjusted, reason=_why(of),
-    )  # fmt: skip
-
-
-def _why(of: PairedFigure) -> str | None:
-    reason = of.reason or of.ci_reason
-    return None if reason is None else str(reason)
+def _row(runs: ComparedRuns, of: PairedDifference, **keys: str) -> dict[str, Any]:
+    effect_size = Difference(of.effect_size, reason=of.reason)
+    values = {"a": runs.a, "b": runs.b, "difference": of, "effect_size": effect_size, **keys}
+    return row_of(of, _difference_columns(), **values)
 
 
 def _apart(
@@ -269,22 +238,16 @@ def _apart(
     names: dict[str, str] = dict(labels)
     for each in pairs:
         if len(each.apart) == 1 and len(each.strata) == 2:
-            both = [str(row.stratum) for row in each.strata]
+            both = [stratum for stratum, *_ in each.strata]
             names[both[0]] = " − ".join(labels.get(name, name) for name in both)
     return Table(
         "apart",
         (*runs, Key("by"), Key("stratum", by, labels=names)),
         (Column("difference", "estimate", "difference", signed=True, p="column"),),
         [
-            {"a": row.a, "b": row.b, "by": row.by, "stratum": row.stratum}
-            | {
-                "difference": Difference(
-                    row.difference, row.ci_low, row.ci_high, over="prompts", n=row.n_prompts,
-                    p=row.p, p_adjusted=row.p_adjusted, reason=row.reason and str(row.reason),
-                )
-            }
+            {"a": each.a, "b": each.b, "by": by, "stratum": of.a, "difference": of}
             for each in pairs
-            for row in each.apart
+            for of in each.apart
         ],
         f"Does b − a depend on {by}?",
         sides=("b", "a"),
@@ -309,16 +272,13 @@ def _alike(pairs: Sequence[ComparedRuns], runs: tuple[Key, ...], dimension: Key)
             Column("best_other", "whole", "best:\nother", full=True),
         ),
         [
-            {"a": each.a, "b": each.b, "dimension": row.dimension}
-            | {
-                name: Estimate(
-                    of.value, of.ci_low, of.ci_high, over="prompts", n=of.n_prompts, reason=_why(of)
-                )
-                for name, of in (
-                    ("tau_within", row.tau_within), ("tau", row.tau), ("alpha", row.alpha)
-                )
-            }
-            | {
+            {
+                "a": each.a,
+                "b": each.b,
+                "dimension": row.dimension,
+                "tau_within": row.tau_within,
+                "tau": row.tau,
+                "alpha": row.alpha,
                 "best_same": row.best.same,
                 "best_shared": row.best.shared,
                 "best_other": row.best.flipped,
@@ -365,7 +325,7 @@ def _people(comparison: RunComparison, runs: tuple[Key, ...], dimension: Key) ->
         ),
         [
             {"a": each.a, "b": each.b, "dimension": name, "statistic": statistic}
-            | {"a_value": a, "b_value": b, "difference": of and _figure(of)}
+            | {"a_value": a, "b_value": b, "difference": of}
             | {"n_items": of and of.n_items}
             for each in comparison.compared
             for name, nearer in each.people
@@ -427,11 +387,11 @@ def _matching(each: ComparedRuns) -> Iterator[str]:
     texts = "Same texts" if each.compared == "panels" else "Other texts"
     panel = "other panel" if each.panel else "same panel"
     joined = " and " if each.compared == "texts" and each.panel else ", "
-    whole = each.differences[0]
+    whole = next(iter(each.differences.values()))
     judges = " and ".join(dict.fromkeys(counted(n, "judge") for n in each.n_judges))
     yield (
         f"{texts}{joined}{panel}: {each.b} compared with {each.a}. "
-        f"{counted(whole.n_prompts, 'prompt')}, {counted(whole.n_pairs, 'pair')} of responses, "
+        f"{counted(whole.n or 0, 'prompt')}, {counted(whole.n_pairs, 'pair')} of responses, "
         f"{judges}."
     )
     if each.panel:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from importlib.metadata import version
-from typing import Any
+from math import isnan
+from typing import TYPE_CHECKING, Any
 
-from persona_panel.files.outputs import record_document
+from persona_panel.files.outputs import json_number, record_document
 from persona_panel.models.config import cost
 from persona_panel.runs.judgment_lines import usage_document
 from persona_panel.runs.run import Run
@@ -14,7 +15,11 @@ from persona_panel.runs.summary import (
     conclusion_of,
     json_usd,
 )
+from persona_panel.statistics.core.estimate import Difference, Estimate
 from persona_panel.statistics.core.ranking import Leaderboard
+
+if TYPE_CHECKING:
+    from persona_panel.statistics.core.strengths import Strengths
 
 SAYS_WHO_DIFFERS = 10_000
 """Of more judgments summary.json does not say who differs: `persona-panel contested` and `report`
@@ -30,10 +35,13 @@ def run_summary(run: Run) -> dict[str, Any]:
         "conclusion": conclusion_of(run, board, controls, report),
         "ranking": systems_document(board),
         "winner": board.winner,
-        "differences": [record_document(entry, "sampled") for entry in board.differences],
+        "differences": [
+            difference_document(entry, effect_size=json_number(entry.effect_size))
+            for entry in board.differences
+        ],
         "random": board.random,
         **({"control_ranking": systems_document(controls)} if controls else {}),
-        **({} if strengths is None else {"strengths": record_document(strengths)}),
+        **({} if strengths is None else {"strengths": strengths_document(strengths)}),
         "coverage": record_document(run.coverage),
         "reasons": [{"status": status, "error": error, "n": n} for status, error, n in run.reasons],
         "off_scale": {model: round(mean, 4) for model, mean in run.off_scale.items()},
@@ -65,3 +73,43 @@ def _differs(run: Run) -> dict[str, Any]:
     from persona_panel.analyses.who_differs import differs_document
 
     return differs_document(run)
+
+
+def difference_document(difference: Difference, **more: float | None) -> dict[str, Any]:
+    """Return a difference, and what else is said of it, in the form of summary.json."""
+    return {
+        "a": difference.a,
+        "b": difference.b,
+        **_figure("difference", "ci", difference),
+        "p": json_number(difference.p),
+        "p_adjusted": json_number(difference.p_adjusted),
+        **more,
+        "n_prompts": difference.n,
+        "reason": difference.reason,
+    }
+
+
+def strengths_document(strengths: Strengths) -> dict[str, Any]:
+    """Return the strengths in the form of summary.json."""
+    return {
+        "systems": [
+            {
+                "system": each.system,
+                **_figure("strength", "ci", each.strength),
+                **_figure("win_probability", "win", each.win_probability),
+                "n_comparisons": each.n_comparisons,
+                "n_prompts": each.n_prompts,
+                "reason": each.strength.reason if isnan(each.strength.value) else None,
+                "ci_reason": each.strength.reason,
+            }
+            for each in strengths.systems
+        ],
+        "differences": [difference_document(each) for each in strengths.differences],
+        "ties": json_number(strengths.ties),
+        "random": strengths.random,
+    }
+
+
+def _figure(name: str, ends: str, of: Estimate) -> dict[str, float | None]:
+    values = {name: of.value, f"{ends}_low": of.low, f"{ends}_high": of.high}
+    return {name: json_number(value) for name, value in values.items()}

@@ -276,7 +276,7 @@ def differences_table(
     )  # fmt: skip
     untested = [pair for pair, one in of.items() if one is None]
     rows = [
-        {**_difference_row(pair, of[pair], board.random), "in_short": pair in shown}
+        {**_difference_row(pair, of[pair]), "in_short": pair in shown}
         for pair in [*tested, *untested]
     ]
     return Table(
@@ -286,24 +286,13 @@ def differences_table(
     )  # fmt: skip
 
 
-def _difference_row(
-    pair: tuple[str, str], one: SystemDifference | None, random: Random
-) -> dict[str, Any]:
+def _difference_row(pair: tuple[str, str], one: SystemDifference | None) -> dict[str, Any]:
     a, b = pair
     if one is None:
         nothing = Difference(nan, reason=_NOT_COMPARED, a=a, b=b)
         return {"a": a, "b": b, "difference": nothing, "effect_size": nothing}
-    n = one.n_prompts
-    return {
-        "a": a,
-        "b": b,
-        "difference": Difference(
-            one.difference, one.ci_low, one.ci_high, over=_OVER[random], n=n, p=one.p,
-            p_adjusted=one.p_adjusted, sampled=one.sampled, reason=_text(one.reason), a=a, b=b,
-        ),
-        "effect_size": Difference(one.effect_size, n=n, reason=_text(one.reason), a=a, b=b),
-        "n_prompts": n,
-    }  # fmt: skip
+    effect_size = Difference(one.effect_size, n=one.n, reason=one.reason, a=a, b=b)
+    return {"a": a, "b": b, "difference": one, "effect_size": effect_size, "n_prompts": one.n}
 
 
 def _means(
@@ -397,7 +386,6 @@ def _strengths(run: Run) -> Iterator[Table]:
 
 def strengths_tables(found: Strengths | None, systems: Sequence[str]) -> Iterator[Table]:
     """Yield the strengths of systems, and their differences for programs."""
-    over = "" if found is None else _OVER[found.random]
     columns: tuple[Column, ...] = (
         Column("strength", "estimate", "strength", better="higher", figure="strength"),
         Column("win_probability", "estimate", "win\nprobability", figure="win_probability"),
@@ -411,15 +399,7 @@ def strengths_tables(found: Strengths | None, systems: Sequence[str]) -> Iterato
             nothing = Estimate(nan, reason=_NO_STRENGTH)
             rows.append({"system": system, "strength": nothing, "win_probability": nothing})
             continue
-        n, why = entry.n_prompts, _text(entry.reason or entry.ci_reason)
-        strength = Estimate(
-            entry.strength, entry.ci_low, entry.ci_high, over=over, n=n, df=n - 1.0, reason=why
-        )
-        # On the logit, on which its interval is formed, a win probability is no other figure.
-        wins = Estimate(
-            entry.win_probability, entry.win_low, entry.win_high, over=over, n=n, reason=why
-        )
-        rows.append(row_of(entry, columns, system=system, strength=strength, win_probability=wins))
+        rows.append(row_of(entry, columns, system=system))
     all_have_one = all(not isnan(row["strength"].value) for row in rows)
     others = "" if all_have_one else " of those that have one"
     remark = (
@@ -437,11 +417,7 @@ def strengths_tables(found: Strengths | None, systems: Sequence[str]) -> Iterato
         if one is None:
             rows.append({"a": a, "b": b, "difference": Difference(nan, reason=_NO_STRENGTH)})
             continue
-        difference = Difference(
-            one.difference, one.ci_low, one.ci_high, over=over, n=one.n_prompts,
-            df=one.n_prompts - 1.0, p=one.p, p_adjusted=one.p_adjusted, reason=_text(one.reason),
-        )  # fmt: skip
-        rows.append({"a": one.a, "b": one.b, "difference": difference})
+        rows.append({"a": one.a, "b": one.b, "difference": one})
     column = Column("difference", "estimate", figure="strength_difference", p_figure="strength_p")
     of = (Key("a"), Key("b"))
     yield Table("strength_differences", of, (column,), rows, sides=("a", "b"))

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import inf
 
 from persona_panel.analyses.breakdown.strata import StratumContrast, SystemsBy
-from persona_panel.results.conclusions.wording import counted, first_of, in_brackets, p_adjusted
+from persona_panel.results.conclusions.wording import counted, first_of, in_brackets
 from persona_panel.results.result import Result
 from persona_panel.results.table import Column, Key, Table
 from persona_panel.runs.run import Run
 from persona_panel.runs.scale_limits import composite_limits
-from persona_panel.statistics.core.arrays import Reason
-from persona_panel.statistics.core.display import signed
-from persona_panel.statistics.core.estimate import Difference, Estimate
 from persona_panel.statistics.group_differences import GroupDifference
 from persona_panel.statistics.personas import Departure
-from persona_panel.statistics.sources import AuthorShare
 
 _NAMED = 5
 """How many of the established differences are named."""
@@ -33,9 +30,6 @@ def systems_by_result(by_stratum: SystemsBy, run: Run, *, lines: int = _LINES) -
     by = by_stratum.by
     stratum, system = Key("stratum", by), Key("system", "system")
     limits = (-inf, inf) if by == "dimension" else composite_limits(run.rubric)
-    over = "prompts"
-    if by != "dimension" and run.random == "prompts-and-judges":
-        over = "prompts and judges"
     strata = {each.stratum for each in by_stratum.systems[:lines]}
     more = sum(each.stratum not in strata for each in by_stratum.systems)
     systems = Table(
@@ -46,34 +40,24 @@ def systems_by_result(by_stratum: SystemsBy, run: Run, *, lines: int = _LINES) -
             Column("n_prompts", "whole", "prompts"),
         ),
         [
-            {"stratum": each.stratum, "system": each.system, "n_prompts": each.n_prompts}
-            | {
-                "mean": Estimate(
-                    each.mean, each.ci_low, each.ci_high, over=over, limits=limits,
-                    reason=_text(each.reason),
-                )
-            }
+            {"stratum": each.stratum, "system": each.system, "n_prompts": each.mean.n}
+            | {"mean": replace(each.mean, limits=limits)}
             for each in by_stratum.systems
         ],
         f"Systems by {by}",
         short={"stratum": strata},
-    )  # fmt: skip
+    )
     differences = Table(
         "differences",
         (Key("a", "system"), Key("b"), stratum),
         (Column("difference", "estimate", "difference", signed=True, p="column"),),
         [
-            {"a": each.a, "b": each.b, "stratum": each.stratum}
-            | {
-                "difference": Difference(
-                    each.difference, each.ci_low, each.ci_high, over=over, n=each.n_prompts,
-                    p=each.p, p_adjusted=each.p_adjusted, reason=_text(each.reason),
-                )
-            }
+            {"a": of.a, "b": of.b, "stratum": each.stratum, "difference": of}
             for each in by_stratum.differences
+            for of in (each.difference,)
         ],
         sides=("a", "b"),
-    )  # fmt: skip
+    )
     counts = Table(
         "counts",
         (Key("by"),),
@@ -95,26 +79,25 @@ def systems_by_result(by_stratum: SystemsBy, run: Run, *, lines: int = _LINES) -
     )
 
 
-def _text(reason: Reason | None) -> str | None:
-    return None if reason is None else str(reason)
-
-
 def _conclusion(by_stratum: SystemsBy) -> list[str]:
     by = by_stratum.by
     if not by_stratum.systems:
         return [f"There is nothing to go by: no {by} is known."]
-    tested = [each for each in by_stratum.differences if each.reason is None]
-    shown = [each for each in tested if each.shown]
+    tested = [each for each in by_stratum.differences if each.difference.reason is None]
+    shown = [(each.stratum, each.difference) for each in tested if each.difference.shown]
     named = [
-        f"{each.a} − {each.b} in {each.stratum} {signed(each.difference)}"
-        f"{in_brackets(p_adjusted(each.p_adjusted))}"
-        for each in shown
+        f"{of.a} − {of.b} in {stratum} {of.number(with_sign=True)}{in_brackets(of.p_text())}"
+        for stratum, of in shown
     ]
     said = f"Differences between systems by {by}: {len(shown):,} of {len(tested):,} established "
     said += "(p adjusted by Holm's method over all of them)"
     said += f": {first_of(named, _NAMED)}." if named else "."
     sentences = [said]
-    if interactions := [each for each in by_stratum.interactions if each.reason is None]:
+    every = [
+        each.difference if isinstance(each, StratumContrast) else each
+        for each in by_stratum.interactions
+    ]
+    if interactions := [each for each in every if each.reason is None]:
         n = sum(each.shown for each in interactions)
         sentences.append(
             f"An interaction of system and {by} is shown by {n:,} of "
@@ -138,19 +121,11 @@ def _interactions(by_stratum: SystemsBy) -> Table:
 def _interaction(each: Departure | GroupDifference | StratumContrast) -> dict[str, object]:
     if isinstance(each, Departure):
         row = {"stratum": each.persona, "system": each.on, "departure": each.departure}
-        return row | {"difference": _tested(each, each.beyond_severity)}
+        return row | {"difference": each}
     if isinstance(each, GroupDifference):
         row = {"stratum": each.a, "b": each.b, "dimension": each.dimension, "system": each.system}
-        return row | {"difference": _tested(each, each.difference)}
-    row = {"stratum": each.stratum, "system": each.system}
-    return row | {"difference": _tested(each, each.difference)}
-
-
-def _tested(each: Departure | GroupDifference | StratumContrast, value: float) -> Difference:
-    return Difference(
-        value, each.ci_low, each.ci_high, n=each.n_prompts, p=each.p, p_adjusted=each.p_adjusted,
-        over="prompts", reason=_text(each.reason),
-    )  # fmt: skip
+        return row | {"difference": each}
+    return {"stratum": each.stratum, "system": each.system, "difference": each.difference}
 
 
 def _between(by_stratum: SystemsBy) -> Table:
@@ -162,8 +137,8 @@ def _between(by_stratum: SystemsBy) -> Table:
             Column("n_prompts", "whole", "prompts"),
         ),
         [
-            {"stratum": each.stratum, "system": each.system, "n_prompts": each.n_prompts}
-            | {"difference": _tested(each, each.difference)}
+            {"stratum": each.stratum, "system": each.system, "difference": each.difference}
+            | {"n_prompts": each.difference.n}
             for each in by_stratum.between
         ],
         f"Composite by {by_stratum.by}: above the mean of the others",
@@ -180,7 +155,19 @@ def _authors(by_stratum: SystemsBy) -> Table:
             Column("n_prompts", "whole", "prompts"),
             Column("n_texts", "whole"),
         ),
-        [_author(each) for each in by_stratum.authors],
+        [
+            {
+                "pair": f"{each.a} above {each.b or 'all others'}",
+                "a": each.a,
+                "b": each.b,
+                "figure": each.figure,
+                "share": each.share,
+                "chance": each.chance,
+                "n_prompts": each.share.n,
+                "n_texts": each.n_texts,
+            }
+            for each in by_stratum.authors
+        ],
         f"By {by_stratum.by}: who is ahead, to the same prompts",
         remarks=[
             "Each text: share of pairs, one text of either. Best text: share of prompts whose best "
@@ -188,20 +175,3 @@ def _authors(by_stratum: SystemsBy) -> Table:
             "over all lines."
         ],
     )
-
-
-def _author(each: AuthorShare) -> dict[str, object]:
-    share = Estimate(
-        each.share, each.ci_low, each.ci_high, over="prompts", n=each.n_prompts, p=each.p,
-        p_adjusted=each.p_adjusted, limits=(0.0, 1.0), reason=_text(each.reason),
-    )  # fmt: skip
-    return {
-        "pair": f"{each.a} above {each.b or 'all others'}",
-        "a": each.a,
-        "b": each.b,
-        "figure": each.figure,
-        "share": share,
-        "chance": each.chance,
-        "n_prompts": each.n_prompts,
-        "n_texts": each.n_texts,
-    }

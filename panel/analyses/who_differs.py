@@ -29,11 +29,8 @@ from persona_panel.results.conclusions.wording import (
     counted,
     first_of,
     in_brackets,
-    interval,
     listed,
-    p_adjusted,
     points,
-    turned,
 )
 from persona_panel.results.result import Result
 from persona_panel.results.table import CellKind, Column, Key, Table
@@ -47,7 +44,7 @@ from persona_panel.statistics.core.arrays import (
     has_two_ratings,
 )
 from persona_panel.statistics.core.display import signed
-from persona_panel.statistics.core.estimate import Difference, Estimate
+from persona_panel.statistics.core.estimate import Estimate
 from persona_panel.statistics.core.registry import BlockResult, interval_of
 from persona_panel.statistics.group_differences import ALL_SYSTEMS, GroupDifference
 from persona_panel.statistics.personas import Departure, ResponseDepartures
@@ -127,9 +124,7 @@ def _persona_tables(
             units[1],
         ),
     ):  # fmt: skip
-        of = {
-            (entry.persona, entry.on): _departure(entry, entry.beyond_severity) for entry in cells
-        }
+        of = {(entry.persona, entry.on): entry for entry in cells}
         rows = [
             row | {f"c{n}": of[row["persona"], each] for n, each in enumerate(on)} for row in people
         ]
@@ -141,8 +136,7 @@ def _persona_tables(
             )  # fmt: skip
     severity = Column("departure", "estimate", "severity", signed=True, p="column")
     rows = [
-        row | {"departure": _departure(entry, entry.departure)}
-        for row, entry in zip(people, measured.severities, strict=True)
+        row | {"departure": entry} for row, entry in zip(people, measured.severities, strict=True)
     ]
     remarks = [f"{_ABOVE.format(units[0])}; p is adjusted by Holm's method over the table."]
     yield Table("severity", keys, (severity,), rows, "Severity", remarks=remarks)
@@ -154,14 +148,6 @@ def _deepest(run: Run) -> float:
     scale, one point of 1 to 10."""
     low, high = composite_limits(run.rubric)
     return (high - low) / 9 if isfinite(high - low) else 0.0
-
-
-def _departure(of: Departure, value: float) -> Estimate:
-    reason = of.reason and str(of.reason)
-    return Estimate(
-        value, of.ci_low, of.ci_high, over="prompts", n=of.n_prompts, p=of.p,
-        p_adjusted=of.p_adjusted, reason=reason,
-    )  # fmt: skip
 
 
 def _by_response(
@@ -243,14 +229,13 @@ def _group_tables(run: Run, measured: GroupDifferences) -> Iterator[Table]:
         "systems included."
     ]
     shown = sorted(
-        (entry for entry in measured.interactions if entry.shown), key=lambda o: -abs(o.difference)
+        (entry for entry in measured.interactions if entry.shown), key=lambda o: -abs(o.value)
     )
     if shown:
         said = "; ".join(
             f"{entry.a} − {entry.b} on {entry.system}, "
             f"{labels.get(entry.dimension, entry.dimension)}, "
-            f"{signed(entry.difference)} beyond the difference on the other systems "
-            f"({p_adjusted(entry.p_adjusted)})"
+            f"{signed(entry.value)} beyond the difference on the other systems ({entry.p_text()})"
             for entry in shown[:_EXAMPLES]
         )
         of = counted(len(measured.interactions), "interaction")
@@ -272,17 +257,16 @@ def _group_tables(run: Run, measured: GroupDifferences) -> Iterator[Table]:
         Column("difference", "estimate", "difference", p="column"),
         Column("verdict", "text", "verdict"),
     )
-    over = measured.random.replace("-", " ")
     kinds = {
         "axis": "Axis against axis",
         "model": "Model against model, persona by persona",
     }
     yield Table(
-        measured.kind, keys, columns, [_group_row(entry, over) for entry in rows],
+        measured.kind, keys, columns, [_group_row(entry) for entry in rows],
         kinds[measured.kind], sides=("a", "b"), remarks=remarks,
     )  # fmt: skip
     yield Table(
-        f"{measured.kind}_by", keys, columns, [_group_row(entry, over) for entry in others],
+        f"{measured.kind}_by", keys, columns, [_group_row(entry) for entry in others],
         "By dimension and on each system", "full", sides=("a", "b"),
     )  # fmt: skip
 
@@ -296,22 +280,15 @@ def group_units(run: Run) -> str:
     return f"{whole.several} (on single dimensions, {single.several})"
 
 
-def _group_row(entry: GroupDifference, over: str) -> dict[str, Any]:
+def _group_row(entry: GroupDifference) -> dict[str, Any]:
     verdict = "not established"
     if entry.reason is not None:
         verdict = "not tested"
     elif entry.shown:
-        verdict = f"higher: {entry.a if entry.difference > 0 else entry.b}"
-    difference = Difference(
-        entry.difference, entry.ci_low, entry.ci_high, over=over, n=entry.n_prompts, p=entry.p,
-        p_adjusted=entry.p_adjusted, reason=entry.reason and str(entry.reason), a=entry.a,
-        b=entry.b,
-    )  # fmt: skip
+        verdict = f"higher: {entry.a if entry.value > 0 else entry.b}"
     names = ("a", "b", "system", "dimension")
-    return {name: getattr(entry, name) for name in names} | {
-        "difference": difference,
-        "verdict": verdict,
-    }
+    row = {name: getattr(entry, name) for name in names}
+    return row | {"difference": entry, "verdict": verdict}
 
 
 def _panel(run: Run) -> list[int]:
@@ -408,8 +385,8 @@ def personas_and_systems(cells: Sequence[Departure], unit: str = " points") -> s
             f"({counted(len(tested), 'cell')} tested, severity taken out)."
         )
     named = [
-        f"{item.persona} rates {item.on} {_points(item.beyond_severity, unit)} than the panel does"
-        f"{in_brackets(p_adjusted(item.p_adjusted))}"
+        f"{item.persona} rates {item.on} {_points(item.value, unit)} than the panel does"
+        f"{in_brackets(item.p_text())}"
         for item in shown
     ]
     return f"Personas and systems, severity taken out: {first_of(named, _SHOWN)}."
@@ -456,9 +433,7 @@ def groups(
     if not tested:
         reasons = dict.fromkeys(item.reason for item in whole if item.reason is not None)
         return f"{what}: nothing can be tested ({'; '.join(map(str, reasons))})."
-    shown = sorted(
-        (item for item in tested if item.shown), key=lambda entry: -abs(entry.difference)
-    )
+    shown = sorted((item for item in tested if item.shown), key=lambda entry: -abs(entry.value))
     if shown:
         said = "; ".join(_pair(item, unit) for item in shown[:_SHOWN])
         if len(shown) > _SHOWN:
@@ -467,9 +442,9 @@ def groups(
     elif len(tested) == 1:
         element = tested[0]
         facts = in_brackets(
-            f"{element.a} − {element.b}: {signed(element.difference)}{unit}",
-            interval(element.ci_low, element.ci_high),
-            p_adjusted(element.p_adjusted),
+            f"{element.a} − {element.b}: {signed(element.value)}{unit}",
+            element.interval(),
+            element.p_text(),
         )
         said = f"{element.a} and {element.b} are not shown to differ{facts}"
     else:
@@ -489,13 +464,10 @@ def _interaction(rows: Sequence[GroupDifference], dimension: str) -> str:
 
 
 def _pair(difference: GroupDifference, unit: str) -> str:
-    ends = turned(difference.ci_low, difference.ci_high, difference.difference)
-    above, below = (
-        (difference.a, difference.b) if difference.difference > 0 else (difference.b, difference.a)
-    )
+    above = difference.from_above
     return (
-        f"{above} rates {points(difference.difference, unit)} higher than {below}"
-        f"{in_brackets(interval(*ends), p_adjusted(difference.p_adjusted))}"
+        f"{above.a} rates {points(above.value, unit)} higher than {above.b}"
+        f"{in_brackets(above.interval(), above.p_text())}"
     )
 
 

@@ -16,7 +16,14 @@ from persona_panel.graphs.aggregate import aggregate
 from persona_panel.graphs.deliberation import step
 from persona_panel.rubrics import Rubric
 from persona_panel.runs.collected import judgment_of_row
-from persona_panel.statistics.core.arrays import Array, Statistic, divide, row_means, rows_of
+from persona_panel.statistics.core.arrays import (
+    Array,
+    Statistic,
+    divide,
+    mean_there,
+    row_means,
+    rows_of,
+)
 from persona_panel.statistics.core.table import Ratings, RatingsOrigin
 from persona_panel.statistics.deliberation import (
     Reordering,
@@ -294,7 +301,7 @@ def _composites(revised: RevisedRatings, ratings: NDArray[np.float64]) -> list[f
 
 def _mean_of_means(scores: Array) -> Array:
     """Return each response's mean over dimensions of its means over judges."""
-    means = divide(np.nansum(scores, axis=1), np.sum(~np.isnan(scores), axis=1))
+    means = mean_there(scores, 1)
     return divide(means.sum(axis=1), scores.shape[2])
 
 

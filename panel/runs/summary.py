@@ -211,17 +211,18 @@ def ranking_columns(run: RankedRun) -> list[FrameColumn]:
 def difference_columns(run: RankedRun) -> list[FrameColumn]:
     """Return the columns of a data frame with one row for every two systems, the better one first.
 
-    Columns are the fields of `SystemDifference`: `a`, `b`, `difference` (a − b), `ci_low`,
-    `ci_high`, `p`, `p_adjusted`, `effect_size`, `n_prompts`, `reason`.
+    Columns: `a`, `b`, `difference` (a − b), `ci_low`, `ci_high`, `p`, `p_adjusted`, `effect_size`,
+    `n_prompts`, `reason`.
     """
     pairs = run.leaderboard().differences
-    return [
+    called = {"value": "difference", "low": "ci_low", "high": "ci_high", "n": "n_prompts"}
+    columns = [
         *field_columns(pairs, "text", "a", "b"),
-        *field_columns(pairs, "number", "difference", "ci_low", "ci_high"),
-        *field_columns(pairs, "number", "p", "p_adjusted", "effect_size"),
-        *field_columns(pairs, "whole", "n_prompts"),
+        *field_columns(pairs, "number", "value", "low", "high", "p", "p_adjusted", "effect_size"),
+        *field_columns(pairs, "whole", "n"),
         *field_columns(pairs, "text", "reason"),
     ]
+    return [column._replace(name=called.get(column.name, column.name)) for column in columns]
 
 
 def _repeated(

@@ -97,7 +97,6 @@ from persona_panel.statistics.core.registry import BlockResult as BlockResult
 from persona_panel.statistics.core.registry import StatisticTable as StatisticTable
 from persona_panel.statistics.core.significance import benjamini_yekutieli as benjamini_yekutieli
 from persona_panel.statistics.core.significance import holm as holm
-from persona_panel.statistics.core.strengths import StrengthDifference as StrengthDifference
 from persona_panel.statistics.core.strengths import Strengths as Strengths
 from persona_panel.statistics.core.strengths import SystemStrength as SystemStrength
 from persona_panel.statistics.core.strengths import WinCounts as WinCounts

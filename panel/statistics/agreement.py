@@ -227,8 +227,7 @@ _Part = tuple[str | None, AgreementBlock, str, str]
 def _parts(
     ratings: Ratings, strata: Strata | None, options: AnalysisOptions, *, together: bool = False
 ) -> Iterator[_Part]:
-    """Yield each block to measure: of the composite, where there is one, then of each dimension, or
-    of all `together`; group by group."""
+    """Yield the blocks of the composite, if any, then of each dimension or of all `together`."""
     composite = None if together or options.level == "nominal" else on_composite(ratings)
     for own in composite or ():
         for stratum, block, group, dimension in _parts_of(own, strata, options):

@@ -52,9 +52,10 @@ from persona_panel.statistics.core.arrays import (
     check_choice,
     difference_of,
     encode_labels,
+    means_by,
     row_means,
     rows_of,
-    unit_weights,
+    value_of,
 )
 from persona_panel.statistics.core.correlation import correlation, resampled_correlation
 from persona_panel.statistics.core.display import COMPOSITE
@@ -296,8 +297,8 @@ def _of_method(
 def _errors(
     before: Array, after: Array, people: Array, prompts: IntArray, n_folds: int
 ) -> tuple[HeldOutFigure, HeldOutFigure]:
-    squared = [_by_prompt((side - people) ** 2, prompts) for side in (before, after)]
-    absolute = [_by_prompt(np.abs(side - people), prompts) for side in (before, after)]
+    squared = [means_by((side - people) ** 2, prompts) for side in (before, after)]
+    absolute = [means_by(np.abs(side - people), prompts) for side in (before, after)]
     n = len(squared[0])
     return (
         _figure("rmse", *map(_root_mean, squared), n_folds=n_folds, n=n),
@@ -343,7 +344,7 @@ def _figure(
 ) -> HeldOutFigure:
     """Return a figure from two functions of weights of `n` prompts."""
     interval = jackknife(difference_of(after, before), n, kind="difference")
-    first, then = (float(side(unit_weights(n))[0]) for side in (before, after))
+    first, then = (value_of(side, n) for side in (before, after))
     error, df = interval.standard_error, interval.degrees_of_freedom
     return _ends(name, first, then, error, df, n_folds=n_folds, n=n)
 
@@ -351,8 +352,7 @@ def _figure(
 def _ends(
     name: FigureName, before: float, after: float, error: float, df: float, *, n_folds: int, n: int
 ) -> HeldOutFigure:
-    """Return a figure with its interval and p-value, from the variance over prompts and what folds
-    share."""
+    """Return a figure with interval and p, from the error over prompts and what folds share."""
     moved = Difference(after - before, over="prompts", n=n, a="aligned", b="panel")
     whole = error * sqrt(1 + n_folds / (n_folds - 1))
     if whole > _SAME:
@@ -363,8 +363,7 @@ def _ends(
 
 
 def _p(value: float, error: float, df: float) -> float:
-    """Return the two-sided p-value of a value of 0, by Student's t: 1 without a value or a
-    spread."""
+    """Return the two-sided p-value of 0 by Student's t: 1 without a value or a spread."""
     if isnan(value) or not error > _SAME:
         return 1.0
     return two_sided_p(value / error, df)
@@ -373,12 +372,6 @@ def _p(value: float, error: float, df: float) -> float:
 def _root_mean(squared: Array) -> Resampled:
     mean = resampled_mean(squared)
     return lambda weights: np.sqrt(mean(weights))
-
-
-def _by_prompt(values: Array, prompts: IntArray) -> Array:
-    """Return the mean of each prompt's values."""
-    means: Array = np.bincount(prompts, values) / np.bincount(prompts)
-    return means
 
 
 def _tau(scores: Array, people: Array) -> float:
@@ -466,8 +459,7 @@ def align(
 
 
 def _adjusted(aligned: Sequence[AlignedDimension], n_primary: int) -> tuple[AlignedDimension, ...]:
-    """Adjust the p-values over methods and dimensions; those of the first `n_primary` are a family
-    of their own."""
+    """Adjust p over methods and dimensions; the first `n_primary` are a family of their own."""
     families = [
         [method.p for each in those for method in each.learnt.methods]
         for those in (aligned[:n_primary], aligned[n_primary:])

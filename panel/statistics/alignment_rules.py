@@ -47,7 +47,7 @@ from persona_panel.statistics.core.arrays import (
     row_means,
     without_rounding,
 )
-from persona_panel.statistics.core.correlation import CorrelationKind, correlation
+from persona_panel.statistics.core.correlation import correlation
 
 AlignmentMethod = Literal["isotonic", "weights", "subset"]
 
@@ -188,8 +188,7 @@ def _subset(moments: _Moments, folds: Sequence[int]) -> AlignmentRule | None:
 def _chosen(
     moments: _Moments, folds: Sequence[int], candidates: Callable[[Sequence[int]], list[Array]]
 ) -> AlignmentRule | None:
-    """Learn each kind of candidate from all folds but one, and return the one with the least error
-    on the folds left out; learnt from all folds."""
+    """Return the candidate with the least error on folds left out, learnt from all folds."""
     there = [fold for fold in folds if moments.sizes[fold] > 0]
     if not there:
         return None
@@ -239,8 +238,7 @@ def weights_by_errors(errors: Array, penalties: Sequence[float]) -> list[Array]:
 
 
 def _greedy(errors: Array) -> list[Array]:
-    """Return equal weights of the first 1, 2, … judges, each the judge that makes the error
-    least."""
+    """Return equal weights of the first 1, 2, … judges, each the one that makes the error least."""
     n = len(errors)
     left, weights, chosen = np.arange(n), np.zeros(n), list[Array]()
     # What each judge shares with those who were chosen.
@@ -312,19 +310,18 @@ def ensembles_on_other_items(
     ranked = np.full(scores.shape, np.nan)
     for fold in range(folds):
         own = fold_of == fold
-        taus = [_tau(scores[~own, judge], people[~own]) for judge in range(scores.shape[1])]
+        taus = [correlation(judge, people[~own], "tau_c") for judge in scores[~own].T]
         order = np.argsort([-tau.value if tau.reason is None else np.inf for tau in taus])
         ranked[own] = scores[own][:, order]
     halves: Sequence[tuple[Half, slice]] = (("strong", slice(0, n)), ("weak", slice(-n, None)))
     ensembles = []
     for half, part in halves:
-        members = [_tau(column, people).value for column in ranked[:, part].T]
+        members = [correlation(column, people, "tau_c").value for column in ranked[:, part].T]
         ensembles.append(
-            ChosenEnsemble(half, _tau(row_means(ranked[:, part]), people), float(np.mean(members)))
+            ChosenEnsemble(
+                half,
+                correlation(row_means(ranked[:, part]), people, "tau_c"),
+                float(np.mean(members)),
+            )
         )
     return ensembles
-
-
-def _tau(scores: ArrayLike, target: ArrayLike) -> Statistic:
-    kind: CorrelationKind = "tau_c"
-    return correlation(scores, target, kind)

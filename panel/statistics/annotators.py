@@ -53,7 +53,6 @@ from persona_panel.statistics.core.arrays import (
     Array,
     IntArray,
     Labels,
-    Mask,
     Reason,
     Resampled,
     Statistic,
@@ -62,16 +61,18 @@ from persona_panel.statistics.core.arrays import (
     check_choice,
     difference_of,
     divide,
+    effective_number,
     encode_labels,
     mean_of,
-    unit_weights,
+    mean_there,
+    value_of,
 )
 from persona_panel.statistics.core.jackknife import left_out_variance
 from persona_panel.statistics.core.means import values_needed
 from persona_panel.statistics.core.registry import BlockResult
 from persona_panel.statistics.core.significance import benjamini_yekutieli
 from persona_panel.statistics.kappa import KappaWeights, resampled_cohen_kappa
-from persona_panel.statistics.paired import ComparedAdvantages, PairedFigure, paired_figure
+from persona_panel.statistics.paired import ComparedAdvantages, paired_figure, undefined_figure
 
 _WHO = r"[\d,]+ of [\d,]+ people left out with [^:;]*"
 _NAMED = re.compile(rf"(?P<who>{_WHO}): .*?(?=; {_WHO}: |\Z)", re.DOTALL)
@@ -273,10 +274,8 @@ def resampled_advantage(
     there, won = ~np.isnan(ahead), np.nan_to_num(ahead)
 
     def statistic(weights: Array) -> Array:
-        shares = divide(weights @ won, weights @ there.astype(np.float64))
         # Where single prompts are drawn, only people who rated items of them count.
-        defined = ~np.isnan(shares)
-        return divide(np.nansum(shares, axis=1), defined.sum(axis=1))
+        return mean_there(divide(weights @ won, weights @ there.astype(np.float64)), 1)
 
     return statistic
 
@@ -289,10 +288,7 @@ def _checked(judge: ArrayLike, humans: ArrayLike) -> tuple[Array, Array]:
 
 
 def _advantages(judge: Array, humans: Array, score: AlignmentScore) -> tuple[Array, Array]:
-    """Return where the judge is at least as near to the other people as each person, and where the
-    person is at least as near as the judge: 1 or 0 `(items, humans)`, NaN where they cannot be
-    compared.
-    """
+    """Return where the judge is as near to the others as each person, and vice versa: 1, 0, NaN."""
     ahead, behind = np.full((2, *humans.shape), np.nan)
     for human, own in enumerate(humans.T):
         # Only the items that a person rated are compared.
@@ -307,13 +303,11 @@ def _advantages(judge: Array, humans: Array, score: AlignmentScore) -> tuple[Arr
 
 
 def _distance(scores: Array, others: Array, score: AlignmentScore) -> Array:
-    """Return a rating's distance from those of the others who rated the item: 1 − accuracy, or
-    RMSE."""
+    """Return a rating's distance from those of the item's other raters: 1 − accuracy, or RMSE."""
     away = (scores[:, None] - others) ** 2
     if score == "accuracy":
         away = np.where(np.isnan(away), np.nan, away > 0)
-    # No row is without others; a plain mean over those who are there.
-    mean: Array = np.nansum(away, axis=1) / np.sum(~np.isnan(away), axis=1)
+    mean = mean_there(away, 1)
     return mean if score == "accuracy" else np.sqrt(mean)
 
 
@@ -344,8 +338,7 @@ class _ClusteredMean:
         return float(scipy.special.stdtr(self.n_clusters - 1, away / self.error))
 
     def items_needed(self, bound: float, level: float) -> int | None:
-        """Return the number of items that would show the mean to be below `bound`, one-sided at
-        `level`."""
+        """Return how many items show the mean to be below `bound`, one-sided at `level`."""
         if self.mean >= bound:
             return None
         spread = self.error * math.sqrt(self.n_clusters)
@@ -450,8 +443,7 @@ def resampled_substitution(
 def _pairs(
     ratings: ArrayLike, panel: ArrayLike, min_shared: int
 ) -> tuple[list[ScorePair], list[ScorePair]]:
-    """Return the pairs of people, and those with one of them replaced, NaN outside the items that
-    the two people share."""
+    """Return the pairs of people on the items they share, and those with one of them replaced."""
     if min_shared < 1:
         raise ValueError(f"a pair needs at least 1 shared item, found {min_shared}")
     array = as_ratings(ratings)
@@ -476,10 +468,7 @@ def _mean(
     n_items = int(rated.any(axis=0).sum()) if pairs else 0
     n_missing = int((~rated.any(axis=1)).sum()) if pairs else 0
     kappas = np.array(
-        [
-            resampled_cohen_kappa(x, y, weights, categories)(unit_weights(len(x)))[0]
-            for x, y in pairs
-        ]
+        [value_of(resampled_cohen_kappa(x, y, weights, categories), len(x)) for x, y in pairs]
     )
     n_constant = int(np.isnan(kappas).sum()) - n_missing
 
@@ -552,7 +541,7 @@ def compared_advantages(
     """
     first, second, raters = as_scores(a), as_scores(b), as_ratings(humans)
     if not same_scale:
-        return ComparedAdvantages(nan, nan, PairedFigure(nan, nan, nan, 0, 0, Reason.OTHER_SCALE))
+        return ComparedAdvantages(nan, nan, undefined_figure(Reason.OTHER_SCALE))
     missing = np.isnan(first + second)
     sides = [np.where(missing, np.nan, side) for side in (first, second)]
     tests = [
@@ -574,11 +563,7 @@ def compared_advantages(
     )
     rates = [nan if epsilon is None else test.winning_rate.value for test in tests]
     judged = ~missing & (~np.isnan(raters[:, tested])).any(axis=1)
-    figure = paired_figure(result, prompts, tested=True, most_df=_worth(prompts, judged) - 1)
+    sizes = np.bincount(encode_labels(prompts, len(judged))[1][judged]).astype(np.float64)
+    worth = float(effective_number(sizes))
+    figure = paired_figure(result, prompts, tested=True, most_df=worth - 1)
     return ComparedAdvantages(of_a.value, of_b.value, figure, *rates)
-
-
-def _worth(prompts: Labels, judged: Mask) -> float:
-    """Return the number of prompts of equal size that the judged items' prompts are worth."""
-    sizes = np.bincount(encode_labels(prompts, len(judged))[1][judged])
-    return float(sizes.sum() ** 2 / max(np.sum(sizes**2), 1))

@@ -15,7 +15,7 @@ start for all systems, so that systems are rated on the same prompts where proba
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 from math import inf, nan
@@ -24,7 +24,15 @@ from typing import cast
 import numpy as np
 from numpy.typing import ArrayLike
 
-from persona_panel.statistics.core.arrays import Array, Mask, as_scores, divide, row_means, rows_of
+from persona_panel.statistics.core.arrays import (
+    Array,
+    Mask,
+    as_scores,
+    divide,
+    mean_there,
+    row_means,
+    rows_of,
+)
 from persona_panel.statistics.core.display import (
     ALL,
     COMPOSITE,
@@ -266,8 +274,7 @@ def _labels(panel: Ratings) -> dict[str, str]:
 def _scores(
     panel: Ratings, humans: Ratings, dimensions: list[str]
 ) -> Iterator[tuple[str, Array, Array, tuple[float, float]]]:
-    """Yield each score (the composite, a dimension, or a label's share): its name, the panel's and
-    people's mean of each of the panel's items, and the limits of people's."""
+    """Yield each score's name, panel's and people's mean by item, and the limits of people's."""
     if (sides := on_composite(panel, humans)) is not None:
         our_own, their_own = sides
         yield from _scores(our_own, their_own, [COMPOSITE])
@@ -289,8 +296,7 @@ def _scores(
 
 
 def _limits(panel: Ratings, humans: Ratings, dimension: str) -> tuple[float, float]:
-    """Return the limits of people's ratings: the ends of their scale or, where that is not known,
-    of the panel's if all of theirs lie on it."""
+    """Return the ends of people's scale or, if unknown, of the panel's if theirs lie on it."""
     nowhere = (-inf, inf)
     low, high = humans.scales.get(dimension) or panel.scales.get(dimension, nowhere)
     rated = humans.scores[:, :, humans.dimensions.index(dimension)]
@@ -414,7 +420,9 @@ def select_items(panel: Ratings, n: int, seed: int = 0) -> tuple[SelectedItem, .
         if not share:
             continue
         ordered = np.array(sorted(of, key=lambda item: (places[prompts[item]], own[item])))
-        sizes = _sizes(variances[ordered]) / _items_beside([prompts[item] for item in ordered])
+        of_prompts = [prompts[item] for item in ordered]
+        _, own_prompts, counts = np.unique(of_prompts, return_inverse=True, return_counts=True)
+        sizes = _sizes(variances[ordered]) / counts[own_prompts]
         probabilities = inclusion_probabilities(sizes, share)
         for item in np.flatnonzero(systematic_sample(probabilities, start)):
             chances[int(ordered[item])] = float(probabilities[item])
@@ -439,8 +447,7 @@ def scored_items(panel: Ratings) -> Mask:
 
 
 def _variances(panel: Ratings) -> Array:
-    """Return, for each item, the variance of its judges' scores, or of labels the share of pairs of
-    judges who gave different ones; the mean over dimensions."""
+    """Return each item's variance of scores, or share of pairs with other labels."""
     judges = [column for column, name in enumerate(panel.raters) if name not in panel.controls]
     variances = []
     for place, dimension in enumerate(panel.dimensions):
@@ -451,29 +458,19 @@ def _variances(panel: Ratings) -> Array:
             same = sum(((scores == code).sum(axis=1) ** 2 for code in codes), np.zeros(len(scores)))
             squares = counts - divide(same, counts)
         else:
-            means = divide(np.nansum(scores, axis=1), counts)
-            squares = np.nansum((scores - means[:, None]) ** 2, axis=1)
+            squares = np.nansum((scores - mean_there(scores, 1, keepdims=True)) ** 2, axis=1)
         variances.append(np.where(counts > 1, divide(squares, counts - 1), np.nan))
-    every = np.stack(variances)
-    defined = ~np.isnan(every)
-    return divide(np.nansum(every, axis=0), defined.sum(axis=0))
+    return mean_there(np.stack(variances), 0)
 
 
 def _sizes(variances: Array) -> Array:
-    """Return the root of the mean of an item's variance and that of all items; 1 where nothing is
-    known."""
+    """Return the root of the mean of an item's variance and that of all; 1 if nothing is known."""
     known = variances[~np.isnan(variances)]
     mean = float(known.mean()) if len(known) else 0.0
     if mean <= _SAME:
         return np.ones(len(variances))
     sizes: Array = np.sqrt((np.where(np.isnan(variances), mean, variances) / mean + 1) / 2)
     return sizes
-
-
-def _items_beside(prompts: Sequence[str]) -> Array:
-    """Return, for each item, how many items have its prompt, itself included."""
-    _, places, counts = np.unique(prompts, return_inverse=True, return_counts=True)
-    return counts[places].astype(np.float64)
 
 
 def _shares(sizes: list[int], n: int) -> list[int]:

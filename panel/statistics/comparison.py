@@ -242,8 +242,7 @@ def _parts_of(
 def _stratum_blocks(
     panel: Ratings, humans: Ratings, options: AnalysisOptions, strata: Strata
 ) -> Iterator[_Part]:
-    """Yield each block to measure of each stratum that shares an item with people, with its group
-    and dimension; group by group."""
+    """Yield the blocks of each stratum that shares an item with people, group by group."""
     if strata.by == PROMPT:
         humans = replace(humans, prompts=None)
     known = set(humans.items)

@@ -306,8 +306,7 @@ def leaves_out_raters(ratings: ArrayLike, prompts: Labels | None = None) -> bool
 
 
 def _overlapping(rated: Mask) -> tuple[Mask, Mask]:
-    """Return which items `(items,)` and raters `(raters,)` remain when items of one rater and
-    raters of one item are left out, repeatedly, until no such item or rater is left."""
+    """Return the items and raters left when those with one of the other are left out again."""
     items, raters = (np.ones(n, dtype=np.bool_) for n in rated.shape)
     while True:
         left = rated & items[:, None] & raters[None, :]

@@ -116,8 +116,7 @@ def reordering(
 
 
 def _pairs(before: Array, after: Array) -> list[int]:
-    """Count the pairs with both composites, those swapped, those newly tied and those no longer
-    tied."""
+    """Count pairs with both composites, those swapped, newly tied and no longer tied."""
     kept = ~np.isnan(before)
     before, after = before[kept], after[kept]
     counts = np.zeros(4, dtype=np.intp)

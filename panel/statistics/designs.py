@@ -33,6 +33,7 @@ from persona_panel.statistics.core.arrays import (
     as_ratings,
     divide,
     encode_labels,
+    means_by,
     row_means,
 )
 from persona_panel.statistics.core.display import COMPOSITE
@@ -285,11 +286,7 @@ def design_studies(
     sources, prompts = zip(*dict.fromkeys(pairs), strict=True)
     rows: dict[str, Labels] = {SYSTEM: sources, PROMPT: prompts}
     for name, scores in scored.items():
-        there = ~np.isnan(scores)
-        sums, counts = np.zeros((2, len(prompts), scores.shape[1]))
-        np.add.at(sums, codes, np.where(there, scores, 0.0))
-        np.add.at(counts, codes, there)
-        of_systems = StudiedScores(divide(sums, counts), rows, judges)
+        of_systems = StudiedScores(means_by(scores, codes), rows, judges)
         studies.append(_study(SYSTEM, name, of_systems, each, spans.get(name, inf)))
     return studies
 
@@ -409,8 +406,7 @@ def _result(
 
 
 def _prompts(present: int) -> list[int]:
-    """Return the numbers of prompts that a design may have: every number up to 100, then by steps
-    of a twentieth, and the present one."""
+    """Return numbers of prompts: up to 100 each, then by a twentieth, and the present one."""
     further = np.geomspace(100, _MOST_PROMPTS, 96).round().astype(int)
     return sorted({*range(2, 101), *further.tolist(), present})
 

@@ -165,8 +165,7 @@ def _effects(factors: tuple[EffectT, ...]) -> list[tuple[EffectT, ...]]:
 
 
 def _cells(factors: Sequence[IntArray], n: int) -> _Cells:
-    """Return, for each effect, and for none `()`, the cell of each score and the size of each
-    cell."""
+    """Return, for each effect and `()`, the cell of each score and the size of each cell."""
     cell_of: dict[tuple[int, ...], tuple[IntArray, Array]] = {
         (): (np.zeros(n, dtype=np.intp), np.array([float(n)])[: min(n, 1)])
     }
@@ -551,8 +550,7 @@ def _reaches(
     difference: bool,
     quantiles: Sequence[float],
 ) -> Array:
-    """Return, for each design, the standard error times the sum of these quantiles of Student's t:
-    over prompts alone, or over prompts and judges, whichever is larger."""
+    """Return, for each design, the larger standard error times the sum of these quantiles of t."""
     parts = [term for term in terms if term.relative or not difference]
     known = {facet for term in terms if term.name != RESIDUAL for facet in term.facets}
     if not {PROMPT} <= known & set(sizes):

@@ -41,17 +41,18 @@ from persona_panel.statistics.core.arrays import (
     Labels,
     Mask,
     Random,
-    Reason,
     as_ratings,
     divide,
+    effective_number,
     encode_labels,
+    mean_there,
+    means_by,
     row_means,
 )
+from persona_panel.statistics.core.estimate import OVER, Difference
 from persona_panel.statistics.core.jackknife import reach_of, standard_errors
-from persona_panel.statistics.core.levels import Tested
 from persona_panel.statistics.core.ranking import SampledMean, mean_and_levels
-from persona_panel.statistics.core.significance import holm
-from persona_panel.statistics.personas import mean_there, means_by
+from persona_panel.statistics.core.significance import holm_adjusted
 
 ALL_SYSTEMS = "all"
 
@@ -73,29 +74,16 @@ class PairedResponses:
 
 
 @dataclass(frozen=True, slots=True)
-class GroupDifference(Tested):
-    """The difference of groups `a` and `b` of judges, over the prompts that both rated.
+class GroupDifference(Difference):
+    """The difference a − b of two groups of judges, over the prompts that both rated, in points; of
+    an interaction, that on the system less that on the mean of the others in the prompt.
 
     Attributes:
         dimension, system: what it is on; `composite` and `all` for the whole.
-        difference: a − b in points, the mean of the prompts' differences; of an interaction,
-            that on the system less that on the mean of the others in the prompt.
-        ci_low, ci_high: its own 95 % interval.
-        p, p_adjusted: two-sided; by Holm over the rows of the table.
-        reason: why there is no interval; it and the p-values are NaN then.
     """
 
-    a: str
-    b: str
-    dimension: str
-    system: str
-    difference: float
-    ci_low: float
-    ci_high: float
-    p: float
-    p_adjusted: float
-    n_prompts: int
-    reason: Reason | None
+    dimension: str = ""
+    system: str = ""
 
 
 def axis_pair(values: Array, a: str, b: str, axes: Sequence[str]) -> PairedResponses:
@@ -154,27 +142,25 @@ def group_differences(
     place = _Places(prompt, system, len(prompt_names), len(names))
     each: list[int | None] = [*range(len(names))] if len(names) > 1 else []
     wanted = each if interaction else [None, *each]
-    rows, means = [], []
+    differences = []
     for dimension, pair in pairs:
         table = place.table(pair.difference)
         moved = [place.table(levels) for levels in pair.moved] if random != "prompts" else None
         there = (~np.isnan(table)).astype(np.float64)
         for column in wanted:
+            mean = _weighted(table, moved, _prompt_weights(there, column, interaction))
             label = ALL_SYSTEMS if column is None else str(names[column])
-            rows.append((pair.a, pair.b, dimension, label))
-            means.append(_weighted(table, moved, _prompt_weights(there, column, interaction)))
-    adjusted = holm([mean.p_value for mean in means])
-    return [
-        GroupDifference(
-            *row, mean.mean, *mean.interval(), mean.p_value, float(p), mean.n_prompts, mean.reason
-        )
-        for row, mean, p in zip(rows, means, adjusted, strict=True)
-    ]
+            differences.append(
+                mean.as_a(
+                    GroupDifference, over=OVER[random], a=pair.a, b=pair.b, dimension=dimension,
+                    system=label,
+                )
+            )  # fmt: skip
+    return holm_adjusted(differences)
 
 
 def _share(parts: Array, mean: Array) -> Array:
-    """Return how far each part `(responses, parts)` moves the mean over the parts with a value
-    `(responses,)`."""
+    """Return how far each part `(responses, parts)` moves the mean over parts with a value."""
     counts = (~np.isnan(parts)).sum(axis=1, keepdims=True)
     return np.nan_to_num(divide(parts - mean[:, None], counts))
 
@@ -196,8 +182,7 @@ class _Places:
 
 
 def _prompt_weights(there: Array, system: int | None, interaction: bool) -> Array:
-    """Return the weight of each system in each prompt, both `(prompts, systems)`; NaN in a prompt
-    that has no value. `system` None: all alike."""
+    """Return the weight of each system in each prompt, NaN without a value; None: all alike."""
     own = there if system is None else there * np.eye(there.shape[1])[system]
     weights = divide(own, own.sum(axis=1, keepdims=True))
     if not interaction:
@@ -387,13 +372,12 @@ def _prompt_part(by_item: Array, signs: IntArray, prompts: IntArray) -> Variance
         left_out += sign * (sums.sum() - sums) / (sizes.sum() - sizes)
         counted += sizes / sizes.sum()
     left_out = left_out[counted > 0]
-    df = max(effective_number(counted) - 1, 1.0)
+    df = max(float(effective_number(counted)) - 1, 1.0)
     return VariancePart(float(left_out.var() * (len(left_out) - 1)), df)
 
 
 def _item_parts(by_item: Array, signs: IntArray) -> list[VariancePart]:
-    """Return the variance that the items of each stratum add to the mean; the degrees of freedom
-    are 0 where there are too few items."""
+    """Return the variance that items of each stratum add; no degrees of freedom with too few."""
     parts = []
     for sign in sorted(set(signs[signs != 0].tolist())):
         there = by_item[signs == sign]
@@ -435,8 +419,7 @@ def _codes(prompts: Labels | None, n_items: int) -> IntArray | None:
 
 
 def _weights(kept: IntArray) -> Array:
-    """Return how much each item counts in the mean: its sign over the number of items of its
-    stratum."""
+    """Return how much each item counts: its sign over the number of its stratum's items."""
     weights = np.zeros(len(kept))
     for sign in (1, -1):
         if (there := kept == sign).any():
@@ -485,20 +468,10 @@ def _rater_part(away: Array, kept: IntArray, weights: Array, least: int) -> Vari
             mean = float((own * distances).sum() / own.sum())
             influence += (own * (distances - mean)).sum(axis=0)
     counted = np.abs(share).sum(axis=0)
-    n = effective_number(counted)
+    n = float(effective_number(counted))
     if np.count_nonzero(counted) < least or n <= 1:
         return VariancePart(nan, 0.0)
     return VariancePart(float((influence**2).sum()) * n / (n - 1), n - 1)
-
-
-def effective_number(weights: Array) -> float:
-    """Return the number of equal weights that unequal ones are worth: (Σw)² / Σw² (L. Kish 1965).
-
-    >>> effective_number(np.array([1.0, 1.0, 2.0]))
-    2.6666666666666665
-    """
-    squares = float((weights**2).sum())
-    return float(weights.sum()) ** 2 / squares if squares else 0.0
 
 
 SPLITS = 100
@@ -546,8 +519,7 @@ def split_half(a: ArrayLike, b: ArrayLike, *, splits: int = SPLITS, seed: int = 
 
 
 def _halves(ratings: Array, splits: int, rng: np.random.Generator) -> tuple[Array, Array]:
-    """Return each item's mean by either half of the raters, `(items, splits)`; NaN where nobody
-    rated."""
+    """Return each item's mean by either half of the raters `(items, splits)`."""
     n = ratings.shape[1]
     order = rng.random((n, splits)).argsort(axis=0).argsort(axis=0)
     chosen = (order < (n + 1) // 2).astype(np.float64)

@@ -51,8 +51,10 @@ from persona_panel.statistics.core.arrays import (
     has_two_ratings,
     items_by_label,
     mean_of,
+    mean_there,
     row_means,
-    unit_weights,
+    value_of,
+    why_few,
     without_rounding,
 )
 from persona_panel.statistics.core.correlation import (
@@ -96,22 +98,12 @@ def mean_reliability(ratings: ArrayLike) -> Statistic:
     """
     array = as_ratings(ratings)
     rated = ~np.isnan(array)
-    sizes = rated.sum(axis=1)
-    n_items, n_raters = int((sizes > 0).sum()), int(rated.any(axis=0).sum())
-    value = float(resampled_mean_reliability(array)(unit_weights(len(array)))[0])
-    if not np.isnan(value):
-        return Statistic(value, n_items, n_raters)
-    if n_raters < 2:
-        reason = Reason.FEW_PEOPLE
-    elif n_items < 2:
-        reason = Reason.FEW_ITEMS
-    elif not (sizes >= 2).any():
-        reason = Reason.NO_SHARED_ITEMS
-    else:
-        means = divide(np.nansum(array, axis=1), sizes)
-        constant = np.ptp(means[sizes > 0]) == 0
-        reason = Reason.NO_VARIANCE if constant else Reason.NO_ERROR_TERM
-    return Statistic.undefined(reason, n_items=n_items, n_raters=n_raters)
+    of_items = rated.any(axis=1)
+    n_items, n_raters = int(of_items.sum()), int(rated.any(axis=0).sum())
+    value = value_of(resampled_mean_reliability(array), len(array))
+    constant = n_items and np.ptp(mean_there(array, 1)[of_items]) == 0
+    otherwise = Reason.NO_VARIANCE if constant else Reason.NO_ERROR_TERM
+    return Statistic.of(value, n_items, n_raters, why_few(rated, otherwise, Reason.FEW_PEOPLE))
 
 
 def resampled_mean_reliability(ratings: ArrayLike) -> Resampled:
@@ -397,13 +389,8 @@ def _resampled(columns: _Columns, kind: CorrelationKind) -> Resampled:
 
     def mean(weights: Array) -> Array:
         values = {key: function(weights) for key, function in functions.items()}
-        total, count = np.zeros(len(weights)), np.zeros(len(weights))
-        for first, second in terms:
-            difference = values[first] - values[second]
-            defined = ~np.isnan(difference)
-            total[defined] += difference[defined]
-            count += defined
-        return divide(total, count)
+        apart = [values[first] - values[second] for first, second in terms]
+        return mean_there(np.array(apart).reshape(-1, len(weights)), 0)
 
     return mean
 
@@ -520,7 +507,14 @@ def added_raters(
         )
         for function, ratings in zip(joined, sets[1:], strict=True)
     ]
-    p_value = np.array([_p_value(*pair) for pair in zip(change, intervals, strict=True)])
+    p_value = np.array(
+        [
+            two_sided_p(moved / interval.standard_error, interval.degrees_of_freedom)
+            if interval.reason is None
+            else nan
+            for moved, interval in zip(change, intervals, strict=True)
+        ]
+    )
     return AddedRaters(
         alphas,
         change,
@@ -528,10 +522,3 @@ def added_raters(
         p_value,
         np.minimum(n_tests * p_value, 1),
     )
-
-
-def _p_value(change: float, interval: Interval) -> float:
-    """Return the two-sided p-value of no change."""
-    if interval.reason is not None:
-        return nan
-    return two_sided_p(change / interval.standard_error, interval.degrees_of_freedom)

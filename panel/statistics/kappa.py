@@ -44,8 +44,10 @@ from persona_panel.statistics.core.arrays import (
     count_by_item,
     divide,
     has_several_values,
+    mean_there,
     paired_scores,
-    unit_weights,
+    value_of,
+    why_few,
 )
 
 MOST_VALUES = 32
@@ -112,9 +114,7 @@ def resampled_mean_of(
 def mean_over_pairs(matrices: Array, pairs: IntArray) -> Array:
     """Return the mean over pairs of raters `(pairs, 2)` of what each matrix `(resamples, raters,
     raters)` has; a pair without a value does not enter."""
-    values = matrices[:, pairs[:, 0], pairs[:, 1]]
-    defined = ~np.isnan(values)
-    return divide(np.where(defined, values, 0).sum(axis=1), defined.sum(axis=1))
+    return mean_there(matrices[:, pairs[:, 0], pairs[:, 1]], 1)
 
 
 def counts_of_the_first(counts: Array) -> Array:
@@ -196,14 +196,10 @@ def cohen_kappa(
     -1.0
     """
     first, second, both = paired_scores(x, y)
-    value = float(
-        resampled_cohen_kappa(first, second, weights, categories)(unit_weights(len(first)))[0]
-    )
+    value = value_of(resampled_cohen_kappa(first, second, weights, categories), len(first))
     n_items = int(both.sum())
-    if not np.isnan(value):
-        return Statistic(value, n_items, n_raters=2)
-    reason = Reason.CONSTANT_RATER if n_items else Reason.NO_SHARED_ITEMS
-    return Statistic.undefined(reason, n_items=n_items, n_raters=2)
+    why = Reason.CONSTANT_RATER if n_items else Reason.NO_SHARED_ITEMS
+    return Statistic.of(value, n_items, 2, why)
 
 
 def resampled_cohen_kappa(
@@ -295,18 +291,9 @@ def fleiss_kappa(ratings: ArrayLike) -> Statistic:
     rated = ~np.isnan(array)
     pairable = rated.sum(axis=1) >= 2
     n_items, n_raters = int(pairable.sum()), int(rated.any(axis=0).sum())
-    value = float(resampled_fleiss_kappa(array)(unit_weights(len(array)))[0])
-    if not np.isnan(value):
-        return Statistic(value, n_items, n_raters)
-    if n_raters < 2:
-        reason = Reason.FEW_RATERS
-    elif n_items == 0:
-        reason = Reason.NO_SHARED_ITEMS
-    elif n_items == 1:
-        reason = Reason.FEW_ITEMS
-    else:
-        reason = Reason.ONE_VALUE
-    return Statistic.undefined(reason, n_items=n_items, n_raters=n_raters)
+    value = value_of(resampled_fleiss_kappa(array), len(array))
+    why = why_few(rated, Reason.FEW_ITEMS if n_items < 2 else Reason.ONE_VALUE)
+    return Statistic.of(value, n_items, n_raters, why)
 
 
 def resampled_fleiss_kappa(ratings: ArrayLike) -> Resampled:

@@ -28,17 +28,17 @@ from numpy.typing import ArrayLike
 from persona_panel.statistics.core.arrays import (
     AnalysisOptions,
     Array,
-    IntArray,
     Labels,
     Mask,
     Reason,
     Statistic,
     as_scores,
     defined_mean,
-    divide,
     encode_labels,
     has_two_ratings,
     items_by_label,
+    mean_there,
+    means_by,
     without_rounding,
 )
 from persona_panel.statistics.core.correlation import (
@@ -46,7 +46,7 @@ from persona_panel.statistics.core.correlation import (
     correlations,
     resampled_correlation,
 )
-from persona_panel.statistics.core.levels import Tested
+from persona_panel.statistics.core.estimate import OVER, Difference
 from persona_panel.statistics.core.means import critical_t, over_prompts, two_sided_p
 from persona_panel.statistics.core.ranking import (
     SampledMean,
@@ -55,7 +55,6 @@ from persona_panel.statistics.core.ranking import (
     sampled_mean,
 )
 from persona_panel.statistics.core.registry import BlockResult, interval_of, mean_over_prompts
-from persona_panel.statistics.core.significance import holm_beside
 from persona_panel.statistics.reliability import krippendorff_alpha, resampled_alpha
 from persona_panel.statistics.votes import correlation_gain, resampled_correlation_gain
 
@@ -84,37 +83,23 @@ class PairedTerms:
 
 
 @dataclass(frozen=True, slots=True)
-class PairedDifference(Tested):
-    """The difference of sides b and a, over prompts.
+class PairedDifference(Difference):
+    """The mean difference b − a of two sides: over prompts, of the mean over a prompt's pairs.
 
     Attributes:
-        a, b: the means over prompts of either side; their difference is `difference`.
-        difference: the mean over prompts of the mean over a prompt's pairs, b − a, in points.
-        ci_low, ci_high: its own 95 % interval, which is not widened for other differences.
-        p: two-sided, of a mean of 0.
-        p_adjusted: by Holm over the differences looked at together; p until `adjusted` is called.
+        a_mean, b_mean: the means over prompts of either side, by what both have.
         effect_size: the difference over the standard deviation of the prompts' differences.
-        wins, ties, losses: of how many pairs b is above, level with and below a.
-        n_prompts, n_pairs: how many entered.
-        sampled: what interval and p are from.
-        reason: why there is no interval, p and effect size; they are NaN then.
+        wins, ties, losses: in how many pairs b is above, level with and below a.
+        n_pairs: how many entered.
     """
 
-    a: float
-    b: float
-    difference: float
-    ci_low: float
-    ci_high: float
-    p: float
-    p_adjusted: float
-    effect_size: float
-    wins: int
-    ties: int
-    losses: int
-    n_prompts: int
-    n_pairs: int
-    sampled: SampledMean
-    reason: Reason | None
+    a_mean: float = nan
+    b_mean: float = nan
+    effect_size: float = nan
+    wins: int = 0
+    ties: int = 0
+    losses: int = 0
+    n_pairs: int = 0
 
 
 def by_same_judges(a: Array, b: Array) -> PairedTerms:
@@ -188,67 +173,33 @@ def paired_difference(
 
     >>> scores = np.array([[[1.0]], [[2.0]], [[3.0]]])
     >>> found = paired_difference(by_same_judges(np.zeros_like(scores), scores), "pqr")
-    >>> found.difference, round(found.p, 3), found.wins
+    >>> found.value, round(found.p, 3), found.wins
     (2.0, 0.074, 3)
     """
     codes = encode_labels(prompts, len(paired.difference))[1]
     there = ~np.isnan(paired.difference)
     scores, a, b = (
-        _over_prompts(np.where(there, side, np.nan), codes)
+        means_by(np.where(there, side, np.nan), codes)
         for side in (paired.difference, paired.a, paired.b)
     )
     if factors is None:
         mean = sampled_mean(scores)
     else:
         moved = np.where(there[:, None], paired.influence, np.nan)
-        influence = np.stack([_over_prompts(of_judge, codes) for of_judge in moved.T], axis=1)
-        mean = sampled_mean(scores, influence, factors)
+        mean = sampled_mean(scores, means_by(moved, codes), factors)
         if not factors and mean.n_prompts > 1:
             mean = SampledMean(mean.mean, (), mean.n_prompts, Reason.NO_COMMON_FACTOR)
     in_prompts = scores[~np.isnan(scores)]
     sd = float(in_prompts.std(ddof=1)) if len(in_prompts) > 1 else nan
     signs = np.sign(np.round(paired.difference[there], _DECIMALS))
     wins, ties, losses = (int(np.sum(signs == sign)) for sign in (1, 0, -1))
-    low, high = mean.interval(limits=(-most, most))
-    return PairedDifference(
-        defined_mean(a),
-        defined_mean(b),
-        mean.mean,
-        low,
-        high,
-        mean.p_value,
-        mean.p_value,
-        nan if mean.reason or not sd else mean.mean / sd,
-        wins,
-        ties,
-        losses,
-        mean.n_prompts,
-        int(there.sum()),
-        mean,
-        mean.reason,
-    )
-
-
-def adjusted(
-    differences: Sequence[PairedDifference],
-    same_as: Sequence[int] | None = None,
-    primary: Sequence[bool] | None = None,
-) -> list[PairedDifference]:
-    """Return the differences with p-values adjusted by Holm over all of them.
-
-    Args:
-        primary: for each, whether it is a composite's: those are a family of their own beside the
-            others (`holm_beside`). None: all are one family.
-        same_as: for each, the place of the one whose test it repeats (its own, where it repeats
-            none): a composite of one dimension is that dimension, and no second test.
-    """
-    places = list(range(len(differences))) if same_as is None else list(same_as)
-    p_values = [difference.p if places[i] == i else nan for i, difference in enumerate(differences)]
-    p_values_adjusted = holm_beside(p_values, np.zeros(len(places)) if primary is None else primary)
-    return [
-        replace(difference, p_adjusted=float(p_values_adjusted[place]))
-        for difference, place in zip(differences, places, strict=True)
-    ]
+    return mean.as_a(
+        PairedDifference, over=OVER["prompts" if factors is None else "prompts-and-judges"],
+        cut=(-most, most), df=mean.n_prompts - 1.0 if factors is None else nan,
+        a_mean=defined_mean(a), b_mean=defined_mean(b),
+        effect_size=nan if mean.reason or not sd else mean.mean / sd, wins=wins, ties=ties,
+        losses=losses, n_pairs=int(there.sum()),
+    )  # fmt: skip
 
 
 def mean_over_prompts_of(values: ArrayLike, prompts: Labels) -> Array:
@@ -258,24 +209,12 @@ def mean_over_prompts_of(values: ArrayLike, prompts: Labels) -> Array:
     [2.0, nan]
     """
     array = as_scores(values)
-    return _over_prompts(array, encode_labels(prompts, len(array))[1])
-
-
-def _over_prompts(values: Array, codes: IntArray) -> Array:
-    there = ~np.isnan(values)
-    n = int(codes.max(initial=-1)) + 1
-    sums, counts = np.zeros(n), np.zeros(n)
-    np.add.at(sums, codes[there], values[there])
-    np.add.at(counts, codes[there], 1.0)
-    return divide(sums, counts)
+    return means_by(array, encode_labels(prompts, len(array))[1])
 
 
 def _mean_of_terms(terms: Array) -> Array:
-    """Return the mean over terms of the mean over the judges who have one `(pairs,)`; NaN where a
-    term has none, as a composite is."""
-    there = ~np.isnan(terms)
-    means = divide(np.nansum(terms, axis=1), there.sum(axis=1))
-    return without_rounding(means.mean(axis=1), terms)
+    """Return the mean over terms of the mean over judges who have one; NaN if a term has none."""
+    return without_rounding(mean_there(terms, 1).mean(axis=1), terms)
 
 
 _OPTIONS = AnalysisOptions()
@@ -283,20 +222,10 @@ _TAU_LIMITS, _GAIN_LIMITS = (-1.0, 1.0), (-2.0, 2.0)
 
 
 @dataclass(frozen=True, slots=True)
-class PairedFigure(Tested):
-    """A figure of two panels with its 95 % interval over prompts; NaN where `reason` or `ci_reason`
-    says why. `p` is two-sided, of 0, NaN where nothing is tested; `p_adjusted` by Holm, p until
-    `adjusted_figures` is called."""
+class PairedFigure(Difference):
+    """A figure of two panels, over prompts; `n_items` is how many texts it is of."""
 
-    value: float
-    ci_low: float
-    ci_high: float
-    n_items: int
-    n_prompts: int
-    reason: Reason | None = None
-    ci_reason: Reason | None = None
-    p: float = nan
-    p_adjusted: float = nan
+    n_items: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -501,21 +430,8 @@ def nearer_to_people(
     )
 
 
-def adjusted_figures(
-    figures: Sequence[PairedFigure], primary: Sequence[bool] | None = None
-) -> list[PairedFigure]:
-    """Return the figures with p-values adjusted by Holm over all of them; `primary` as for
-    `adjusted`."""
-    family = np.zeros(len(figures)) if primary is None else primary
-    p_values = holm_beside([figure.p for figure in figures], family)
-    return [
-        replace(figure, p_adjusted=float(p)) for figure, p in zip(figures, p_values, strict=True)
-    ]
-
-
 def _within(sides: Array, target: Array, prompts: Labels) -> tuple[list[Hashable], Array]:
-    """Return the prompts, and inside each τ_b of each side `(items, sides)` with the target:
-    `(prompts, sides)`."""
+    """Return the prompts, and inside each τ_b of each side with the target `(prompts, sides)`."""
     taus_by_prompt = [
         (name, correlations(sides[items], _repeated(target[items], sides.shape[1]), "tau_b"))
         for name, items in items_by_label(prompts, len(target))
@@ -554,20 +470,19 @@ def _several(missing: Mask, prompts: Labels) -> bool:
 def paired_figure(
     result: BlockResult, prompts: Labels, *, tested: bool = False, most_df: float = inf
 ) -> PairedFigure:
-    """Return a result with its interval over prompts.
+    """Return a statistic with its jackknife interval over prompts.
 
     Args:
-        tested: whether it has the p-value of its being 0.
-        most_df: degrees of freedom that it has at most; with fewer than it would have, the interval
-            is widened.
+        tested: whether it gets a p-value: of 0, as the interval has it.
+        most_df: the most degrees of freedom that the interval and the p-value have.
     """
     statistic = result.statistic
     there = interval_of(result, prompts, _OPTIONS)
+    figure = PairedFigure(
+        statistic.value, over="prompts", n=0, reason=statistic.reason, n_items=statistic.n_items
+    )
     if there is None or there.reason is not None:
-        reason = None if there is None else there.reason
-        return PairedFigure(
-            statistic.value, nan, nan, statistic.n_items, 0, statistic.reason, reason
-        )
+        return figure if there is None else replace(figure, reason=there.reason)
     p, df, ends = nan, there.degrees_of_freedom, (there.low, there.high)
     if most_df < df:
         df = most_df
@@ -576,18 +491,15 @@ def paired_figure(
         ends = max(statistic.value - reach, low), min(statistic.value + reach, high)
     if tested:
         p = two_sided_p(statistic.value / there.standard_error, df)
-    return PairedFigure(
-        statistic.value, *ends, statistic.n_items, there.n_clusters, p=p, p_adjusted=p
-    )
+    return replace(figure, low=ends[0], high=ends[1], n=there.n_clusters, p=p)
+
+
+def undefined_figure(reason: Reason) -> PairedFigure:
+    """Return a figure that there is not."""
+    return PairedFigure(nan, over="prompts", n=0, reason=reason)
 
 
 def _distance(a: Array, b: Array, n_items: int, same_scale: bool) -> PairedFigure:
-    if not same_scale:
-        return PairedFigure(nan, nan, nan, 0, 0, Reason.OTHER_SCALE)
-    if not n_items:
-        return PairedFigure(nan, nan, nan, 0, 0, Reason.NO_SHARED_ITEMS)
-    mean = sampled_mean(b - a)
-    p = mean.p_value
-    return PairedFigure(
-        mean.mean, *mean.interval(), n_items, mean.n_prompts, None, mean.reason, p, p
-    )
+    if not (same_scale and n_items):
+        return undefined_figure(Reason.NO_SHARED_ITEMS if same_scale else Reason.OTHER_SCALE)
+    return sampled_mean(b - a).as_a(PairedFigure, n_items=n_items)

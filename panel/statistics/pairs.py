@@ -12,9 +12,9 @@ sum of an item's signs, so that ρ needs no more. Where ratings have few values,
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, cast, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -29,14 +29,17 @@ from persona_panel.statistics.core.arrays import (
     Statistic,
     as_ratings,
     check_choice,
+    defined_mean,
     divide,
     items_by_label,
     mean_of,
-    unit_weights,
+    value_of,
+    why_few,
 )
-from persona_panel.statistics.core.correlation import resampled_correlation
+from persona_panel.statistics.core.correlation import CorrelationKind, resampled_correlation
 from persona_panel.statistics.core.means import OverPrompts, over_prompts
 from persona_panel.statistics.kappa import (
+    KappaWeights,
     Sums,
     ValueTables,
     kappa_matrix,
@@ -174,8 +177,7 @@ def _weighted_sums(array: Array, missing: Array) -> Sums:
 
 
 def _blocks(array: Array) -> Iterator[tuple[slice, _Signs, _Signs]]:
-    """Yield some items at a time against all: which, the signs of their differences
-    `(some, items, raters)`, and 1 where a rater rated both, else 0."""
+    """Yield some items against all: which, their differences' signs, and 1 where both are rated."""
     rows = max(1, CELLS_AT_ONCE // max(1, array.size))
     for start in range(0, len(array), rows):
         some = slice(start, start + rows)
@@ -194,34 +196,9 @@ PairStatistic = Literal[
     "cohen_kappa_quadratic",
 ]
 
-_PAIR: dict[PairStatistic, Callable[[Array, Array], Resampled]] = {
-    "spearman": lambda x, y: resampled_correlation(x, y, "spearman"),
-    "pearson": lambda x, y: resampled_correlation(x, y, "pearson"),
-    "cohen_kappa_none": lambda x, y: resampled_cohen_kappa(x, y, "none"),
-    "cohen_kappa_linear": lambda x, y: resampled_cohen_kappa(x, y, "linear"),
-    "cohen_kappa_quadratic": lambda x, y: resampled_cohen_kappa(x, y, "quadratic"),
+_KAPPAS: Mapping[str, KappaWeights] = {
+    f"cohen_kappa_{weights}": weights for weights in get_args(KappaWeights)
 }
-
-
-_MATRIX: dict[PairStatistic, Callable[[Array], Array | None]] = {
-    "tau_b": tau_b_matrix,
-    "spearman": spearman_matrix,
-    "cohen_kappa_none": lambda ratings: kappa_matrix(ratings, "none"),
-    "cohen_kappa_linear": lambda ratings: kappa_matrix(ratings, "linear"),
-    "cohen_kappa_quadratic": lambda ratings: kappa_matrix(ratings, "quadratic"),
-}
-"""The statistics that are computed for all pairs at once; for κ only where ratings have few
-values."""
-
-_RESAMPLED: dict[PairStatistic, Callable[[Array, IntArray], Resampled | None]] = {
-    "spearman": resampled_mean_spearman,
-    "cohen_kappa_none": lambda ratings, pairs: resampled_mean_kappa(ratings, pairs, "none"),
-    "cohen_kappa_linear": lambda ratings, pairs: resampled_mean_kappa(ratings, pairs, "linear"),
-    "cohen_kappa_quadratic": lambda ratings, pairs: resampled_mean_kappa(
-        ratings, pairs, "quadratic"
-    ),
-}
-"""The mean of all pairs at once, where ratings have few values."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,14 +240,12 @@ def pairwise(ratings: ArrayLike, statistic: PairStatistic, *, min_shared: int = 
     """
     array = as_ratings(ratings)
     pairs = _pairs(array, statistic, min_shared)
-    matrix = _MATRIX[statistic](array) if statistic in _MATRIX else None
+    matrix = _matrix(array, statistic)
     if matrix is not None:
         values = matrix[pairs[:, 0], pairs[:, 1]]
     else:
-        weights = unit_weights(len(array))
-        values = np.array(
-            [_PAIR[statistic](array[:, a], array[:, b])(weights)[0] for a, b in pairs]
-        )
+        functions = [_of_pair(array[:, a], array[:, b], statistic) for a, b in pairs]
+        values = np.array([value_of(function, len(array)) for function in functions])
     defined = ~np.isnan(values)
     raters = np.unique(pairs[defined])
     rated = ~np.isnan(array)
@@ -278,7 +253,9 @@ def pairwise(ratings: ArrayLike, statistic: PairStatistic, *, min_shared: int = 
     if defined.any():
         mean = Statistic(float(values[defined].mean()), n_items, len(raters))
     else:
-        mean = Statistic.undefined(why_no_pair(rated, len(pairs)))
+        mean = Statistic.undefined(
+            why_few(rated, Reason.CONSTANT_RATER if len(pairs) else Reason.NO_PAIRS)
+        )
     return Pairwise(mean, pairs, values, int((~defined).sum()))
 
 
@@ -312,10 +289,29 @@ def resampled_pairwise(
     """
     array = as_ratings(ratings)
     pairs = _pairs(array, statistic, min_shared)
+    together = None
     if statistic == "tau_b":
-        return resampled_mean_tau_b(array, pairs)
-    together = _RESAMPLED[statistic](array, pairs) if statistic in _RESAMPLED else None
-    return together or mean_of([_PAIR[statistic](array[:, a], array[:, b]) for a, b in pairs])
+        together = resampled_mean_tau_b(array, pairs)
+    elif statistic == "spearman":
+        together = resampled_mean_spearman(array, pairs)
+    elif statistic in _KAPPAS:
+        together = resampled_mean_kappa(array, pairs, _KAPPAS[statistic])
+    return together or mean_of([_of_pair(array[:, a], array[:, b], statistic) for a, b in pairs])
+
+
+def _matrix(array: Array, statistic: PairStatistic) -> Array | None:
+    """Return the values of all pairs at once; of κ only where ratings have few values."""
+    if statistic == "tau_b":
+        return tau_b_matrix(array)
+    if statistic == "spearman":
+        return spearman_matrix(array)
+    return kappa_matrix(array, _KAPPAS[statistic]) if statistic in _KAPPAS else None
+
+
+def _of_pair(x: Array, y: Array, statistic: PairStatistic) -> Resampled:
+    if statistic in _KAPPAS:
+        return resampled_cohen_kappa(x, y, _KAPPAS[statistic])
+    return resampled_correlation(x, y, cast(CorrelationKind, statistic))
 
 
 def _pairs(array: Array, statistic: str, min_shared: int) -> IntArray:
@@ -325,18 +321,6 @@ def _pairs(array: Array, statistic: str, min_shared: int) -> IntArray:
         raise ValueError(f"a pair needs at least 2 shared items, found {min_shared}")
     rated = (~np.isnan(array)).astype(np.float64)
     return np.argwhere(np.triu(rated.T @ rated >= min_shared, 1))
-
-
-def why_no_pair(rated: Array, n_pairs: int) -> Reason:
-    """Return why no pair of raters has a value, from who rated what `(items, raters)` and how many
-    pairs share enough items."""
-    if rated.any(axis=0).sum() < 2:
-        return Reason.FEW_RATERS
-    if n_pairs:
-        return Reason.CONSTANT_RATER
-    if rated.any(axis=1).sum() < 2:
-        return Reason.FEW_ITEMS
-    return Reason.NO_PAIRS if (rated.sum(axis=1) >= 2).any() else Reason.NO_SHARED_ITEMS
 
 
 @dataclass(frozen=True, slots=True)
@@ -385,8 +369,7 @@ def ranking_agreement(ratings: ArrayLike, prompts: Labels | None = None) -> Rank
         block = array[items]
         first, second = np.triu_indices(block.shape[1], k=1)
         for kept, agreed in zip((full, top), same_rankings(block), strict=True):
-            pairs = agreed[first, second]
-            kept.append((name, _share(pairs[~np.isnan(pairs)], block)))
+            kept.append((name, _share(agreed[first, second], block)))
     return RankingAgreement(over_prompts(full), over_prompts(top))
 
 
@@ -432,12 +415,4 @@ def perfect_agreement(ratings: ArrayLike, min_raters: int = 2) -> PerfectAgreeme
 def _share(agreed: Array, block: Array) -> Statistic:
     rated = ~np.isnan(block)
     n_items, n_raters = int((rated.sum(axis=1) >= 2).sum()), int(rated.any(axis=0).sum())
-    if len(agreed):
-        return Statistic(float(np.mean(agreed)), n_items, n_raters)
-    if n_raters < 2:
-        reason = Reason.FEW_RATERS
-    elif rated.any(axis=1).sum() < 2:
-        reason = Reason.FEW_ITEMS
-    else:
-        reason = Reason.NO_PAIRS if n_items else Reason.NO_SHARED_ITEMS
-    return Statistic.undefined(reason, n_items=n_items, n_raters=n_raters)
+    return Statistic.of(defined_mean(agreed), n_items, n_raters, why_few(rated, Reason.NO_PAIRS))

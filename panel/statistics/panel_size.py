@@ -44,17 +44,19 @@ from persona_panel.statistics.core.arrays import (
     as_ratings,
     as_scores,
     check_confidence,
+    defined_mean,
     divide,
     encode_labels,
     items_by_label,
+    mean_there,
     row_means,
     unit_weights,
+    why_few,
     without_rounding,
 )
 from persona_panel.statistics.core.correlation import taus
 from persona_panel.statistics.core.jackknife import Interval, jackknife
 from persona_panel.statistics.human_raters import resampled_mean_reliability
-from persona_panel.statistics.pairs import why_no_pair
 
 UNEXPLAINED = 1e-12
 """A judge whose scores follow the reference up to this share of their variance has no
@@ -325,7 +327,7 @@ class _Errors:
 
     def correlation(self, weights: Array) -> Array:
         """Return r̄ of each resample."""
-        return np.asarray(_mean_of_defined(self._pairs(weights)))
+        return mean_there(self._pairs(weights), 1)
 
     def mean(self) -> Statistic:
         """Return r̄ of the ratings, over the judges who have any correlation."""
@@ -334,13 +336,15 @@ class _Errors:
         judges = np.unique(self.pairs[~np.isnan(correlations)])
         n_items = int((self.rated[:, judges].sum(axis=1) >= 2).sum())
         if len(judges):
-            return Statistic(float(_mean_of_defined(correlations[None])[0]), n_items, len(judges))
+            return Statistic(defined_mean(correlations), n_items, len(judges))
         known = float(self.reliability(weights)[0])
         if isnan(known):
             return Statistic.undefined(Reason.UNKNOWN_NOISE)
         if known <= 0:
             return Statistic.undefined(Reason.UNRELIABLE_REFERENCE)
-        return Statistic.undefined(why_no_pair(self.rated, len(self.pairs)))
+        return Statistic.undefined(
+            why_few(self.rated > 0, Reason.CONSTANT_RATER if len(self.pairs) else Reason.NO_PAIRS)
+        )
 
     def _pairs(self, weights: Array) -> Array:
         """Return the correlation of each pair's errors in each resample `(resamples, pairs)`."""
@@ -391,10 +395,6 @@ def _about_mean(values: Array, there: Mask) -> Array:
     centred = np.where(there, values - divide(kept.sum(axis=0), counts), 0)
     largest = np.max(np.abs(centred), axis=0, initial=0)
     return np.nan_to_num(divide(centred, largest))
-
-
-def _mean_of_defined(values: Array) -> Array:
-    return divide(np.nansum(values, axis=1), np.sum(~np.isnan(values), axis=1))
 
 
 LEAST_PROMPTS, LEAST_ITEMS = 20, 60

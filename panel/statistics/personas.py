@@ -35,8 +35,8 @@ adjusted by Holm over responses.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from math import isnan, nan, pi, sqrt
+from dataclasses import dataclass, replace
+from math import nan, pi, sqrt
 
 import numpy as np
 import scipy
@@ -50,11 +50,14 @@ from persona_panel.statistics.core.arrays import (
     Reason,
     divide,
     encode_labels,
+    mean_there,
+    means_by,
 )
+from persona_panel.statistics.core.estimate import Estimate
 from persona_panel.statistics.core.levels import LEVEL, Tested
 from persona_panel.statistics.core.means import critical_t
 from persona_panel.statistics.core.ranking import sampled_mean
-from persona_panel.statistics.core.significance import holm
+from persona_panel.statistics.core.significance import holm, holm_adjusted
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -107,14 +110,6 @@ class PersonaCells:
         return mean
 
 
-def mean_there(values: Array, axis: int) -> Array:
-    """Return the mean over an axis of the values that are not NaN, NaN where there are none."""
-    there = ~np.isnan(values)
-    counts = there.sum(axis=axis)
-    sums = np.where(there, values, 0.0).sum(axis=axis)
-    return divide(sums, counts)
-
-
 def departures(values: Array) -> Array:
     """Return how far each persona's rating is above the mean of all personas' by the same model on
     the same response: the shape of `values`, `(responses, personas, columns, …)`; NaN where there
@@ -124,8 +119,7 @@ def departures(values: Array) -> Array:
     [[[1.0], [-1.0], [nan]]]
     """
     counts = (~np.isnan(values)).sum(axis=1, keepdims=True)
-    means = np.expand_dims(mean_there(values, 1), 1)
-    return np.where(counts > 1, values - means, np.nan)
+    return np.where(counts > 1, values - mean_there(values, 1, keepdims=True), np.nan)
 
 
 def without_severity(values: Array) -> Array:
@@ -143,40 +137,20 @@ def without_severity(values: Array) -> Array:
     return beyond
 
 
-def means_by(values: Array, codes: IntArray, n: int) -> Array:
-    """Return the mean of values `(responses, …)` in each of `n` groups, NaN left out: `(n, …)`."""
-    there = ~np.isnan(values)
-    sums, counts = np.zeros((n, *values.shape[1:])), np.zeros((n, *values.shape[1:]))
-    np.add.at(sums, codes, np.where(there, values, 0.0))
-    np.add.at(counts, codes, there)
-    return divide(sums, counts)
-
-
 @dataclass(frozen=True, slots=True)
-class Departure(Tested):
-    """The difference between a persona and the panel on the same texts, in points.
+class Departure(Estimate):
+    """The difference between a persona and the panel on the same texts, in points, less the
+    persona's over all systems (or dimensions) of the prompt; the difference itself where it is of
+    all of them. With its interval over prompts, with these judges as they are.
 
     Attributes:
         on: the system or the dimension; empty where it is all of them.
         departure: the persona's mean minus the panel's, over prompts.
-        beyond_severity: the same less the persona's departure over all systems (or dimensions) of
-            the prompt; `departure` itself where it is of all of them.
-        ci_low, ci_high: the 95 % interval of `beyond_severity` over prompts, with these judges as
-            they are.
-        p, p_adjusted: two-sided, of `beyond_severity` being 0; by Holm over the table's cells.
-        reason: why there is no interval; it and the p-values are NaN then.
     """
 
-    persona: str
-    on: str
-    departure: float
-    beyond_severity: float
-    ci_low: float
-    ci_high: float
-    p: float
-    p_adjusted: float
-    n_prompts: int
-    reason: Reason | None
+    persona: str = ""
+    on: str = ""
+    departure: float = nan
 
 
 def severities(cells: PersonaCells, prompts: Labels) -> list[Departure]:
@@ -232,10 +206,9 @@ def _whole_departures(cells: PersonaCells) -> Array:
 
 
 def _beyond(table: Array) -> Array:
-    """Return a table `(prompts, personas, columns)` less each persona's mean over the columns that
-    it has in the prompt, at least two."""
+    """Return a table less each persona's mean over the columns of the prompt, at least two."""
     counts = (~np.isnan(table)).sum(axis=2, keepdims=True)
-    return np.where(counts > 1, table - mean_there(table, 2)[:, :, None], np.nan)
+    return np.where(counts > 1, table - mean_there(table, 2, keepdims=True), np.nan)
 
 
 def _tested(
@@ -247,23 +220,16 @@ def _tested(
     if reason is not None:
         beyond = np.full(table.shape, np.nan)
     means = mean_there(table, 0)
-    places = [(p, c) for p in range(len(cells.personas)) for c in range(len(on))]
-    tested = [sampled_mean(beyond[:, p, c]) for p, c in places]
-    adjusted = holm([mean.p_value for mean in tested])
-    return [
-        Departure(
-            cells.personas[p],
-            on[c],
-            float(means[p, c]),
-            mean.mean,
-            *((nan, nan) if isnan(mean.mean) else mean.interval()),
-            mean.p_value,
-            float(p_adjusted),
-            mean.n_prompts,
-            reason or mean.reason,
+    tested = [
+        sampled_mean(beyond[:, p, c]).as_a(
+            Departure, persona=persona, on=column, departure=float(means[p, c])
         )
-        for (p, c), mean, p_adjusted in zip(places, tested, adjusted, strict=True)
+        for p, persona in enumerate(cells.personas)
+        for c, column in enumerate(on)
     ]
+    return holm_adjusted(
+        [each if reason is None else replace(each, reason=reason) for each in tested]
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -485,8 +451,7 @@ def _why_not(cells: PersonaCells) -> Reason | None:
 
 
 def _tables(seen: Array, n: int) -> _Tables:
-    """Return the analyses of variance of departures `(responses, personas, columns,
-    dimensions)`."""
+    """Return the analyses of variance of `(responses, personas, columns, dimensions)`."""
     n_personas, n_columns, n_terms = seen.shape[1:]
     # A copy, which becomes the residuals: of a large run, each further one is much memory.
     left = seen.transpose(0, 3, 1, 2).copy().reshape(n * n_terms, n_personas * n_columns)

@@ -57,8 +57,11 @@ from persona_panel.statistics.core.arrays import (
     check_choice,
     count_by_item,
     divide,
+    mean_there,
     scaled_to_unit,
     unit_weights,
+    value_of,
+    why_few,
 )
 
 CELLS_AT_ONCE = 2_000_000
@@ -100,18 +103,9 @@ def krippendorff_alpha(ratings: ArrayLike, level: MeasurementLevel = "ordinal") 
     pairable = rated.sum(axis=1) >= 2
     n_raters = int(rated[pairable].any(axis=0).sum())
     n_items = int(pairable.sum())
-    value = float(resampled_alpha(array, level)(unit_weights(len(array)))[0])
-    if not np.isnan(value):
-        return Statistic(value, n_items, n_raters)
-    if rated.any(axis=0).sum() < 2:
-        reason = Reason.FEW_RATERS
-    elif n_items == 0:
-        reason = Reason.NO_SHARED_ITEMS
-    elif n_items == 1:
-        reason = Reason.FEW_ITEMS
-    else:
-        reason = Reason.ONE_VALUE
-    return Statistic.undefined(reason, n_items=n_items, n_raters=n_raters)
+    value = value_of(resampled_alpha(array, level), len(array))
+    why = why_few(rated, Reason.FEW_ITEMS if n_items < 2 else Reason.ONE_VALUE)
+    return Statistic.of(value, n_items, n_raters, why)
 
 
 def resampled_alpha(ratings: ArrayLike, level: MeasurementLevel = "ordinal") -> Resampled:
@@ -234,11 +228,15 @@ def most_agreeing(ratings: ArrayLike, n: int = 3) -> ChosenRatings:
     by_item = [np.sort(row[~np.isnan(row)]) for row in array]
     values = np.unique(array[~np.isnan(array)])
     choices = [
-        _choices(np.searchsorted(values, own), min(n, len(own)), len(values)) for own in by_item
+        [
+            _coincidences(subset, len(values))
+            for subset in _subsets(np.searchsorted(values, own), min(n, len(own)))
+        ]
+        for own in by_item
     ]
     # Begin with the ratings whose ranks differ least, then improve one item after the other.
     chosen = [0] * len(choices)
-    total = _sum((own[0] for own in choices), len(values))
+    total = sum((own[0] for own in choices), np.zeros((len(values), len(values))))
     for _ in range(_SWEEPS):
         before = _alpha_of_coincidences(total)
         for item, own in enumerate(choices):
@@ -280,12 +278,6 @@ def _subsets(places: IntArray, n: int) -> list[tuple[int, ...]]:
     return sorted(subsets, key=lambda subset: ((subset[-1] - subset[0]) if subset else 0, subset))
 
 
-def _choices(places: IntArray, n: int, n_values: int) -> list[Array]:
-    """Return the part of each set of `n` ratings in the table of coincidences `(values,
-    values)`."""
-    return [_coincidences(subset, n_values) for subset in _subsets(places, n)]
-
-
 def _coincidences(places: Iterable[int], n_values: int) -> Array:
     counts = np.bincount(list(places), minlength=n_values).astype(np.float64)
     size = counts.sum()
@@ -293,10 +285,6 @@ def _coincidences(places: Iterable[int], n_values: int) -> Array:
         return np.zeros((n_values, n_values))
     table: Array = (np.outer(counts, counts) - np.diag(counts)) / (size - 1)
     return table
-
-
-def _sum(tables: Iterable[Array], n_values: int) -> Array:
-    return sum(tables, np.zeros((n_values, n_values)))
 
 
 def _alpha_of_coincidences(coincidences: Array) -> float:
@@ -347,26 +335,19 @@ def icc(ratings: ArrayLike, form: ICCForm = "icc2") -> Statistic:
     """
     array = as_ratings(ratings)
     rated = ~np.isnan(array)
-    sizes = rated.sum(axis=1)
-    n_items, n_raters = int((sizes > 0).sum()), int(rated.any(axis=0).sum())
-    value = float(resampled_icc(array, form)(unit_weights(len(array)))[0])
-    if not np.isnan(value):
-        return Statistic(value, n_items, n_raters)
-    if n_raters < 2:
-        reason = Reason.FEW_RATERS
-    elif n_items < 2:
-        reason = Reason.FEW_ITEMS
-    elif not (sizes >= 2).any():
-        reason = Reason.NO_SHARED_ITEMS
-    elif np.ptp(array[rated]) == 0:
-        reason = Reason.ONE_VALUE
-    elif np.isnan(
-        item_rater_variances(*centred_ratings(array), unit_weights(len(array)), form != "icc1")[0]
-    ):
-        reason = Reason.NO_ERROR_TERM
-    else:
-        reason = Reason.NOT_POSITIVE
-    return Statistic.undefined(reason, n_items=n_items, n_raters=n_raters)
+    n_items, n_raters = int(rated.any(axis=1).sum()), int(rated.any(axis=0).sum())
+    value = value_of(resampled_icc(array, form), len(array))
+    otherwise = Reason.NOT_POSITIVE
+    if np.isnan(value) and rated.any():
+        if np.ptp(array[rated]) == 0:
+            otherwise = Reason.ONE_VALUE
+        elif np.isnan(
+            item_rater_variances(*centred_ratings(array), unit_weights(len(array)), form != "icc1")[
+                0
+            ]
+        ):
+            otherwise = Reason.NO_ERROR_TERM
+    return Statistic.of(value, n_items, n_raters, why_few(rated, otherwise))
 
 
 def resampled_icc(ratings: ArrayLike, form: ICCForm = "icc2") -> Resampled:
@@ -475,6 +456,5 @@ def disagreement_by_item(ratings: ArrayLike, level: MeasurementLevel = "interval
     if level == "nominal":
         counts = count_by_item(array, np.unique(array[~np.isnan(array)]))
         return divide(pairs - (counts * (counts - 1)).sum(axis=1), pairs)
-    means = divide(np.nansum(array, axis=1), sizes)
-    squares = np.nansum((array - means[:, None]) ** 2, axis=1)
+    squares = np.nansum((array - mean_there(array, 1, keepdims=True)) ** 2, axis=1)
     return divide(squares * sizes, pairs)

@@ -25,7 +25,7 @@ from persona_panel.statistics.core.arrays import (
     difference_of,
     divide,
     encode_labels,
-    unit_weights,
+    value_of,
 )
 from persona_panel.statistics.core.jackknife import (
     EstimateKind,
@@ -162,7 +162,7 @@ def change_between(
         seed: as for `jackknife`.
     """
     n_items = len(prompts)
-    first, last = (float(side(unit_weights(n_items))[0]) for side in (before, after))
+    first, last = (value_of(side, n_items) for side in (before, after))
     interval = jackknife(difference_of(after, before), n_items, prompts, kind=kind, seed=seed)
     return Change(first, last, last - first, interval, n_items)
 

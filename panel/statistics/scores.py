@@ -47,6 +47,7 @@ from persona_panel.statistics.core.arrays import (
     items_by_label,
     paired_scores,
     scaled_to_unit,
+    value_of,
 )
 from persona_panel.statistics.core.means import OverPrompts, over_prompts
 
@@ -321,9 +322,7 @@ def _unit(ratings: ArrayLike) -> Array:
 
 
 def _mean(losses: Array, n_items: int, reason: Reason) -> Statistic:
-    if len(losses):
-        return Statistic(float(losses.mean()), n_items, n_raters=2)
-    return Statistic.undefined(reason, n_items=n_items, n_raters=2)
+    return Statistic.of(_mean_or_nan(losses), n_items, 2, reason)
 
 
 def _mean_or_nan(values: Array) -> float:
@@ -396,10 +395,8 @@ def _estimate(ratings: ArrayLike, function: Callable[[Array], Array]) -> Statist
     array = as_ratings(ratings)
     rated = ~np.isnan(array)
     counts = int(rated.any(axis=1).sum()), int(rated.any(axis=0).sum())
-    if not rated.any():
-        return Statistic.undefined(Reason.NO_RATINGS)
-    value = _resampled(array, function)(np.ones((1, len(array))))[0]
-    return Statistic(float(value), *counts)
+    value = value_of(_resampled(array, function), len(array))
+    return Statistic.of(value, *counts, Reason.NO_RATINGS)
 
 
 def _resampled(ratings: ArrayLike, function: Callable[[Array], Array]) -> Resampled:
@@ -452,7 +449,7 @@ def correlation_within(x: ArrayLike, y: ArrayLike, groups: Labels) -> Statistic:
         alone = paired_scores(x, y)[2].any()
         reason = Reason.FEW_ITEMS if alone else Reason.NO_SHARED_ITEMS
         return Statistic.undefined(reason, n_items=0, n_raters=2)
-    value = float(_within(first, second, codes)(np.ones((1, n_items)))[0])
+    value = value_of(_within(first, second, codes), n_items)
     if np.isnan(value):
         return Statistic.undefined(Reason.NO_VARIANCE, n_items=n_items, n_raters=2)
     freedom = n_items - n_groups - 1
@@ -475,8 +472,7 @@ def resampled_correlation_within(x: ArrayLike, y: ArrayLike, groups: Labels) -> 
 
 
 def _prepared(x: ArrayLike, y: ArrayLike, groups: Labels) -> tuple[Array, Array, IntArray, Mask]:
-    """Return both quantities and the groups, without gaps and groups of one, and the mask of what
-    is kept."""
+    """Return both quantities and the groups, without gaps and groups of one, and what is kept."""
     first, second, both = paired_scores(x, y)
     codes = encode_labels(groups, len(first))[1]
     sizes = np.bincount(codes[both], minlength=int(codes.max(initial=-1)) + 1)

@@ -60,11 +60,17 @@ from persona_panel.statistics.core.arrays import (
     row_means,
 )
 from persona_panel.statistics.core.correlation import correlation
+from persona_panel.statistics.core.estimate import Estimate
 from persona_panel.statistics.core.jackknife import jackknife, resampled_mean
 from persona_panel.statistics.core.levels import Tested
 from persona_panel.statistics.core.means import scaled_interval, weights_of_prompts
 from persona_panel.statistics.core.ranking import sampled_mean
-from persona_panel.statistics.core.significance import binomial_interval, holm, sign_flip_p_values
+from persona_panel.statistics.core.significance import (
+    binomial_interval,
+    holm,
+    holm_adjusted,
+    sign_flip_p_values,
+)
 from persona_panel.statistics.paired import mean_over_prompts_of
 
 
@@ -150,8 +156,7 @@ def resampled_preferences(
 def _tallies(
     ratings: ArrayLike, sources: Labels, prompts: Labels | None
 ) -> tuple[tuple[Hashable, ...], tuple[Array, Array, Array, Array]]:
-    """Return the sources, and by prompt: wins and comparisons of each two sources `(prompts,
-    sources, sources)`, first places and rankings of each `(prompts, sources)`."""
+    """Return the sources and, by prompt, wins, comparisons, first places and rankings."""
     array = as_ratings(ratings)
     names, codes = encode_labels(sources, len(array))
     in_prompts = list(items_by_label(prompts, len(array)))
@@ -236,32 +241,24 @@ AuthorFigure = Literal["each", "best", "first place"]
 
 
 @dataclass(frozen=True, slots=True)
-class AuthorShare(Tested):
+class AuthorShare:
     """The share of comparisons in which texts of kind `a` are ahead; see the module for the
     figures.
 
     Attributes:
         b: the other kind; empty where it is all others (first places).
-        share: 0 to 1, the mean over the prompts that have texts of both.
+        share: 0 to 1, the mean over the prompts that have texts of both, with its p-value of being
+            `chance`; adjusted by Holm over all rows.
         chance: what it would be if kinds did not differ.
-        ci_low, ci_high: its own 95 % interval over prompts.
-        p, p_adjusted: two-sided, of the share being `chance`; by Holm over all rows.
         n_texts: how many texts of `a` entered.
-        reason: why there is no interval; it and the p-values are NaN then.
     """
 
     figure: AuthorFigure
     a: str
     b: str
-    share: float
+    share: Estimate
     chance: float
-    ci_low: float
-    ci_high: float
-    p: float
-    p_adjusted: float
-    n_prompts: int
     n_texts: int
-    reason: Reason | None
 
 
 def author_shares(
@@ -280,7 +277,7 @@ def author_shares(
         ValueError: not one label a text, or an infinite score.
 
     >>> found = author_shares([3, 1, 2, 2, 4, 1], ["human", "model"] * 3, "ppqqrr")
-    >>> [(one.figure, one.a, round(one.share, 3)) for one in found[:2]]
+    >>> [(one.figure, one.a, round(one.share.value, 3)) for one in found[:2]]
     [('each', 'human', 0.833), ('best', 'human', 0.833)]
     """
     values = as_scores(scores).round(_DECIMALS)
@@ -295,10 +292,9 @@ def author_shares(
     for a, b in combinations(filter(None, names), 2):
         both = [text for text in texts if a in text.kinds and b in text.kinds]
         if both:
-            sides = [(text.of(a), text.of(b)) for text in both]
-            each = np.array([_wins(own, others) for own, others in sides])
-            n_texts = sum(len(own) for own, _ in sides)
-            rows.append(_won(a, b, each, n_texts))
+            ahead = [np.sign(np.subtract.outer(text.of(a), text.of(b))) for text in both]
+            each = np.array([(1 + signs.mean()) / 2 for signs in ahead])
+            rows.append(_won(a, b, each, sum(map(len, ahead))))
             rows.append(_best("best", a, b, [text.without_others(a, b) for text in both], seed))
     rows += [
         _best("first place", name, "", [text for text in texts if name in text.kinds], seed)
@@ -307,11 +303,8 @@ def author_shares(
     return _adjusted(rows)
 
 
-class _Tested(NamedTuple):
-    """A row before the correction, and of each prompt how far it is from chance."""
-
-    row: AuthorShare
-    beyond: Array
+_Tested = tuple[AuthorShare, Array]
+"""A row before the correction, and of each prompt how far it is from chance."""
 
 
 def _adjusted(rows: Sequence[_Tested]) -> list[AuthorShare]:
@@ -327,11 +320,13 @@ def _adjusted(rows: Sequence[_Tested]) -> list[AuthorShare]:
             and (np.allclose(other, beyond) or np.allclose(other, -beyond))
         )
         places.append(next(same, place))
-    adjusted = holm([row.row.p if places[i] == i else nan for i, row in enumerate(rows)])
-    return [
-        replace(row, p=rows[place].row.p, p_adjusted=float(adjusted[place]))
-        for (row, _), place in zip(rows, places, strict=True)
+    # Drawn p-values of the same test differ: that of the first stands.
+    shares = [
+        replace(row.share, p=rows[first][0].share.p)
+        for (row, _), first in zip(rows, places, strict=True)
     ]
+    adjusted = holm_adjusted(shares, same_as=places)
+    return [replace(row, share=share) for (row, _), share in zip(rows, adjusted, strict=True)]
 
 
 class _Prompt(NamedTuple):
@@ -348,15 +343,10 @@ class _Prompt(NamedTuple):
         return _Prompt(self.scores[kept], [self.kinds[place] for place in kept])
 
 
-def _wins(a: ArrayLike, b: ArrayLike) -> float:
-    """Return the share of pairs in which a is above b, ties half."""
-    return float((1 + np.sign(np.subtract.outer(a, b)).mean()) / 2)
-
-
 def _won(a: str, b: str, shares: Array, n_texts: int) -> _Tested:
     beyond = shares - 0.5
     p = float(sign_flip_p_values(beyond[:, None], n_permutations=_DRAWS)[0])
-    return _Tested(_share("each", a, b, shares, 0.5, p, n_texts), beyond)
+    return _share("each", a, b, shares, 0.5, p, n_texts), beyond
 
 
 def _best(figure: AuthorFigure, kind: str, b: str, texts: Sequence[_Prompt], seed: int) -> _Tested:
@@ -372,24 +362,28 @@ def _best(figure: AuthorFigure, kind: str, b: str, texts: Sequence[_Prompt], see
     tail = min(np.sum(away >= 0), np.sum(away <= 0))
     p = min(1.0, 2 * float(1 + tail) / (1 + _DRAWS))
     row = _share(figure, kind, b, shares, float(chance.mean()), p, int(own.sum()))
-    return _Tested(row, shares - chance)
+    return row, shares - chance
 
 
 def _share(
     figure: AuthorFigure, a: str, b: str, shares: Array, chance: float, p: float, n_texts: int
 ) -> AuthorShare:
-    n, share = len(shares), float(shares.mean())
+    n, mean = len(shares), float(shares.mean())
+    share = Estimate(mean, over="prompts", n=n, limits=(0.0, 1.0))
+    errors = sampled_mean(shares).errors
     if n < LEAST_PROMPTS:
-        low, high, p = nan, nan, nan
-        reason: Reason | None = Reason.FEW_SHARED_PROMPTS
-    elif share in (0.0, 1.0):
+        share = replace(share, reason=Reason.FEW_SHARED_PROMPTS)
+    elif mean in (0.0, 1.0) or errors:
         # A share of 0 or 1 has no spread.
-        (low, high), reason = binomial_interval(round(n * share), n), None
-    elif errors := sampled_mean(shares).errors:
-        (low, high), reason = scaled_interval(share, errors, (0.0, 1.0)), None
+        low, high = (
+            scaled_interval(mean, errors, share.limits)
+            if errors
+            else binomial_interval(round(n * mean), n)
+        )
+        share = replace(share, low=low, high=high, p=p)
     else:
-        low, high, p, reason = nan, nan, nan, Reason.NO_SPREAD
-    return AuthorShare(figure, a, b, share, chance, low, high, p, p, n, n_texts, reason)
+        share = replace(share, reason=Reason.NO_SPREAD)
+    return AuthorShare(figure, a, b, share, chance, n_texts)
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,9 +35,10 @@ from persona_panel.statistics.core.arrays import (
     Labels,
     Reason,
     encode_labels,
-    unit_weights,
+    value_of,
 )
 from persona_panel.statistics.core.display import ALL
+from persona_panel.statistics.core.estimate import Difference
 from persona_panel.statistics.core.jackknife import MOST_GROUPS, left_out_weights
 from persona_panel.statistics.core.means import critical_t, two_sided_p
 from persona_panel.statistics.core.ranking import sampled_mean
@@ -50,7 +51,7 @@ from persona_panel.statistics.core.registry import (
     adjust_over_dimensions,
     interval_of,
 )
-from persona_panel.statistics.core.significance import holm
+from persona_panel.statistics.core.significance import holm_adjusted
 from persona_panel.statistics.core.table import NO_PERSONA_GROUP, Ratings, Row
 
 PROMPT = "prompt"
@@ -162,43 +163,16 @@ class StratumFigure:
         return cls(mean.mean, dict(zip(names, left_out.tolist(), strict=True)))
 
 
-@dataclass(frozen=True, slots=True)
-class StratumDifference:
-    """The difference of a figure in one stratum from the mean of the other strata.
-
-    Attributes:
-        ci_low, ci_high: its own 95 % interval over prompts, with these judges as they are.
-        p: two-sided, of a difference of 0.
-        df: degrees of freedom.
-        n_prompts: of all strata compared.
-        reason: why it is not compared; all else is NaN then.
-    """
-
-    stratum: str
-    difference: float
-    ci_low: float
-    ci_high: float
-    p: float
-    df: float
-    n_prompts: int
-    reason: Reason | None
-
-    @classmethod
-    def undefined(cls, stratum: str, reason: Reason) -> StratumDifference:
-        """Return the undefined difference of a stratum that is not compared."""
-        return cls(stratum, nan, nan, nan, nan, nan, 0, reason)
-
-
 def stratum_differences(
     figures: Sequence[tuple[str, StratumFigure]], confidence: float = 0.95
-) -> list[StratumDifference]:
-    """Return the differences of all strata; of two strata that can be compared, only the first's,
-    as the second's is the same with the other sign.
+) -> list[Difference]:
+    """Return how far each stratum, side `a`, is above the mean of the others, over prompts; of two
+    strata that can be compared only the first's, as the second's is the same with the other sign.
 
     >>> low = StratumFigure.mean(np.array([1.0, 2.0, 3.0]), "pqr")
     >>> high = StratumFigure.mean(np.array([3.0, 4.0, 5.0]), "stu")
     >>> [one] = stratum_differences([("low", low), ("high", high)])
-    >>> one.difference, round(one.p, 3), one.df
+    >>> one.value, round(one.p, 3), one.df
     (-2.0, 0.07, 4.0)
     """
     compared = [name for name, figure in figures if figure.reason is None]
@@ -207,9 +181,9 @@ def stratum_differences(
     differences = []
     for name, figure in figures:
         if figure.reason is not None:
-            differences.append(StratumDifference.undefined(name, figure.reason))
+            differences.append(undefined_difference(name, figure.reason))
         elif len(compared) < 2:
-            differences.append(StratumDifference.undefined(name, Reason.ONE_STRATUM))
+            differences.append(undefined_difference(name, Reason.ONE_STRATUM))
         elif len(compared) > 2 or name == compared[0]:
             place = compared.index(name)
             weights = np.full(len(compared), -1 / (len(compared) - 1))
@@ -219,6 +193,11 @@ def stratum_differences(
                 _tested(name, float(weights @ values), moved @ weights, patterns, confidence)
             )
     return differences
+
+
+def undefined_difference(stratum: str, reason: Reason) -> Difference:
+    """Return the difference of a stratum that cannot be compared."""
+    return Difference(nan, over="prompts", n=0, reason=reason, a=stratum)
 
 
 def _moved(figures: Sequence[StratumFigure]) -> tuple[Array, Labels]:
@@ -237,22 +216,22 @@ def _moved(figures: Sequence[StratumFigure]) -> tuple[Array, Labels]:
 
 def _tested(
     name: str, difference: float, moved: Array, patterns: Labels, confidence: float
-) -> StratumDifference:
+) -> Difference:
     names, codes = encode_labels(patterns, len(moved))
     sizes = np.bincount(codes, minlength=len(names))
     parts = np.bincount(codes, weights=moved**2, minlength=len(names))
     variance = float(parts.sum())
     if isnan(variance):
-        return StratumDifference.undefined(name, Reason.UNDEFINED_WITHOUT_ONE)
+        return undefined_difference(name, Reason.UNDEFINED_WITHOUT_ONE)
     if sqrt(variance) <= _NONE * max(1.0, abs(difference)):
-        return StratumDifference.undefined(name, Reason.NO_SPREAD)
+        return undefined_difference(name, Reason.NO_SPREAD)
     df = variance**2 / float(np.sum(parts**2 / np.maximum(sizes - 1, 1)))
     error = sqrt(variance)
     reach = error * critical_t(df, confidence)
-    p = two_sided_p(difference / error, df)
-    return StratumDifference(
-        name, difference, difference - reach, difference + reach, p, df, len(moved), None
-    )
+    return Difference(
+        difference, difference - reach, difference + reach, level=confidence, over="prompts",
+        n=len(moved), p=two_sided_p(difference / error, df), df=df, a=name,
+    )  # fmt: skip
 
 
 LESS_OTHERS = ", less the mean of the others"
@@ -316,11 +295,11 @@ def difference_rows(
             for dimension, those in dimensions.items()
             for difference in stratum_differences(those)
         ]
-        adjusted = holm([difference.p for _, difference in each])
-        n_tests = sum(difference.reason is None for _, difference in each)
+        adjusted = holm_adjusted([difference for _, difference in each])
+        n_tests = sum(difference.reason is None for difference in adjusted)
         rows += [
-            _row(name, group, dimension, by, difference, float(p), n_tests)
-            for (dimension, difference), p in zip(each, adjusted, strict=True)
+            _row(name, group, dimension, by, difference, n_tests)
+            for (dimension, _), difference in zip(each, adjusted, strict=True)
         ]
     return rows
 
@@ -338,13 +317,7 @@ def without_permutations(options: AnalysisOptions) -> AnalysisOptions:
 
 
 def _row(
-    name: str,
-    group: str,
-    dimension: str,
-    by: str,
-    difference: StratumDifference,
-    p: float,
-    n_tests: int,
+    name: str, group: str, dimension: str, by: str, difference: Difference, n_tests: int
 ) -> Row:
     there = difference.reason is None
     return Row(
@@ -352,18 +325,18 @@ def _row(
         group,
         dimension,
         by=f"{by}{LESS_OTHERS}",
-        by_value=difference.stratum,
-        value=difference.difference,
-        ci_low=difference.ci_low,
-        ci_high=difference.ci_high,
+        by_value=difference.a,
+        value=difference.value,
+        ci_low=difference.low,
+        ci_high=difference.high,
         ci_over="prompts" if there else None,
         ci_df=difference.df,
-        n_clusters=difference.n_prompts if there else None,
-        p_value=p,
+        n_clusters=difference.n if there else None,
+        p_value=difference.p_adjusted,
         p_raw=difference.p,
         n_tests=n_tests if there else 0,
         adjusted_over="strata and dimensions" if there and n_tests > 1 else None,
-        reason=difference.reason,
+        reason=None if difference.reason is None else Reason(difference.reason),
     )
 
 
@@ -377,15 +350,14 @@ def _figure(result: BlockResult, clusters: Labels, block: Block) -> StratumFigur
     names, codes = encode_labels(clusters, len(clusters))
     # Computed from weights, too: the value of some statistics is another estimate.
     without = result.resampled(left_out_weights(codes, len(names))).tolist()
-    value = float(result.resampled(unit_weights(len(clusters)))[0])
+    value = value_of(result.resampled, len(clusters))
     # A prompt without which a mean of prompts is what it was has no part in it.
     entering = {name: left for name, left in zip(names, without, strict=True) if left != value}
     return StratumFigure(value, entering)
 
 
 def _clusters(blocks: Sequence[Block]) -> list[list[Hashable]]:
-    """Return the clusters of each block; where there are more than can be left out one by one,
-    groups of them, the same in every block, each of clusters that are in the same blocks."""
+    """Return the clusters of each block or, if too many, groups of those in the same blocks."""
     clusters_of = [list(block.clusters) for block in blocks]
     where: dict[Hashable, list[int]] = defaultdict(list)
     for place, own in enumerate(clusters_of):

@@ -319,14 +319,11 @@ def ensemble_distance(
     others = prompts[1::2]
     of_best = np.array([of_judges[items, best].mean() for items in others])
     of_ensemble = np.array([of_all[items].mean() for items in others])
-    mean = sampled_mean(of_best - of_ensemble)
-    low, high = mean.interval()
     return EnsembleDistance(
         sqrt(float(of_ensemble.mean())),
         sqrt(float(of_best.mean())),
-        Estimate(
-            mean.mean, low, high, over=over, n=len(others), p=mean.p_value, reason=mean.reason
-        ),
+        # Nothing is foreseen from these prompts: others are needed to choose the judge.
+        replace(sampled_mean(of_best - of_ensemble).as_a(Estimate, over=over), sampled=None),
         best,
         sum(map(len, others)),
     )

@@ -20,12 +20,12 @@ from persona_panel.runs.collected import composite_terms, judge_sample
 from persona_panel.runs.kept import kept_metadata
 from persona_panel.runs.run import Run
 from persona_panel.runs.scale_limits import composite_limits, mean_limits
-from persona_panel.statistics.core.arrays import Array, Mask, Reason, encode_labels
-from persona_panel.statistics.core.levels import Tested
+from persona_panel.statistics.core.arrays import Array, Mask, encode_labels, mean_there, means_by
+from persona_panel.statistics.core.estimate import Difference, Estimate
 from persona_panel.statistics.core.ranking import JudgeSample, Leaderboard, Limits, rank_systems
-from persona_panel.statistics.core.significance import holm
+from persona_panel.statistics.core.significance import holm_adjusted
 from persona_panel.statistics.group_differences import ALL_SYSTEMS, GroupDifference
-from persona_panel.statistics.personas import Departure, departures_by_system, mean_there, means_by
+from persona_panel.statistics.personas import Departure, departures_by_system
 from persona_panel.statistics.sources import AuthorShare, author_shares
 from persona_panel.statistics.strata import (
     StratumFigure,
@@ -39,37 +39,24 @@ BY = (*BY_JUDGES, "prompt", "dimension")
 
 @dataclass(frozen=True, slots=True)
 class SystemInStratum:
-    """A system's mean over the prompts of a stratum, with its 95 % interval over prompts; NaN where
-    `reason` says why there is none."""
+    """A system's mean over the prompts of a stratum, with its 95 % interval over prompts."""
 
     stratum: str
     system: str
-    mean: float
-    ci_low: float
-    ci_high: float
-    n_prompts: int
-    reason: Reason | None
+    mean: Estimate
 
 
 @dataclass(frozen=True, slots=True)
-class PairInStratum(Tested):
-    """The difference of system `a` above system `b` in a stratum; fields as of `SystemDifference`,
-    but that `p_adjusted` is by Holm over all pairs of all strata."""
+class PairInStratum:
+    """The difference of two systems in a stratum, as on a leaderboard, but that p is adjusted by
+    Holm over all pairs of all strata."""
 
     stratum: str
-    a: str
-    b: str
-    difference: float
-    ci_low: float
-    ci_high: float
-    p: float
-    p_adjusted: float
-    n_prompts: int
-    reason: Reason | None
+    difference: Difference
 
 
 @dataclass(frozen=True, slots=True)
-class StratumContrast(Tested):
+class StratumContrast:
     """The difference of a stratum above the mean of the others: its texts' composite (`system` is
     `all`), or how far the system is above the others in the prompt. Of two strata there is the
     first's alone. Intervals and p-values are over prompts, with these judges as they are; see
@@ -77,13 +64,12 @@ class StratumContrast(Tested):
 
     stratum: str
     system: str
-    difference: float
-    ci_low: float
-    ci_high: float
-    p: float
-    p_adjusted: float
-    n_prompts: int
-    reason: Reason | None
+    difference: Difference
+
+    @property
+    def shown(self) -> bool:
+        """Return whether it may be claimed."""
+        return self.difference.shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,24 +144,25 @@ def systems_by(run: Run, by: str, column: Sequence[str | None] | None = None) ->
             between = _contrasts(run, [(ALL_SYSTEMS, strata)])
             interactions = _by_system(run, strata)
             authors = author_shares(scores, labels, [item.prompt_id for item in run.items])
-    pairs = [(stratum, difference) for stratum, board in boards for difference in board.differences]
-    adjusted = holm([pair.p for _, pair in pairs])
+    pairs = [(stratum, pair) for stratum, board in boards for pair in board.differences]
+    differences = holm_adjusted([pair for _, pair in pairs])
     return SystemsBy(
         by,
         tuple(
             SystemInStratum(
-                stratum, system.system, system.composite, system.ci_low, system.ci_high,
-                system.n_prompts, system.ci_reason,
+                stratum,
+                system.system,
+                Estimate(
+                    system.composite, system.ci_low, system.ci_high, over="prompts",
+                    n=system.n_prompts, reason=system.ci_reason,
+                ),
             )
             for stratum, board in boards
             for system in board.systems
         ),
         tuple(
-            PairInStratum(
-                stratum, entry.a, entry.b, entry.difference, entry.ci_low, entry.ci_high, entry.p,
-                float(p), entry.n_prompts, entry.reason,
-            )
-            for (stratum, entry), p in zip(pairs, adjusted, strict=True)
+            PairInStratum(stratum, difference)
+            for (stratum, _), difference in zip(pairs, differences, strict=True)
         ),
         tuple(interactions),
         tuple(between),
@@ -347,14 +334,11 @@ def _contrasts(
             ]
         )
     ]
-    adjusted = holm([entry.p for _, entry in result])
+    adjusted = holm_adjusted([entry for _, entry in result])
     return [
-        StratumContrast(
-            entry.stratum, system, entry.difference, entry.ci_low, entry.ci_high, entry.p, float(p),
-            entry.n_prompts, entry.reason,
-        )
-        for (system, entry), p in zip(result, adjusted, strict=True)
-    ]  # fmt: skip
+        StratumContrast(entry.a, system, entry)
+        for (system, _), entry in zip(result, adjusted, strict=True)
+    ]
 
 
 def _judges_interactions(run: Run, by: str) -> Sequence[Departure | GroupDifference]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
 
@@ -23,8 +23,6 @@ from persona_panel.analyses.comparison.result import (
     ComparedRuns,
     PanelsAlike,
     RunComparison,
-    RunDifference,
-    StratumApart,
 )
 from persona_panel.analyses.comparison.scored_terms import ScoredTerms, scored_terms
 from persona_panel.analyses.comparison.strata import StratumTerms, strata_apart, stratum_terms
@@ -37,14 +35,13 @@ from persona_panel.results.conclusions.labels import Called, called_by
 from persona_panel.runs.scale_limits import are_preferences, unit_of
 from persona_panel.statistics.core.arrays import Labels, Random, check_choice
 from persona_panel.statistics.core.display import COMPOSITE
-from persona_panel.statistics.core.significance import holm
+from persona_panel.statistics.core.estimate import Difference
+from persona_panel.statistics.core.significance import holm_adjusted
 from persona_panel.statistics.core.table import Ratings, RatingsOrigin
 from persona_panel.statistics.paired import (
     NearerToPeople,
     PairedDifference,
     PairedTerms,
-    adjusted,
-    adjusted_figures,
     best_of_prompts,
     order_alike,
     paired_difference,
@@ -93,10 +90,7 @@ def compare_runs(
     called = called_by(labels)
     conclusion = compare_conclusion([pair.two_runs(called) for pair in pairs], random)
     if by is not None:
-        apart = [row for each in result for row in each.apart]
-        if by == "dimension":
-            apart = [replace(row, stratum=called(row.stratum)) for row in apart]
-        conclusion = [*conclusion, *runs_by_strata(by, apart)]
+        conclusion += runs_by_strata(by, result, called if by == "dimension" else str)
     return RunComparison(
         tuple(each.name for each in opened), result, random, tuple(conclusion), by, epsilon, labels,
         pairs[0].origin,
@@ -148,7 +142,7 @@ class _RunPair:
     differences: dict[str, PairedDifference] = field(init=False)
     systems: dict[str, PairedDifference] = field(init=False)
     strata: list[tuple[StratumTerms, PairedDifference]] = field(init=False, default_factory=list)
-    apart: list[StratumApart] = field(init=False, default_factory=list)
+    apart: list[Difference] = field(init=False, default_factory=list)
     people: dict[str, NearerToPeople] = field(init=False, default_factory=dict)
     origin: RatingsOrigin | None = field(init=False, default=None)
 
@@ -168,13 +162,7 @@ class _RunPair:
                 )
                 for stratum in strata
             ]
-            self.apart = [
-                StratumApart(
-                    self.a.name, self.b.name, self.by, item.stratum, item.difference, item.ci_low,
-                    item.ci_high, item.p, item.p, item.n_prompts, item.reason,
-                )
-                for item in strata_apart(strata)
-            ]  # fmt: skip
+            self.apart = strata_apart(strata)
 
     @property
     def _prompts(self) -> list[str]:
@@ -212,27 +200,21 @@ class _RunPair:
         return [self.terms.same_as.get(name, name) for name in self.differences]
 
     def found(self) -> ComparedRuns:
-        a, b = self.a.name, self.b.name
         risen, fallen = self._changed()
         return ComparedRuns(
-            a,
-            b,
+            self.a.name,
+            self.b.name,
             self.matched.compared,
             self.matched.panel,
             (*self.matched.notes, *self._left_out()),
             (len(self.matched.columns[0]), len(self.matched.columns[1])),
-            tuple(
-                _row(a, b, name, None, difference) for name, difference in self.differences.items()
-            ),
-            tuple(_row(a, b, COMPOSITE, name, system) for name, system in self.systems.items()),
+            self.differences,
+            self.systems,
             risen,
             fallen,
             self._alike(),
             tuple(self.people.items()),
-            tuple(
-                replace(_row(a, b, own.name, None, stratum), stratum=own.stratum)
-                for own, stratum in self.strata
-            ),
+            tuple((own.stratum, own.name, difference) for own, difference in self.strata),
             tuple(self.apart),
         )
 
@@ -316,17 +298,17 @@ def _adjust(pairs: Sequence[_RunPair]) -> None:
         start, names = len(places), list(pair.differences)
         places += [start + names.index(same) for same in pair.same_tests]
     primary = [name == COMPOSITE for name, _ in every]
-    result = iter(adjusted([value for _, value in every], places, primary))
+    result = iter(holm_adjusted([value for _, value in every], primary, places))
     for pair in pairs:
         pair.differences = {name: next(result) for name in pair.differences}
-    result = iter(adjusted([system for pair in pairs for system in pair.systems.values()]))
+    result = iter(holm_adjusted([system for pair in pairs for system in pair.systems.values()]))
     for pair in pairs:
         pair.systems = {name: next(result) for name in pair.systems}
-    result = iter(adjusted([stratum for pair in pairs for _, stratum in pair.strata]))
-    p_values = iter(holm([item.p for pair in pairs for item in pair.apart]).tolist())
+    result = iter(holm_adjusted([stratum for pair in pairs for _, stratum in pair.strata]))
+    apart = iter(holm_adjusted([item for pair in pairs for item in pair.apart]))
     for pair in pairs:
         pair.strata = [(own, next(result)) for own, _ in pair.strata]
-        pair.apart = [replace(item, p_adjusted=next(p_values)) for item in pair.apart]
+        pair.apart = [next(apart) for _ in pair.apart]
     nearness = [
         (name == COMPOSITE, figure)
         for pair in pairs
@@ -334,38 +316,13 @@ def _adjust(pairs: Sequence[_RunPair]) -> None:
         for figure in item.figures
     ]
     figures = iter(
-        adjusted_figures([item for _, item in nearness], [is_first for is_first, _ in nearness])
+        holm_adjusted([item for _, item in nearness], [is_first for is_first, _ in nearness])
     )
     for pair in pairs:
         pair.people = {
             name: item.with_figures(*(next(figures) for _ in item.figures))
             for name, item in pair.people.items()
         }
-
-
-def _row(
-    a: str, b: str, name: str, system: str | None, difference: PairedDifference
-) -> RunDifference:
-    return RunDifference(
-        a,
-        b,
-        name,
-        difference.difference,
-        difference.ci_low,
-        difference.ci_high,
-        difference.p,
-        difference.p_adjusted,
-        difference.effect_size,
-        difference.n_prompts,
-        difference.n_pairs,
-        difference.a,
-        difference.b,
-        difference.wins,
-        difference.ties,
-        difference.losses,
-        system,
-        difference.reason,
-    )
 
 
 def _missing(opened: OpenedRun) -> tuple[int, int]:

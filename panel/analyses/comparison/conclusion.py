@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from math import isnan
 from typing import Literal
 
-from persona_panel.analyses.comparison.result import StratumApart
+from persona_panel.analyses.comparison.result import ComparedRuns
+from persona_panel.results.conclusions.labels import Called
 from persona_panel.results.conclusions.score import MUCH_MISSING
 from persona_panel.results.conclusions.wording import (
     NAMES_SHOWN,
@@ -18,16 +19,14 @@ from persona_panel.results.conclusions.wording import (
     dimension_called,
     first_of,
     in_brackets,
-    interval,
     listed,
     missing_judgments,
-    p_adjusted,
     points,
     power,
-    turned,
 )
 from persona_panel.statistics.core.arrays import Random
 from persona_panel.statistics.core.display import COMPOSITE, number, signed
+from persona_panel.statistics.core.estimate import Difference
 from persona_panel.statistics.core.levels import LEVEL
 from persona_panel.statistics.core.ranking import prompts_needed, takes_more_judges
 from persona_panel.statistics.paired import (
@@ -147,23 +146,24 @@ def _whole(runs: TwoRuns, main: str, difference: PairedDifference, random: Rando
         "prompts": "with these judges as they are",
         "prompts-and-judges": "with judges as a sample of such judges",
     }[random]
-    higher, lower = (runs.b, runs.a) if difference.difference > 0 else (runs.a, runs.b)
-    by = points(difference.difference, runs.unit(main))
+    higher, lower = (runs.b, runs.a) if difference.value > 0 else (runs.a, runs.b)
+    by = points(difference.value, runs.unit(main))
     if difference.shown:
+        facts = _facts(difference, _prompts(difference))
         if runs.compared == "texts":
             # Ahead would be for its texts.
             what = "scores higher than" if runs.panel else "is ahead of"
-            return f"{higher} {what} {lower}{on}, {over}: by {by}{_facts(difference)}."
+            return f"{higher} {what} {lower}{on}, {over}: by {by}{facts}."
         what = f"rates the same texts higher than {lower}{on}"
-        return f"{higher} {what}, {over}: by {by}{_facts(difference)}."
+        return f"{higher} {what}, {over}: by {by}{facts}."
     open_ = (
         f"Whether {runs.b} is better or worse than {runs.a}{on} cannot be said"
         if runs.compared == "texts" and not runs.panel
         else f"Whether {runs.b} rates higher or lower than {runs.a}{on} cannot be said"
     )
-    if isnan(difference.difference):
+    if isnan(difference.value):
         return f"{open_}: no pair of responses has a score in both."
-    level = abs(difference.difference) <= _SAME
+    level = abs(difference.value) <= _SAME
     if level and runs.is_ranking:
         return (
             f"Neither {runs.a} nor {runs.b} rates higher{on}: a ranking has no level, as "
@@ -172,23 +172,18 @@ def _whole(runs: TwoRuns, main: str, difference: PairedDifference, random: Rando
     what = (
         "their mean scores are equal"
         if level
-        else f"the difference {runs.b} − {runs.a} is "
-        f"{signed(difference.difference)}{runs.unit(main)}"
+        else f"the difference {runs.b} − {runs.a} is {signed(difference.value)}{runs.unit(main)}"
     )
     if difference.reason is not None:
         return f"{open_}: {what}, which cannot be tested ({difference.reason})."
-    facts = in_brackets(
-        interval(difference.ci_low, difference.ci_high),
-        p_adjusted(difference.p_adjusted),
-        counted(difference.n_prompts, "prompt"),
-    )
+    facts = in_brackets(difference.interval(), difference.p_text(), _prompts(difference))
     return f"{open_}: {what}{facts}, which may be chance."
 
 
 def _by_dimension(runs: TwoRuns, rest: Mapping[str, PairedDifference]) -> str:
     parts = []
     for sign, how in ((1, "higher"), (-1, "lower")):
-        names = [n for n, d in rest.items() if d.shown and d.difference * sign > 0]
+        names = [n for n, d in rest.items() if d.shown and d.value * sign > 0]
         if names:
             parts.append(f"{how} on {listed(names, 'dimensions')}")
     return f"By dimension (adjusted p < {LEVEL}), {runs.b} is {' and '.join(parts)}."
@@ -197,27 +192,29 @@ def _by_dimension(runs: TwoRuns, rest: Mapping[str, PairedDifference]) -> str:
 def _by_system(runs: TwoRuns) -> list[str]:
     parts = []
     for sign, how in ((1, "higher"), (-1, "lower")):
-        shown = {n: d for n, d in runs.systems.items() if d.shown and d.difference * sign > 0}
+        shown = {n: d for n, d in runs.systems.items() if d.shown and d.value * sign > 0}
         if len(shown) > NAMES_SHOWN:
             parts.append(f"{how} for {len(shown):,} systems")
         elif shown:
-            text = [f"{n}, by {number(abs(d.difference))}{_facts(d)}" for n, d in shown.items()]
+            text = [
+                f"{n}, by {number(abs(d.value))}{_facts(d, _prompts(d))}" for n, d in shown.items()
+            ]
             parts.append(f"{how} for {'; '.join(text)}")
     return [f"By system, {runs.b} is {', and '.join(parts)}."] if parts else []
 
 
 def _to_settle(runs: TwoRuns, main: str, difference: PairedDifference, n_tests: int) -> list[str]:
-    if abs(difference.difference) <= _SAME:
+    if abs(difference.value) <= _SAME:
         return []
     level = LEVEL / max(n_tests, 1)
-    observed = points(difference.difference, runs.unit(main))
+    observed = points(difference.value, runs.unit(main))
     source = f"If the difference is as large as observed ({observed}), "
     if takes_more_judges(difference.sampled, level):
         return [
             f"{source}no number of prompts would show it with these judges: more judges are needed."
         ]
     needed = prompts_needed(difference.sampled, level)
-    return [f"{source}{as_many(needed)} would show it {power(difference.n_prompts)}."]
+    return [f"{source}{as_many(needed)} would show it {power(difference.n or 0)}."]
 
 
 def _alike(runs: TwoRuns) -> list[str]:
@@ -226,12 +223,12 @@ def _alike(runs: TwoRuns) -> list[str]:
         return []
     within, over_all = runs.order
     figure, where = within, "responses in prompts"
-    if within.reason:
+    if isnan(within.value):
         figure, where = over_all, "all responses"
     said = []
-    if figure.reason is None:
+    if not isnan(figure.value):
         kind = "τ_b" if figure is over_all else "mean τ_b"
-        ends = in_brackets(interval(figure.ci_low, figure.ci_high))
+        ends = in_brackets(figure.interval())
         text = f"The two order {where} with a {kind} of {number(figure.value)}{ends}"
         if n := runs.best.n_prompts:
             of = counted(n, "prompt")
@@ -292,13 +289,13 @@ def _people(runs: TwoRuns) -> list[str]:
         return said
     name, entry = next(iter(result.items()))
     text = f"Which of {a} and {b} is nearer to people is not established"
-    if entry.tau.reason is not None:
+    if isnan(entry.tau.value):
         return [f"{text}: τ_b with people is undefined ({entry.tau.reason})."]
     facts = in_brackets(
         f"{b} − {a}: {signed(entry.tau.value)}",
-        interval(entry.tau.ci_low, entry.tau.ci_high),
-        p_adjusted(entry.tau.p_adjusted),
-        entry.tau.ci_reason or "",
+        entry.tau.interval(),
+        entry.tau.p_text(),
+        str(entry.tau.reason or ""),
     )
     return [
         f"{text}: on {dimension_called(name)}, the τ_b of {a} with people is "
@@ -328,8 +325,7 @@ def _nearer(
         ]
         if names:
             first = figures[names[0]]
-            low, high = sorted((side * first.ci_low, side * first.ci_high))
-            facts = f"{interval(low, high)}, {p_adjusted(first.p_adjusted)}"
+            facts = f"{first.from_above.interval()}, {first.p_text()}"
             called = list(map(dimension_called, names))
             of = f"{called[0]}: " if len(called) > 1 else ""
             by = points(first.value, runs.unit(names[0]) if of_scores else "")
@@ -353,43 +349,33 @@ def _limits(runs: TwoRuns) -> list[str]:
     return said
 
 
-def _facts(difference: PairedDifference) -> str:
-    """Return the interval, seen from the higher one, the p-value and the prompts, in words."""
-    low, high = difference.ci_low, difference.ci_high
-    if difference.difference < 0:
-        low, high = -high, -low
-    return in_brackets(
-        interval(low, high),
-        p_adjusted(difference.p_adjusted),
-        counted(difference.n_prompts, "prompt"),
-    )
+def _facts(difference: Difference, *more: str) -> str:
+    """Return the interval, seen from the higher one, and the p-value, in words."""
+    return in_brackets(difference.from_above.interval(), difference.p_text(), *more)
 
 
-def runs_by_strata(by: str, result: Sequence[StratumApart]) -> list[str]:
-    """Return in which strata runs differ otherwise than in the others."""
-    if not result:
+def _prompts(difference: PairedDifference) -> str:
+    return counted(difference.n or 0, "prompt")
+
+
+def runs_by_strata(by: str, compared: Sequence[ComparedRuns], called: Called) -> list[str]:
+    """Return in which strata, as they are called, runs differ otherwise than in the others."""
+    every = [(f"{each.b} − {each.a}", item) for each in compared for item in each.apart]
+    if not every:
         return [f"By {by} the runs have no stratum in common."]
-    tested = [item for item in result if item.reason is None]
+    tested = [(runs, item) for runs, item in every if item.reason is None]
     if not tested:
-        reasons = "; ".join(dict.fromkeys(str(item.reason) for item in result))
+        reasons = "; ".join(dict.fromkeys(str(item.reason) for _, item in every))
         return [f"Whether the difference of the runs depends on {by} cannot be tested: {reasons}."]
-    shown = sorted((item for item in tested if item.shown), key=lambda entry: entry.p_adjusted)
+    shown = sorted((each for each in tested if each[1].shown), key=lambda each: each[1].p_adjusted)
     if not shown:
         return [
             f"The difference of the runs is not shown to depend on {by} "
             f"({counted(len(tested), 'test')})."
         ]
     text = [
-        f"{item.b} − {item.a} is {_by_how_much(item)} in {item.stratum} than in the mean of the "
-        f"others{in_brackets(_interval(item), p_adjusted(item.p_adjusted))}"
-        for item in shown
+        f"{runs} is {number(abs(item.value))} {'higher' if item.value > 0 else 'lower'} in "
+        f"{called(item.a)} than in the mean of the others{_facts(item)}"
+        for runs, item in shown
     ]
     return [f"The difference of the runs depends on {by}: {first_of(text, _STRATA_SHOWN)}."]
-
-
-def _by_how_much(item: StratumApart) -> str:
-    return f"{number(abs(item.difference))} {'higher' if item.difference > 0 else 'lower'}"
-
-
-def _interval(item: StratumApart) -> str:
-    return interval(*turned(item.ci_low, item.ci_high, item.difference))

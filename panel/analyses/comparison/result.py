@@ -6,73 +6,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from persona_panel.analyses.comparison.matching import WhatDiffers
-from persona_panel.statistics.core.arrays import Random, Reason
-from persona_panel.statistics.core.levels import Tested
+from persona_panel.statistics.core.arrays import Random
+from persona_panel.statistics.core.estimate import Difference
 from persona_panel.statistics.core.table import RatingsOrigin
-from persona_panel.statistics.paired import BestOfPrompts, NearerToPeople, PairedFigure
-
-
-@dataclass(frozen=True, slots=True)
-class RunDifference:
-    """The difference of run b above run a on a dimension, or for a system.
-
-    Attributes:
-        a, b: the runs.
-        dimension: `composite` for the whole; the share of a category is `dimension:category`.
-        system: of which system alone (of two names, both); None of all that are compared.
-        stratum: in which stratum alone; None of all.
-        difference: b − a: the mean over prompts.
-        ci_low, ci_high: its own 95 % interval, NaN where `reason` says why.
-        p, p_adjusted: two-sided; by Holm over all dimensions and runs, composites as a family
-            of their own, of a system or stratum over all systems or strata and runs.
-        effect_size: the difference over the standard deviation of the prompts' differences.
-        n_prompts, n_pairs: how many entered.
-        a_mean, b_mean: either side's mean over prompts, by what both have.
-        wins, ties, losses: in how many pairs b is above, level with and below a.
-    """
-
-    a: str
-    b: str
-    dimension: str
-    difference: float
-    ci_low: float
-    ci_high: float
-    p: float
-    p_adjusted: float
-    effect_size: float
-    n_prompts: int
-    n_pairs: int
-    a_mean: float
-    b_mean: float
-    wins: int
-    ties: int
-    losses: int
-    system: str | None
-    reason: Reason | None
-    stratum: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class StratumApart(Tested):
-    """The excess of b − a in a stratum over its mean in the others; of two strata, the first's.
-
-    Attributes:
-        ci_low, ci_high, p: over prompts, with these judges as they are.
-        p_adjusted: by Holm over all strata and runs.
-        reason: why it is not compared; it and the p-values are NaN then.
-    """
-
-    a: str
-    b: str
-    by: str
-    stratum: str
-    difference: float
-    ci_low: float
-    ci_high: float
-    p: float
-    p_adjusted: float
-    n_prompts: int
-    reason: Reason | None
+from persona_panel.statistics.paired import (
+    BestOfPrompts,
+    NearerToPeople,
+    PairedDifference,
+    PairedFigure,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,13 +54,18 @@ class ComparedRuns:
         panel: in what the panels differ.
         notes: what does not match, and was left out.
         n_judges: in each run, those that are compared.
-        differences: by dimension, the composite first.
-        systems: of each system the composite's difference, where there are several.
+        differences: b − a by dimension, the composite first; the share of a category is called
+            `dimension:category`. p is adjusted by Holm over all dimensions and runs, composites as
+            a family of their own.
+        systems: of each system (of two names, both) the composite's difference, where there are
+            several; p adjusted over all systems and runs.
         risen, fallen: the pairs whose composite is most above and below in b, the largest first.
         alike: of two panels, by dimension, the composite first.
         people: by dimension, which panel is nearer to people; empty without their ratings.
-        strata: of each stratum the composite's difference (or the dimension's), where they were
-            asked for; `apart`: whether they differ.
+        strata: of each stratum its dimension, or `composite`, and the difference on it; p adjusted
+            over all strata and runs.
+        apart: of each stratum, side `a`, the excess of b − a over its mean in the others; of two
+            strata, the first's. Over prompts, with these judges as they are; p adjusted likewise.
     """
 
     a: str
@@ -127,14 +74,14 @@ class ComparedRuns:
     panel: tuple[str, ...]
     notes: tuple[str, ...]
     n_judges: tuple[int, int]
-    differences: tuple[RunDifference, ...]
-    systems: tuple[RunDifference, ...]
+    differences: Mapping[str, PairedDifference]
+    systems: Mapping[str, PairedDifference]
     risen: tuple[ChangedResponse, ...]
     fallen: tuple[ChangedResponse, ...]
     alike: tuple[PanelsAlike, ...]
     people: tuple[tuple[str, NearerToPeople], ...]
-    strata: tuple[RunDifference, ...] = ()
-    apart: tuple[StratumApart, ...] = ()
+    strata: tuple[tuple[str, str, PairedDifference], ...] = ()
+    apart: tuple[Difference, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,8 +107,3 @@ class RunComparison:
     epsilon: float | None = None
     labels: Mapping[str, str] = field(default_factory=dict)
     people: RatingsOrigin | None = None
-
-    @property
-    def rows(self) -> tuple[RunDifference, ...]:
-        """Return the differences of all runs, those of a run together, the composite first."""
-        return tuple(row for item in self.compared for row in item.differences)

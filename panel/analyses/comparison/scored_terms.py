@@ -15,7 +15,7 @@ from persona_panel.rubrics import CategoryScale, Composite, Dimension
 from persona_panel.runs.collected import composite_terms, judge_facets
 from persona_panel.runs.run import share_name
 from persona_panel.runs.scale_limits import composite_limits, mean_limits
-from persona_panel.statistics.core.arrays import Array, Labels, divide
+from persona_panel.statistics.core.arrays import Array, Labels, mean_there
 from persona_panel.statistics.core.display import COMPOSITE, general
 from persona_panel.statistics.core.ranking import Limits
 from persona_panel.statistics.core.table import with_several_levels
@@ -117,11 +117,7 @@ def _of_pairs(terms: Array, rows: Sequence[tuple[int, ...]]) -> Array:
     if all(len(those) == 1 for those in rows):
         result: Array = terms[[those[0] for those in rows]]
         return result
-    means = []
-    for those in rows:
-        own = terms[list(those)]
-        means.append(divide(np.nansum(own, axis=0), (~np.isnan(own)).sum(axis=0)))
-    return np.array(means)
+    return np.array([mean_there(terms[list(those)], 0) for those in rows])
 
 
 def _factors(a: OpenedRun, b: OpenedRun, matched: Matched) -> dict[str, Labels]:

@@ -15,11 +15,12 @@ from persona_panel.analyses.comparison.opened_run import OpenedRun
 from persona_panel.analyses.comparison.scored_terms import ScoredTerms, scored_terms
 from persona_panel.statistics.core.arrays import Reason, encode_labels
 from persona_panel.statistics.core.display import COMPOSITE
+from persona_panel.statistics.core.estimate import Difference
 from persona_panel.statistics.paired import PairedTerms, mean_over_prompts_of
 from persona_panel.statistics.strata import (
-    StratumDifference,
     StratumFigure,
     stratum_differences,
+    undefined_difference,
 )
 
 _BY_JUDGES = ("persona", "axis", "model")
@@ -85,14 +86,12 @@ def stratum_terms(
     return result
 
 
-def strata_apart(strata: Sequence[StratumTerms]) -> list[StratumDifference]:
+def strata_apart(strata: Sequence[StratumTerms]) -> list[Difference]:
     """Compare the difference of the runs in each stratum with that in the others, over prompts with
     these judges as they are. Dimensions on different scales are not compared."""
     limits = {stratum.terms.limits[stratum.name] for stratum in strata}
     if len(limits) > 1:
-        return [
-            StratumDifference.undefined(stratum.stratum, Reason.OTHER_SCALE) for stratum in strata
-        ]
+        return [undefined_difference(each.stratum, Reason.OTHER_SCALE) for each in strata]
     figures = []
     for item in strata:
         names, _ = encode_labels(item.prompts, len(item.prompts))

@@ -19,7 +19,6 @@ from persona_panel.runs.scale_limits import unit_of, unit_of_ratings
 from persona_panel.statistics.core.display import counted
 from persona_panel.statistics.core.levels import LEVEL
 from persona_panel.statistics.core.ranking import SystemDifference, SystemRank
-from persona_panel.statistics.core.strengths import SystemStrength
 from persona_panel.statistics.figures import PageColumns, check_plots
 
 if TYPE_CHECKING:
@@ -89,8 +88,11 @@ class RunPlots:
             + (f"; thin lines: {_OVER_BOTH}." if wide else ".")
         ]
         if dimension is None:
-            said += _reasons("interval over prompts", systems, "ci_reason")
-            said += _reasons("interval over prompts and judges", systems, "judges_ci_reason")
+            for sample, reasons in (
+                ("prompts", [(each.system, each.ci_reason) for each in systems]),
+                ("prompts and judges", [(each.system, each.judges_ci_reason) for each in systems]),
+            ):
+                said += _reasons(f"interval over {sample}", reasons)
         figure.caption = " ".join(said)
         return figure
 
@@ -159,9 +161,9 @@ class RunPlots:
         points, result = [], []
         for name in others:
             if (item := of.get((name, reference))) is not None:
-                points.append(ForestPoint(item.difference, item.ci_low, item.ci_high))
+                points.append(ForestPoint(item.value, *item.ends))
             elif (item := of.get((reference, name))) is not None:
-                points.append(ForestPoint(-item.difference, -item.ci_high, -item.ci_low))
+                points.append(ForestPoint(-item.value, -item.high, -item.low))
             else:
                 points.append(ForestPoint(nan))
                 continue
@@ -207,7 +209,7 @@ class RunPlots:
         if result is None:
             raise ValueError("strengths are of judges that compare responses; these rate them")
         points = [
-            ForestPoint(system.strength, system.ci_low, system.ci_high) for system in result.systems
+            ForestPoint(system.strength.value, *system.strength.ends) for system in result.systems
         ]
         figure = forest(
             [SECRETS.scrub(system.system) for system in result.systems],
@@ -217,12 +219,18 @@ class RunPlots:
             columns=columns,
             zero=True,
         )
+        reasons = [(each.system, each.strength.reason) for each in result.systems]
+        undefined = [
+            reason
+            for each, reason in zip(result.systems, reasons, strict=True)
+            if isnan(each.strength.value)
+        ]
         figure.caption = " ".join(
             [
                 f"Bradley-Terry strengths of {counted(len(result.systems), 'system')}; lines: "
                 f"{_SAMPLES[result.random]}.",
-                *_reasons("strength", result.systems, "reason"),
-                *_reasons("interval", result.systems, "ci_reason"),
+                *_reasons("strength", undefined),
+                *_reasons("interval", reasons),
             ]
         )
         return figure
@@ -256,8 +264,7 @@ class RunPlots:
         for axis, personas in self._personas_by_axis(result.personas).items():
             its = [[of[persona, name] for name in order] for persona in personas]
             cells = [
-                [HeatCell(item.beyond_severity, "*" if item.shown else "") for item in row]
-                for row in its
+                [HeatCell(item.value, "*" if item.shown else "") for item in row] for row in its
             ]
             panels.append(HeatPanel(axis, list(personas.values()), cells))
         figure = heatmap(
@@ -371,12 +378,12 @@ def _mean(entry: SystemRank, dimension: str) -> ForestPoint:
     return ForestPoint(entry.dimensions[dimension], *entry.dimension_intervals[dimension])
 
 
-def _reasons(what: str, systems: Iterable[SystemRank | SystemStrength], field: str) -> list[str]:
-    """Return why systems lack something, each reason once."""
+def _reasons(what: str, systems: Iterable[tuple[str, str | None]]) -> list[str]:
+    """Return why systems, each with its reason, lack something; each reason once."""
     lacking: dict[str, list[str]] = {}
-    for system in systems:
-        if reason := getattr(system, field):
-            lacking.setdefault(reason, []).append(SECRETS.scrub(system.system))
+    for system, reason in systems:
+        if reason:
+            lacking.setdefault(reason, []).append(SECRETS.scrub(system))
     return [f"No {what} for {'; '.join(names)}: {why}." for why, names in lacking.items()]
 
 

@@ -14,10 +14,8 @@ from persona_panel.results.conclusions.wording import (
     interval,
     listed,
     missing_judgments,
-    p_adjusted,
     points,
     power,
-    turned,
 )
 from persona_panel.statistics.core.display import number, signed
 from persona_panel.statistics.core.levels import LEVEL
@@ -113,8 +111,8 @@ def board_conclusion(board: Leaderboard, unit: str = " points") -> list[str]:
     tested = [one for one in board.differences if one.reason is None]
     if not tested:
         reasons = dict.fromkeys(one.reason for one in board.differences if one.reason)
-        why = "; ".join(reasons)
-        if not any(one.n_prompts for one in board.differences):
+        why = "; ".join(map(str, reasons))
+        if not any(one.n for one in board.differences):
             why = (
                 "no prompt has texts of two systems: if they answered the same ones, see that "
                 "prompt, response and system are the columns that they should be"
@@ -143,13 +141,13 @@ def _alone(entry: SystemRank, declining: bool) -> str:
 def _won(board: Leaderboard, ranked: Sequence[SystemRank], unit: str) -> list[str]:
     first = ranked[0].system
     own = [one for one in board.differences if first in (one.a, one.b)]
-    nearest = min(own, key=lambda one: abs(one.difference))
+    nearest = min(own, key=lambda one: abs(one.value))
     other = _other(nearest, first)
     over = {
         "prompts": "with these judges as they are",
         "prompts-and-judges": "with judges as a sample of such judges",
     }[board.random]
-    by = f"{points(nearest.difference, unit)}{_facts(nearest)}"
+    by = f"{points(nearest.value, unit)}{_facts(nearest)}"
     if len(ranked) == 2:
         return [f"{first} is ahead of {other}, {over}: by {by}."]
     said = [f"{first} is ahead of every other system, {over}: of the nearest, {other}, by {by}."]
@@ -168,13 +166,13 @@ def _only(one: SystemDifference, unit: str) -> str:
     """The one difference that is left."""
     if not one.shown:
         facts = in_brackets(
-            f"{one.a} − {one.b}: {signed(one.difference)}{unit}",
-            interval(one.ci_low, one.ci_high),
-            p_adjusted(one.p_adjusted),
+            f"{one.a} − {one.b}: {signed(one.value)}{unit}",
+            one.interval(),
+            one.p_text(),
         )
         return f"The difference between {one.a} and {one.b} is not established{facts}."
-    better, worse = (one.a, one.b) if one.difference > 0 else (one.b, one.a)
-    return f"{better} is ahead of {worse} by {points(one.difference, unit)}{_facts(one)}."
+    better, worse = (one.a, one.b) if one.value > 0 else (one.b, one.a)
+    return f"{better} is ahead of {worse} by {points(one.value, unit)}{_facts(one)}."
 
 
 def _first(ranked: Sequence[SystemRank]) -> str:
@@ -206,7 +204,7 @@ def _established(tested: Sequence[SystemDifference], n_systems: int) -> str:
     ahead: dict[str, list[str]] = {}
     for one in tested:
         if one.shown:
-            better, worse = (one.a, one.b) if one.difference > 0 else (one.b, one.a)
+            better, worse = (one.a, one.b) if one.value > 0 else (one.b, one.a)
             ahead.setdefault(better, []).append(worse)
     n_shown = sum(map(len, ahead.values()))
     if not n_shown:
@@ -241,17 +239,17 @@ def _to_settle(
     level = LEVEL / n_tests
 
     def ease(one: SystemDifference) -> tuple[bool, float]:
-        size = abs(one.effect_size) if abs(one.difference) > _SAME else 0.0
+        size = abs(one.effect_size) if abs(one.value) > _SAME else 0.0
         return not takes_more_judges(one.sampled, level), size
 
     hardest = min(open_, key=ease)
     other = _other(hardest, first)
-    if abs(hardest.difference) <= _SAME or isnan(hardest.effect_size):
+    if abs(hardest.value) <= _SAME or isnan(hardest.effect_size):
         return [
             f"How many prompts would settle it cannot be estimated from the difference of "
-            f"{points(hardest.difference, '')} between {first} and {other}."
+            f"{points(hardest.value, '')} between {first} and {other}."
         ]
-    given = f"If the difference is as large as observed ({points(hardest.difference, unit)}), "
+    given = f"If the difference is as large as observed ({points(hardest.value, unit)}), "
     if takes_more_judges(hardest.sampled, level):
         return [
             f"{given}no number of prompts would show that {first} is ahead of {other} with these "
@@ -260,7 +258,7 @@ def _to_settle(
     needed = prompts_needed(hardest.sampled, level)
     return [
         f"{given}{as_many(needed)} would show that {first} is ahead of {other} "
-        f"{power(hardest.n_prompts)}."
+        f"{power(hardest.n or 0)}."
     ]
 
 
@@ -317,10 +315,7 @@ def few_judged(judged: Judged, figures: str) -> list[str]:
 
 def _facts(one: SystemDifference) -> str:
     """A difference's interval, seen from the better one, its p-value and its prompts."""
-    ends = turned(one.ci_low, one.ci_high, one.difference)
-    return in_brackets(
-        interval(*ends), p_adjusted(one.p_adjusted), counted(one.n_prompts, "prompt")
-    )
+    return in_brackets(one.from_above.interval(), one.p_text(), counted(one.n or 0, "prompt"))
 
 
 def _other(one: SystemDifference, first: str) -> str:

@@ -11,7 +11,6 @@ from persona_panel.results.conclusions.wording import (
     in_brackets,
     interval,
     p_adjusted,
-    turned,
 )
 from persona_panel.statistics.core.display import ALL, number
 from persona_panel.statistics.core.levels import LEVEL
@@ -58,7 +57,8 @@ def _value_in(row: Row) -> str:
 
 def _told(row: Row) -> str:
     on = "" if row.dimension == ALL else f" on {dimension_called(row.dimension)}"
-    ends = turned(row.ci_low, row.ci_high, row.value)
+    low, high = row.ci_low, row.ci_high
+    ends = (low, high) if row.value > 0 else (-high, -low)
     facts = in_brackets(interval(*ends), p_adjusted(row.p_value))
     than = f"{number(abs(row.value))} {'higher' if row.value > 0 else 'lower'}"
     return f"{row.by_value}{on} is {than} than the mean of the others{facts}"

@@ -96,15 +96,6 @@ def interval(low: float, high: float) -> str:
     return "" if isnan(low) else f"95 % interval {ends(low, high)}"
 
 
-def turned(low: float, high: float, sign: float) -> tuple[float, float]:
-    """The interval of a difference, seen from the other side where the sign is not above 0.
-
-    >>> turned(1.0, 3.0, 1), turned(-3.0, -1.0, -1)
-    ((1.0, 3.0), (1.0, 3.0))
-    """
-    return (low, high) if sign > 0 else (-high, -low)
-
-
 def points(value: float, unit: str = " points") -> str:
     """Return the size of a difference in words, without its sign; `unit` is empty where ratings are
     shares.

@@ -111,9 +111,25 @@ def row_means(ratings: Array) -> Array:
     >>> row_means(np.array([[1.0, 3.0], [np.nan, 2.0]])).tolist()
     [2.0, 2.0]
     """
-    counts = np.sum(~np.isnan(ratings), axis=1)
-    means = divide(np.nansum(ratings, axis=1), counts.astype(np.float64))
-    return without_rounding(means, ratings)
+    return without_rounding(mean_there(ratings, 1), ratings)
+
+
+def mean_there(values: Array, axis: int, *, keepdims: bool = False) -> Array:
+    """Return the mean over an axis of the values that are not NaN, NaN where there are none."""
+    there = ~np.isnan(values)
+    sums = np.where(there, values, 0.0).sum(axis=axis, keepdims=keepdims)
+    return divide(sums, there.sum(axis=axis, keepdims=keepdims))
+
+
+def means_by(values: Array, codes: IntArray, n: int | None = None) -> Array:
+    """Return the mean of values `(items, …)` in each of `n` groups, NaN left out: `(n, …)`; as many
+    groups as there are codes unless said."""
+    n = int(codes.max(initial=-1)) + 1 if n is None else n
+    there = ~np.isnan(values)
+    sums, counts = np.zeros((2, n, *values.shape[1:]))
+    np.add.at(sums, codes, np.where(there, values, 0.0))
+    np.add.at(counts, codes, there)
+    return divide(sums, counts)
 
 
 def rows_of(scores: Array, items: Sequence[str], wanted: Sequence[str]) -> Array:
@@ -161,8 +177,7 @@ def without_rounding(means: Array, of: Array) -> Array:
 
 
 def _one_of_each(values: Array, widths: Array) -> Array:
-    """Replace each value that is less than its width above the next lower one by the lowest of that
-    run; of any shape; NaN stays."""
+    """Replace values less than their width above the next lower one by the lowest of the run."""
     order = np.argsort(values, axis=None)
     rising = values.ravel()[order]
     is_first = np.ones(rising.size, dtype=np.bool_)
@@ -253,19 +268,21 @@ def defined_mean(values: Array) -> float:
     return float(there.mean()) if len(there) else np.nan
 
 
+def effective_number(weights: Array) -> Array:
+    """Return the number of equal weights that those along the first axis are worth: (Σw)² / Σw²
+    (L. Kish 1965); NaN where all are 0.
+
+    >>> round(float(effective_number(np.array([1.0, 1.0, 2.0]))), 3)
+    2.667
+    """
+    return divide(weights.sum(axis=0) ** 2, (weights**2).sum(axis=0))
+
+
 def mean_of(functions: Sequence[Resampled]) -> Resampled:
     """Return the mean of several statistics in each resample, over those defined in it."""
-
-    def mean(weights: Array) -> Array:
-        total, count = np.zeros(len(weights)), np.zeros(len(weights))
-        for function in functions:
-            values = function(weights)
-            defined = ~np.isnan(values)
-            total[defined] += values[defined]
-            count += defined
-        return divide(total, count)
-
-    return mean
+    if not functions:
+        return lambda weights: np.full(len(weights), nan)
+    return lambda weights: mean_there(np.array([function(weights) for function in functions]), 0)
 
 
 def difference_of(first: Resampled, second: Resampled) -> Resampled:
@@ -276,6 +293,11 @@ def difference_of(first: Resampled, second: Resampled) -> Resampled:
 def unit_weights(n_items: int) -> Array:
     """Return the weights of the data themselves: one resample that holds every item once."""
     return np.ones((1, n_items))
+
+
+def value_of(statistic: Resampled, n_items: int) -> float:
+    """Return a statistic of all items, each once."""
+    return float(statistic(unit_weights(n_items))[0])
 
 
 @dataclass(frozen=True, slots=True)
@@ -471,6 +493,25 @@ class Statistic:
     def undefined(cls, reason: Reason, *, n_items: int = 0, n_raters: int = 0) -> Statistic:
         """Return the statistic that has no value, with the reason."""
         return cls(nan, n_items, n_raters, reason=reason)
+
+    @classmethod
+    def of(cls, value: float, n_items: int, n_raters: int, otherwise: Reason) -> Statistic:
+        """Return the statistic with this value; undefined, for this reason, where it is NaN."""
+        return cls(value, n_items, n_raters, reason=otherwise if isnan(value) else None)
+
+
+def why_few(rated: Mask, otherwise: Reason, few: Reason = Reason.FEW_RATERS) -> Reason:
+    """Return why raters cannot be compared, by who rated what `(items, raters)`.
+
+    Args:
+        otherwise: the reason where two raters share an item, and there are two items.
+        few: the reason where there are fewer than two raters.
+    """
+    if rated.any(axis=0).sum() < 2:
+        return few
+    if rated.any(axis=1).sum() < 2:
+        return Reason.FEW_ITEMS
+    return otherwise if (rated.sum(axis=1) >= 2).any() else Reason.NO_SHARED_ITEMS
 
 
 MeasurementLevel = Literal["nominal", "ordinal", "interval", "ratio"]

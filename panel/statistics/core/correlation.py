@@ -46,6 +46,7 @@ from persona_panel.statistics.core.arrays import (
     divide,
     has_several_values,
     items_by_label,
+    mean_there,
     paired_scores,
     ranks_within,
     scaled_to_unit,
@@ -150,8 +151,7 @@ def _why_undefined(x: Array, y: Array) -> Reason | None:
 
 
 def _agreement(x: Array, y: Array, weights: Array) -> Array:
-    """Return the number of concordant less that of discordant ordered pairs of items, weighted
-    `(resamples,)`; whole numbers, so exact."""
+    """Return concordant less discordant ordered pairs, weighted `(resamples,)`; exact."""
     total = np.zeros(len(weights))
     for start in range(0, len(x), ROWS_AT_ONCE):
         rows = slice(start, start + ROWS_AT_ONCE)
@@ -285,8 +285,7 @@ def _n_values(x: Array) -> Array:
 
 
 def _pearson_by_column(x: Array, y: Array) -> Array:
-    n = np.sum(~np.isnan(x), axis=0).astype(np.float64)
-    x, y = (np.nan_to_num(side - divide(np.nansum(side, axis=0), n)) for side in (x, y))
+    x, y = (np.nan_to_num(side - mean_there(side, 0)) for side in (x, y))
     scale = np.sqrt((x * x).sum(axis=0)) * np.sqrt((y * y).sum(axis=0))
     return np.clip(divide((x * y).sum(axis=0), scale), -1, 1)
 
@@ -347,8 +346,7 @@ def _pairs_within(sizes: IntArray) -> int:
 
 
 def _inversions(codes: IntArray, n_values: int) -> int:
-    """Count the pairs whose larger value 0, 1, … comes first: inside blocks of items by all pairs,
-    between an item and the blocks before it by how often these have each value."""
+    """Count pairs whose larger value comes first: inside blocks, and between items and blocks."""
     if len(codes) < 2:
         return 0
     n_blocks = -(-len(codes) // BLOCK)

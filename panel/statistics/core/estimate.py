@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from math import inf, isnan, nan
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from persona_panel.statistics.core.display import ends as ends_text
 from persona_panel.statistics.core.display import number, signed
 from persona_panel.statistics.core.levels import LEVEL
 
 if TYPE_CHECKING:
+    from persona_panel.statistics.core.arrays import Random
     from persona_panel.statistics.core.ranking import SampledMean
+
+OVER: Mapping[Random, str] = {"prompts": "prompts", "prompts-and-judges": "prompts and judges"}
+"""What estimates say of the sample that an interval takes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +155,9 @@ class Estimate:
         return document | ({"reason": str(lacks)} if lacks else {})
 
 
+EstimateT = TypeVar("EstimateT", bound=Estimate)
+
+
 @dataclass(frozen=True, slots=True)
 class Difference(Estimate):
     """The figure of side `a` less that of side `b`.
@@ -162,6 +170,11 @@ sampled=None, a='old', b='new')
 
     a: str = ""
     b: str = ""
+
+    @property
+    def from_above(self) -> Difference:
+        """Return the same difference from the side whose figure is higher."""
+        return self if self.value > 0 else -self
 
     def __neg__(self) -> Difference:
         """Return the same difference from the other side."""

@@ -208,7 +208,8 @@ def jackknife(
         return none(needs.reason)
     if judges and prod(map(len, judges)) < LEAST_JUDGES:
         return none(Reason.FEW_JUDGES)
-    groups, n_groups = _groups(codes, n_clusters, seed)
+    groups = _dealt(n_clusters, MOST_GROUPS, seed)[codes]
+    n_groups = min(n_clusters, MOST_GROUPS)
     without = left_out_weights(groups, n_groups)
     value, *others = _of(statistic, np.concatenate([unit_weights(n_items), without])).tolist()
     if isnan(value):
@@ -247,7 +248,7 @@ def jackknife(
     if kind in _WITHOUT_THE_FACTOR:
         variance *= n / max(n - 1, 1)
     errors = standard_errors(
-        [variance, *(_variance(factor[:, 0]) for factor in levels)],
+        [variance, *(jackknife_variance(factor[:, 0]) for factor in levels)],
         [n - 1, *(len(factor) - 1 for factor in levels)],
         [_shared(factor) for factor in levels],
     )
@@ -271,11 +272,7 @@ def jackknife(
 
 
 def _of(statistic: Resampled, weights: Array) -> Array:
-    """Return a statistic of each resample.
-
-    Raises:
-        ValueError: the function returns something else than an array of the shape `(resamples,)`.
-    """
+    """Return a statistic of each resample; refuse a function that returns anything else."""
     values: object = statistic(weights)
     if isinstance(values, np.ndarray) and values.shape == (len(weights),):
         return values
@@ -380,20 +377,13 @@ def reach_of(errors: Sequence[tuple[float, float]], confidence: float) -> float:
     return max(error * critical_t(df, confidence) for error, df in errors)
 
 
-def _groups(codes: IntArray, n_clusters: int, seed: int) -> tuple[IntArray, int]:
-    """Return each item's group, and how many groups there are."""
-    dealt = _dealt(n_clusters, MOST_GROUPS, seed)
-    return dealt[codes], min(n_clusters, MOST_GROUPS)
-
-
 def _dealt(n: int, most: int, seed: int) -> IntArray:
-    """Return the group of each of n clusters: its own or, for more than `most` clusters, a random
-    one of `most` groups of nearly equal size."""
+    """Return the group of each of n clusters: its own or, above `most`, a random one of `most`."""
     places = np.arange(n, dtype=np.intp)
     return places if n <= most else np.random.default_rng(seed).permutation(places % most)
 
 
-def _variance(left_out: Array) -> float:
+def jackknife_variance(left_out: Array) -> float:
     n = len(left_out)
     if n < 2:
         return 0.0
@@ -401,8 +391,7 @@ def _variance(left_out: Array) -> float:
 
 
 def _shares_of_a_mean(value: float, left_out: Array, alone: Array) -> Array:
-    """Return each cluster's share h of a mean, from the mean without each cluster and the mean of
-    it alone: the whole is h times the cluster's mean and 1 − h times that of the others."""
+    """Return each cluster's share of a mean, from the means without it and of it alone."""
     apart = alone - left_out
     # Of those that are like the others nothing depends on the share: they have what is left.
     differing = np.abs(apart) > _SAME * max(1.0, abs(value))
@@ -418,8 +407,7 @@ def _shares_of_a_mean(value: float, left_out: Array, alone: Array) -> Array:
 
 
 def _without_levels(factor: Sequence[Resampled | None], groups: IntArray, seed: int) -> Array:
-    """Return the statistic without each level of a factor of the judges `(levels, 1 + groups)`:
-    first of all items, then without each group of them; items in group −1 are never left out."""
+    """Return the statistic without each level of a factor, of all items and without each group."""
     n_groups = int(groups.max(initial=-1)) + 1
     entering = np.unique(groups[groups >= 0])
     place = np.full(n_groups + 1, -1, dtype=np.intp)
@@ -440,7 +428,7 @@ def _shared(levels: Array) -> tuple[float, float]:
     their mean; 0 where that is undefined."""
     n_levels, n_groups = len(levels), levels.shape[1] - 1
     apart = (levels - levels.mean(axis=0))[:, 1:]
-    variance = (n_levels - 1) / n_levels * sum(map(_variance, apart))
+    variance = (n_levels - 1) / n_levels * sum(map(jackknife_variance, apart))
     return (0.0, inf) if isnan(variance) else (variance, (n_levels - 1.0) * (n_groups - 1.0))
 
 

@@ -460,8 +460,7 @@ def items_needed(level: float) -> int:
 
 
 def _flip_power(differences: Array, level: float) -> float:
-    """Return the share of samples `(samples, n)` with a mean above 0 and a p-value below
-    `level`."""
+    """Return the share of samples `(samples, n)` with a mean above 0 and p below `level`."""
     above = differences[differences.sum(axis=1) > 0]
     if differences.shape[1] <= _EXACT:
         p_values = sign_flip_p_values(above.T)
@@ -471,8 +470,7 @@ def _flip_power(differences: Array, level: float) -> float:
 
 
 def _upper_tails(differences: Array) -> Array:
-    """Return the share of patterns of signs whose sum is that of each sample `(samples, n)` or
-    more; the sums are above 0."""
+    """Return the share of patterns of signs whose sum is each sample's or more; sums above 0."""
     n, sums, sizes = differences.shape[1], differences.sum(axis=1), np.abs(differences)
     tails = np.full(len(differences), 2.0**-n)
     mixed = (differences < 0).any(axis=1)

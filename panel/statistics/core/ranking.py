@@ -26,6 +26,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from math import inf, isnan, nan
+from typing import Any
 
 import numpy as np
 import scipy
@@ -40,11 +41,17 @@ from persona_panel.statistics.core.arrays import (
     Reason,
     divide,
     encode_labels,
+    mean_there,
+    means_by,
 )
+from persona_panel.statistics.core.estimate import OVER, Difference, EstimateT
 from persona_panel.statistics.core.jackknife import LEAST_JUDGES, reach_of, standard_errors
-from persona_panel.statistics.core.levels import MOST, POWER, Tested
+from persona_panel.statistics.core.levels import MOST, POWER
 from persona_panel.statistics.core.means import two_sided_p, values_needed
-from persona_panel.statistics.core.significance import holm
+from persona_panel.statistics.core.significance import holm_adjusted
+
+Limits = tuple[float, float]
+UNLIMITED: Limits = (-inf, inf)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -84,9 +91,7 @@ class SampledMean:
     reason: Reason | None = None
     judges: tuple[JudgesVariance, ...] = ()
 
-    def interval(
-        self, confidence: float = 0.95, limits: tuple[float, float] = (-math.inf, math.inf)
-    ) -> tuple[float, float]:
+    def interval(self, confidence: float = 0.95, limits: Limits = UNLIMITED) -> tuple[float, float]:
         """Return the ends of the interval, NaN where there is no standard error; an end outside the
         limits of the mean is cut there."""
         if not self.errors:
@@ -101,6 +106,22 @@ class SampledMean:
         if not self.errors:
             return math.nan
         return max(two_sided_p(self.mean / error, df) for error, df in self.errors if error)
+
+    def as_a(
+        self, kind: type[EstimateT], *, over: str = "prompts", cut: Limits = UNLIMITED, **more: Any
+    ) -> EstimateT:
+        """Return the mean as an estimate of this kind, with its 95 % interval, cut at `cut`, and
+        its p-value.
+
+        >>> from persona_panel.statistics import Estimate
+        >>> sampled_mean(np.array([1.0, 2.0, 3.0])).as_a(Estimate).text()
+        '2.00 (95 % interval −0.48 to 4.48, p 0.074)'
+        """
+        low, high = self.interval(limits=cut)
+        return kind(
+            self.mean, low, high, over=over, n=self.n_prompts, p=self.p_value, reason=self.reason,
+            sampled=self, **more,
+        )  # fmt: skip
 
 
 def influence_of(terms: Array) -> Array:
@@ -118,7 +139,7 @@ def influence_of(terms: Array) -> Array:
     """
     there = ~np.isnan(terms)
     counts = there.sum(axis=1, keepdims=True).astype(np.float64)
-    means = divide(np.nansum(terms, axis=1, keepdims=True), counts)
+    means = mean_there(terms, 1, keepdims=True)
     moved: Array = np.nan_to_num(divide(terms - means, counts)).mean(axis=2)
     return moved
 
@@ -182,7 +203,7 @@ def _added(moved: Array) -> JudgesVariance:
     return JudgesVariance(variance, min(by_prompt, variance), levels - 1.0)
 
 
-def prompts_needed(sampled: SampledMean, level: float) -> int | None:
+def prompts_needed(sampled: SampledMean | None, level: float) -> int | None:
     """Return the number of prompts with which a two-sided test at `level` detects the mean in a
     share `POWER` of the cases, if the mean and the variances are those estimated; None where it is
     more than `MOST`.
@@ -198,7 +219,7 @@ def prompts_needed(sampled: SampledMean, level: float) -> int | None:
     >>> prompts_needed(SampledMean(1.0, ((1.0, 3.0),), 4), 0.05)
     34
     """
-    if not sampled.errors:
+    if sampled is None or not sampled.errors:
         raise ValueError("a mean without a standard error")
     sd = sampled.errors[0][0] * math.sqrt(sampled.n_prompts)
     by_prompts = values_needed(abs(sampled.mean), sd, 0.0, level)
@@ -210,15 +231,16 @@ def prompts_needed(sampled: SampledMean, level: float) -> int | None:
     return int(n[enough[0]]) if len(enough) else None
 
 
-def takes_more_judges(sampled: SampledMean, level: float) -> bool:
+def takes_more_judges(sampled: SampledMean | None, level: float) -> bool:
     """Return whether the judges' variance alone is so large that a test at `level` with these
     judges cannot detect a mean of this size with any number of prompts."""
-    return bool(sampled.judges) and abs(sampled.mean) <= float(_reach(sampled, inf, level))
+    if sampled is None or not sampled.judges:
+        return False
+    return abs(sampled.mean) <= float(_reach(sampled, inf, level))
 
 
 def _reach(sampled: SampledMean, n_prompts: ArrayLike, level: float) -> Array:
-    """Return how far from 0 a mean over `n_prompts` prompts has to be (Satterthwaite's degrees of
-    freedom)."""
+    """Return how far from 0 a mean over `n_prompts` has to be, by Satterthwaite."""
     n = np.asarray(n_prompts, dtype=np.float64)
     by_prompt = sampled.errors[0][0] ** 2 * sampled.n_prompts / n
     total, squares = by_prompt, by_prompt**2 / (n - 1)
@@ -229,9 +251,6 @@ def _reach(sampled: SampledMean, n_prompts: ArrayLike, level: float) -> Array:
     reach: Array = np.sqrt(total) * scipy.special.stdtrit(df, 1 - level / 2)
     return reach
 
-
-Limits = tuple[float, float]
-UNLIMITED: Limits = (-inf, inf)
 
 MOSTLY = 0.5
 """A system of which a greater share of judgments than this are abstentions is not ranked."""
@@ -285,30 +304,16 @@ class SystemRank:
 
 
 @dataclass(frozen=True, slots=True)
-class SystemDifference(Tested):
-    """The difference of systems `a` and `b`, over the `n_prompts` prompts that both answered.
+class SystemDifference(Difference):
+    """The difference of two systems over the prompts that both answered, in points of the
+    composite, with the p-value of a t-test by prompt, adjusted by Holm over all pairs of the
+    leaderboard.
 
     Attributes:
-        difference: the mean of the prompts' differences, in points of the composite.
-        ci_low, ci_high: its own 95 % interval, which is not widened for the other pairs.
-        p: two-sided, of a t-test by prompt.
-        p_adjusted: by Holm, over all pairs of the leaderboard.
         effect_size: the difference over the standard deviation of the prompts' differences.
-        sampled: what interval and p are from.
-        reason: why there are none of these; they are NaN then.
     """
 
-    a: str
-    b: str
-    difference: float
-    ci_low: float
-    ci_high: float
-    p: float
-    p_adjusted: float
-    effect_size: float
-    sampled: SampledMean
-    n_prompts: int
-    reason: Reason | None
+    effect_size: float = nan
 
 
 @dataclass(frozen=True, slots=True)
@@ -402,12 +407,17 @@ def rank_systems(
     of_prompt = {prompt: i for i, prompt in enumerate(sorted(set(prompts)))}
     column = np.array([of_system[system] for system in systems], dtype=np.intp)
     row = np.array([of_prompt[prompt] for prompt in prompts], dtype=np.intp)
-    cells = _Cells(row, column, (len(of_prompt), len(of_system)))
-    table = cells.means(composites)
+    shape = len(of_prompt), len(of_system)
+
+    def by_cell(values: Array) -> Array:
+        means = means_by(values, row * shape[1] + column, shape[0] * shape[1])
+        return means.reshape(*shape, *values.shape[1:])
+
+    table = by_cell(composites)
     influence = None
     if judges is not None:
         moved = np.where(np.isnan(composites)[:, None], np.nan, judges.influence)
-        influence = np.stack([cells.means(of_judge) for of_judge in moved.T], axis=2)
+        influence = by_cell(moved)
     over_prompts = [_mean_of(table, None, None, i) for i in of_system.values()]
     over_judges = [_mean_of(table, influence, judges, i) for i in of_system.values()]
     counts = np.zeros((len(of_system), 2), dtype=np.intp)
@@ -422,9 +432,11 @@ def rank_systems(
         key=lambda i: (ranks[i], names_of[i]),
     )
     sampled = (None, None) if random == "prompts" else (influence, judges)
-    differences = _differences(table, *sampled, names_of, order, limits[1] - limits[0])
+    differences = _differences(
+        table, *sampled, names_of, order, limits[1] - limits[0], OVER[random]
+    )
     ranges = _rank_ranges(differences, {names_of[i]: int(ranks[i]) for i in order})
-    by_dimension = [cells.means(dimensions[:, d]) for d in range(len(names))]
+    by_dimension = [by_cell(dimensions[:, d]) for d in range(len(names))]
     board = []
     for system, i in of_system.items():
         by_name = [_mean_of(of_dimension, None, None, i) for of_dimension in by_dimension]
@@ -466,24 +478,6 @@ def rank_systems(
     return Leaderboard(tuple(board), tuple(differences), random)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Cells:
-    """The cells of responses in a table of prompts and systems."""
-
-    row: IntArray
-    column: IntArray
-    shape: tuple[int, int]
-
-    def means(self, values: Array) -> Array:
-        """Return the mean of the values `(n,)` in each cell, NaN where there are none."""
-        there = ~np.isnan(values)
-        sums, counts = np.zeros(self.shape), np.zeros(self.shape)
-        place = self.row[there], self.column[there]
-        np.add.at(sums, place, values[there])
-        np.add.at(counts, place, 1.0)
-        return divide(sums, counts)
-
-
 def _mean_of(
     table: Array, influence: Array | None, judges: JudgeSample | None, system: int
 ) -> SampledMean:
@@ -504,51 +498,38 @@ def _differences(
     names: Sequence[str],
     order: Sequence[int],
     most: float,
+    over: str,
 ) -> list[SystemDifference]:
-    """Return the difference of every two systems, in this order; two systems differ by at most
-    `most`."""
-    pairs = list(combinations(order, 2))
-    sampled, sizes = [], []
-    for a, b in pairs:
+    """Return the difference of every two systems, in this order, by at most `most`."""
+    differences = []
+    for a, b in combinations(order, 2):
         scores = table[:, a] - table[:, b]
         if influence is None or judges is None:
-            sampled.append(sampled_mean(scores))
+            mean = sampled_mean(scores)
         else:
-            sampled.append(sampled_mean(scores, influence[:, a] - influence[:, b], judges.factors))
+            mean = sampled_mean(scores, influence[:, a] - influence[:, b], judges.factors)
         there = scores[~np.isnan(scores)]
-        sizes.append(float(there.std(ddof=1)) if len(there) > 1 else nan)
-    p_values = [difference.p_value for difference in sampled]
-    adjusted = holm(p_values)
-    return [
-        SystemDifference(
-            names[a],
-            names[b],
-            difference.mean,
-            *difference.interval(limits=(-most, most)),
-            p,
-            float(p_adjusted),
-            nan if difference.reason or not sd else difference.mean / sd,
-            difference,
-            difference.n_prompts,
-            difference.reason,
-        )
-        for (a, b), difference, p, p_adjusted, sd in zip(
-            pairs, sampled, p_values, adjusted, sizes, strict=True
-        )
-    ]
+        sd = float(there.std(ddof=1)) if len(there) > 1 else nan
+        size = nan if mean.reason or not sd else mean.mean / sd
+        differences.append(
+            mean.as_a(
+                SystemDifference, over=over, cut=(-most, most), a=names[a], b=names[b],
+                effect_size=size,
+            )
+        )  # fmt: skip
+    return holm_adjusted(differences)
 
 
 def _rank_ranges(
     differences: Sequence[SystemDifference], ranks: dict[str, int]
 ) -> dict[str, tuple[int, int]]:
-    """Return the ranks that the differences leave open to each system that has a tested
-    difference."""
+    """Return the ranks that differences leave open to each system with a tested difference."""
     ahead, behind, tested = dict.fromkeys(ranks, 0), dict.fromkeys(ranks, 0), set()
     for pair in differences:
         if pair.reason is None:
             tested |= {pair.a, pair.b}
         if pair.shown:
-            better, worse = (pair.a, pair.b) if pair.difference > 0 else (pair.b, pair.a)
+            better, worse = (pair.a, pair.b) if pair.value > 0 else (pair.b, pair.a)
             behind[better] += 1
             ahead[worse] += 1
     return {

@@ -48,13 +48,15 @@ drawn flips Phipson & Smyth (2010), as in `persona_panel.statistics.core.correla
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 import scipy
 from numpy.typing import ArrayLike
 
 from persona_panel.statistics.core.arrays import ROUNDING, Array, as_ratings, as_scores
+from persona_panel.statistics.core.estimate import EstimateT
 
 
 def holm(p_values: ArrayLike) -> Array:
@@ -124,6 +126,32 @@ def holm_beside(p_values: ArrayLike, primary: ArrayLike) -> Array:
     adjusted = np.empty(raw.shape)
     adjusted[first], adjusted[~first] = holm_of_two(raw[first], raw[~first])
     return adjusted
+
+
+def holm_adjusted(
+    estimates: Sequence[EstimateT],
+    primary: ArrayLike | None = None,
+    same_as: Sequence[int] | None = None,
+) -> list[EstimateT]:
+    """Return estimates with their p-values adjusted by Holm over all of them.
+
+    Args:
+        primary: for each, whether it is a composite's: those are a family of their own beside the
+            others (`holm_beside`). None: all are one family.
+        same_as: for each, the place of the one whose test it repeats (its own, where it repeats
+            none): a composite of one dimension is that dimension, and no second test.
+
+    >>> from persona_panel.statistics import Estimate
+    >>> [each.p_adjusted for each in holm_adjusted([Estimate(1, p=0.01), Estimate(2, p=0.5)])]
+    [0.02, 0.5]
+    """
+    places = range(len(estimates)) if same_as is None else same_as
+    p_values = [each.p if places[i] == i else math.nan for i, each in enumerate(estimates)]
+    adjusted = holm_beside(p_values, np.zeros(len(p_values)) if primary is None else primary)
+    return [
+        replace(each, p_adjusted=float(adjusted[place]))
+        for each, place in zip(estimates, places, strict=True)
+    ]
 
 
 def adjusted_stepwise(p_values: ArrayLike, adjust: Callable[[Array], Array]) -> Array:
@@ -265,8 +293,7 @@ def bounded_mean_p_values(values: ArrayLike, bounds: ArrayLike) -> Array:
 
 
 def _share_below(factors: Array) -> Array:
-    """Return the probability `(tests,)` that the sum of factors `(variables, tests)` times
-    independent exponential variables is below 0."""
+    """Return the probability that factors times exponential variables sum to less than 0."""
     largest = np.abs(factors).max(axis=0)
     scaled = np.divide(factors, largest, out=np.zeros_like(factors), where=largest > 0)
     total = np.zeros(factors.shape[1])

@@ -25,7 +25,7 @@ as a system's are worth: L. Kish (1965), *Survey Sampling*, section 8.2.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
 from math import exp, inf, nan, prod
@@ -41,12 +41,13 @@ from persona_panel.statistics.core.arrays import (
     Mask,
     Random,
     Reason,
-    divide,
+    effective_number,
     encode_labels,
 )
+from persona_panel.statistics.core.estimate import OVER, Difference, Estimate
 from persona_panel.statistics.core.jackknife import LEAST_JUDGES, standard_errors
 from persona_panel.statistics.core.ranking import SampledMean
-from persona_panel.statistics.core.significance import holm
+from persona_panel.statistics.core.significance import holm_adjusted
 
 _MOST_STEPS = 100
 _CONVERGED = 1e-10
@@ -107,8 +108,7 @@ class PairCounts:
         return Reason.NEVER_LOST if self._separated() else None
 
     def _components(self, forth: Mask, back: Mask) -> int:
-        """Return the number of strongly connected parts of the systems, by pairs whose first leads
-        to the second, and pairs whose second leads to the first."""
+        """Return the number of strongly connected parts of the systems, by these pairs."""
         links = np.zeros((self.contrasts.shape[1] - 1,) * 2)
         first, second = self.contrasts[:, :-1].argmax(axis=1), self.contrasts.argmin(axis=1)
         links[first, second], links[second, first] = forth, back
@@ -210,16 +210,14 @@ class DavidsonFit:
         return float(np.sum(counts.balance * half) + ties - np.sum(counts.total * scale))
 
     def _score(self, counts: PairCounts) -> Array:
-        """Return the gradient of the logarithm of the likelihood of these counts `(systems +
-        1,)`."""
+        """Return the gradient of the log-likelihood of these counts `(systems + 1,)`."""
         _, won, lost, even, _ = self._outcomes
         score: Array = (counts.balance - counts.total * (won - lost)) @ counts.contrasts
         score[-1] = np.sum(counts.ties - counts.total * even)
         return score
 
     def _information(self, total: Array) -> Array:
-        """Return minus the second derivatives of the log-likelihood `(systems + 1, systems + 1)`,
-        for the given number of comparisons of each pair."""
+        """Return minus the second derivatives of the log-likelihood, for so many comparisons."""
         contrasts, (_, won, lost, even, _) = self.counts.contrasts, self._outcomes
         balance = won - lost
         information: Array = (contrasts.T * (total * (won + lost - balance**2))) @ contrasts
@@ -266,49 +264,16 @@ class SystemStrength:
         strength: the logarithm of Bradley and Terry's strength. 0 is the mean of the systems that
             have one: such a system is called average. Of two systems without ties the odds that
             one is preferred are exp(the difference of theirs).
-        ci_low, ci_high: its 95 % interval; NaN where `ci_reason` says why.
         win_probability: that it is preferred to an average system, a tie counting half.
-        win_low, win_high: its 95 % interval, NaN where that of the strength is.
         n_comparisons, n_prompts: how many comparisons with other systems there are, on how many
             prompts.
-        reason: why there is no strength; it and what follows from it are NaN then.
     """
 
     system: str
-    strength: float
-    ci_low: float
-    ci_high: float
-    win_probability: float
-    win_low: float
-    win_high: float
+    strength: Estimate
+    win_probability: Estimate
     n_comparisons: int
     n_prompts: int
-    reason: Reason | None
-    ci_reason: Reason | None
-
-
-@dataclass(frozen=True, slots=True)
-class StrengthDifference:
-    """The difference in strength of systems `a` and `b`.
-
-    Attributes:
-        difference: of their strengths, in log-odds.
-        ci_low, ci_high: its own 95 % interval, which is not widened for the other pairs.
-        p: two-sided, of a t-test of a difference of 0.
-        p_adjusted: by Holm, over all pairs.
-        n_prompts: on how many prompts the one of the two that has fewer was compared.
-        reason: why there is no interval and no p; they are NaN then.
-    """
-
-    a: str
-    b: str
-    difference: float
-    ci_low: float
-    ci_high: float
-    p: float
-    p_adjusted: float
-    n_prompts: int
-    reason: Reason | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -322,7 +287,7 @@ class Strengths:
     """
 
     systems: tuple[SystemStrength, ...]
-    differences: tuple[StrengthDifference, ...]
+    differences: tuple[Difference, ...]
     ties: float
     random: Random
 
@@ -357,7 +322,7 @@ def bradley_terry(
     >>> wins = np.array([[[0.0, 2.0], [1.0, 0.0]]] * 2 + [[[0.0, 3.0], [2.0, 0.0]]])
     >>> found = bradley_terry(["a", "b"], WinCounts(wins, np.zeros_like(wins)))
     >>> a = found.systems[0]
-    >>> a.system, round(a.strength, 3), round(a.win_probability, 3)
+    >>> a.system, round(a.strength.value, 3), round(a.win_probability.value, 3)
     ('a', 0.28, 0.569)
     """
     for counts in (by_prompt, by_judge):
@@ -380,7 +345,7 @@ def bradley_terry(
         samples += [fit.without_each(_pairs(own, kept)) for own in levels]
     # A prompt on which a system was compared only with those left out says nothing about it.
     own = _comparisons(by_prompt, kept)
-    n_prompts, worth = np.sum(own > 0, axis=0), _worth(own)
+    n_prompts, worth = np.sum(own > 0, axis=0), effective_number(own)
     parameters = np.append(fit.log_strengths, fit.log_ties)
     order = np.argsort(-fit.log_strengths, kind="stable")
     pairs = list(combinations(order, 2))
@@ -399,15 +364,21 @@ def bradley_terry(
     ]
     m = len(kept)
     defined = [
-        _defined(systems[kept[place]], compared[:, kept[place]], figures[place], figures[m + place])
+        _defined(systems[of], compared[:, of], figures[place], figures[m + place], OVER[random])
         for place in order
+        for of in (kept[place],)
     ]
-    names = [systems[place] for place in kept]
+    # Of these means it is not known what judges add, by which more prompts would be foreseen.
+    differences = [
+        replace(
+            mean.as_a(Difference, over=OVER[random], a=systems[kept[a]], b=systems[kept[b]]),
+            df=mean.n_prompts - 1.0,
+            sampled=None,
+        )
+        for (a, b), mean in zip(pairs, figures[2 * m :], strict=True)
+    ]
     return Strengths(
-        (*defined, *strengths),
-        _differences(names, pairs, figures[2 * m :]),
-        exp(fit.log_ties),
-        random,
+        (*defined, *strengths), tuple(holm_adjusted(differences)), exp(fit.log_ties), random
     )
 
 
@@ -431,8 +402,7 @@ def _check(counts: WinCounts, n_systems: int) -> None:
 
 
 def _comparisons(counts: WinCounts, kept: IntArray | None = None) -> Array:
-    """Return the number of comparisons that each system has with others in each cluster `(clusters,
-    systems)`."""
+    """Return how many comparisons each system has in each cluster `(clusters, systems)`."""
     wins, ties = counts.wins, counts.ties
     if kept is not None:
         wins, ties = (array[:, kept][:, :, kept] for array in (wins, ties))
@@ -473,32 +443,24 @@ def _pairs(counts: WinCounts, kept: IntArray) -> PairCounts:
 
 
 def _undefined(system: str, compared: Array, reason: Reason) -> SystemStrength:
-    n_comparisons, n_prompts = int(compared.sum()), int(np.sum(compared > 0))
-    return SystemStrength(
-        system, nan, nan, nan, nan, nan, nan, n_comparisons, n_prompts, reason, reason
-    )
+    n_prompts = int(np.sum(compared > 0))
+    none = Estimate(nan, n=n_prompts, df=n_prompts - 1.0, reason=reason)
+    return SystemStrength(system, none, replace(none, df=nan), int(compared.sum()), n_prompts)
 
 
 def _defined(
-    system: str, compared: Array, strength: SampledMean, preferred: SampledMean
+    system: str, compared: Array, strength: SampledMean, preferred: SampledMean, over: str
 ) -> SystemStrength:
-    """Return a system's strength, with the logit of the probability that it is preferred to an
-    average system."""
+    """Return a system's strength, with the logit of its being preferred to an average system."""
+    n_prompts = int(np.sum(compared > 0))
     low, high = strength.interval()
-    win, win_low, win_high = scipy.special.expit([preferred.mean, *preferred.interval()]).tolist()
-    return SystemStrength(
-        system,
-        strength.mean,
-        low,
-        high,
-        win,
-        win_low,
-        win_high,
-        int(compared.sum()),
-        int(np.sum(compared > 0)),
-        None,
-        strength.reason,
+    of = Estimate(
+        strength.mean, low, high, over=over, n=n_prompts, df=n_prompts - 1.0, reason=strength.reason
     )
+    # On the logit, on which its interval is formed, a win probability is no other figure.
+    win, low, high = scipy.special.expit([preferred.mean, *preferred.interval()]).tolist()
+    wins = replace(of, value=win, low=low, high=high, df=nan)
+    return SystemStrength(system, of, wins, int(compared.sum()), n_prompts)
 
 
 def _figures(parameters: Array, pairs: Sequence[tuple[int, int]]) -> Array:
@@ -538,12 +500,6 @@ def _sampled(
     return SampledMean(value, errors, n_prompts)
 
 
-def _worth(comparisons: Array) -> Array:
-    """Return the number of prompts of equal size that each system's prompts are worth `(systems,)`,
-    by Kish's formula, from its comparisons in each `(clusters, systems)`."""
-    return divide(comparisons.sum(axis=0) ** 2, np.sum(comparisons**2, axis=0))
-
-
 def _by_level(judges: WinCounts, factors: Mapping[str, Labels]) -> Iterator[WinCounts]:
     """Yield the counts by level of each factor that has several."""
     for labels in factors.values():
@@ -552,22 +508,3 @@ def _by_level(judges: WinCounts, factors: Mapping[str, Labels]) -> Iterator[WinC
             member = np.eye(len(levels))[:, codes]
             wins, ties = (np.tensordot(member, own, 1) for own in (judges.wins, judges.ties))
             yield WinCounts(wins, ties)
-
-
-def _differences(
-    names: Sequence[str], pairs: Sequence[tuple[int, int]], means: Sequence[SampledMean]
-) -> tuple[StrengthDifference, ...]:
-    p_values = [mean.p_value for mean in means]
-    return tuple(
-        StrengthDifference(
-            names[a],
-            names[b],
-            mean.mean,
-            *mean.interval(),
-            p,
-            float(p_adjusted),
-            mean.n_prompts,
-            mean.reason,
-        )
-        for (a, b), mean, p, p_adjusted in zip(pairs, means, p_values, holm(p_values), strict=True)
-    )

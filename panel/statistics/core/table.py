@@ -247,13 +247,7 @@ class Ratings:
         """Return these ratings without the dimensions that are rated by categories."""
         if not self.categories:
             return self
-        kept = [d for d, name in enumerate(self.dimensions) if name not in self.categories]
-        return replace(
-            self,
-            scores=self.scores[:, :, kept],
-            dimensions=tuple(self.dimensions[d] for d in kept),
-            categories={},
-        )
+        return _on(self, [name for name in self.dimensions if name not in self.categories])
 
     def comparable_dimensions(self) -> Ratings:
         """Return the numeric dimensions in units that may be put together: where their scales are

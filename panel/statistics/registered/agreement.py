@@ -13,6 +13,7 @@ from dataclasses import replace
 from functools import lru_cache
 from itertools import combinations
 from math import inf, isnan
+from typing import Any
 
 import numpy as np
 
@@ -20,12 +21,13 @@ from persona_panel.statistics.agreement import AGREEMENT, AgreementBlock, agreem
 from persona_panel.statistics.concordance import concordances, incomplete_concordance
 from persona_panel.statistics.core.arrays import (
     Array,
+    MeasurementLevel,
     Reason,
     Statistic,
     difference_of,
     has_ratings,
     has_two_ratings,
-    unit_weights,
+    value_of,
 )
 from persona_panel.statistics.core.jackknife import EstimateKind, resampled_mean
 from persona_panel.statistics.core.means import OverPrompts
@@ -62,13 +64,21 @@ from persona_panel.statistics.votes import why_no_gain
     of=OF_SCORES, summary="Krippendorff α", order=10,
 )  # fmt: skip
 def alpha(block: AgreementBlock) -> Iterator[BlockResult]:
-    yield BlockResult(
-        krippendorff_alpha(block.ratings, block.level),
-        resampled_alpha(block.ratings, block.level),
-        block.level,
-        kind="kappa" if block.level == "nominal" else "number",
+    yield _alpha(block.ratings, block.level)
+
+
+def _alpha(
+    ratings: Array, level: MeasurementLevel, by: str | None = None, by_value: str | None = None
+) -> BlockResult:
+    return BlockResult(
+        krippendorff_alpha(ratings, level),
+        resampled_alpha(ratings, level),
+        level,
+        kind="kappa" if level == "nominal" else "number",
         limits=(-inf, 1),
-        counted=has_two_ratings(block.ratings),
+        by=by,
+        by_value=by_value,
+        counted=has_two_ratings(ratings),
     )
 
 
@@ -90,16 +100,7 @@ def alpha_matrix(block: AgreementBlock) -> Iterator[BlockResult]:
         return
     for first, other in combinations(names, 2):
         ratings = block.ratings[:, [group in (first, other) for group in block.groups]]
-        yield BlockResult(
-            krippendorff_alpha(ratings, block.level),
-            resampled_alpha(ratings, block.level),
-            block.level,
-            kind="kappa" if block.level == "nominal" else "number",
-            limits=(-inf, 1),
-            by=first,
-            by_value=other,
-            counted=has_two_ratings(ratings),
-        )
+        yield _alpha(ratings, block.level, first, other)
 
 
 @agreement_statistics.register("icc1", "ICC(1,1)", order=190)
@@ -236,9 +237,19 @@ def _ranking_agreement(block: AgreementBlock) -> RankingAgreement:
     return ranking_agreement(block.sign * block.ratings, block.prompts)
 
 
-@agreement_statistics.register("mean_tau_b", "mean\nτ_b", table=AGREEMENT, order=30)
-def tau_b(block: AgreementBlock) -> Iterator[BlockResult]:
-    yield _over_pairs(block, "tau_b")
+def _register_pairs(name: str, statistic: PairStatistic, heading: str, **options: Any) -> None:
+    @agreement_statistics.register(name, heading, **options)
+    def over_pairs(block: AgreementBlock) -> Iterator[BlockResult]:
+        yield _over_pairs(block, statistic)
+
+
+_register_pairs("mean_tau_b", "tau_b", "mean\nτ_b", table=AGREEMENT, order=30)
+_register_pairs("mean_spearman", "spearman", "mean\nSpearman ρ", order=130)
+_register_pairs("cohen_kappa_none", "cohen_kappa_none", "Cohen κ", levels=ANY_LEVEL, order=150)
+_register_pairs("cohen_kappa_linear", "cohen_kappa_linear", "Cohen κ,\nlinear weights", order=160)
+_register_pairs(
+    "cohen_kappa_quadratic", "cohen_kappa_quadratic", "Cohen κ,\nquadratic weights", order=170
+)
 
 
 @agreement_statistics.register(
@@ -248,31 +259,11 @@ def tau_b_within_prompts(block: AgreementBlock) -> Iterator[BlockResult]:
     yield from _within_prompts(block, "tau_b")
 
 
-@agreement_statistics.register("mean_spearman", "mean\nSpearman ρ", order=130)
-def spearman(block: AgreementBlock) -> Iterator[BlockResult]:
-    yield _over_pairs(block, "spearman")
-
-
 @agreement_statistics.register(
     "mean_spearman_within_prompts", "mean ρ,\nwithin prompts", needs=("prompts",), order=140
 )
 def spearman_within_prompts(block: AgreementBlock) -> Iterator[BlockResult]:
     yield from _within_prompts(block, "spearman")
-
-
-@agreement_statistics.register("cohen_kappa_none", "Cohen κ", levels=ANY_LEVEL, order=150)
-def unweighted_kappa(block: AgreementBlock) -> Iterator[BlockResult]:
-    yield _over_pairs(block, "cohen_kappa_none")
-
-
-@agreement_statistics.register("cohen_kappa_linear", "Cohen κ,\nlinear weights", order=160)
-def linear_kappa(block: AgreementBlock) -> Iterator[BlockResult]:
-    yield _over_pairs(block, "cohen_kappa_linear")
-
-
-@agreement_statistics.register("cohen_kappa_quadratic", "Cohen κ,\nquadratic weights", order=170)
-def quadratic_kappa(block: AgreementBlock) -> Iterator[BlockResult]:
-    yield _over_pairs(block, "cohen_kappa_quadratic")
 
 
 def _over_pairs(block: AgreementBlock, statistic: PairStatistic) -> BlockResult:
@@ -309,12 +300,8 @@ def by_label(block: AgreementBlock) -> Iterator[BlockResult]:
     n_items = int(several.sum())
     for code, name in enumerate(block.categories):
         resampled = agreement_on(block.ratings, code)
-        value = float(resampled(unit_weights(len(block.ratings)))[0])
-        statistic = (
-            Statistic.undefined(Reason.NO_RATINGS, n_items=n_items, n_raters=n_raters)
-            if np.isnan(value)
-            else Statistic(value, n_items, n_raters)
-        )
+        value = value_of(resampled, len(block.ratings))
+        statistic = Statistic.of(value, n_items, n_raters, Reason.NO_RATINGS)
         yield BlockResult(
             statistic, resampled, kind="share", limits=(0.0, 1.0), by="label", by_value=name
         )

@@ -26,7 +26,7 @@ from persona_panel.statistics.core.arrays import (
     mean_of,
     paired_scores,
     row_means,
-    unit_weights,
+    value_of,
 )
 from persona_panel.statistics.core.correlation import (
     CorrelationKind,
@@ -313,7 +313,7 @@ def human_agreement(block: ComparisonBlock) -> Iterator[BlockResult]:
         yield BlockResult(Statistic.undefined(_why_no_humans(block)))
         return
     resampled = mean_of([resampled_mean(same) for same in defined])
-    value = float(resampled(unit_weights(len(block.humans)))[0])
+    value = value_of(resampled, len(block.humans))
     n_items = int((~np.isnan(np.array(defined))).any(axis=0).sum())
     yield BlockResult(
         Statistic(value, n_items, len(defined)), resampled, kind="share", limits=(0.0, 1.0)
@@ -344,7 +344,7 @@ def by_label(block: ComparisonBlock) -> Iterator[BlockResult]:
     n_items = int((~np.isnan(both)).all(axis=1).sum())
     for code, name in enumerate(block.categories):
         resampled = agreement_on(both, code)
-        value = float(resampled(unit_weights(len(both)))[0])
+        value = value_of(resampled, len(both))
         if not n_items:
             statistic = Statistic.undefined(why_not_shared(block.judges, block.humans))
         elif np.isnan(value):
@@ -447,16 +447,14 @@ def why_not_shared(*sides: Array) -> Reason:
 
 
 def _named(statistic: Statistic, first: Array, second: Array) -> Statistic:
-    """Return a statistic of the majorities of two sides `(items, raters)`, with the true reason
-    where there is none."""
+    """Return a statistic of two majorities, with the true reason where there is none."""
     if statistic.reason is not Reason.NO_SHARED_ITEMS:
         return statistic
     return replace(statistic, reason=why_not_shared(first, second))
 
 
 def _without_majority(block: ComparisonBlock) -> str:
-    """Return in words how many items are left out because a side that rated them has no
-    majority."""
+    """Say how many items are left out because a side that rated them has no majority."""
     parts = []
     for side, labels in (("panel", block.judges), ("humans", block.humans)):
         rated = (~np.isnan(labels)).any(axis=1)
@@ -553,8 +551,7 @@ def kappa_gain(block: ComparisonBlock) -> Iterator[BlockResult]:
 
 
 def _of_all(block: ComparisonBlock, result: BlockResult) -> BlockResult:
-    """Return the result with all raters counted; undefined where the replicates are one
-    judgment."""
+    """Return the result with all raters counted; undefined where replicates are one judgment."""
     if result.statistic.reason is None and (why := why_no_gain(block.controls)) is not None:
         return BlockResult(Statistic.undefined(why))
     n_judges, n_replicates, n_humans = (

@@ -153,7 +153,7 @@ def test_leads_are_the_established_differences() -> None:
     of = sampled_mean(np.array([1.0, 2.0, 3.0]))
 
     def differ(a: str, b: str, value: float, p: float) -> SystemDifference:
-        return SystemDifference(a, b, value, nan, nan, p, p, nan, of, 3, None)
+        return SystemDifference(value, n=3, p=p, p_adjusted=p, sampled=of, a=a, b=b)
 
     board = Leaderboard((), (differ("a", "b", -1, 0.01), differ("a", "c", 1, 0.05)), "prompts")
     assert established_leads(board) == (("b", "a"),)

@@ -11,7 +11,7 @@ import pytest
 
 from persona_panel import NO_PERSONA, InputError, Panel, Persona, Ratings, Response, check
 from persona_panel.analyses.compare import compare_result
-from persona_panel.analyses.comparison.result import ComparedRuns, RunComparison, RunDifference
+from persona_panel.analyses.comparison.result import ComparedRuns, RunComparison
 from persona_panel.analyses.score import planned_score
 from persona_panel.experiments.sweep.plan import Options, sweep_plan_of
 from persona_panel.experiments.sweep.sweep_result import planned_sweep
@@ -25,6 +25,7 @@ from persona_panel.results.requirements.of_result import result_figures
 from persona_panel.results.requirements.requirement import parse_requirement
 from persona_panel.rubrics import Rubric
 from persona_panel.statistics import AnalysisOptions, Reason, agree, correlate
+from persona_panel.statistics.paired import PairedDifference
 from persona_panel.testing import ScriptedModel, assert_requirements
 from tests.helpers.gate_runs import run_of
 from tests.helpers.judgments import PLAIN, a_dimension
@@ -59,7 +60,7 @@ def test_figures_of_a_run_are_those_of_its_leaderboard() -> None:
     )  # fmt: skip
     assert figure(found, "rank[new]").value == 1
     there, back = (figure(found, f"difference[{one}]") for one in ("new, 日本", "日本, new"))
-    assert (there.value, there.low, there.high) == (pair.difference, pair.ci_low, pair.ci_high)
+    assert (there.value, there.low, there.high) == (pair.value, *pair.ends)
     assert (back.value, back.low, back.high) == (-there.value, -there.high, -there.low)
     assert figure(found, "p[日本, new]").value == pair.p_adjusted
     assert figure(found, "effect_size[日本, new]").value == -pair.effect_size
@@ -246,20 +247,17 @@ def test_the_alternative_annotator_test_can_be_required() -> None:
     assert not check(rows, f"rho >= {rho.value - 0.001}").met
 
 
-def difference(dimension: str, value: float, low: float, high: float) -> RunDifference:
+def difference(value: float, low: float, high: float) -> PairedDifference:
     """How far the run new is above the run old, over 12 prompts."""
     reason = Reason.FEW_PROMPTS if isnan(value) else None
-    return RunDifference(
-        "old", "new", dimension, value, low, high, 0.01, 0.02, 0.8, 12, 12, 5.0, 5.5, 8, 0, 4, None,
-        reason,
-    )  # fmt: skip
+    return PairedDifference(value, low, high, over="prompts", n=12, p=0.01, reason=reason)
 
 
 def test_a_comparison_of_runs() -> None:
     """`difference[new, old]` is how far new is above old; a dimension that is not named is the
     composite; what is undefined meets nothing, with the reason."""
-    rows = (difference("composite", 0.5, 0.1, 0.9), difference("depth", nan, nan, nan))
-    runs = ComparedRuns("old", "new", "texts", (), (), (2, 2), rows, (), (), (), (), ())
+    rows = {"composite": difference(0.5, 0.1, 0.9), "depth": difference(nan, nan, nan)}
+    runs = ComparedRuns("old", "new", "texts", (), (), (2, 2), rows, {}, (), (), (), ())
     found = compare_result(RunComparison(("old", "new"), (runs,), "prompts", ()))
     figures = result_figures(found)
     old = figure(figures, "difference[old, new]")

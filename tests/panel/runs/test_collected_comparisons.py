@@ -154,7 +154,7 @@ def test_very_many_systems_are_refused_with_the_reason() -> None:
     found.add(Judgment("p", "r0", "s0", JUDGES[0], "scored", comparisons={"r1": "tie"}), 0)
     result = found.strengths(["p"], [0], "prompts")
     assert result is not None
-    assert {one.reason for one in result.systems} == {Reason.MANY_SYSTEMS}
+    assert {one.strength.reason for one in result.systems} == {Reason.MANY_SYSTEMS}
 
 
 @pytest.mark.parametrize("random", ["prompts", "prompts-and-judges"])
@@ -171,7 +171,7 @@ def test_a_run_and_its_folder_give_the_same(tmp_path: Path, random: str) -> None
     run = panel.score(responses, out=tmp_path / "run", random=random)  # type: ignore[arg-type]
     found = run.strengths()
     assert found is not None
-    assert {one.reason for one in found.systems} == {Reason.ALL_TIES}
+    assert {one.strength.reason for one in found.systems} == {Reason.ALL_TIES}
     assert {one.n_comparisons for one in found.systems} == {3 * 2 * 2 * len(panel.judges)}
     assert found.random == random
     again = load_run(tmp_path / "run")

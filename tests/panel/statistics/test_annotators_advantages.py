@@ -30,9 +30,9 @@ def test_the_change_is_paired_by_prompt() -> None:
     expected = stats.ttest_1samp(of_prompts, 0)
     assert change.p == pytest.approx(expected.pvalue)
     ends = expected.confidence_interval()
-    assert (change.ci_low, change.ci_high) == pytest.approx((ends.low, ends.high))
+    assert (change.low, change.high) == pytest.approx((ends.low, ends.high))
     turned = compared_advantages(b, a, PEOPLE, PROMPTS.tolist()).difference
-    assert (turned.value, turned.ci_low) == pytest.approx((-1 / 9, -ends.high))
+    assert (turned.value, turned.low) == pytest.approx((-1 / 9, -ends.high))
 
 
 def test_winning_rates_are_those_of_the_annotator_test() -> None:

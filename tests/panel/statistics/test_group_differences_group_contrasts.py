@@ -58,7 +58,7 @@ def test_differences_over_all_systems_and_on_each() -> None:
     with one degree of freedom; Holm over the three rows."""
     pair = PairedResponses("x", "y", np.array([2.0, 0.0, 4.0, 2.0]), ())
     found = group_differences([("composite", pair)], ["s", "t"] * 2, ["p", "p", "q", "q"])
-    assert [(one.system, one.difference) for one in found] == [("all", 2.0), ("s", 3.0), ("t", 1.0)]
+    assert [(one.system, one.value) for one in found] == [("all", 2.0), ("s", 3.0), ("t", 1.0)]
     ps = [1 - 2 / pi * atan(t) for t in (2, 3, 1)]
     assert [one.p for one in found] == pytest.approx(ps)
     smallest, middle, largest = sorted(ps)
@@ -77,8 +77,8 @@ def test_an_interaction_is_a_system_against_the_others() -> None:
     pair = PairedResponses("x", "y", differences, ())
     found = group_differences([("d", pair)], systems, prompts, interaction=True)
     assert [one.system for one in found] == ["s", "t", "u"]
-    assert found[0].difference == 3.5
-    assert found[0].n_prompts == 2
+    assert found[0].value == 3.5
+    assert found[0].n == 2
 
 
 def test_of_one_system_there_is_one_row_and_no_interaction() -> None:
@@ -101,7 +101,7 @@ def test_personas_as_a_sample_add_their_variance() -> None:
     total, df = 1 + 0.5, 1.5**2 / (1 / 1 + 0.25 / 4)
     (over_prompts,) = group_differences([("d", pair)], ["s", "s"], ["p", "q"])
     # The one degree of freedom of prompts alone makes the wider interval of the two.
-    assert found.ci_high == pytest.approx(max(over_prompts.ci_high, _reach(df) * sqrt(total)))
+    assert found.high == pytest.approx(max(over_prompts.high, _reach(df) * sqrt(total)))
 
 
 def _reach(df: float) -> float:
@@ -115,5 +115,5 @@ def test_few_judges_are_no_sample() -> None:
     pair = axis_pair(np.array([[[6.0], [8.0], [4.0]], [[5.0], [6.0], [4.0]]]), "x", "y", AXES)
     (found,) = group_differences([("d", pair)], ["s", "s"], ["p", "q"], random="prompts-and-judges")
     assert found.reason is Reason.FEW_JUDGES
-    assert isnan(found.ci_low)
+    assert isnan(found.low)
     assert not found.shown

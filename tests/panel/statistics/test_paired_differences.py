@@ -8,9 +8,8 @@ from scipy import stats
 
 from persona_panel.statistics.core.arrays import Reason
 from persona_panel.statistics.core.ranking import influence_of, sampled_mean
-from persona_panel.statistics.core.significance import holm_beside
+from persona_panel.statistics.core.significance import holm_adjusted, holm_beside
 from persona_panel.statistics.paired import (
-    adjusted,
     by_other_judges,
     by_same_judges,
     mean_over_prompts_of,
@@ -28,12 +27,12 @@ def test_of_whole_ratings_it_is_the_paired_t_test() -> None:
     a, b = (side.mean(axis=(1, 2)) for side in (A, B))
     found = paired_difference(by_same_judges(A, B), range(12))
     test = stats.ttest_rel(b, a)
-    assert found.difference == pytest.approx((b - a).mean())
-    assert (found.a, found.b) == pytest.approx((a.mean(), b.mean()))
+    assert found.value == pytest.approx((b - a).mean())
+    assert (found.a_mean, found.b_mean) == pytest.approx((a.mean(), b.mean()))
     assert found.p == pytest.approx(test.pvalue)
-    assert (found.ci_low, found.ci_high) == pytest.approx(tuple(test.confidence_interval()))
+    assert (found.low, found.high) == pytest.approx(tuple(test.confidence_interval()))
     assert found.effect_size == pytest.approx((b - a).mean() / (b - a).std(ddof=1))
-    assert (found.n_prompts, found.n_pairs) == (12, 12)
+    assert (found.n, found.n_pairs) == (12, 12)
 
 
 def test_a_prompt_counts_once() -> None:
@@ -41,8 +40,8 @@ def test_a_prompt_counts_once() -> None:
     and their mean is 5/3, not 2."""
     differences = np.array([2.0, 4, 1, 1])[:, None, None]
     found = paired_difference(by_same_judges(np.zeros_like(differences), differences), "ppqr")
-    assert found.difference == pytest.approx(5 / 3)
-    assert (found.n_prompts, found.n_pairs) == (3, 4)
+    assert found.value == pytest.approx(5 / 3)
+    assert (found.n, found.n_pairs) == (3, 4)
     assert found.p == pytest.approx(stats.ttest_1samp([3.0, 1, 1], 0).pvalue)
 
 
@@ -59,7 +58,7 @@ def test_a_pair_without_a_common_judge_is_left_out() -> None:
     a = np.array([[[5.0], [NAN]], [[5.0], [5.0]], [[4.0], [5.0]]])
     b = np.array([[[NAN], [6.0]], [[6.0], [6.0]], [[6.0], [7.0]]])
     found = paired_difference(by_same_judges(a, b), "pqr")
-    assert (found.n_prompts, found.n_pairs, found.difference) == (2, 2, 1.5)
+    assert (found.n, found.n_pairs, found.value) == (2, 2, 1.5)
 
 
 def test_wins_ties_and_losses_are_of_pairs() -> None:
@@ -82,9 +81,7 @@ def test_what_cannot_be_tested_says_why(differences: list[float], reason: Reason
     b = np.array(differences)[:, None, None]
     found = paired_difference(by_same_judges(np.zeros_like(b), b), range(len(b)))
     assert found.reason is reason
-    assert np.isnan(
-        [found.ci_low, found.ci_high, found.p, found.p_adjusted, found.effect_size]
-    ).all()
+    assert np.isnan([found.low, found.high, found.p, found.p_adjusted, found.effect_size]).all()
     assert not found.shown
 
 
@@ -92,8 +89,8 @@ def test_an_interval_ends_at_what_the_scale_allows() -> None:
     """On a scale of 9 points no difference is above 9: the upper end is cut there."""
     b = np.array([9.0, 9, 1])[:, None, None]
     found = paired_difference(by_same_judges(np.zeros_like(b), b), "pqr", most=9)
-    assert found.ci_high == 9
-    assert found.ci_low < 0
+    assert found.high == 9
+    assert found.low < 0
 
 
 def test_judges_as_a_sample_are_the_leaderboards() -> None:
@@ -110,23 +107,23 @@ def test_judges_as_a_sample_are_the_leaderboards() -> None:
     sides = [np.concatenate([side[:, :, :1], side[:, :, 1:]], axis=1) for side in (A, B)]
     paired = by_same_judges(*sides)
     assert paired.influence == pytest.approx(influence_of(sides[1] - sides[0]))
-    assert severe.difference == pytest.approx(plain.difference)
+    assert severe.value == pytest.approx(plain.value)
     eight = {"judge": list("abcdefgh")}
     found = paired_difference(paired, range(12), eight)
     expected = sampled_mean(paired.difference, paired.influence, eight)
-    assert (found.ci_low, found.ci_high) == pytest.approx(expected.interval())
+    assert (found.low, found.high) == pytest.approx(expected.interval())
     fixed = paired_difference(paired, range(12))
-    assert found.ci_high - found.ci_low > fixed.ci_high - fixed.ci_low
+    assert found.high - found.low > fixed.high - fixed.low
     shifted = [side + np.linspace(-3, 3, 8)[None, :, None] for side in sides]
     again = paired_difference(by_same_judges(*shifted), range(12), eight)
-    assert (again.ci_low, again.ci_high) == pytest.approx((found.ci_low, found.ci_high))
+    assert (again.low, again.high) == pytest.approx((found.low, found.high))
 
 
 def test_panels_without_a_common_factor_have_no_interval_over_judges() -> None:
     """Two panels that share neither personas nor models: the difference is there, with the reason
     why judges cannot be a sample of both."""
     found = paired_difference(by_other_judges(A, B), range(12), {})
-    assert found.difference == pytest.approx(B.mean() - A.mean())
+    assert found.value == pytest.approx(B.mean() - A.mean())
     assert found.reason is Reason.NO_COMMON_FACTOR
 
 
@@ -152,8 +149,8 @@ def test_personas_that_both_panels_share_are_paired() -> None:
     one = by_other_judges(level[0] + noise[0], level[1] + noise[1] + severity)
     shared, own = (paired_difference(sides, range(10), factors) for sides in (both, one))
     fixed = paired_difference(both, range(10))
-    assert shared.ci_high - shared.ci_low == pytest.approx(fixed.ci_high - fixed.ci_low)
-    assert own.ci_high - own.ci_low > 1.3 * (fixed.ci_high - fixed.ci_low)
+    assert shared.high - shared.low == pytest.approx(fixed.high - fixed.low)
+    assert own.high - own.low > 1.3 * (fixed.high - fixed.low)
 
 
 def test_p_values_are_adjusted_over_all_and_a_repeated_test_counts_once() -> None:
@@ -166,10 +163,12 @@ def test_p_values_are_adjusted_over_all_and_a_repeated_test_counts_once() -> Non
     p = [one.p for one in found]
     order = np.argsort(p)
     expected = np.maximum.accumulate(np.array(p)[order] * [3, 2, 1])
-    assert [adjusted(found)[i].p_adjusted for i in order] == pytest.approx(np.minimum(expected, 1))
-    beside = [one.p_adjusted for one in adjusted(found, primary=[False, True, False])]
+    assert [holm_adjusted(found)[i].p_adjusted for i in order] == pytest.approx(
+        np.minimum(expected, 1)
+    )
+    beside = [one.p_adjusted for one in holm_adjusted(found, primary=[False, True, False])]
     assert beside == pytest.approx(holm_beside(p, [False, True, False]).tolist())
-    repeated = adjusted([found[0], found[0], found[1]], [0, 0, 2])
+    repeated = holm_adjusted([found[0], found[0], found[1]], same_as=[0, 0, 2])
     two = np.sort([p[0], p[1]]) * [2, 1]
     assert repeated[0].p_adjusted == repeated[1].p_adjusted
     assert sorted({one.p_adjusted for one in repeated}) == pytest.approx(

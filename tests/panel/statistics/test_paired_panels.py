@@ -8,8 +8,8 @@ from scipy import stats
 
 from persona_panel.statistics import krippendorff_alpha
 from persona_panel.statistics.core.arrays import Reason
+from persona_panel.statistics.core.significance import holm_adjusted
 from persona_panel.statistics.paired import (
-    adjusted_figures,
     best_of_prompts,
     nearer_to_people,
     order_alike,
@@ -36,7 +36,7 @@ def test_order_is_scipys_tau() -> None:
     assert within.value == pytest.approx(np.mean(tau_of(A, B)))
     assert over_all.value == pytest.approx(stats.kendalltau(A, B).statistic)
     for figure in (within, over_all):
-        assert figure.ci_low < figure.value < figure.ci_high
+        assert figure.low < figure.value < figure.high
         assert figure.n_items == 32
         assert np.isnan(figure.p)
 
@@ -53,9 +53,9 @@ def test_few_prompts_have_values_without_intervals() -> None:
     first = PROMPTS < 3
     within, over_all = order_alike(A[first], B[first], PROMPTS[first])
     for figure in (within, over_all):
-        assert figure.reason is None
-        assert figure.ci_reason is Reason.FEW_FOR_A_CORRELATION
-        assert np.isnan(figure.ci_low)
+        assert not np.isnan(figure.value)
+        assert figure.reason is Reason.FEW_FOR_A_CORRELATION
+        assert np.isnan(figure.low)
 
 
 def test_scores_are_compared_as_two_raters() -> None:
@@ -66,7 +66,7 @@ def test_scores_are_compared_as_two_raters() -> None:
     assert scores_alike(A, B + 3, PROMPTS).value < expected
     # No α is above 1, nor is the end of its interval.
     nearly = np.where(PROMPTS == 0, A + 2, A)
-    assert scores_alike(A, nearly, PROMPTS).ci_high == 1
+    assert scores_alike(A, nearly, PROMPTS).high == 1
     assert order_alike(A, B + 3, PROMPTS)[0].value == order_alike(A, B, PROMPTS)[0].value
 
 
@@ -99,7 +99,7 @@ def test_the_panel_that_rates_as_people_do_is_nearer() -> None:
     the other way round, the signs turn."""
     noise = np.round(RNG.uniform(1, 10, 32))
     found = nearer_to_people(noise, PEOPLE, PEOPLE, PROMPTS)
-    tau, distance = adjusted_figures([found.tau, found.distance])
+    tau, distance = holm_adjusted([found.tau, found.distance])
     assert tau.shown
     assert distance.shown
     assert (tau.value > 0, distance.value < 0) == (True, True)
@@ -141,4 +141,4 @@ def test_no_text_in_common_with_people_is_said() -> None:
     found = nearer_to_people(A, B, np.full(32, np.nan), PROMPTS)
     assert found.tau.reason is Reason.NO_SHARED_ITEMS
     assert found.distance.reason is Reason.NO_SHARED_ITEMS
-    assert (found.distance.n_items, found.distance.n_prompts) == (0, 0)
+    assert (found.distance.n_items, found.distance.n) == (0, 0)

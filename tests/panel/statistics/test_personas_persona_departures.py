@@ -67,12 +67,12 @@ def test_a_persona_by_system_beyond_its_severity() -> None:
     cells mirror each other, and Holm takes four times p."""
     first = departures_by_system(cells(TWO), SYSTEMS, PROMPTS)[0]
     p = 1 - 2 / pi * atan(5)
-    assert (first.persona, first.on, first.n_prompts) == ("a", "s", 2)
+    assert (first.persona, first.on, first.n) == ("a", "s", 2)
     assert first.departure == 1.25
-    assert first.beyond_severity == 0.625
+    assert first.value == 0.625
     assert first.p == pytest.approx(p)
     assert first.p_adjusted == pytest.approx(4 * p)
-    assert first.ci_high - 0.625 == pytest.approx(12.706205 * 0.125, rel=1e-6)
+    assert first.high - 0.625 == pytest.approx(12.706205 * 0.125, rel=1e-6)
     assert not first.shown
 
 
@@ -87,7 +87,7 @@ def test_a_persona_by_dimension_beyond_its_severity() -> None:
     prompts are alike, so that there is no test."""
     ratings = np.array([[[8.0, 5.0], [4.0, 5.0]]] * 2)
     found = departures_by_dimension(PersonaCells.of(ratings, "ab", "mm"), ["x", "y"], ["p", "q"])
-    assert [one.beyond_severity for one in found] == [1.0, -1.0, -1.0, 1.0]
+    assert [one.value for one in found] == [1.0, -1.0, -1.0, 1.0]
     assert {one.reason for one in found} == {Reason.NO_SPREAD}
 
 
@@ -101,8 +101,8 @@ def test_a_persona_that_sees_a_system_otherwise_is_shown() -> None:
     found = departures_by_system(cells(rows.tolist()), ["s", "t"] * 6, prompts)
     a = [one for one in found if one.persona == "a"]
     assert [one.shown for one in a] == [True, True]
-    assert a[0].beyond_severity == pytest.approx(1.2, abs=0.2)
-    assert a[1].beyond_severity == -a[0].beyond_severity
+    assert a[0].value == pytest.approx(1.2, abs=0.2)
+    assert a[1].value == -a[0].value
 
 
 @pytest.mark.parametrize(
@@ -118,7 +118,7 @@ def test_nothing_is_said_without_a_comparison(
     """Of one system nothing is beyond severity, and one persona has no panel beside it."""
     found = departures_by_system(cells(rows), systems, PROMPTS)
     assert {one.reason for one in found} == {reason}
-    assert all(isnan(one.p_adjusted) and isnan(one.beyond_severity) for one in found)
+    assert all(isnan(one.p_adjusted) and isnan(one.value) for one in found)
 
 
 def test_of_one_prompt_there_is_no_test() -> None:

@@ -40,7 +40,7 @@ def test_strata_without_a_common_prompt_have_welchs_test() -> None:
     expected = stats.ttest_ind(LOW[:5], HIGH, equal_var=False)
     ends = expected.confidence_interval()
     assert (found.p, found.df) == pytest.approx((expected.pvalue, expected.df))
-    assert (found.ci_low, found.ci_high) == pytest.approx((ends.low, ends.high))
+    assert (found.low, found.high) == pytest.approx((ends.low, ends.high))
 
 
 def test_strata_of_the_same_prompts_have_the_paired_test() -> None:

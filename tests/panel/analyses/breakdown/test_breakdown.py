@@ -68,7 +68,7 @@ def test_axes_are_those_of_the_personas() -> None:
     rows = {(one.dimension, one.system): one for one in found.differences}
     assert {dimension for dimension, _ in rows} == {"composite", "clarity", "depth"}
     for system, expected in (("all", 1), ("old", 2), ("new", 0)):
-        assert rows["composite", system].difference == pytest.approx(expected, abs=0.1)
+        assert rows["composite", system].value == pytest.approx(expected, abs=0.1)
     assert rows["depth", "old"].shown
     assert not rows["depth", "new"].shown
     assert {one.shown for one in found.interactions} == {True}
@@ -86,7 +86,7 @@ def test_models_are_those_of_the_judges() -> None:
     """m is 1 point above n with the same personas, on both systems alike."""
     found = model_differences(a_run(a_dimension("clarity")))
     assert found.groups == ("m", "n")
-    assert found.differences[0].difference == pytest.approx(1, abs=0.1)
+    assert found.differences[0].value == pytest.approx(1, abs=0.1)
     assert found.differences[0].shown
     assert not any(one.shown for one in found.interactions)
 
@@ -98,9 +98,7 @@ def test_what_intervals_are_over_is_the_runs_choice() -> None:
     over_both = axis_differences(run)
     over_prompts = axis_differences(run, "prompts")
     assert (over_both.random, over_prompts.random) == ("prompts-and-judges", "prompts")
-    widths = [
-        one.differences[0].ci_high - one.differences[0].ci_low for one in (over_both, over_prompts)
-    ]
+    widths = [one.differences[0].width for one in (over_both, over_prompts)]
     assert widths[0] >= widths[1]
 
 

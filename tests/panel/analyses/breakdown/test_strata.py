@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from math import isnan, nan
+from math import nan
 from pathlib import Path
 
 import numpy as np
@@ -66,7 +66,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 
 def means(found: SystemsBy) -> dict[tuple[str, str], float]:
-    return {(one.stratum, one.system): one.mean for one in found.systems}
+    return {(one.stratum, one.system): one.mean.value for one in found.systems}
 
 
 def test_one_stratum_is_the_leaderboard(run: Run) -> None:
@@ -75,10 +75,10 @@ def test_one_stratum_is_the_leaderboard(run: Run) -> None:
     board = {one.system: one for one in run.leaderboard().systems}
     for one in found.systems:
         whole = board[one.system]
-        assert one.mean == pytest.approx(whole.composite)
-        assert (one.ci_low, one.ci_high) == pytest.approx((whole.ci_low, whole.ci_high))
+        assert one.mean.value == pytest.approx(whole.composite)
+        assert one.mean.ends == pytest.approx((whole.ci_low, whole.ci_high))
     difference = run.leaderboard().differences[0]
-    assert found.differences[0].p == pytest.approx(difference.p)
+    assert found.differences[0].difference.p == pytest.approx(difference.p)
 
 
 def test_axes_and_personas_have_their_own_judges(run: Run) -> None:
@@ -105,7 +105,7 @@ def test_dimensions_are_those_of_the_leaderboard(run: Run) -> None:
 
 def test_p_values_are_adjusted_over_all_strata(run: Run) -> None:
     """Holm's correction is over the pairs of all personas together, not of each."""
-    found = systems_by(run, "persona").differences
+    found = [each.difference for each in systems_by(run, "persona").differences]
     assert len(found) == 3
     assert [one.p_adjusted for one in found] == pytest.approx(holm([one.p for one in found]))
 
@@ -114,8 +114,8 @@ def test_within_a_prompt_there_is_no_interval(run: Run) -> None:
     """A prompt is one value: its means stand with the reason, and nothing is claimed."""
     found = systems_by(run, "prompt")
     assert len(found.systems) == 12
-    assert all(isnan(one.ci_low) and one.reason is not None for one in found.systems)
-    assert not any(one.shown for one in found.differences)
+    assert all(one.mean.reason and not one.mean.has_interval for one in found.systems)
+    assert not any(one.difference.shown for one in found.differences)
 
 
 def test_a_column_is_read_from_the_folder(run: Run) -> None:
@@ -124,7 +124,7 @@ def test_a_column_is_read_from_the_folder(run: Run) -> None:
     found = systems_by(run, "topic")
     assert list(dict.fromkeys(one.stratum for one in found.systems)) == ["work", "home"]
     assert found.n_without == 4
-    assert {one.n_prompts for one in found.systems} == {2}
+    assert {one.mean.n for one in found.systems} == {2}
     assert systems_by(load_run(run.folder), "topic").n_without == 4
 
 
@@ -143,13 +143,13 @@ def test_columns_are_compared_and_cross_systems(run: Run) -> None:
     work, home = whole[:2].mean(axis=1), whole[2:4].mean(axis=1)
     expected = ttest_ind(work, home, equal_var=False)
     assert (between.stratum, between.system) == ("work", "all")
-    assert between.difference == pytest.approx(work.mean() - home.mean())
-    assert between.p == pytest.approx(expected.pvalue)
+    assert between.difference.value == pytest.approx(work.mean() - home.mean())
+    assert between.difference.p == pytest.approx(expected.pvalue)
     ahead = whole[:, 0] - whole[:, 1]
     by_system = {one.system: one for one in found.interactions if isinstance(one, StratumContrast)}
     apart = ahead[:2].mean() - ahead[2:4].mean()
-    assert by_system["old"].difference == pytest.approx(apart)
-    assert by_system["new"].difference == pytest.approx(-apart)
+    assert by_system["old"].difference.value == pytest.approx(apart)
+    assert by_system["new"].difference.value == pytest.approx(-apart)
     assert not any(one.shown for one in found.interactions)
     assert found.authors == ()
 
@@ -160,9 +160,9 @@ def test_kinds_of_authors_meet_in_each_prompt(run: Run) -> None:
     assert len(run.items) == 12
     found = systems_by(run, "author", ["human", "model"] * 6)
     each = next(one for one in found.authors if one.figure == "each")
-    assert (each.a, each.b, each.share, each.n_prompts) == ("human", "model", 1.0, 6)
-    assert each.p == pytest.approx(2 / 2**6)
-    assert each.shown
+    assert (each.a, each.b, each.share.value, each.share.n) == ("human", "model", 1.0, 6)
+    assert each.share.p == pytest.approx(2 / 2**6)
+    assert each.share.shown
 
 
 def test_dimensions_interact_with_systems(run: Run) -> None:
@@ -173,7 +173,7 @@ def test_dimensions_interact_with_systems(run: Run) -> None:
     ahead = ratings[::2] - ratings[1::2]
     others = np.delete(ahead, 0, axis=1).mean(axis=1)
     first = next(one for one in found if isinstance(one, StratumContrast) and one.system == "old")
-    assert first.p == pytest.approx(ttest_1samp(ahead[:, 0] - others, 0).pvalue)
+    assert first.difference.p == pytest.approx(ttest_1samp(ahead[:, 0] - others, 0).pvalue)
 
 
 def test_the_summary_says_who_differs(run: Run) -> None:
@@ -204,9 +204,10 @@ def test_the_result_has_what_was_found(run: Run) -> None:
     assert "Systems by topic" in text
     assert "Composite by topic: above the mean of the others" in text
     [between] = result["between"].rows
-    assert between["difference"].p == found.between[0].p
+    assert between["difference"].p == found.between[0].difference.p
     assert [row["difference"].p for row in result["interactions"].rows] == pytest.approx(
-        [one.p for one in found.interactions], nan_ok=True
+        [one.difference.p for one in found.interactions if isinstance(one, StratumContrast)],
+        nan_ok=True,
     )
     assert result["counts"].rows == [{"by": "topic", "n_without": 4}]
     kinds = systems_by_result(systems_by(run, "author", ["human", "model"] * 6), run).text()

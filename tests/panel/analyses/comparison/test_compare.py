@@ -6,7 +6,7 @@ import csv
 import json
 import re
 import shutil
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -67,18 +67,20 @@ def test_other_texts_of_one_panel_are_paired_by_prompt(tmp_path: Path) -> None:
     found = compared(old, new)
     (one,) = found.compared
     assert (one.compared, one.panel, one.notes, one.n_judges) == ("texts", (), (), (2, 2))
-    whole, clarity, depth = found.rows
-    assert [row.dimension for row in found.rows] == ["composite", "clarity", "depth"]
+    whole, clarity, depth = one.differences.values()
+    assert list(one.differences) == ["composite", "clarity", "depth"]
     test = stats.ttest_rel([5, 7, 9, 4], [4, 5, 6, 4])
-    assert whole.difference == pytest.approx(1.5)
+    assert whole.value == pytest.approx(1.5)
     assert (whole.a_mean, whole.b_mean) == (4.75, 6.25)
     assert whole.p == pytest.approx(test.pvalue)
     # On all three the prompts' differences are 1, 2, 3 and 0.
     assert whole.p == clarity.p == depth.p
     # One composite and, by Holm, two dimensions, of which the level is whole if the first is shown.
-    assert [row.p_adjusted for row in found.rows] == pytest.approx([2 * test.pvalue] * 3)
+    assert [row.p_adjusted for row in one.differences.values()] == pytest.approx(
+        [2 * test.pvalue] * 3
+    )
     assert (whole.wins, whole.ties, whole.losses) == (3, 1, 0)
-    assert (whole.n_prompts, whole.n_pairs) == (4, 4)
+    assert (whole.n, whole.n_pairs) == (4, 4)
     assert [(r.prompt_id, r.system, r.difference) for r in one.risen] == [
         ("r", "elm → oak", 3), ("q", "elm → oak", 2), ("p", "elm → oak", 1)
     ]  # fmt: skip
@@ -99,11 +101,7 @@ def test_folders_are_compared_as_their_runs_are(tmp_path: Path) -> None:
     panel = Panel(personas("ann", "bob"), [MODEL], CLARITY_DEPTH)
     digests = panel.score(batch, out=RunOutput(tmp_path / "digests", texts=False))
     again = compared(tmp_path / "old", digests)
-    figures = [field.name for field in fields(found.rows[0]) if field.name != "b"]
-    for row, other in zip(found.rows, again.rows, strict=True):
-        assert [getattr(row, name) for name in figures] == [
-            getattr(other, name) for name in figures
-        ]
+    assert again.compared[0].differences == found.compared[0].differences
     assert compared(digests, tmp_path / "new").compared[0].compared == "panels"
 
 
@@ -124,8 +122,9 @@ def test_systems_of_the_same_name_are_paired(tmp_path: Path) -> None:
     )
     found = compared(old, new)
     (one,) = found.compared
-    assert [(row.system, row.difference) for row in one.systems] == [("elm", 0.5), ("oak", 2.5)]
-    assert (found.rows[0].difference, found.rows[0].n_prompts, found.rows[0].n_pairs) == (1.5, 3, 6)
+    assert {name: of.value for name, of in one.systems.items()} == {"elm": 0.5, "oak": 2.5}
+    whole = one.differences["composite"]
+    assert (whole.value, whole.n, whole.n_pairs) == (1.5, 3, 6)
     assert "1 system with the same texts in both runs left out: fir." in one.notes
     assert f"1 system only in {found.runs[0]}: yew." in one.notes
     assert f"1 system only in {found.runs[1]}: ash." in one.notes
@@ -133,7 +132,7 @@ def test_systems_of_the_same_name_are_paired(tmp_path: Path) -> None:
     figures = [
         (row["system"], row["difference"]["value"], row["difference"]["p"]) for row in systems
     ]
-    assert figures == [(row.system, row.difference, row.p) for row in one.systems]
+    assert figures == [(name, of.value, of.p) for name, of in one.systems.items()]
 
 
 def test_responses_are_paired_by_their_column(tmp_path: Path) -> None:
@@ -145,16 +144,18 @@ def test_responses_are_paired_by_their_column(tmp_path: Path) -> None:
     turned = {"p-elm/1": {"pair": "hard"}, "p-elm/2": {"pair": "easy"}, "q-elm/1": {"pair": "odd"}}
     old = marked_run(tmp_path / "old", first, MODEL, metadata=topics)
     new = marked_run(tmp_path / "new", second, MODEL, metadata=turned)
-    (row, *_), (one,) = (found := compared(old, new)).rows, found.compared
+    (one,) = compared(old, new).compared
+    row = one.differences["composite"]
     # Easy: 2 and 4; hard: 8 and 9. The pairs of q have other names.
-    assert (row.difference, row.n_prompts, row.n_pairs, row.wins) == (1.5, 1, 2, 2)
+    assert (row.value, row.n, row.n_pairs, row.wins) == (1.5, 1, 2, 2)
     assert "Left out, as rated in one of the runs only: 2 pairs." in one.notes
     without = marked_run(
         tmp_path / "without", second, MODEL, metadata={"p-elm/1": {"pair": "hard"}}
     )
-    (row, *_), (one,) = (found := compared(old, without)).rows, found.compared
+    (one,) = compared(old, without).compared
+    row = one.differences["composite"]
     # Means of p: 5 and 6.5, of q: 5 and 6.
-    assert (row.difference, row.n_prompts, row.n_pairs) == (1.25, 2, 2)
+    assert (row.value, row.n, row.n_pairs) == (1.25, 2, 2)
     assert any(note.startswith("Some responses have no pair") for note in one.notes)
 
 
@@ -168,7 +169,7 @@ def test_ratings_are_compared_by_judges_of_both(tmp_path: Path) -> None:
     b = marked_run(tmp_path / "new", new, MODEL, "ann", "bob", "cid")
     found = compared(a, b)
     (one,) = found.compared
-    assert found.rows[0].difference == 2
+    assert one.differences["composite"].value == 2
     assert one.n_judges == (2, 2)
     assert one.panel == (f"personas (only {found.runs[1]} has cid)",)
     assert any(note.startswith(f"1 judge only in {found.runs[1]}, left out") for note in one.notes)
@@ -185,7 +186,7 @@ def test_a_dimension_that_is_the_composite_is_tested_once(tmp_path: Path) -> Non
         marked_run(tmp_path / name, of, model, rubric=rubric)
         for name, of in zip(("old", "new"), texts, strict=True)
     ]
-    whole, clarity = compared(*runs).rows
+    whole, clarity = compared(*runs).compared[0].differences.values()
     assert whole.p == whole.p_adjusted == clarity.p_adjusted
 
 
@@ -202,11 +203,11 @@ def test_shares_of_categories_are_compared(tmp_path: Path) -> None:
         for name, texts in (("old", ("a", "b", "c fun")), ("new", ("d fun", "e", "f fun")))
     )
     found = compared(first, second)
-    rows = {row.dimension: row for row in found.rows}
+    rows = found.compared[0].differences
     assert list(rows) == ["kind:claim", "kind:joke"]
     assert "on Kind: claim cannot be said" in found.conclusion[0]
     assert "points" not in found.conclusion[0]
-    assert rows["kind:joke"].difference == pytest.approx(1 / 3)
+    assert rows["kind:joke"].value == pytest.approx(1 / 3)
     assert (rows["kind:joke"].wins, rows["kind:claim"].losses) == (1, 1)
 
 
@@ -243,12 +244,14 @@ def test_two_panels_on_the_same_texts(panels: dict[str, Path]) -> None:
     found = compared(panels["ann"], panels["bob"])
     (one,) = found.compared
     assert (one.compared, one.panel) == ("panels", ("personas (ann; bob)",))
-    assert (found.rows[0].n_prompts, found.rows[0].n_pairs) == (8, 32)
+    assert (one.differences["composite"].n, one.differences["composite"].n_pairs) == (8, 32)
     verdicts = {}
     for name in ("ann", "bob"):
         lines = (panels[name] / "verdicts.csv").read_text().splitlines()[1:]
         verdicts[name] = np.array([float(line.split(",")[3]) for line in lines])
-    assert found.rows[0].difference == pytest.approx((verdicts["bob"] - verdicts["ann"]).mean())
+    assert one.differences["composite"].value == pytest.approx(
+        (verdicts["bob"] - verdicts["ann"]).mean()
+    )
     alike = one.alike[0]
     assert alike.tau.value == pytest.approx(
         stats.kendalltau(verdicts["ann"], verdicts["bob"]).statistic
@@ -379,7 +382,7 @@ def test_the_same_panel_twice_is_said_to_be_that(panels: dict[str, Path]) -> Non
     (one,) = found.compared
     assert (one.compared, one.panel) == ("panels", ())
     assert "Another seed (0; 1)." in one.notes
-    assert found.rows[0].difference == 0
+    assert one.differences["composite"].value == 0
     assert "their mean scores are equal" in found.conclusion[0]
 
 
@@ -392,20 +395,25 @@ def test_several_runs_are_adjusted_together(panels: dict[str, Path], tmp_path: P
     )
     assert [one.b for one in three.compared] == [*three.runs[1:]]
     # On depth all prompts differ by the same: it is not tested.
-    p = [row.p for row in two.rows if not np.isnan(row.p)]
+    of_two, of_three = (
+        [row for each in runs.compared for row in each.differences.values()]
+        for runs in (two, three)
+    )
+    p = [row.p for row in of_two if not np.isnan(row.p)]
     assert len(p) == 2
     expected = np.maximum.accumulate(np.sort([*p, *p]) * np.arange(4, 0, -1))
-    found = sorted(row.p_adjusted for row in three.rows if not np.isnan(row.p))
+    found = sorted(row.p_adjusted for row in of_three if not np.isnan(row.p))
     assert found == pytest.approx(np.minimum(expected, 1).tolist())
-    assert three.rows[0].p_adjusted > two.rows[0].p_adjusted
+    assert of_three[0].p_adjusted > of_two[0].p_adjusted
 
 
 def test_over_prompts_and_judges_takes_what_panels_share(panels: dict[str, Path]) -> None:
     """Panels of one persona each, which are not the same, are no sample of judges: no interval,
     with the reason; another value is refused."""
     found = compared(panels["ann"], panels["bob"], random="prompts-and-judges")
-    assert np.isnan(found.rows[0].ci_low)
-    assert "neither the same personas nor the same models" in str(found.rows[0].reason)
+    whole = found.compared[0].differences["composite"]
+    assert not whole.has_interval
+    assert "neither the same personas nor the same models" in str(whole.reason)
     with pytest.raises(ValueError, match="random is one of"):
         compared(panels["ann"], panels["bob"], random="judges")  # type: ignore[arg-type]
 
@@ -426,7 +434,7 @@ def test_prompts_and_missing_responses_are_named(tmp_path: Path) -> None:
     assert f"1 prompt with ratings only in {new.folder}: t." in one.notes
     assert "1 prompt of the same id with another text, left out: p." in one.notes
     assert any(note.startswith(f"{new.folder} is unfinished: 5 of 5") for note in one.notes)
-    assert one.differences[0].n_prompts == 3
+    assert one.differences["composite"].n == 3
 
 
 def test_what_makes_panels_differ_is_listed(tmp_path: Path) -> None:
@@ -537,7 +545,7 @@ def test_other_scales_are_refused(tmp_path: Path) -> None:
     )
     # Of other texts, composites of other terms are left out, and dimensions compared.
     (one,) = compared(old, marked_run(tmp_path / "n", NEW, MODEL, rubric=product)).compared
-    assert [row.dimension for row in one.differences] == ["clarity", "depth"]
+    assert list(one.differences) == ["clarity", "depth"]
     assert "Not in both runs, left out: composite." in one.notes
     width = own_rubric("width", "height")
     alien = marked_run(
@@ -561,7 +569,7 @@ def test_systems_that_cannot_be_paired_are_refused(tmp_path: Path) -> None:
     further = {p: {"elm": OLD[p], "oak": f"{OLD[p]} o", "fir": t} for p, t in NEW.items()}
     more = marked_run(tmp_path / "more", further, MODEL)
     (one,) = compared(old, more).compared
-    assert (one.compared, one.differences[0].n_pairs) == ("panels", 8)
+    assert (one.compared, one.differences["composite"].n_pairs) == ("panels", 8)
     assert one.notes == (
         f"Left out: 4 responses of {more.folder}, of whose text the other run has no rating.",
     )

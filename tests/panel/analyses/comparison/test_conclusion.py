@@ -12,10 +12,9 @@ from persona_panel.analyses.comparison.conclusion import TwoRuns, compare_conclu
 from persona_panel.results.conclusions.wording import ONE_PERSON, as_many
 from persona_panel.statistics.core.display import number, signed
 from persona_panel.statistics.core.ranking import prompts_needed
+from persona_panel.statistics.core.significance import holm_adjusted
 from persona_panel.statistics.paired import (
     PairedDifference,
-    adjusted,
-    adjusted_figures,
     best_of_prompts,
     by_same_judges,
     nearer_to_people,
@@ -31,12 +30,13 @@ def difference(values: list[float], judges: int = 1) -> PairedDifference:
     """Of one pair to a prompt, by as many judges as are said, who differ."""
     b = np.array(values)[:, None, None] + np.linspace(-1, 1, judges)[None, :, None] * (judges > 1)
     factors = {"persona": list(range(judges))} if judges > 1 else None
-    return paired_difference(by_same_judges(np.zeros_like(b), b), range(len(values)), factors)
+    paired = by_same_judges(np.zeros_like(b), b)
+    return holm_adjusted([paired_difference(paired, range(len(values)), factors)])[0]
 
 
 def said(values: dict[str, list[float]], compared: str = "texts", **more: Any) -> list[str]:
     """The conclusion from these differences by dimension, adjusted together."""
-    found = adjusted([difference(of) for of in values.values()])
+    found = holm_adjusted([difference(of) for of in values.values()])
     two = TwoRuns("old", "new", compared, dict(zip(values, found, strict=True)), **more)  # type: ignore[arg-type]
     return compare_conclusion([two], "prompts")
 
@@ -59,7 +59,7 @@ def test_systems_that_differ_are_named() -> None:
     """Where the whole may be chance, birch alone is a point higher, or lower; alder's difference
     may be chance and is not named."""
     systems = dict(
-        zip(("alder", "birch"), adjusted([difference(NONE), difference(LARGE)]), strict=True)
+        zip(("alder", "birch"), holm_adjusted([difference(NONE), difference(LARGE)]), strict=True)
     )
     told = "birch, by 1.00 (95 % interval 0.80 to 1.20, adjusted p < 0.001, 5 prompts)."
     assert said({"composite": NONE}, systems=systems)[1] == f"By system, new is higher for {told}"
@@ -194,7 +194,7 @@ def test_order_and_best_responses_of_two_panels_are_said() -> None:
     found = said({"composite": LARGE}, "panels", order=order, best=best)
     assert found[1] == (
         f"The two order responses in prompts with a mean τ_b of {number(order[0].value)} (95 % "
-        f"interval {number(order[0].ci_low)} to {number(order[0].ci_high)}); the highest-rated "
+        f"interval {number(order[0].low)} to {number(order[0].high)}); the highest-rated "
         f"response differs in {best.flipped} of 6 prompts."
     )
     single = order_alike(PEOPLE, NOISE, range(24)), best_of_prompts(PEOPLE, NOISE, range(24))
@@ -208,7 +208,7 @@ def test_the_panel_nearer_to_people_is_named() -> None:
     scores nearer to theirs; with sides changed, old does."""
     for sides, better in (((NOISE, PEOPLE), "new"), ((PEOPLE, NOISE), "old")):
         found = nearer_to_people(*sides, PEOPLE, PROMPTS)
-        figures = adjusted_figures([found.tau, found.distance])
+        figures = holm_adjusted([found.tau, found.distance])
         people = {"composite": found.with_figures(*figures)}
         *_, tau, distance = said({"composite": LARGE}, "panels", people=people)
         worse = "old" if better == "new" else "new"
@@ -225,7 +225,7 @@ def test_the_panel_nearer_to_people_is_named() -> None:
 def test_that_no_panel_is_shown_to_be_nearer_is_said() -> None:
     """Two panels alike: both τ_b, their difference and its p; where it is undefined, why."""
     found = nearer_to_people(NOISE, NOISE[::-1], RNG.normal(size=24), PROMPTS)
-    figures = adjusted_figures([found.tau, found.distance])
+    figures = holm_adjusted([found.tau, found.distance])
     people = {"composite": found.with_figures(*figures)}
     *_, last = said({"composite": LARGE}, "panels", people=people)
     assert last.startswith(
@@ -288,7 +288,7 @@ def test_more_judges_are_no_reason_where_fewer_are_nearer(
     nearer, by either figure, not where new, with fewer, is."""
     sides = (PEOPLE, NOISE) if better == "old" else (NOISE, PEOPLE)
     found = nearer_to_people(*sides, PEOPLE, PROMPTS)
-    tau, distance = adjusted_figures([found.tau, found.distance])
+    tau, distance = holm_adjusted([found.tau, found.distance])
     found = found.with_figures(
         replace(tau, p_adjusted=1.0) if unshown == "tau" else tau,
         replace(distance, p_adjusted=1.0) if unshown == "distance" else distance,
@@ -318,7 +318,7 @@ def test_shares_are_no_points() -> None:
     assert "by 1.00 (95 %" in ahead
     assert "points" not in " ".join(said({"composite": NONE}, units=units))
     found = nearer_to_people(NOISE, PEOPLE, PEOPLE, PROMPTS)
-    nearer = found.with_figures(*adjusted_figures([found.tau, found.distance]))
+    nearer = found.with_figures(*holm_adjusted([found.tau, found.distance]))
     for name, expected in (("composite", ""), ("clarity", " points")):
         *_, distance = said({"composite": LARGE}, "panels", people={name: nearer}, units=units)
         assert f"({abs(found.distance.value):.2f}{expected} nearer, 95 % interval " in distance
@@ -326,7 +326,7 @@ def test_shares_are_no_points() -> None:
 
 def test_each_of_several_runs_has_its_sentences() -> None:
     """Two runs compared with the first: a sentence each, without numbers of prompts and limits."""
-    first = adjusted([difference(LARGE), difference(NONE)])
+    first = holm_adjusted([difference(LARGE), difference(NONE)])
     runs = [
         TwoRuns("old", name, "texts", {"composite": one}, one_model=True)
         for name, one in zip(("new", "newer"), first, strict=True)

@@ -51,8 +51,8 @@ def test_the_page_has_conclusion_and_tables(compared: RunComparison) -> None:
         assert str(shown_sentence(sentence)) in page
     assert "Other texts, same panel: " in page
     assert "Same texts, other panel: " in page
-    for row in compared.rows:
-        number = f"{row.difference:+.2f}".replace("-", "−").replace("+0.00", "0.00")
+    for row in (row for each in compared.compared for row in each.differences.values()):
+        number = f"{row.value:+.2f}".replace("-", "−").replace("+0.00", "0.00")
         assert f">{number}" in page
     assert "Agreement of the two panels" in page
     assert ">Clarity</th>" in page

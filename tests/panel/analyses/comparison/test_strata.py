@@ -46,12 +46,12 @@ def test_topics_have_their_own_prompts(runs: Path) -> None:
     found = by(runs, "topic")
     one = found.compared[0]
     work, home = [0.75, 1, 1.25], [0.25, 0.75, 1]
-    assert {row.stratum: row.difference for row in one.strata} == pytest.approx(
+    assert {stratum: of.value for stratum, _, of in one.strata} == pytest.approx(
         {"work": 1, "home": 2 / 3}
     )
-    assert one.strata[0].p == pytest.approx(stats.ttest_1samp(work, 0).pvalue)
+    assert one.strata[0][2].p == pytest.approx(stats.ttest_1samp(work, 0).pvalue)
     [apart] = one.apart
-    assert apart.difference == pytest.approx(1 / 3)
+    assert apart.value == pytest.approx(1 / 3)
     assert apart.p == pytest.approx(stats.ttest_ind(work, home, equal_var=False).pvalue)
     assert "is not shown to depend on topic (1 test)" in found.conclusion[-1]
 
@@ -60,15 +60,15 @@ def test_personas_and_dimensions_are_paired(runs: Path) -> None:
     """Each persona's own ratings, paired by prompt; the dimension on which nothing changed has no
     spread, so that neither is compared with the other."""
     one = by(runs, "persona").compared[0]
-    assert {row.stratum: row.difference for row in one.strata} == pytest.approx(
+    assert {stratum: of.value for stratum, _, of in one.strata} == pytest.approx(
         {"ann": 2 / 3, "bob": 1}
     )
     [apart] = one.apart
     expected = stats.ttest_rel([0.5, 1, 1.5, 0, 0.5, 0.5], [1, 1, 1, 0.5, 1, 1.5])
-    assert (apart.stratum, apart.p) == ("ann", pytest.approx(expected.pvalue))
+    assert (apart.a, apart.p) == ("ann", pytest.approx(expected.pvalue))
     one = by(runs, "dimension").compared[0]
-    assert [row.dimension for row in one.strata] == ["clarity", "depth"]
-    assert one.strata[0].difference == pytest.approx(5 / 3)
+    assert [dimension for _, dimension, _ in one.strata] == ["clarity", "depth"]
+    assert one.strata[0][2].value == pytest.approx(5 / 3)
     assert [row.reason for row in one.apart] == [Reason.ONE_STRATUM, Reason.NO_SPREAD]
 
 

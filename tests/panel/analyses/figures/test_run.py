@@ -136,10 +136,10 @@ def test_differences_are_from_a_system_and_filled_where_they_are_shown(run: Run)
     (first,), (second,) = from_best.axes, from_oak.axes
     assert (names(first), names(second)) == (["oak", "yew", "ash"], ["elm", "yew", "ash"])
     down, up = of["elm", "oak"], of["oak", "yew"]
-    assert points(first)[0] == (-down.difference, True) and down.shown
-    assert thick_lines(first)[0] == pytest.approx((-down.ci_high, -down.ci_low))
-    assert points(second)[:2] == [(down.difference, True), (-up.difference, up.shown)]
-    assert thick_lines(second)[0] == pytest.approx((down.ci_low, down.ci_high))
+    assert points(first)[0] == (-down.value, True) and down.shown
+    assert thick_lines(first)[0] == pytest.approx((-down.high, -down.low))
+    assert points(second)[:2] == [(down.value, True), (-up.value, up.shown)]
+    assert thick_lines(second)[0] == pytest.approx((down.low, down.high))
     # One prompt alone has no test.
     assert points(first)[2][1] is False
     assert "from oak" in from_oak.get_supxlabel()
@@ -221,14 +221,14 @@ def test_personas_are_drawn_by_system_with_what_chance_does_not_explain() -> Non
     axes = [axis for axis in figure.axes if axis.get_title()]
     assert [axis.get_title() for axis in axes] == ["disciplinary", "ideological"]
     of = {(one.persona, one.on): one for one in persona_departures(run).by_system}
-    assert of["eve", "oak"].shown and of["eve", "oak"].beyond_severity > 1
+    assert of["eve", "oak"].shown and of["eve", "oak"].value > 1
     order = [entry.system for entry in run.leaderboard().systems]
     shown = {True: "*", False: ""}
     for axis, personas in zip(axes, (("ann", "bob", "cat"), ("dan", "eve")), strict=True):
         assert names(axis) == [f"{name.title()} $x$" for name in personas]
         cells = [of[persona, system] for persona in personas for system in order]
         assert [text.get_text() for text in axis.texts] == [
-            signed(one.beyond_severity) + shown[one.shown] for one in cells
+            signed(one.value) + shown[one.shown] for one in cells
         ]
     assert [tick.get_text() for tick in axes[0].get_xticklabels()] == order
     assert "4 systems" in figure.caption and "less the persona's departure" in figure.caption
@@ -243,7 +243,7 @@ def test_personas_are_drawn_by_dimension_too() -> None:
     assert names(axis) == ["ann", "bob", "cat", "dan", "eve"]
     drawn = [text.get_text() for text in axis.texts]
     found = persona_departures(run).by_dimension
-    assert [text.rstrip("*") for text in drawn] == [signed(one.beyond_severity) for one in found]
+    assert [text.rstrip("*") for text in drawn] == [signed(one.value) for one in found]
 
 
 def test_what_no_statistic_can_say_of_personas_is_in_the_caption() -> None:
@@ -299,11 +299,11 @@ def test_strengths_are_drawn_with_their_intervals() -> None:
     panel = Panel("disciplinary", ScriptedModel(), "debate-speech", elicitation="pairwise")
     compared = panel.score(responses)
     found = compared.strengths()
-    assert found is not None and not isnan(found.systems[0].ci_low)
+    assert found is not None and found.systems[0].strength.has_interval
     (axis,) = (figure := RunPlots(compared).strengths()).axes
     assert names(axis) == [one.system for one in found.systems]
-    assert [x for x, _ in points(axis)] == [one.strength for one in found.systems]
-    assert thick_lines(axis) == close([(one.ci_low, one.ci_high) for one in found.systems])
+    assert [x for x, _ in points(axis)] == [one.strength.value for one in found.systems]
+    assert thick_lines(axis) == close([one.strength.ends for one in found.systems])
     assert figure.get_supxlabel().startswith("Bradley-Terry strength (log-odds")
     # What is no point is not called one.
     for drawn in (RunPlots(compared).differences(), RunPlots(compared).personas()):

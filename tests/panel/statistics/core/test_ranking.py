@@ -174,13 +174,13 @@ def test_differences_are_paired_t_tests_adjusted_by_holm() -> None:
         both = ~np.isnan(a + b)
         test = stats.ttest_rel(a[both], b[both])
         interval = test.confidence_interval()
-        assert (one.p, one.ci_low, one.ci_high) == pytest.approx(
+        assert (one.p, one.low, one.high) == pytest.approx(
             (test.pvalue, interval.low, interval.high)
         )
         gaps = (a - b)[both]
-        assert one.difference == pytest.approx(gaps.mean())
+        assert one.value == pytest.approx(gaps.mean())
         assert one.effect_size == pytest.approx(gaps.mean() / gaps.std(ddof=1))
-        assert one.n_prompts == both.sum()
+        assert one.n == both.sum()
         p_values.append(test.pvalue)
     adjusted = multipletests(p_values, method="holm")[1]
     assert [one.p_adjusted for one in found.differences] == pytest.approx(list(adjusted))
@@ -261,7 +261,7 @@ def test_judges_add_their_variance(n_prompts: int) -> None:
     [one] = found.differences
     sign = 1 if one.a == "A" else -1
     low, high = crossed_interval(sign * (a - ratings[1::2, :, 0]))
-    assert (one.ci_low, one.ci_high) == pytest.approx((low, high))
+    assert one.ends == pytest.approx((low, high))
 
 
 def crossed_interval(table: np.ndarray) -> tuple[float, float]:
@@ -346,8 +346,8 @@ def test_intervals_are_cut_at_the_scale() -> None:
     assert (cut.ci_low, cut.ci_high) == (1, 10)
     assert cut.dimension_intervals == {"d": (0, 9.8)}
     (loose,), (within,) = (board.differences for board in told)
-    assert loose.ci_high > 9
-    assert (within.ci_low, within.ci_high) == (-9, 9)
+    assert loose.high > 9
+    assert within.ends == (-9, 9)
     assert (within.p, within.p_adjusted) == (loose.p, loose.p_adjusted)
 
 

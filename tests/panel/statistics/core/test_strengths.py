@@ -31,7 +31,7 @@ def drawn(
 
 
 def by_name(found: Strengths) -> dict[str, tuple[float, float, float]]:
-    return {one.system: (one.strength, one.ci_low, one.ci_high) for one in found.systems}
+    return {one.system: (one.strength.value, *one.strength.ends) for one in found.systems}
 
 
 def test_intervals_are_those_of_a_clustered_logistic_regression() -> None:
@@ -60,9 +60,9 @@ def test_intervals_are_those_of_a_clustered_logistic_regression() -> None:
     for place in range(3):
         one = found[frozenset((NAMES[place], "d"))]
         sign = 1 if one.b == "d" else -1
-        assert sign * one.difference == pytest.approx(fitted.params[place], abs=1e-7)
+        assert sign * one.value == pytest.approx(fitted.params[place], abs=1e-7)
         reach = stats.t.ppf(0.975, n - 1) * errors[place]
-        assert (one.ci_high - one.ci_low) / 2 == pytest.approx(reach, abs=1e-7)
+        assert one.width / 2 == pytest.approx(reach, abs=1e-7)
         t = abs(fitted.params[place]) / errors[place]
         assert one.p == pytest.approx(2 * stats.t.sf(t, n - 1), abs=1e-9)
 
@@ -78,7 +78,7 @@ def test_two_systems_by_hand() -> None:
     assert by_name(found)["a"] == pytest.approx((0, -reach, reach))
     of_a = found.systems[0]
     expit = 1 / (1 + math.exp(reach))
-    assert (of_a.win_probability, of_a.win_low) == pytest.approx((0.5, expit))
+    assert (of_a.win_probability.value, of_a.win_probability.low) == pytest.approx((0.5, expit))
     assert (found.ties, of_a.n_comparisons, of_a.n_prompts) == (0, 30, 5)
 
 
@@ -91,11 +91,11 @@ def test_a_tie_counts_half_in_the_win_probability() -> None:
     nu, root = 4 / math.sqrt(12), 3**0.25
     assert found.ties == pytest.approx(nu)
     expected = (root + nu / 2) / (root + 1 / root + nu)
-    assert found.systems[0].win_probability == pytest.approx(expected)
-    assert found.systems[1].win_probability == pytest.approx(1 - expected)
+    assert found.systems[0].win_probability.value == pytest.approx(expected)
+    assert found.systems[1].win_probability.value == pytest.approx(1 - expected)
     # Every prompt is the same.
-    assert {one.ci_reason for one in found.systems} == {Reason.NO_SPREAD}
-    assert math.isnan(found.systems[0].ci_low)
+    assert {one.strength.reason for one in found.systems} == {Reason.NO_SPREAD}
+    assert not found.systems[0].strength.has_interval
 
 
 def test_the_order_of_systems_and_prompts_makes_no_difference() -> None:
@@ -115,7 +115,7 @@ def test_p_values_are_adjusted_by_holm_and_the_stronger_stands_first() -> None:
     found = bradley_terry(NAMES, drawn(9, 4, seed=3)).differences
     assert len(found) == 6
     assert [one.p_adjusted for one in found] == pytest.approx(holm([one.p for one in found]))
-    assert all(one.difference >= 0 for one in found)
+    assert all(one.value >= 0 for one in found)
     assert any(one.p_adjusted > one.p for one in found)
 
 
@@ -128,7 +128,9 @@ def test_systems_that_win_or_lose_everything_have_no_strength() -> None:
     wins[:, 3, :3], wins[:, :3, 4] = 2, 1
     wins[:, 3, 4] = 1
     found = bradley_terry(["a", "b", "c", "best", "worst", "alone"], WinCounts(wins, ties))
-    reasons = {one.system: one.reason for one in found.systems if one.reason}
+    reasons = {
+        one.system: one.strength.reason for one in found.systems if math.isnan(one.strength.value)
+    }
     assert reasons == {
         "best": Reason.WON_ALL,
         "worst": Reason.LOST_ALL,
@@ -147,10 +149,10 @@ def test_without_finite_strengths_no_system_has_one() -> None:
     wins = np.zeros((4, 4, 4))
     wins[:, 0, 1] = wins[:, 1, 0] = wins[:, 2, 3] = wins[:, 3, 2] = 1
     apart = bradley_terry(NAMES, WinCounts(wins, np.zeros_like(wins)))
-    assert {one.reason for one in apart.systems} == {Reason.NOT_CONNECTED}
+    assert {one.strength.reason for one in apart.systems} == {Reason.NOT_CONNECTED}
     wins[:, :2, 2:] = 1
     above = bradley_terry(NAMES, WinCounts(wins, np.zeros_like(wins)))
-    assert {one.reason for one in above.systems} == {Reason.NEVER_LOST}
+    assert {one.strength.reason for one in above.systems} == {Reason.NEVER_LOST}
     assert (above.differences, math.isnan(above.ties)) == ((), True)
 
 
@@ -158,7 +160,7 @@ def test_the_middle_of_three_in_a_row_is_left_alone() -> None:
     """With one system above and one below there is nobody to be stronger than."""
     wins = np.triu(np.ones((3, 3)), 1)[None].repeat(3, axis=0)
     found = bradley_terry(["a", "b", "c"], WinCounts(wins, np.zeros_like(wins)))
-    assert {one.system: one.reason for one in found.systems} == {
+    assert {one.system: one.strength.reason for one in found.systems} == {
         "a": Reason.WON_ALL,
         "b": Reason.NO_OTHER_STRENGTH,
         "c": Reason.LOST_ALL,
@@ -167,11 +169,14 @@ def test_the_middle_of_three_in_a_row_is_left_alone() -> None:
 
 def test_four_prompts_give_strengths_without_intervals() -> None:
     """And the reason says how many would do."""
-    assert {one.ci_reason for one in bradley_terry(NAMES, drawn(5, 4)).systems} == {None}
+    assert {one.strength.reason for one in bradley_terry(NAMES, drawn(5, 4)).systems} == {None}
     found = bradley_terry(NAMES, drawn(4, 4))
-    assert {one.ci_reason for one in found.systems} == {Reason.FEW_FOR_A_STRENGTH}
+    assert {one.strength.reason for one in found.systems} == {Reason.FEW_FOR_A_STRENGTH}
     assert "five prompts" in Reason.FEW_FOR_A_STRENGTH
-    assert all(math.isfinite(one.strength) and math.isnan(one.win_low) for one in found.systems)
+    assert all(
+        math.isfinite(one.strength.value) and not one.win_probability.has_interval
+        for one in found.systems
+    )
     assert all(math.isnan(one.p_adjusted) for one in found.differences)
 
 
@@ -182,7 +187,7 @@ def test_a_system_on_few_prompts_has_their_degrees_of_freedom() -> None:
     for array in (counts.wins, counts.ties):
         array[2:, 3], array[2:, :, 3] = 0, 0
     found = bradley_terry(NAMES, counts)
-    assert {one.system: one.ci_reason for one in found.systems} == {
+    assert {one.system: one.strength.reason for one in found.systems} == {
         "a": None, "b": None, "c": None, "d": Reason.FEW_FOR_A_STRENGTH,
     }  # fmt: skip
     assert {one.reason for one in found.differences if "d" in (one.a, one.b)} == {
@@ -193,15 +198,15 @@ def test_a_system_on_few_prompts_has_their_degrees_of_freedom() -> None:
     for array in (counts.wins, counts.ties):
         array[5:, 3], array[5:, :, 3] = 0, 0
     differences = bradley_terry(NAMES, counts).differences
-    assert {one.n_prompts for one in differences} == {5, 8}
+    assert {one.n for one in differences} == {5, 8}
     both = (counts.wins + counts.wins.swapaxes(1, 2) + counts.ties) * (1 - np.eye(4))
     sizes = dict(zip(NAMES, both.sum(axis=2).T, strict=True))
     for one in differences:
         # As many prompts of one size as the fewer of either system are worth (Kish), less one.
         worth = [sizes[name].sum() ** 2 / (sizes[name] ** 2).sum() for name in (one.a, one.b)]
         df = min(worth) - 1
-        error = (one.ci_high - one.ci_low) / 2 / stats.t.ppf(0.975, df)
-        assert one.p == pytest.approx(2 * stats.t.sf(one.difference / error, df))
+        error = one.width / 2 / stats.t.ppf(0.975, df)
+        assert one.p == pytest.approx(2 * stats.t.sf(one.value / error, df))
 
 
 def test_a_prompt_that_alone_connects_leaves_no_interval() -> None:
@@ -209,7 +214,7 @@ def test_a_prompt_that_alone_connects_leaves_no_interval() -> None:
     counts = drawn(8, 4, ties=False)
     counts.wins[1:, :2, 2:] = counts.wins[1:, 2:, :2] = 0
     found = bradley_terry(NAMES, counts)
-    assert {one.ci_reason for one in found.systems} == {Reason.UNDEFINED_WITHOUT_ONE}
+    assert {one.strength.reason for one in found.systems} == {Reason.UNDEFINED_WITHOUT_ONE}
 
 
 def test_over_prompts_and_judges_variances_add_up() -> None:
@@ -249,7 +254,7 @@ def test_few_judges_are_no_sample() -> None:
         n = len(factors["persona"])
         judges = drawn(n, 3, seed=1)
         found = bradley_terry(NAMES[:3], counts, by_judge=judges, factors=factors)
-        assert {one.ci_reason for one in found.systems} == {Reason.FEW_JUDGES}
+        assert {one.strength.reason for one in found.systems} == {Reason.FEW_JUDGES}
 
 
 @pytest.mark.parametrize(
@@ -274,10 +279,10 @@ def test_no_interval_of_prompts_that_are_worth_fewer_than_four() -> None:
     of each other, which are worth 36/8 = 4.5; where it has three times, they are worth
     49/13 = 3.8, and there is none, with that reason."""
     counts = drawn(5, 4)
-    assert {one.ci_reason for one in bradley_terry(NAMES, counts).systems} == {None}
+    assert {one.strength.reason for one in bradley_terry(NAMES, counts).systems} == {None}
     for times, reason in ((2.0, None), (3.0, Reason.FEW_OF_ONE_SIZE)):
         size = np.array([times, 1, 1, 1, 1])[:, None, None]
         one_large = WinCounts(counts.wins * size, counts.ties * size)
         found = bradley_terry(NAMES, one_large)
-        assert {one.ci_reason for one in found.systems} == {reason}
+        assert {one.strength.reason for one in found.systems} == {reason}
     assert all(np.isnan(one.p) for one in found.differences)
