@@ -467,7 +467,7 @@ def wide_cells(
             del kept[name]
     for name, n in Counter(map(str.strip, kept)).items():
         if n > 1:
-            expected = "one: spaces around a name are no part of it"
+            expected = "one, as spaces around a name do not count"
             report.add(f"{n} columns of this name", expected, field=name)
             kept = {column: kept[column] for column in kept if column.strip() != name}
     cells = [

@@ -427,7 +427,8 @@ def _rates(beside: Beside) -> bool:
 
 STUDY: dict[str, Check] = {
     r"(?P<n>\d+) of (?P<of>\d+) raters? answered(?:; (?P<missing>[\d,]+) of their "
-    r"(?P<expected>[\d,]+) answers are missing|(?P<all>, all that was asked|; of their answers none is missing))?\.": _progress,
+    r"(?P<expected>[\d,]+) answers are missing|(?P<all>, all that was asked|; of their answers "
+    r"none is missing))?\.": _progress,
     r"Ratings have the inclusion probabilities of `select`, by which `persona-panel calibrate RUN "
     r"--human \S+` weighs them\.": lambda found, beside: beside.summary["study"][0]["answered"] > 0,
     r"(?P<n>[\d,]+) of (?P<of>[\d,]+) selected items? (?:has|have) no rating: corrected means are "
