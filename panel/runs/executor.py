@@ -14,6 +14,7 @@ from collections.abc import (
     AsyncGenerator,
     AsyncIterable,
     AsyncIterator,
+    Awaitable,
     Callable,
     Iterable,
     Iterator,
@@ -23,12 +24,12 @@ from contextlib import aclosing, asynccontextmanager, closing, contextmanager
 from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypedDict
+from typing import TYPE_CHECKING, Any, Protocol, TypedDict, TypeVar
 from uuid import uuid4
 
 from persona_panel.calls.budget import NO_CAPS, Caps
 from persona_panel.calls.cache import open_reply_store
-from persona_panel.calls.caller import Caller, CallerFactory
+from persona_panel.calls.caller import AnswersTakenBack, Caller, CallerFactory
 from persona_panel.calls.rate_limiter import InFlightLimit
 from persona_panel.files.errors import ConfigurationError, RunStopped
 from persona_panel.files.named_files import written_place
@@ -90,7 +91,8 @@ class _NotebookProgress:
         """Count one more judgment; ratings after a deliberation are none more."""
         if not isinstance(event, Judgment) or event.round > 1:
             return
-        self._done += 1
+        # Those whose answers were taken back come again.
+        self._done = min(self._done + 1, self._total)
         self._missing += event.status not in ("scored", "abstained")
         now = time.monotonic()
         if now - self._shown >= _EVERY_S or self._done == self._total:
@@ -176,6 +178,8 @@ async def judge_units(
 
 logger = logging.getLogger(__name__)
 
+T = TypeVar("T")
+
 OnJudgment = Callable[[Judgment], None]
 
 
@@ -211,27 +215,31 @@ async def score(
     batch, mode = Batch(responses, one_prompt_each=True), mode_of(plan)
     mode.check(batch)
     _warn_of_missing_prompts(plan, batch)
-    run = Run.of(plan, batch)
-    run.random = random
     if humans is not None:
-        _compare_with(humans, run, plan)
+        _compare_with(humans, Run.of(plan, batch), plan)
     output = None if out is None else _output(out, responses)
     manifest, texts = manifest_of(plan) | {"random": random}, KeptTexts.of_batch(batch)
+    start = None if output is None else start_of(output, plan.models)
     caller_factory = _caller_factory(plan, caps, output, execution)
     probed = execution.probes
-    async with prepared(
-        plan, caps, output, manifest, texts, caller_factory=caller_factory, probed=probed
-    ) as caller:
+    on_each = on_judgment or notebook_progress(len(batch) * len(plan.judges))
+
+    async def judged(caller: Caller, again: bool) -> Run:
+        run = Run.of(plan, batch)
+        run.random = random
+        if humans is not None:
+            _compare_with(humans, run, plan)
         folder = None
-        if output is not None:
-            folder = RunFolder(output, manifest, texts, start_of(output, plan.models))
-        on_each = on_judgment or notebook_progress(len(batch) * len(plan.judges))
+        if output is not None and start is not None:
+            folder = RunFolder(output, manifest, texts, start)
 
         def take(judgment: Judgment) -> None:
             run.add(judgment)
             if folder is not None:
                 kept_going(caller, folder.path, folder.add, judgment)
-            on_each(judgment)
+            # What is repeated from the cache has been told before.
+            if not (again and judgment.cached):
+                on_each(judgment)
 
         started = time.monotonic()
         run.calls = caller.counts
@@ -244,8 +252,9 @@ async def score(
 
         with written_at_the_end(caller, folder, finish):
             judging = _Judging(plan, mode, caller, peers)
-            models = {model.id: model for model in plan.models}
-            await execution.begin(caller, models, lambda: judging.collect(batch))
+            if not again:
+                models = {model.id: model for model in plan.models}
+                await execution.begin(caller, models, lambda: judging.collect(batch))
             units, engine = mode.units(batch), execution.engine
             verdicts = (
                 judging.verdicts(units, take)
@@ -257,7 +266,34 @@ async def score(
                     run.conclude(verdict)
                     if folder is not None:
                         kept_going(caller, folder.path, folder.flush)
-    return run
+            await caller.look_at_connections()
+        return run
+
+    async with prepared(
+        plan, caps, output, manifest, texts, caller_factory=caller_factory, probed=probed
+    ) as caller:
+        return await _with_own_answers(caller, judged)
+
+
+_MOST_PASSES = 4
+
+
+async def _with_own_answers(caller: Caller, judged: Callable[[Caller, bool], Awaitable[T]]) -> T:
+    """Do what makes a run, and again from the cache as long as answers were taken back meanwhile;
+    `judged` is told whether it is done again.
+
+    Raises:
+        RunStopped: answers were taken back each time, or the run could not go on.
+    """
+    for n_before in range(_MOST_PASSES):
+        try:
+            return await judged(caller, n_before > 0)
+        except RunStopped as stopped:
+            is_last = n_before == _MOST_PASSES - 1
+            if is_last or not isinstance(stopped.__cause__, AnswersTakenBack):
+                raise
+            caller.counts.cached = 0
+    raise AssertionError
 
 
 async def stream(
@@ -373,6 +409,9 @@ class WrittenFolder(Protocol):
 
     path: Path
 
+    def discard(self) -> None:
+        """Close it without what this run has written there."""
+
     def require_whole(self) -> None:
         """Check that the run has all results that the folder holds."""
 
@@ -384,9 +423,11 @@ def written_at_the_end(
     """Keep count of what is spent for a folder while a run goes on, and have what there is
     written once it ends, however it ends: `finish` is told whether it was stopped.
 
+    What was made of answers that were taken back is not written, and no result.
+
     Raises:
-        RunStopped: the run could not go on. Or it lacks results that the folder holds, which is
-            left as it was.
+        RunStopped: the run could not go on; because of `AnswersTakenBack` it can, if it is made
+            again. Or it lacks results that the folder holds, which is left as it was.
     """
     try:
         stopped = True
@@ -396,7 +437,11 @@ def written_at_the_end(
                 caller.require_not_stopped()
             stopped = False
         finally:
-            finish(stopped)
+            if not caller.has_taken_back():
+                finish(stopped)
+            elif folder is not None:
+                folder.discard()
+        caller.require_own_answers()
     except Abort as error:
         raise RunStopped(str(error)) from error
     except OSError as error:
