@@ -148,7 +148,7 @@ class Caller:
         self.page = lru_cache(_PAGES_IN_MEMORY)(self._page)
         self._turns: WeakValueDictionary[object, asyncio.Lock] = WeakValueDictionary()
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._tell = WeakMethod(self._taken_back)
+        self._tell: WeakMethod[Callable[[Any, str], None]] = WeakMethod(self._taken_back)
         self._doubts: dict[ReplyKey, list[str]] = {}
         self._n_accepted = 0
 
@@ -186,7 +186,8 @@ class Caller:
             if (under_way := self._under_way[entry]) is None:
                 under_way = self._under_way[entry] = asyncio.Event()
             await under_way.wait()
-        if len(doubts := self._doubts.get(entry, ())) >= _MOST_DOUBTS:
+        doubts = self._doubts.get(entry, [])
+        if len(doubts) >= _MOST_DOUBTS:
             raise Unanswered("failed", f"{doubts[-1]} (taken back {len(doubts)} times)")
         # Made by whoever waits for it: hardly any call has one.
         self._under_way[entry] = None

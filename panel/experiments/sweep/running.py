@@ -104,6 +104,12 @@ class SweepFolder:
         """Hand the judgments that were appended to the operating system."""
         self._run.flush()
 
+    def discard(self) -> None:
+        """Close the files without what this sweep has written; see `RunFolder.discard`."""
+        if self._answers is not None:
+            self._answers.discard()
+        self._run.discard()
+
     def finish(self, sweep: Sweep, *, drawn: bool) -> None:
         """Close the growing files, and write all others; with figures if `drawn`."""
         lacking = 0 if self._answers is None else self._answers.close()
@@ -449,6 +455,7 @@ async def run_sweep(
         with written_at_the_end(caller, folder, finish):
             await execution.begin(caller, models, lambda: _collect(panel, plan, caller))
             await run_prompts(plan.prompts, context, take)
+            await caller.look_at_connections()
     assert sweep is not None  # noqa: S101
     return sweep
 
