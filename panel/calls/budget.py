@@ -157,6 +157,8 @@ class Budget:
         self._changed = asyncio.Event()
         self.reached: str | None = None
         self.record: Callable[[bool], None] | None = None
+        self.kept_in: Path | None = None
+        """The record from which this goes on, which has its own spending, too."""
 
     @property
     def before(self) -> Spending:
@@ -426,7 +428,8 @@ class CallCounts:
     `spent` is what each model used in the calls made, what is `estimated` included. `odd` has,
     by model, the first usage reported that cannot be. `before` is what earlier runs into the same
     folder spent. `sent` has, by model, the different parameters with which its requests went,
-    without texts and keys.
+    without texts and keys. `taken_back` are answers that turned out to be another request's, or
+    may be.
     """
 
     made: int = 0
@@ -438,6 +441,7 @@ class CallCounts:
     faults: Counter[str] = field(default_factory=Counter)
     before: Spending = NOTHING_SPENT
     sent: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+    taken_back: int = 0
 
     def add_sent(self, model: str, sent: list[dict[str, Any]]) -> None:
         """Add parameters with which requests to a model went."""

@@ -14,7 +14,7 @@ from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import replace
 from functools import lru_cache, partial
 from typing import Any, NamedTuple
-from weakref import WeakValueDictionary
+from weakref import WeakMethod, WeakValueDictionary
 
 from persona_panel.calls.budget import Budget, CallCounts, CapReached, unrecorded, unwritable
 from persona_panel.calls.cache import (
@@ -41,6 +41,8 @@ from persona_panel.files.secrets import SECRETS
 from persona_panel.graphs import Judge, Response
 from persona_panel.graphs.context import Abort, Answered, Unanswered
 from persona_panel.models.client import NOTHING, CallError, noted_parameters
+from persona_panel.models.completions import BROKEN
+from persona_panel.models.taken_answers import TakenAnswer, look_for_strays, taking
 from persona_panel.rubrics import ModelRequest, ModelResponse, Position, Usage
 
 
@@ -92,6 +94,12 @@ open.
 _AGAIN_S = 0.5
 _PAGES_IN_MEMORY = 64
 _NO_TURN = nullcontext()
+_MOST_DOUBTS = 2
+"""How often the answer to a request is taken back until it is asked no more."""
+
+
+class AnswersTakenBack(Abort):
+    """Answers that were used turned out to be other requests'; what was made of them is void."""
 
 
 class _Call(NamedTuple):
@@ -139,6 +147,10 @@ class Caller:
         # Judges of one response follow each other: its page is worked out for the first.
         self.page = lru_cache(_PAGES_IN_MEMORY)(self._page)
         self._turns: WeakValueDictionary[object, asyncio.Lock] = WeakValueDictionary()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._tell: WeakMethod[Callable[[Any, str], None]] = WeakMethod(self._taken_back)
+        self._doubts: dict[ReplyKey, list[str]] = {}
+        self._n_accepted = 0
 
     async def complete(
         self,
@@ -174,6 +186,9 @@ class Caller:
             if (under_way := self._under_way[entry]) is None:
                 under_way = self._under_way[entry] = asyncio.Event()
             await under_way.wait()
+        doubts = self._doubts.get(entry, [])
+        if len(doubts) >= _MOST_DOUBTS:
+            raise Unanswered("failed", f"{doubts[-1]} (taken back {len(doubts)} times)")
         # Made by whoever waits for it: hardly any call has one.
         self._under_way[entry] = None
         try:
@@ -298,6 +313,50 @@ class Caller:
         except Exception as error:
             self.stop(unwritable(self._cache, error))
 
+    async def look_at_connections(self) -> None:
+        """Look for answers that nobody asked for on all connections, before what was made of the
+        last answers is final."""
+        if self._loop is not None:
+            await look_for_strays()
+
+    def require_own_answers(self) -> None:
+        """Raise if answers were taken back since this was asked last.
+
+        Raises:
+            AnswersTakenBack: some were.
+        """
+        n, self._n_accepted = self.counts.taken_back - self._n_accepted, self.counts.taken_back
+        if n:
+            raise AnswersTakenBack(
+                f"a server sent answers that no request asked for, so that {n:,} other answers may "
+                "be other requests'. They are not used and not kept: what this run wrote is "
+                "void, and the same command asks for them again"
+            )
+
+    def has_taken_back(self) -> bool:
+        """Return whether answers were taken back that `require_own_answers` has not told of."""
+        return self.counts.taken_back > self._n_accepted
+
+    def _taken_back(self, entry: ReplyKey, doubt: str) -> None:
+        """Forget a reply that may be another request's; from any thread."""
+        loop = self._loop
+        if loop is None or loop.is_closed():
+            return
+        try:
+            is_here = asyncio.get_running_loop() is loop
+        except RuntimeError:
+            is_here = False
+        if not is_here:
+            loop.call_soon_threadsafe(self._taken_back, entry, doubt)
+            return
+        self.counts.taken_back += 1
+        self._doubts.setdefault(entry, []).append(doubt)
+        try:
+            if (kept := self._cache.get(*entry)) is not None:
+                self._cache.forget(*entry, kept)
+        except Exception as error:
+            self.stop(unwritable(self._cache, error))
+
     async def _attempt(self, call: _Call) -> ModelResponse:
         """Make an attempt; while the server is down, once it is this call's turn to try it."""
         model, endpoint = call.model, call.endpoint
@@ -340,7 +399,8 @@ class Caller:
             reserved = await self._reserved(model, most_usage(request, tokens))
             self._in_flight += 1
             try:
-                reply = await self._send(model, endpoint, request, tokens, reserved)
+                with taking() as taken:
+                    reply = await self._send(model, endpoint, request, tokens, reserved, taken)
                 if call.before is not None:
                     reply = replace(
                         reply,
@@ -355,6 +415,7 @@ class Caller:
                     raise Unanswered("failed", f"the reply cannot be stored: {odd}") from None
                 except Exception as error:
                     await self._put_later(endpoint, call.entry, reply, error)
+                taken.keep(self._tell, call.entry)
                 return reply
             finally:
                 self._in_flight -= 1
@@ -396,15 +457,21 @@ class Caller:
         request: ModelRequest,
         tokens: int,
         reserved: Usage,
+        taken: TakenAnswer,
     ) -> ModelResponse:
         """Make an attempt and count it; `tokens` are estimated, `reserved` is what was set aside
-        for it."""
+        for it, `taken` is its answer."""
         began = time.monotonic()
+        if self._loop is None:
+            self._loop = asyncio.get_running_loop()
         is_sent = True
         # What the call took, as far as is said; None where nothing is: it may have been all.
         said: Usage | None = None
         try:
             reply = without_keys(await self._completed(model, endpoint, request), model)
+            if taken.doubt is not None:
+                # What the answer to this one took, nobody knows.
+                raise CallError(taken.doubt, kind="transient", status=BROKEN, used=None)
             said = reply.usage or None
         except TimeoutError as late:
             endpoint.limiter.pushed_back(began)

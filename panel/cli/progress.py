@@ -292,7 +292,8 @@ class ScoreProgress:
 
     def count(self, model: str, status: Status, *, cached: bool) -> None:
         """Count one more result of a model, or that there is none."""
-        self._done += 1
+        # Those whose answers were taken back come again.
+        self._done = min(self._done + 1, self.total)
         self._missing += status not in ("scored", "abstained")
         self._skipped += status == "skipped"
         self._by_model[model] += 1

@@ -368,6 +368,7 @@ def add_counts(counts: CallCounts, more: CallCounts) -> None:
     counts.made += more.made
     counts.unsent += more.unsent
     counts.cached += more.cached
+    counts.taken_back += more.taken_back
     counts.faults.update(more.faults)
     counts.estimated.calls += more.estimated.calls
     for into, usage in (

@@ -86,7 +86,8 @@ class Worker:
                 self._plan, as_async(units), self._caller, judgments.append
             )
         ]
-        # The driver knows the cost before it gets the judgments.
+        # The driver knows the cost, and what is taken back, before it gets the judgments.
+        await self._caller.look_at_connections()
         await self._client.ask(Synchronize())
         return JudgedPart(judgments, verdicts)
 

@@ -21,14 +21,13 @@ from pydantic import SecretStr
 from persona_panel.files.descriptors import is_lack_of_descriptors
 from persona_panel.files.secrets import SECRETS
 from persona_panel.models.http_responses import HttpResponse
-from persona_panel.models.http_transfer import KeptSockets, NoHttpResponse, Transfer, no_descriptor
+from persona_panel.models.http_transfer import NoHttpResponse, Transfer, no_descriptor
+from persona_panel.models.kept_sockets import KeptSockets
+from persona_panel.models.taken_answers import look_for_strays
 
 _LONGEST_IDLE_S = 15
 """The seconds for which a connection is kept after its last answer: servers close them sooner or
 later, and a request that is sent at that moment is lost."""
-_LAST_LOOK_S = 0.05
-"""The seconds for which a run's connections are kept after its last answer, to see whether another
-comes."""
 _MOST_IDLE = 10_000
 """More than are ever open. By itself libcurl keeps four connections for each request under way, and
 would close the others whenever fewer calls are in flight for a moment."""
@@ -108,7 +107,7 @@ class HttpConnection:
         if pool := self._pools.get(asyncio.get_running_loop()):
             try:
                 # An answer too many may be on its way.
-                await asyncio.sleep(_LAST_LOOK_S)
+                await look_for_strays()
             finally:
                 await pool.keeper.aclose()
 
@@ -206,7 +205,7 @@ class _Pool:
         self._loop = loop
         self.multi, self.keeper, self.options = multi, keeper, options
         self.idle: list[Transfer] = []
-        self.sockets = KeptSockets()
+        self.sockets = KeptSockets(loop)
         self._in_flight = 0
         self._kept_s: float = _LONGEST_IDLE_S
         self._sparing: asyncio.TimerHandle | None = None
@@ -229,7 +228,7 @@ class _Pool:
 
     def close(self) -> None:
         """Look at the connections for the last time, before they are closed."""
-        self.sockets.look_for_strays()
+        self.sockets.close()
         self.idle.clear()
         for later in (self._closing, self._sparing):
             if later is not None:

@@ -10,14 +10,10 @@ from __future__ import annotations
 
 import asyncio
 import re
-import select
-import socket as sockets
-import struct
-from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
-from socket import socket, socketpair
-from typing import IO, Any, NamedTuple
+from socket import socketpair
+from typing import IO
 
 import pycurl
 
@@ -30,7 +26,7 @@ from persona_panel.models.http_responses import (
     last_head,
     without_chunks,
 )
-from persona_panel.models.stray_answers import asked, is_stray, unread_at, warn_of_strays
+from persona_panel.models.kept_sockets import KeptSocket, KeptSockets, Traffic, is_answer
 
 _UNSENT = frozenset(
     {
@@ -60,16 +56,6 @@ _MOST_FILE_BYTES = 4_000_000_000
 _CLOSED = "the connections were closed before it came"
 _UNASKED = "the server sent an answer that no request asked for"
 _BESIDE = f"{_UNASKED}, next to another: neither is used"
-
-# Where the system cannot tell a close from data, both are readable.
-_NEWS = getattr(select, "POLLRDHUP", 0) | getattr(select, "POLLIN", 0)
-_TCP_INFO = getattr(sockets, "TCP_INFO", None)
-_TCP_INFO_BYTES = 216
-_RECEIVED, _SENT = 128, 200
-"""Offsets of a connection's bytes in Linux's counts: received; sent, and of these sent again."""
-_TLS_DATA = 0x17
-_LONGEST_TLS_ALERT = 32
-"""Bytes of an encrypted record that can only be an alert, such as the last word of a connection."""
 
 
 class NoHttpResponse(Exception):
@@ -137,6 +123,7 @@ class Transfer:
         n_unusable = 0
         if self._sockets.explains and not self._explains:
             self._explain()
+        self._sockets.look_now_and_then()
         while True:
             self._head.clear()
             self._parts.clear()
@@ -155,7 +142,7 @@ class Transfer:
                 # Of a body that is too long the rest is not wanted.
                 if self._room >= 0 and not self._has_come(error.args[0]):
                     raise _fault(self._curl, *error.args) from None
-                return self._received(is_sound=False)
+                return self._noted(self._received(is_sound=False))
             except RuntimeError as error:
                 if self._multi.closed:
                     raise NoHttpResponse(_CLOSED, is_unsent=True) from None
@@ -166,7 +153,7 @@ class Transfer:
                 if self._multi.closed and task is not None and not task.cancelling():
                     raise NoHttpResponse(_CLOSED) from None
                 raise
-            answer = self._received(is_sound=True)
+            answer = self._noted(self._received(is_sound=True))
             if self._sockets.has_strays:
                 await asyncio.sleep(_HELD_S)
                 self._require_alone()
@@ -283,6 +270,15 @@ class Transfer:
                 body, whole = body[:MOST_BYTES], whole and len(body) <= MOST_BYTES
         return HttpResponse(self._curl.getinfo(pycurl.RESPONSE_CODE), headers, body, whole)
 
+    def _noted(self, answer: HttpResponse) -> HttpResponse:
+        """Return an answer, once its connection knows of it."""
+        if (kept := self._kept) is not None:
+            info = self._curl.getinfo
+            waited = info(pycurl.STARTTRANSFER_TIME_T) - info(pycurl.POSTTRANSFER_TIME_T)
+            is_success = answer.status < 300 and not self._to_file
+            self._sockets.answered(kept, waited / 1e6, is_success=is_success)
+        return answer
+
     def _has_come(self, code: int) -> bool:
         """Return whether there is a whole answer although the transfer failed: before the request
         was read, say, or where TLS ends without a word."""
@@ -362,154 +358,6 @@ class Transfer:
         return sum(int(said[1]) for text in self._reasons if (said := _EXCESS.search(text)))
 
 
-class Traffic(NamedTuple):
-    """The numbers of bytes that a connection has brought and taken, as the system counts them."""
-
-    received: int
-    sent: int
-
-
-@dataclass(slots=True, eq=False)
-class KeptSocket:
-    """A connection of libcurl's, and what tells whether something waits there.
-
-    Attributes:
-        place: its own address and port.
-        n_requests: how many requests went out on it.
-        is_tls: they went out by TLS.
-        is_distrusted: no further request is sent on it.
-        unasked: the beginning of what waited when a further request was to go out, which was sent
-            on another connection therefore; None where there was no such request.
-    """
-
-    place: tuple[str, int]
-    descriptor: int
-    poll: select.poll
-    n_requests: int = 0
-    is_tls: bool = False
-    is_distrusted: bool = False
-    unasked: bytes | None = None
-
-    def peek(self) -> bytes | None:
-        """Return the beginning of what can be read; empty where nothing is or after a close by the
-        other end, None where the descriptor is closed, or another connection's by now."""
-
-        return asked(
-            self.descriptor, lambda near: unread_at(near) if _place_of(near) == self.place else None
-        )
-
-
-class KeptSockets:
-    """The sockets of libcurl's connections, by their own address and port: that is all that it
-    says of the one that it sends a request on.
-
-    Attributes:
-        closes_idle: libcurl closes connections by itself, to keep few.
-        explains: an answer was longer than it said: libcurl is asked for its reasons.
-        has_strays: the server has sent answers that no request asked for.
-    """
-
-    def __init__(self) -> None:
-        self._unplaced: set[int] = set()
-        self._at: dict[tuple[str, int], KeptSocket] = {}
-        self.closes_idle = False
-        self.explains = False
-        self.has_strays = False
-
-    def opened(self, descriptor: int, _purpose: int) -> int:
-        """Note a socket that libcurl has opened; return that it is as it should be."""
-        # Who had the descriptor before is closed.
-        self._at = {at: kept for at, kept in self._at.items() if kept.descriptor != descriptor}
-        # Windows has none: there libcurl is trusted.
-        if hasattr(select, "poll"):
-            self._unplaced.add(descriptor)
-        return 0
-
-    def at(self, address: str, port: int) -> KeptSocket | None:
-        """Return the connection from this address and port, None where the system cannot watch it;
-        asked before each request, which is when the socket of a new one has its address."""
-        for descriptor in list(self._unplaced):
-            place = asked(descriptor, _place_of)
-            # Without a port it is not connected yet; without a place it is another's by now, since
-            # another address of the same server was quicker.
-            if place is None or place[1]:
-                self._unplaced.discard(descriptor)
-            if place is not None and place[1]:
-                poll = select.poll()
-                poll.register(descriptor, _NEWS)
-                self._at[place] = KeptSocket(place, descriptor, poll)
-        return self._at.get((address, port))
-
-    def takes_request(self, kept: KeptSocket, *, is_tls: bool) -> bool:
-        """Return whether a request may go out on a connection, and count it: the other end has not
-        closed it and has sent nothing."""
-        news = kept.poll.poll(0)
-        if kept.n_requests:
-            takes = not (kept.is_distrusted or news)
-        else:
-            # A new one may bring TLS's tickets, and its close is for libcurl to name.
-            takes = is_tls or not (news and kept.peek())
-        if takes:
-            kept.n_requests += 1
-            kept.is_tls = is_tls
-            return True
-        kept.unasked = (kept.peek() or b"") if news else b""
-        if kept.n_requests:
-            self._report(kept.unasked, is_tls=is_tls)
-        del self._at[kept.place]
-        return False
-
-    def unread(self, kept: KeptSocket, n: int) -> bytes | None:
-        """Return the beginning of what came behind the answer to a connection's n-th request; None
-        where libcurl has closed it."""
-        if kept.n_requests != n:
-            # Nothing waited there when the next one went out.
-            return b""
-        if kept.unasked is not None:
-            return kept.unasked
-        # Not by `poll`: a descriptor that libcurl has closed is soon another's.
-        return kept.peek() if self._at.get(kept.place) is kept else None
-
-    def traffic(self, kept: KeptSocket) -> Traffic | None:
-        """Return what went over a connection so far; None where the system does not say."""
-        if _TCP_INFO is None or self._at.get(kept.place) is not kept:
-            return None
-        return asked(
-            kept.descriptor,
-            lambda near: _traffic_of(near) if _place_of(near) == kept.place else None,
-        )
-
-    def distrust(self, kept: KeptSocket | None = None) -> None:
-        """Send nothing more on a connection, or on any that is there now: a stray answer came on
-        it."""
-        self.has_strays = True
-        for each in self._at.values() if kept is None else (kept,):
-            each.is_distrusted = True
-
-    def look_for_strays(self) -> None:
-        """Warn of an answer that waits on a connection which is about to be closed: a server that
-        answered once too often may have answered with another's before."""
-        for kept in self._at.values():
-            if kept.n_requests and kept.poll.poll(0):
-                self._report(kept.peek(), is_tls=kept.is_tls)
-
-    def _report(self, unread: bytes | None, *, is_tls: bool) -> None:
-        """Warn, once, of an answer that came while nobody waited for any."""
-        is_unasked = is_answer(unread or b"", is_tls=True) if is_tls else is_stray(unread)
-        if is_unasked and not self.has_strays:
-            self.has_strays = True
-            warn_of_strays()
-
-
-def is_answer(unread: bytes, *, is_tls: bool) -> bool:
-    """Return whether what waits after an answer may be another: not a line break too many, and by
-    TLS, which hides what it is, no alert."""
-    if is_tls:
-        length = int.from_bytes(unread[3:5])
-        return unread[:1] == bytes([_TLS_DATA]) and length > _LONGEST_TLS_ALERT
-    return bool(unread.strip())
-
-
 def no_descriptor() -> OSError | None:
     """Return what keeps this process from opening a connection, if anything does."""
     try:
@@ -518,20 +366,6 @@ def no_descriptor() -> OSError | None:
     except OSError as error:
         return error
     return None
-
-
-def _place_of(near: socket) -> tuple[str, int] | None:
-    name: Any = near.getsockname()
-    # That of another kind of socket is a path.
-    return name[:2] if isinstance(name, tuple) else None
-
-
-def _traffic_of(near: socket) -> Traffic | None:
-    counts = near.getsockopt(sockets.IPPROTO_TCP, sockets.TCP_INFO, _TCP_INFO_BYTES)
-    if len(counts) < _TCP_INFO_BYTES:
-        return None
-    sent, again = struct.unpack_from("QQ", counts, _SENT)
-    return Traffic(struct.unpack_from("Q", counts, _RECEIVED)[0], sent - again)
 
 
 def _most_in_file(headers: Headers) -> int:

@@ -66,7 +66,8 @@ from persona_panel.models.langchain_errors import (
     request_for_logprobs,
     sending,
 )
-from persona_panel.models.stray_answers import StrayAnswers, look_for_strays, refuse_stray_answers
+from persona_panel.models.stray_answers import StrayAnswers, refuse_stray_answers
+from persona_panel.models.taken_answers import look_for_strays
 from persona_panel.rubrics import ModelRequest, ModelResponse, Usage
 from persona_panel.rubrics.replies import well_formed
 
@@ -460,7 +461,7 @@ class LangChainClient:
     async def aclose(self) -> None:
         """Leave the chat model's connections open for the next run, after a look for stray answers
         on them."""
-        look_for_strays()
+        await look_for_strays()
 
     async def _answer(self, request: ModelRequest, call: Sending) -> BaseMessage:
         call.watch(self._chat)

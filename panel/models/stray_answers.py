@@ -6,7 +6,8 @@ comes between two requests it can be told: over libcurl `persona_panel.models.ht
 and the clients in providers' packages are mended here. httpx looks for it in the system's buffer
 only, not in the one of h11 that holds what was read with the answer before; aiohttp keeps what
 comes while a connection is idle for its next use. What came while an answer was awaited was taken
-for it: that is seen when the answer itself comes, and said.
+for it: that is seen when the answer itself comes, and all answers of that connection are taken back
+(`persona_panel.models.taken_answers`).
 """
 
 from __future__ import annotations
@@ -15,22 +16,30 @@ import logging
 import re
 import socket as sockets
 import sys
+import time
 from collections.abc import Callable
 from importlib import import_module
 from typing import Any, NamedTuple, TypeVar
 from weakref import WeakSet
 
 from persona_panel.models.client import is_another_model
+from persona_panel.models.taken_answers import (
+    AnswerTimes,
+    TakenAnswer,
+    TakenAnswers,
+    being_taken,
+    watch,
+)
 
 T = TypeVar("T")
 
 UNASKED = "the server sent an answer that no request asked for, next to another: neither is used"
 logger = logging.getLogger(__name__)
 _mended: set[str] = set()
-_connections: WeakSet[Any] = WeakSet()
 _distrusted: set[str] = set()
 """Origins that have sent strays: no connection to them is used twice."""
 _PEEKED_BYTES = 64
+_UNKNOWN_S = 0.2
 _MOST_IDS = 10_000
 _MOST_DOUBTED = 1_000
 _MOST_REPEATS = 3
@@ -39,10 +48,12 @@ _UNIQUE = re.compile(r"[0-9A-Za-z]{8}")
 
 
 class _KnownAnswer(NamedTuple):
-    """Digests of the request and the answer that came with an id, and how many answers had it."""
+    """Digests of the request and the answer that came with an id, who took it, and how many answers
+    had it."""
 
     asked: int
     said: int
+    taken: TakenAnswer | None = None
     n: int = 1
 
 
@@ -53,7 +64,8 @@ class StrayAnswers:
     same, letter by letter; where it differs only if the server's ids are made to be unique, of
     which there must be two. A server that repeats its ids without that is recognised, and its ids
     are compared no more: the same id comes again to a request that was doubted for it, or with a
-    third answer.
+    third answer. Else who took the id first may have had the other's answer: it is taken back as
+    soon as the request that was doubted has another, or the connections are looked at.
 
     A name of a model is doubted that is neither the one that was asked for nor one of those that
     answered before; where it comes again to the same request it is one of them: providers answer
@@ -67,6 +79,19 @@ class StrayAnswers:
         self._doubted: dict[int, str] = {}
         """The requests that were doubted, and the id of the answer then."""
         self._repeats_ids = False
+        self._suspects: dict[int, tuple[TakenAnswer, str]] = {}
+        """By the request that was doubted: who took its id before, and why that is doubted too."""
+        self.times = AnswerTimes()
+        watch(self)
+
+    def is_here(self) -> bool:
+        """See `persona_panel.models.taken_answers.Watcher`."""
+        return True
+
+    def look_for_strays(self) -> None:
+        """Take back answers whose ids came a second time."""
+        for asked in list(self._suspects):
+            self._take_back_first(asked)
 
     def doubt(self, asked: int, said: int, id_: Any, model: Any) -> str | None:
         """Return why an answer may be another request's; None where nothing says so.
@@ -80,7 +105,11 @@ class StrayAnswers:
         reason = self._doubt_id(asked, said, id_) or self._doubt_model(
             model, was_doubted=asked in self._doubted
         )
-        if reason is not None:
+        if reason is None:
+            self._take_back_first(asked)
+        else:
+            if (taken := being_taken()) is not None:
+                taken.take_back_all(reason)
             self._doubted[asked] = str(id_)
             if len(self._doubted) > _MOST_DOUBTED:
                 del self._doubted[next(iter(self._doubted))]
@@ -91,7 +120,7 @@ class StrayAnswers:
             return None
         answers = self._answers
         if (before := answers.get(id_)) is None:
-            answers[id_] = _KnownAnswer(asked, said)
+            answers[id_] = _KnownAnswer(asked, said, being_taken())
             if len(answers) > _MOST_IDS:
                 del answers[next(iter(answers))]
             return None
@@ -106,11 +135,19 @@ class StrayAnswers:
         is_again = self._doubted.get(asked) == id_
         if is_again or n >= _MOST_REPEATS or (not is_copy and len(answers) == 1):
             self._repeats_ids = True
+            self._suspects.clear()
             if is_copy:
                 _warn_of_copies(self._models[0])
             return None
         answers[id_] = before._replace(n=n)
-        return f"the answer has the id {id_[:80]!r} of the answer to another request"
+        reason = f"the answer has the id {id_[:80]!r} of the answer to another request"
+        if before.taken is not None:
+            self._suspects[asked] = before.taken, reason
+        return reason
+
+    def _take_back_first(self, asked: int) -> None:
+        if (suspect := self._suspects.pop(asked, None)) is not None:
+            suspect[0].take_back_all(suspect[1])
 
     def _doubt_model(self, model: Any, *, was_doubted: bool) -> str | None:
         if not isinstance(model, str) or not model:
@@ -139,13 +176,6 @@ def refuse_stray_answers() -> None:
                 modules[name](import_module(name))
 
 
-def look_for_strays() -> None:
-    """Warn of answers that wait on connections of httpx which no request has used since."""
-    for connection in list(_connections):
-        if connection.is_idle():
-            _look_at(connection)
-
-
 def is_stray(unread: bytes | None) -> bool:
     """Return whether what waits on an idle connection is an answer that no request asked for."""
     # Some servers announce with an error that they close what is idle.
@@ -156,8 +186,8 @@ def warn_of_strays() -> None:
     """Warn of an answer that nobody asked for, on a connection that took requests before."""
     logger.warning(
         "A server sent an answer that no request asked for. It was thrown away, with its "
-        "connection. The answer before it on that connection may be another request's. "
-        "Check the server, or the proxy before it."
+        "connection, and all answers on that connection are taken back and asked for again, since "
+        "they may be other requests'. Check the server, or the proxy before it."
     )
 
 
@@ -207,50 +237,113 @@ def _mend_h11(h11: Any) -> None:
         if is_end and self.trailing_data[0].strip():
             # Else the connection would be used again.
             self._process_error(self.their_role)
+            taken_on(self).take_back()
             raise h11.RemoteProtocolError(UNASKED)
         return event
 
     h11.Connection.next_event = next_event
 
 
+class _OtherClients:
+    """Connections of other HTTP clients, which are looked at from any loop."""
+
+    def __init__(self) -> None:
+        self.times = AnswerTimes()
+        self.of_httpcore: WeakSet[Any] = WeakSet()
+        self.of_aiohttp: WeakSet[Any] = WeakSet()
+        watch(self)
+
+    def is_here(self) -> bool:
+        """See `persona_panel.models.taken_answers.Watcher`."""
+        return True
+
+    def look_for_strays(self) -> None:
+        """See `persona_panel.models.taken_answers.Watcher`."""
+        for connection in list(self.of_httpcore):
+            if connection.is_idle():
+                _look_at(connection)
+        for protocol in list(self.of_aiohttp):
+            _look_at_tail(protocol)
+
+
+_others = _OtherClients()
+
+
+def taken_on(connection: Any) -> TakenAnswers:
+    """Return the answers that came on another client's connection."""
+    taken: TakenAnswers | None = getattr(connection, "persona_panel_taken", None)
+    if taken is None:
+        taken = connection.persona_panel_taken = TakenAnswers()
+    return taken
+
+
 def _mend_httpcore(http11: Any) -> None:
-    expired = http11.AsyncHTTP11Connection.has_expired
+    kind = http11.AsyncHTTP11Connection
+    expired, exchange = kind.has_expired, kind.handle_async_request
 
     def has_expired(self: Any) -> Any:
         # Asked after each answer, and before a connection is used again.
         is_expired = expired(self)
         if not self.is_idle():
             return is_expired
-        _connections.add(self)
         if is_expired:
             _look_at(self)
-        return is_expired or str(self._origin) in _distrusted
+        is_used_up = str(self._origin) in _distrusted or taken_on(self._h11_state).is_full
+        return is_expired or is_used_up
 
-    http11.AsyncHTTP11Connection.has_expired = has_expired
+    async def handle_async_request(self: Any, request: Any) -> Any:
+        began = time.monotonic()
+        answer = await exchange(self, request)
+        # By the parser, which sees what comes with an answer.
+        taken_on(self._h11_state).add(being_taken())
+        now = time.monotonic()
+        _others.of_httpcore.add(self)
+        _others.times.add(now - began, now)
+        return answer
+
+    kind.has_expired, kind.handle_async_request = has_expired, handle_async_request
 
 
 def _look_at(connection: Any) -> None:
     stream = connection._network_stream
+    socket = stream.get_extra_info("socket")
     # TLS hides what it is, and may be a ticket.
-    if stream.get_extra_info("ssl_object") is None:
-        socket = stream.get_extra_info("socket")
-        if socket is not None and is_stray(asked(socket.fileno(), unread_at)):
-            if str(connection._origin) not in _distrusted:
-                warn_of_strays()
-            _distrusted.add(str(connection._origin))
+    if socket is None or stream.get_extra_info("ssl_object") is not None:
+        return
+    if is_stray(asked(socket.fileno(), unread_at)):
+        if str(connection._origin) not in _distrusted:
+            warn_of_strays()
+        _distrusted.add(str(connection._origin))
+        _others.times.has_strays = True
+        taken_on(connection._h11_state).take_back()
 
 
 def _mend_aiohttp(protocols: Any) -> None:
-    is_open = protocols.ResponseHandler.is_connected
+    kind = protocols.ResponseHandler
+    is_open, begin = kind.is_connected, kind.set_response_params
 
     def is_connected(self: Any) -> bool:
         # Asked before a connection is used again.
-        tail = getattr(self, "_tail", b"")
-        if is_stray(tail):
-            warn_of_strays()
-        return is_open(self) and not (tail or getattr(self, "_buffer", ()))
+        _look_at_tail(self)
+        has_unread = getattr(self, "_tail", b"") or getattr(self, "_buffer", ())
+        return is_open(self) and not (has_unread or taken_on(self).is_full)
 
-    protocols.ResponseHandler.is_connected = is_connected
+    def set_response_params(self: Any, **settings: Any) -> None:
+        taken_on(self).add(being_taken())
+        _others.of_aiohttp.add(self)
+        # When its answer comes is not seen here: it is waited for as long as for any.
+        _others.times.add(_UNKNOWN_S, time.monotonic())
+        begin(self, **settings)
+
+    kind.is_connected, kind.set_response_params = is_connected, set_response_params
+
+
+def _look_at_tail(protocol: Any) -> None:
+    if is_stray(getattr(protocol, "_tail", b"")):
+        if taken_on(protocol).doubt is None:
+            warn_of_strays()
+        _others.times.has_strays = True
+        taken_on(protocol).take_back()
 
 
 _CLIENTS: dict[str, dict[str, Callable[[Any], None]]] = {

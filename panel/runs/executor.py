@@ -35,7 +35,7 @@ from persona_panel.planning.panel_plan import PanelPlan, counted_judges, manifes
 from persona_panel.results.conclusions.wording import counted
 from persona_panel.runs.execution import CALLED, Engine, Execution, start_of
 from persona_panel.runs.folder import RunFolder, count_results, refuse_another
-from persona_panel.runs.job import Job, kept_going, predicted_calls
+from persona_panel.runs.job import Job, kept_going, predicted_calls, with_own_answers
 from persona_panel.runs.judging.cost_estimate import (
     CostEstimate,
     refuse_unpriced,
@@ -82,7 +82,8 @@ class _NotebookProgress:
         """Count one more judgment; ratings after a deliberation are none more."""
         if not isinstance(event, Judgment) or event.round > 1:
             return
-        self._done += 1
+        # Those whose answers were taken back come again.
+        self._done = min(self._done + 1, self._total)
         self._missing += event.status not in ("scored", "abstained")
         now = time.monotonic()
         if now - self._shown >= _EVERY_S or self._done == self._total:
@@ -304,49 +305,76 @@ class Scoring(PanelJob[Run]):
         execution: Execution = CALLED,
         on_event: Callable[[Any], None] | None = None,
     ) -> Run:
-        plan, batch, output = self.plan, self.batch, self.output
-        self.mode.check(batch)
-        _warn_of_missing_prompts(plan, batch)
-        run = Run.of(plan, batch)
+        self.mode.check(self.batch)
+        _warn_of_missing_prompts(self.plan, self.batch)
+        self._new_run()
+        start = None if self.output is None else start_of(self.output, self.plan.models)
+        on_each = on_event or notebook_progress(self.most_results)
+        async with self.calling(caps, execution) as caller:
+            return await with_own_answers(
+                caller, lambda again: self._judged(caller, caps, execution, start, on_each, again)
+            )
+
+    def _new_run(self) -> Run:
+        """Return the run without a judgment; refuse people's ratings that do not fit it."""
+        run = Run.of(self.plan, self.batch)
         run.random = self._random
         if self._humans is not None:
-            _compare_with(self._humans, run, plan)
-        async with self.calling(caps, execution) as caller:
-            folder = None
-            if output is not None:
-                start = start_of(output, plan.models)
-                folder = RunFolder(output, self.manifest, self.texts, start)
-            on_each = on_event or notebook_progress(self.most_results)
+            _compare_with(self._humans, run, self.plan)
+        return run
 
-            def take(judgment: Judgment) -> None:
-                run.add(judgment)
-                if folder is not None:
-                    kept_going(caller, folder.path, folder.add, judgment)
+    async def _judged(
+        self,
+        caller: Caller,
+        caps: Caps,
+        execution: Execution,
+        start: dict[str, Any] | None,
+        on_each: Callable[[Any], None],
+        again: bool,
+    ) -> Run:
+        """Return the run with its judgments, and write it; `again` after answers were taken back."""
+        run, batch = self._new_run(), self.batch
+        folder = None
+        if self.output is not None and start is not None:
+            folder = RunFolder(self.output, self.manifest, self.texts, start)
+        if again:
+            execution = replace(execution, on_start=None, answered_by=None)
+
+        def take(judgment: Judgment) -> None:
+            run.add(judgment)
+            if folder is not None:
+                kept_going(caller, folder.path, folder.add, judgment)
+            # What is repeated from the cache was reported before.
+            if not (again and judgment.cached):
                 on_each(judgment)
 
-            started = time.monotonic()
-            run.calls = caller.counts
+        started = time.monotonic()
+        run.calls = caller.counts
 
-            def finish(stopped: bool) -> None:
-                run.elapsed_s = time.monotonic() - started
-                if folder is not None:
-                    folder.finish(run, batch, lambda: self._summary(run))
-                    run.folder = folder.path
-
-            async with self.asking(caller, execution, finish):
-                units, engine = self.mode.units(batch), execution.engine
-                verdicts = (
-                    judged(plan, units, caller, take, peers=self._peers)
-                    if engine is None
-                    else engine.verdicts(plan, units, caller, caps, take)
-                )
-                async with aclosing(verdicts):
-                    async for verdict in verdicts:
-                        run.conclude(verdict)
-                        if folder is not None:
-                            kept_going(caller, folder.path, folder.flush)
+        def finish(stopped: bool) -> None:
+            run.elapsed_s = time.monotonic() - started
             if folder is not None:
-                folder.require_whole()
+                folder.finish(run, batch, lambda: self._summary(run))
+                run.folder = folder.path
+
+        def discard() -> None:
+            if folder is not None:
+                folder.discard()
+
+        async with self.asking(caller, execution, finish, discard):
+            units, engine = self.mode.units(batch), execution.engine
+            verdicts = (
+                judged(self.plan, units, caller, take, peers=self._peers)
+                if engine is None
+                else engine.verdicts(self.plan, units, caller, caps, take)
+            )
+            async with aclosing(verdicts):
+                async for verdict in verdicts:
+                    run.conclude(verdict)
+                    if folder is not None:
+                        kept_going(caller, folder.path, folder.flush)
+        if folder is not None:
+            folder.require_whole()
         return run
 
 

@@ -110,7 +110,8 @@ class RunFolder:
             for name in _WRITTEN:
                 (self.path / name).unlink(missing_ok=True)
         elif kept := _kept(self.path):
-            starts = [*kept.get("starts", ()), *starts]
+            # Void results are made again in the same start.
+            starts = [*(each for each in kept.get("starts", ()) if each != start), *starts]
             if (another := _other_mapping(kept, output)) is not None:
                 logger.warning("%s: the texts are the same, but %s", self.path, another)
         about = {"texts": texts.document(), "starts": starts}
@@ -149,6 +150,11 @@ class RunFolder:
             self._manifest["starts"][-1]["sent"] = run.calls.sent
             replace_file(self.path / "run.json", _pretty(self._manifest))
         return True
+
+    def discard(self) -> None:
+        """Close judgments.jsonl without this run's judgments, which are void: answers that they
+        were made of turned out to be other requests'. Those that are not are in the cache."""
+        self._judgments.discard()
 
     def require_whole(self) -> None:
         """Check at the end of a run that it has all results.

@@ -4,7 +4,7 @@ another system in files, and gone on with, in one way."""
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, closing, contextmanager
 from pathlib import Path
 from types import MappingProxyType
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from persona_panel.calls.budget import NO_CAPS, Caps
 from persona_panel.calls.cache import open_reply_store
-from persona_panel.calls.caller import Caller, CallerFactory
+from persona_panel.calls.caller import AnswersTakenBack, Caller, CallerFactory
 from persona_panel.files.errors import RunStopped
 from persona_panel.files.named_files import written_place
 from persona_panel.files.outputs import is_lack_of_room
@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from persona_panel.runs.request_files import Exported, RequestFiles
 
 T = TypeVar("T")
+
+_MOST_PASSES = 4
 
 
 class Job(ABC, Generic[T]):
@@ -161,12 +163,15 @@ class Job(ABC, Generic[T]):
         caller: Caller,
         execution: Execution,
         finish: Callable[[bool], None] = lambda stopped: None,
+        discard: Callable[[], None] = lambda: None,
     ) -> AsyncIterator[None]:
         """Keep count of what is spent while the job asks, and have what there is written once it
-        ends, however it ends: `finish` is told whether it was stopped.
+        ends, however it ends: `finish` is told whether it was stopped. What was made of answers
+        that were taken back is no result: `discard` closes the output without it.
 
         Raises:
-            RunStopped: the job could not go on.
+            RunStopped: the job could not go on; because of `AnswersTakenBack` it can, if it is done
+                again.
         """
         stopped = True
         try:
@@ -183,15 +188,38 @@ class Job(ABC, Generic[T]):
                     if execution.on_start is not None:
                         execution.on_start(caller.state)
                     yield
+                    await caller.look_at_connections()
                     caller.require_not_stopped()
                 stopped = False
             finally:
-                finish(stopped)
+                if caller.has_taken_back():
+                    discard()
+                else:
+                    finish(stopped)
+            caller.require_own_answers()
         except Abort as error:
             raise RunStopped(str(error)) from error
         except OSError as error:
             unkept = error if self.output is None else unwritten(Path(self.output.path), error)
             raise RunStopped(str(unkept)) from error
+
+
+async def with_own_answers(caller: Caller, work: Callable[[bool], Awaitable[T]]) -> T:
+    """Do a job's work, and again, from the cache, as long as answers were taken back meanwhile;
+    `work` is told whether it is done again.
+
+    Raises:
+        RunStopped: answers were taken back each time, or the job could not go on.
+    """
+    for n_before in range(_MOST_PASSES):
+        try:
+            return await work(n_before > 0)
+        except RunStopped as stopped:
+            is_last = n_before == _MOST_PASSES - 1
+            if is_last or not isinstance(stopped.__cause__, AnswersTakenBack):
+                raise
+            caller.counts.cached = 0
+    raise AssertionError
 
 
 @contextmanager

@@ -216,6 +216,7 @@ def _restore_calls(run: Run, path: Path) -> None:
             made=count_in(calls["made"]),
             unsent=count_in(calls.get("unsent", 0)),
             cached=count_in(calls["cached"]),
+            taken_back=count_in(calls.get("taken_back", 0)),
             spent=_usages(calls["usage"]),
             estimated=Estimated(
                 count_in(calls["estimated"]["calls"]), _usages(calls["estimated"]["usage"])

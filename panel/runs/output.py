@@ -206,6 +206,18 @@ class AppendedFile:
                 self._new.replace(self._path)
         return len(self._missing)
 
+    def discard(self) -> None:
+        """Close the file without what was added: it is what it was before, or empty if what was
+        added had its place already."""
+        try:
+            if self._new is None:
+                self._file.truncate(0)
+            else:
+                self._new.unlink()
+        finally:
+            self._file.close()
+            self._held.close()
+
     def _take_place(self) -> None:
         if self._new is not None:
             self.flush()

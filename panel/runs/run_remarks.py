@@ -48,8 +48,16 @@ def counts_sentence(run: Run, coverage: Coverage) -> str:
 
 def spending_sentences(run: Run) -> Iterator[tuple[str, bool]]:
     """Yield what the calls cost, and what of that is not as usual: for thinking, estimated,
-    reported oddly, or done by earlier runs; and whether each is a warning."""
+    reported oddly, or done by earlier runs; and whether each is a warning. First, that answers were
+    taken back."""
     calls = run.calls
+    if calls.taken_back:
+        yield (
+            f"{calls.taken_back:,} answers were taken back and asked for again, since they may be "
+            "other requests': a server sent answers that no request asked for. Check the server, "
+            "or the proxy before it.",
+            True,
+        )
     usd = [cost(run.prices.get(model), used) for model, used in calls.spent.items()]
     if (amount := spent_in_words(usd)) is not None:
         yield f"Cost of the calls: {amount}.", False

@@ -96,8 +96,12 @@ def spending_kept(caller: Caller, path: Path | None) -> Iterator[None]:
         yield
         return
     budget = caller.budget
-    before, unsure = record_in(path)
-    budget.go_on_from(before, unsure)
+    unsure = NOTHING_SPENT
+    # A run that is made again has its own spending in the record.
+    if budget.kept_in != path:
+        before, unsure = record_in(path)
+        budget.go_on_from(before, unsure)
+        budget.kept_in = path
     if unsure.calls:
         logger.warning(
             "%s: earlier runs were killed, or workers of them, and up to %d calls more than they "

@@ -45,6 +45,7 @@ def calls_document(counts: CallCounts, prices: Prices) -> dict[str, Any]:
         "made": counts.made,
         "unsent": counts.unsent,
         "cached": counts.cached,
+        "taken_back": counts.taken_back,
         "usd": _cost(counts.spent, prices),
         "usage": _usages(counts.spent),
         "estimated": _spending(estimated, prices),

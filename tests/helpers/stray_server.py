@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
+from itertools import count
 from typing import Any
 
 _KEY = b"which request is this the answer to?"
@@ -32,7 +33,10 @@ class StrayServer:
     `place` says where a stray answer goes: "after" each answer, "idle" some milliseconds later,
     "together" with the answer in one write and "before" it likewise, "writing" as soon as the
     first bytes of the next request are there, "unread" before the body is read, "greeting" on a
-    new connection. `is_copy`: it is the answer before, else that to another request.
+    new connection, "shift" a moment after the head of the second request on each `every`-th
+    connection, so that each later request there gets the answer to the one before. `is_copy`: it is
+    the answer before, else that to another request. "swapped": the sixth answer is first sent to
+    the seventh request. `answer` says what belongs to a user's words, after `latency_s`.
     """
 
     place: str
@@ -41,11 +45,15 @@ class StrayServer:
     n_strays: int = 1_000_000
     model: str | None = None
     delay_s: float = 0.005
+    every: int = 1
+    latency_s: float = 0.0
+    answer: Callable[[str], str] = text_for
     base_url: str = ""
     n_connections: int = 0
     asked: list[str] = field(default_factory=list)
     _n: int = 0
     _last: bytes = b""
+    _sixth: bytes = b""
 
     def serve(self, listening: socket.socket, context: ssl.SSLContext | None) -> None:
         """Answer whoever connects, until the socket is closed."""
@@ -63,8 +71,8 @@ class StrayServer:
         with suppress(OSError, ValueError), closing(one):
             if self.place == "greeting":
                 self._stray(one)
-            held = b""
-            while True:
+            held, number = b"", self.n_connections
+            for n in count(1):
                 while b"\r\n\r\n" not in held:
                     if not (more := one.recv(65_536)):
                         return
@@ -75,6 +83,9 @@ class StrayServer:
                     continue
                 if self.place == "unread" or (self.place == "writing" and self._n):
                     self._stray(one)
+                if self.place == "shift" and n == 2 and number % self.every == 0:
+                    time.sleep(0.002)
+                    self._stray(one)
                 length = int(head.lower().partition(b"content-length:")[2].split(b"\r\n")[0])
                 while len(held) < length:
                     held += one.recv(1 << 20)
@@ -84,9 +95,18 @@ class StrayServer:
     def _answer(self, one: socket.socket, request: dict[str, Any]) -> None:
         words = request["messages"][-1]["content"]
         self.asked.append(words)
+        nth = len(self.asked)
         if self.place == "unread":
             time.sleep(self.delay_s)
-        answer = self._completion(text_for(words), request["model"])
+        time.sleep(self.latency_s)
+        answer = self._completion(self.answer(words), request["model"])
+        if self.place == "swapped" and nth == 6:
+            self._sixth = answer
+            time.sleep(0.3)
+        elif self.place == "swapped" and nth == 7:
+            while not self._sixth:
+                time.sleep(0.01)
+            answer = self._sixth
         if self.place == "together":
             answer = answer + self._other(answer)
         elif self.place == "before":
@@ -108,7 +128,7 @@ class StrayServer:
         self.n_strays -= 1
         if self.is_copy:
             return self._last
-        return self._completion(text_for(f"another's, {self._n}"), self.model or "m")
+        return self._completion(self.answer(f"another's, {self._n}"), self.model or "m")
 
     def _completion(self, text: str, model: str) -> bytes:
         self._n += 1

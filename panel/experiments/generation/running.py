@@ -321,7 +321,7 @@ class Generation(Job[GeneratedTexts]):
                     texts = GeneratedTexts(plan, done)
                     output.write(texts.rows(), plan.document(), texts.document(), starts)
 
-            async with self.asking(caller, execution, finish):
+            async with self.asking(caller, execution, finish, file.discard):
                 await self._each(ask)
         if lacking:
             raise RunStopped(

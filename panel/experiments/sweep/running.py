@@ -108,6 +108,12 @@ class SweepFolder:
         """Hand the judgments that were appended to the operating system."""
         self._run.flush()
 
+    def discard(self) -> None:
+        """Close the files without what this sweep has written; see `RunFolder.discard`."""
+        if self._answers is not None:
+            self._answers.discard()
+        self._run.discard()
+
     def finish(self, sweep: Sweep, *, drawn: bool) -> None:
         """Close the growing files, and write all others; with figures if `drawn`."""
         lacking = 0 if self._answers is None else self._answers.close()
@@ -448,7 +454,11 @@ class Sweeping(PanelJob[Sweep]):
                     folder.finish(sweep, drawn=not stopped)
                     run.folder = folder.path
 
-            async with self.asking(caller, execution, finish):
+            def discard() -> None:
+                if folder is not None:
+                    folder.discard()
+
+            async with self.asking(caller, execution, finish, discard):
                 judging = graph_context(panel, gathered.responses, caller, take)
                 await self._run_prompts(judging, caller, gathered, take)
             if folder is not None:

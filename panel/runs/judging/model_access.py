@@ -74,7 +74,7 @@ async def open_caller(
     budget = Budget(caps, with_batches({name: model.price for name, model in models.items()}))
     most = _most_in_flight(models, concurrency)
     try:
-        yield caller_factory(
+        caller = caller_factory(
             {
                 name: _endpoint(model, concurrency, patience_s, most[name])
                 for name, model in models.items()
@@ -83,6 +83,9 @@ async def open_caller(
             budget,
             read_ahead=read_ahead,
         )
+        yield caller
+        await caller.look_at_connections()
+        caller.require_own_answers()
     finally:
         for client, model in zip(clients, models.values(), strict=True):
             _users[client] -= 1
