@@ -67,7 +67,7 @@ ODDITIES = (
     "in segments", "late", "late in segments", "chunked", "gzip", "gzip in chunks", "deflate",
     "continue first", "closed behind it", "twice at once", "another's behind it",
     "bytes behind it", "twice, a moment later", "a timeout's 408 a moment later",
-    "gzip by its label alone", "another's before it",
+    "gzip by its label alone",
 )  # fmt: skip
 
 Reply = tuple[int, Mapping[str, str], bytes]
@@ -203,8 +203,6 @@ class Connection(asyncio.Protocol):
         self._buffer = bytearray()
         self._busy = self._lost = self._stray = False
         self._tasks: set[asyncio.Task[None]] = set()
-        self._paid: list[Judgment] = []
-        """Paid for on this connection: none of it is sure once it has brought a stray answer."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         # No subclass of it under uvloop.
@@ -285,12 +283,6 @@ class Connection(asyncio.Protocol):
         # cannot tell which is which, and what is not in the encoding that it names.
         is_sure = whole and not self._stray and odd != "gzip by its label alone"
         fate = "paid" if is_sure else "unsure"
-        if is_sure and judgment is not None:
-            self._paid.append(judgment)
-        if self._stray:
-            for about in self._paid:
-                history.note(about, "sent twice")
-            self._paid.clear()
         history.last_answer = _message(*reply), judgment if is_sure else None
         history.note(judgment, fate if reply[0] == 200 else f"refused: {reply[0]}", odd or "")
         if odd is not None:
@@ -334,15 +326,6 @@ class Connection(asyncio.Protocol):
                     # The same answer a second time: a client may doubt both.
                     history.note(about, "sent twice")
                 self._send(message + (other or message))
-            case "another's before it":
-                # A moment before: it is taken for the answer, and this for the next request's.
-                self._stray = True
-                other, about = history.last_answer
-                if about is not None:
-                    history.note(about, "sent twice")
-                self._send(other or message)
-                await asyncio.sleep(STRAY_DELAY_S)
-                self._send(message)
             case "bytes behind it":
                 self._stray = True
                 self._send(message + b"\r\n0\r\n\r\n")
