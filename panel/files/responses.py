@@ -414,7 +414,8 @@ class Batch:
         self.titles: dict[str, str] = {}
         metadata: dict[str, None] = {}
         self.digests = bytearray()
-        seen: set[tuple[str, str]] = set()
+        # By the name that files of ratings have for them.
+        seen: dict[str, tuple[int, Item]] = {}
         # Their digests: the prompts themselves may be more than memory holds.
         prompts: dict[tuple[str, Any], tuple[bytes, int]] = {}
         self.versions: str | None = None
@@ -430,9 +431,9 @@ class Batch:
                 self.versions = self.versions or item.prompt_id
             if one_prompt_each and first[0] != own[0]:
                 faults.append(_another(place, item, first[1]))
-            elif item[:2] in seen:
-                faults.append(_repeated(place, item))
-            seen.add(item[:2])
+            before = seen.setdefault(f"{item.prompt_id}/{item.id}", (place, item))
+            if before[0] != place and (not faults or faults[-1].line != place):
+                faults.append(_repeated(place, item, *before))
             self.items.append(item)
             line = line_of(response)
             try:
@@ -465,12 +466,16 @@ def _another(place: int, item: Item, first: int) -> Fault:
     )
 
 
-def _repeated(place: int, item: Item) -> Fault:
+def _repeated(place: int, item: Item, first: int, other: Item) -> Fault:
+    problem = f"{item.id!r} a second time for the prompt {item.prompt_id!r}"
+    if item.prompt_id != other.prompt_id:
+        name = f"{item.prompt_id}/{item.id}"
+        problem = f"the id {item.id!r}, by which this is {name!r}, as is response {first}"
     return Fault(
         file="responses",
         line=place,
         field="id",
-        found=f"{item.id!r} a second time for the prompt {item.prompt_id!r}",
+        found=problem,
         expected="an id of its own for every response to a prompt",
     )
 

@@ -332,7 +332,7 @@ class Scoring(PanelJob[Run]):
         on_each: Callable[[Any], None],
         again: bool,
     ) -> Run:
-        """Return the run with its judgments, and write it; `again` after answers were taken back."""
+        """Return the run with its judgments, written; `again` after answers were taken back."""
         run, batch = self._new_run(), self.batch
         folder = None
         if self.output is not None and start is not None:

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 from persona_panel.files.errors import Fault, InputError
 from persona_panel.files.outputs import prompt_id_of, without_texts
-from persona_panel.files.responses import load_responses
+from persona_panel.files.responses import Batch, load_responses
 from persona_panel.graphs import Response
 
 GOOD = {"id": "r1", "prompt": "Why?", "response": "Because.", "system": "alder"}
@@ -688,3 +688,19 @@ def test_many_faults_take_linear_time(here: Path) -> None:
     began = time.perf_counter()
     assert len(faults_of(here)) == 20_000 + 19_999  # each is empty, all but one repeated
     assert time.perf_counter() - began < 20
+
+
+def test_two_responses_of_one_name_are_refused_before_a_call() -> None:
+    """Files of ratings name a response by its prompt and itself, with / between: two that are then
+    the same could not be told from each other. One that is there twice is said to be that."""
+    texts = [
+        Response(id="b", prompt_id="p/a", prompt="Why?", text="So.", system="s"),
+        Response(id="a/b", prompt_id="p", prompt="How?", text="Thus.", system="s"),
+        Response(id="b", prompt_id="p/a", prompt="Why?", text="Else.", system="s"),
+    ]
+    with pytest.raises(InputError) as caught:
+        Batch(texts)
+    assert [(fault.line, fault.found) for fault in caught.value.faults] == [
+        (2, "the id 'a/b', by which this is 'p/a/b', as is response 1"),
+        (3, "'b' a second time for the prompt 'p/a'"),
+    ]
