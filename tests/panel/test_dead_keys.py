@@ -47,7 +47,9 @@ def test_the_rest_is_skipped_and_the_run_goes_on_with_a_good_key(code: int, tmp_
         counts = Counter(judgment.status for judgment in heard)
         assert counts["scored"] == GOOD
         assert counts["failed"] + counts["skipped"] == 400 - GOOD
-        assert len(server.calls) - GOOD == counts["failed"] <= IN_FLIGHT
+        # A 403 may be about one text: it takes three in a row.
+        most = IN_FLIGHT + 2 if code == 403 else IN_FLIGHT
+        assert len(server.calls) - GOOD == counts["failed"] <= most
         port = server.port
     reasons = {one.error for one in heard if one.status == "skipped"}
     assert len(reasons) == 1
