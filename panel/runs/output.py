@@ -150,7 +150,7 @@ class AppendedFile:
         else:
             self._file = self._held
             self._file.truncate(0)
-        # Only whole lines are written, so that a kill leaves no half of one.
+        # Whole lines are written together: a kill leaves half of the last one at most.
         self._lines: list[bytes] = []
         self._gathered = 0
 
