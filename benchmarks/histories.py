@@ -26,7 +26,8 @@ however odd a way, to a connection that the client had not closed. A row of a ba
 the provider has answered it, whatever becomes of its download. Not paid, as a client cannot have
 it: an answer that was cut off, reset or in another encoding than it says; one without scores; and
 one on a connection on which the server has written a response that nobody asked for, be it before
-or behind it, as a client cannot tell which is which (`unsure`: it may be used, and asked again);
+or, however much later, behind it, as a client cannot tell which is which (`unsure` or `doubted`: it
+may be used, and asked again);
 and one that the server has sent a second time on another connection (`sent twice`).
 
 Parts: our client on libcurl, by one, two and four processes on one cache; `azure_openai:`,
@@ -383,9 +384,9 @@ class History:
             for line in lines:
                 *place, fate, how = json.loads(line)
                 judgment = Judgment(*place)
-                self._requests += fate != "sent twice"
+                self._requests += fate not in ("sent twice", "doubted")
                 self._fates.setdefault(judgment, []).append(f"{fate} {how}".strip())
-                self._paid[judgment] += {"paid": 1, "sent twice": -1}.get(fate, 0)
+                self._paid[judgment] += {"paid": 1, "sent twice": -1, "doubted": -1}.get(fate, 0)
                 if fate in ("paid", "unsure"):
                     self._whole.add(judgment)
             self._read_to = lines.tell()

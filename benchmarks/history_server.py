@@ -203,6 +203,7 @@ class Connection(asyncio.Protocol):
         self._buffer = bytearray()
         self._busy = self._lost = self._stray = False
         self._tasks: set[asyncio.Task[None]] = set()
+        self._paid = list[Judgment]()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         # No subclass of it under uvloop.
@@ -285,6 +286,8 @@ class Connection(asyncio.Protocol):
         fate = "paid" if is_sure else "unsure"
         history.last_answer = _message(*reply), judgment if is_sure else None
         history.note(judgment, fate if reply[0] == 200 else f"refused: {reply[0]}", odd or "")
+        if is_sure and reply[0] == 200 and judgment is not None:
+            self._paid.append(judgment)
         if odd is not None:
             history.fates[f"odd: {odd}"] += 1
 
@@ -317,17 +320,17 @@ class Connection(asyncio.Protocol):
                 self._transport.close()
                 return True
             case "twice at once":
-                self._stray = True
+                self._doubt()
                 self._send(message + message)
             case "another's behind it":
-                self._stray = True
+                self._doubt()
                 other, about = history.last_answer
                 if about is not None:
                     # The same answer a second time: a client may doubt both.
                     history.note(about, "sent twice")
                 self._send(message + (other or message))
             case "bytes behind it":
-                self._stray = True
+                self._doubt()
                 self._send(message + b"\r\n0\r\n\r\n")
             case "twice, a moment later":
                 self._later(message, message)
@@ -337,9 +340,17 @@ class Connection(asyncio.Protocol):
                 raise AssertionError(f"nothing says how to write {odd!r}")
         return not self._lost
 
+    def _doubt(self) -> None:
+        """Note that this connection carries a response that nobody asked for: a client may ask for
+        all that it brought again, as each may have been the answer to the request before."""
+        self._stray = True
+        for judgment in self._paid:
+            self._history.note(judgment, "doubted")
+        self._paid.clear()
+
     def _later(self, message: bytes, stray: bytes) -> None:
         self._send(message)
-        self._stray = True
+        self._doubt()
         wait = STRAY_DELAY_S * drawn_bytes(message)[0] / 255
         asyncio.get_running_loop().call_later(wait, self._send, stray)
 
