@@ -45,18 +45,18 @@ class TakenAnswer:
         connection: which it came on; None where that cannot be seen.
     """
 
-    __slots__ = ("_told", "_what", "connection", "doubt")
+    __slots__ = ("_callback", "_what", "connection", "doubt")
 
     def __init__(self) -> None:
         self.doubt: str | None = None
         self.connection: TakenAnswers | None = None
-        self._told: WeakMethod[Callable[[Any, str], None]] | None = None
+        self._callback: WeakMethod[Callable[[Any, str], None]] | None = None
         self._what: Any = None
 
-    def keep(self, told: WeakMethod[Callable[[Any, str], None]], what: Any) -> None:
-        """Have `told` called with `what` and the reason once the answer is taken back, as long as
-        its object lives; at once where it has been by now."""
-        self._told, self._what = told, what
+    def keep(self, callback: WeakMethod[Callable[[Any, str], None]], what: Any) -> None:
+        """Have `callback` called with `what` and the reason once the answer is taken back, as long
+        as its object lives; at once where it has been by now."""
+        self._callback, self._what = callback, what
         if self.doubt is not None:
             self._tell(self.doubt)
 
@@ -73,8 +73,8 @@ class TakenAnswer:
             self.connection.take_back(doubt)
 
     def _tell(self, doubt: str) -> None:
-        if self._told is not None and (told := self._told()) is not None:
-            told(self._what, doubt)
+        if self._callback is not None and (callback := self._callback()) is not None:
+            callback(self._what, doubt)
 
 
 _taking: ContextVar[TakenAnswer | None] = ContextVar("taking", default=None)

@@ -307,12 +307,22 @@ class Scoring(PanelJob[Run]):
     ) -> Run:
         self.mode.check(self.batch)
         _warn_of_missing_prompts(self.plan, self.batch)
-        self._new_run()
+        # People's ratings that do not fit are refused before a call.
+        run = self._new_run()
         start = None if self.output is None else start_of(self.output, self.plan.models)
         on_each = on_event or notebook_progress(self.most_results)
         async with self.calling(caps, execution) as caller:
             return await with_own_answers(
-                caller, lambda again: self._judged(caller, caps, execution, start, on_each, again)
+                caller,
+                lambda again: self._judged(
+                    self._new_run() if again else run,
+                    caller,
+                    caps,
+                    execution,
+                    start,
+                    on_each,
+                    again,
+                ),
             )
 
     def _new_run(self) -> Run:
@@ -325,6 +335,7 @@ class Scoring(PanelJob[Run]):
 
     async def _judged(
         self,
+        run: Run,
         caller: Caller,
         caps: Caps,
         execution: Execution,
@@ -332,8 +343,8 @@ class Scoring(PanelJob[Run]):
         on_each: Callable[[Any], None],
         again: bool,
     ) -> Run:
-        """Return the run with its judgments, written; `again` after answers were taken back."""
-        run, batch = self._new_run(), self.batch
+        """Give the run its judgments, and write it; `again` after answers were taken back."""
+        batch = self.batch
         folder = None
         if self.output is not None and start is not None:
             folder = RunFolder(self.output, self.manifest, self.texts, start)
