@@ -164,10 +164,11 @@ class KeptSockets:
                 self._watch_closing(kept)
         return False
 
-    def answered(self, kept: KeptSocket, seconds: float, *, is_success: bool) -> None:
-        """Note that the answer to a connection's request has come, after so many seconds. No
+    def answered(self, kept: KeptSocket, n: int, seconds: float, *, is_success: bool) -> None:
+        """Note that the answer to a connection's n-th request has come, after so many seconds. No
         further request is sent where it came so soon that it may be none to this one."""
-        kept.is_busy = False
+        # The next one may be out before whoever asked the n-th is told of its answer.
+        kept.is_busy = kept.n_requests != n
         kept.taken.add(being_taken())
         if is_success and self.times.add(seconds, time.monotonic()):
             kept.is_distrusted = True

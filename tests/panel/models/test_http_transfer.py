@@ -97,6 +97,19 @@ def test_the_answer_to_a_later_request_is_not_behind_an_earlier_one() -> None:
         assert sockets.unread(kept, 2) == ANSWER
 
 
+@pytest.mark.parametrize("n", [1, 2])
+def test_an_answer_that_is_awaited_is_no_stray(n: int, caplog: pytest.LogCaptureFixture) -> None:
+    """libcurl may send the next request before whoever asked the last is told of its answer: what
+    comes then is awaited. Once the last answer is noted, nothing more is."""
+    with asked() as (sockets, kept, far), caplog.at_level(logging.WARNING):
+        assert sockets.takes_request(kept, is_tls=False)
+        sockets.answered(kept, n, 0.01, is_success=True)
+        far.sendall(ANSWER)
+        sockets.look_for_strays()
+        assert sockets.has_strays is (n == 2)
+        assert len(caplog.records) == (n == 2)
+
+
 def test_a_connection_that_is_distrusted_takes_no_request() -> None:
     """A stray answer came on it, or may have: the answer before is not refused by that alone."""
     with asked() as (sockets, kept, _):
