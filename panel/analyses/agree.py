@@ -45,6 +45,8 @@ _PERSONAS_ADD = (
     parameters.random("What intervals take as a sample"),
     parameters.effort(),
     parameters.scale("--scale", "RATINGS"),
+    group="Panel",
+    example="runs/first",
     requirements=("krippendorff_alpha >= 0.667", "icc2k[clarity] >= 0.8"),
     n_parts=2,
 )

@@ -80,6 +80,7 @@ _IN_FULL = (
     ),
     Option(
         "--seed",
+        hidden=True,
         type=click.IntRange(min=0),
         default=0,
         show_default=True,
@@ -90,6 +91,8 @@ _IN_FULL = (
         metavar="FILE",
         help="Write the aligned scores of one --method to this CSV file, as ratings.",
     ),
+    group="People",
+    example="runs/first --human ratings.csv",
     requirements=("rmse_change[isotonic] < 0", "alignment[isotonic] == lower error"),
 )
 def align(

@@ -93,6 +93,8 @@ def _on_page(of: RunWithPeople) -> Iterator[Result | str]:
         "People's ratings of a part of the items.", COLUMNS_OF_RATINGS, required=True
     ),
     parameters.selected(),
+    group="People",
+    example="runs/first --human ratings.csv --selected items.csv",
     requirements=("corrected[my-model] >= 6", "corrected_difference[new, old] > -0.2"),
     on_page=_on_page,
 )

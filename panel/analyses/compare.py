@@ -57,6 +57,8 @@ _STATISTICS = {
         "these."
     ),
     parameters.random("What intervals and tests take as a sample"),
+    group="Start",
+    example="runs/first runs/second",
     requirements=("difference[new, old] > -0.2", "difference[new, old, clarity] >= 0"),
 )
 def compare(

@@ -47,6 +47,8 @@ def _on_page(of: RunWithPeople) -> Iterator[Result]:
     "Effective number of votes",
     parameters.run(),
     parameters.people("Human ratings of the same responses, in the form that `agree` reads."),
+    group="People",
+    example="runs/first",
     requirements=("votes[personas] >= 2", "votes_difference[personas, models] > 0"),
     on_page=_on_page,
 )

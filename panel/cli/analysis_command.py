@@ -22,6 +22,7 @@ from persona_panel.cli.failures import (
     say_what_is_missing,
 )
 from persona_panel.cli.gate import Gate, gate_options
+from persona_panel.cli.help import PanelCommand
 from persona_panel.cli.options import Command, full_option, option
 from persona_panel.files.secrets.visible import say, say_sentences, standard_output, visible
 from persona_panel.results.result import Result, ResultFormat, format_names, load_format
@@ -94,7 +95,7 @@ def result_options(*requirements: str) -> Callable[[Command], Command]:
         @option(
             "--plot",
             metavar="FILE",
-            help="Draw the main estimates with their intervals: .pdf, .svg or .png.",
+            help="Draw the main estimates, to a file .pdf, .svg or .png.",
         )
         @gate_options(*requirements)
         @wraps(command)
@@ -136,14 +137,24 @@ def analysis_command(analysis: Analysis) -> click.Command:
         _refuse_alone(analysis.parameters, inputs)
         command(**inputs)
 
-    made = click.command(analysis.name, params=list(analysis.parameters), help=analysis.help)
+    made = click.command(
+        analysis.name,
+        PanelCommand,
+        params=list(analysis.parameters),
+        help=analysis.help,
+        example=analysis.example,
+    )
     return made(checked)
 
 
 def _short_formats(command: Command) -> Command:
     for short in reversed(_SHORT_FORMATS):
         command = option(
-            f"--{short}", f"as_{short}", is_flag=True, help=f"Short for --format {short}."
+            f"--{short}",
+            f"as_{short}",
+            is_flag=True,
+            hidden=short != "json",
+            help=f"Short for --format {short}.",
         )(command)
     return command
 

@@ -8,6 +8,7 @@ import click
 
 from persona_panel.cli.analysis_command import ResultOutput, result_options
 from persona_panel.cli.failures import refusals, refusals_without_calls, status_of
+from persona_panel.cli.help import PanelCommand
 from persona_panel.cli.job import carried_out, dialogues_counted
 from persona_panel.cli.options import (
     caps_of_a_command,
@@ -17,7 +18,7 @@ from persona_panel.cli.run_options import CallOptions, call_options
 from persona_panel.files.secrets.visible import say, visible
 
 
-@click.command()
+@click.command(cls=PanelCommand, example="runs/first --model openai:gpt-5-mini")
 @click.argument("run")
 @click.option(
     "--model",

@@ -16,6 +16,7 @@ from persona_panel.cli.failures import (
     refusals,
     refusals_without_calls,
 )
+from persona_panel.cli.help import PanelGroup
 from persona_panel.cli.job import carried_out, dialogues_counted
 from persona_panel.cli.options import (
     caps_of_a_file,
@@ -27,12 +28,16 @@ from persona_panel.cli.run_options import CallOptions, call_options
 from persona_panel.files.secrets.visible import say, visible
 
 
-@click.group()
+@click.group(cls=PanelGroup, example="build spec.yaml --out prompts.jsonl")
 def prompts() -> None:
     """Build a set of prompts, or read pairs of prompts."""
 
 
-@prompts.command("build", short_help="Build a set from templates and from items.")
+@prompts.command(
+    "build",
+    example="spec.yaml --out prompts.jsonl",
+    short_help="Build a set from templates and from items.",
+)
 @click.argument("spec", metavar="SPEC")
 @click.option("--out", metavar="FILE", required=True, help="File for the prompts (.jsonl).")
 @click.option(
@@ -103,7 +108,11 @@ def build(
     )
 
 
-@prompts.command("pairs", short_help="Read pairs of prompts, for a sweep.")
+@prompts.command(
+    "pairs",
+    example="pairs.csv --out prompts.jsonl",
+    short_help="Read pairs of prompts, for a sweep.",
+)
 @click.argument("pairs", metavar="PAIRS")
 @column_mapping("PAIRS", "prompt_a=left")
 @click.option("--out", metavar="FILE", required=True, help="File for the prompts (.jsonl).")

@@ -1,4 +1,4 @@
-"""`persona-panel questions`: a model asks critical questions about interventions."""
+"""`persona-panel questions ask`: a model asks critical questions about interventions."""
 
 from __future__ import annotations
 
@@ -9,13 +9,16 @@ from pathlib import Path
 import click
 
 from persona_panel.cli.failures import refusals, say_failures, status_of
+from persona_panel.cli.help import PanelCommand
 from persona_panel.cli.job import carried_out, dialogues_counted
 from persona_panel.cli.options import caps_of_a_command
 from persona_panel.cli.run_options import CallOptions, call_options
 from persona_panel.files.secrets.visible import say, say_json
 
 
-@click.command()
+@click.command(
+    cls=PanelCommand, example="interventions.jsonl --model openai:gpt-5-mini --out questions.jsonl"
+)
 @click.argument("interventions", metavar="INTERVENTIONS")
 @click.option(
     "--model", "spec", metavar="SPEC", required=True, help="Model that asks, provider:name."
@@ -31,7 +34,7 @@ from persona_panel.files.secrets.visible import say, say_json
 @click.option("--out", metavar="FILE", help="File for the questions.  [default: standard output]")
 @call_options(caps_of_a_command, "--model")
 @refusals
-def questions(
+def ask(
     interventions: str,
     spec: str,
     runs: int,

@@ -9,6 +9,7 @@ import click
 
 from persona_panel.cli.analysis_command import ResultOutput, result_options
 from persona_panel.cli.failures import refusals_without_calls
+from persona_panel.cli.help import PanelCommand
 from persona_panel.cli.options import ratings_argument
 from persona_panel.files.secrets.visible import say, say_sentences, visible
 
@@ -16,7 +17,7 @@ _TEXTS, _RUBRIC = "RESPONSES", "RUBRIC"
 """What stands in a command for what only the user knows."""
 
 
-@click.command()
+@click.command(cls=PanelCommand, example="runs/first --n 60 --out items.csv")
 @ratings_argument("run")
 @click.option(
     "--n",
@@ -27,6 +28,7 @@ _TEXTS, _RUBRIC = "RESPONSES", "RUBRIC"
 )
 @click.option(
     "--seed",
+    hidden=True,
     type=click.IntRange(min=0),
     default=0,
     show_default=True,

@@ -1,4 +1,4 @@
-"""`persona-panel study`: a blinded study with people, made and collected."""
+"""`persona-panel people make`, `collect` and `status`: a blinded study with people."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import click
 
 from persona_panel.cli.analysis_command import ResultOutput, result_options
 from persona_panel.cli.failures import COMPLETE, INCOMPLETE, refusals_without_calls
+from persona_panel.cli.help import PanelCommand
 from persona_panel.cli.options import column_mapping, json_option
 from persona_panel.files.secrets.visible import say, standard_output, visible
 
@@ -27,7 +28,10 @@ _FORMATS = {
 _NAMING_SHOWN = 5
 
 
-@click.command(short_help="Make packets for raters, blind to who wrote the texts.")
+@click.command(
+    cls=PanelCommand,
+    example="answers.csv --raters 3 --per-rater 20 --out study",
+)
 @click.argument("responses", metavar="RESPONSES")
 @column_mapping("RESPONSES", "response=answer,system=model")
 @click.option(
@@ -81,7 +85,7 @@ _NAMING_SHOWN = 5
     metavar="NAME|FILE|RUN",
     default="scrub",
     show_default=True,
-    help="The rubric to rate by: one of `persona-panel rubrics`, a YAML file, or a run's folder, "
+    help="The rubric to rate by: one of `library rubrics`, a YAML file, or a run's folder, "
     "for what its judges rated by.",
 )
 @click.option("--consent", metavar="FILE", help="Text that raters consent to, in place of ours.")
@@ -102,7 +106,15 @@ _NAMING_SHOWN = 5
     help="Rate these items of RESPONSES only, as `select` wrote them. `collect` then writes their "
     "inclusion probabilities for `calibrate`.",
 )
-@click.option("--seed", metavar="N", type=int, default=0, show_default=True, help="Of all draws.")
+@click.option(
+    "--seed",
+    metavar="N",
+    type=int,
+    default=0,
+    show_default=True,
+    help="Seed of all draws.",
+    hidden=True,
+)
 @click.option("--out", metavar="FOLDER", required=True, help="The study's folder, a new one.")
 @json_option
 @refusals_without_calls
@@ -240,15 +252,7 @@ def _writer(form: str) -> Callable[..., list[Path]]:
     return writer
 
 
-@click.group()
-def study() -> None:
-    """Have people rate texts blind to their authors, and compare them with a panel."""
-
-
-study.add_command(make)
-
-
-@study.command(short_help="Unblind raters' answers, and write them as ratings.")
+@click.command(cls=PanelCommand, example="study answers/*.json --out ratings.csv")
 @click.argument("folder", metavar="STUDY")
 @click.argument("answers", metavar="ANSWERS…", nargs=-1, required=True)
 @click.option("--out", metavar="FILE", required=True, help="A CSV file for the ratings.")
@@ -291,7 +295,7 @@ def collect(
     output.show(result, status=_status(read, collected))
 
 
-@study.command(short_help="List who has answered, and how much is missing.")
+@click.command(cls=PanelCommand, example="study answers/*.json")
 @click.argument("folder", metavar="STUDY")
 @click.argument("answers", metavar="[ANSWERS…]", nargs=-1)
 @result_options("missing <= 0", "missing[rater-01] <= 5")
