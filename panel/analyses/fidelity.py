@@ -78,8 +78,8 @@ def fidelity(
     """Compare how personas differ with how the people they stand for differ.
 
     PANEL is a run's folder, or ratings; RATINGS are people's ratings of the same items, both as
-    `correlate` takes them. GROUPS says which people form a group, which personas stand for it,
-    and which groups are contrasted:
+    `people correlate` takes them. GROUPS says which people form a group, which personas stand for
+    it, and which groups are contrasted:
 
     \b
       groups:

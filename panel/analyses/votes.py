@@ -193,9 +193,9 @@ def _remarks(report: VotesReport) -> list[str]:
         )
         if len(report.dimensions) > 1:
             errors += (
-                " They are of the composite: `correlate` prints the effective number of judges of "
-                "each dimension, with the reliability of people's mean on that one; --json has "
-                "both."
+                " They are of the composite: `people correlate` prints the effective number of "
+                "judges of each dimension, with the reliability of people's mean on that one; "
+                "--json has both."
             )
         said.append(errors)
     if not report.n_people:

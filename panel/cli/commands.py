@@ -241,7 +241,7 @@ def new_words(words: Sequence[str]) -> tuple[list[str], str]:
     if old == "study" and rest and rest[0] in _PEOPLE.entries:
         old, new, rest = f"study {rest[0]}", f"people {rest[0]}", rest[1:]
     sentence = (
-        f"`persona-panel {old}` is now `persona-panel {new}`; the old name works until the "
-        "next version."
+        f"persona-panel {old} is now persona-panel {new}; the old name works until the next "
+        "version."
     )
     return [*new.split(), *rest], sentence

@@ -1,4 +1,5 @@
-"""`persona-panel questions match`: critical questions compared with labelled reference questions."""
+"""`persona-panel questions match`: critical questions compared with labelled reference
+questions."""
 
 from __future__ import annotations
 

@@ -104,7 +104,7 @@ _NAMING_SHOWN = 5
     "--items",
     metavar="FILE",
     help="Rate these items of RESPONSES only, as `select` wrote them. `collect` then writes their "
-    "inclusion probabilities for `calibrate`.",
+    "inclusion probabilities for `people calibrate`.",
 )
 @click.option(
     "--seed",
@@ -265,9 +265,9 @@ def collect(
     """Unblind ANSWERS, the files that raters sent back, of the study in the folder STUDY.
 
     Writes FILE with the scores and, next to it, the ranks and a folder with the raters' reasons,
-    from which a panel can infer scores. `agree` and `correlate` read the ratings. Prints what is
-    missing, how long raters took, how far they agree with themselves on repeated sets and with
-    each other on calibration texts, and which attention checks were not passed. Nobody is left
+    from which a panel can infer scores. `agree` and `people correlate` read the ratings. Prints
+    what is missing, how long raters took, how far they agree with themselves on repeated sets and
+    with each other on calibration texts, and which attention checks were not passed. Nobody is left
     out for it. A file that is not of this study, or was changed, is refused alone. Files that are
     there already are replaced only with --overwrite; they may have been edited.
 

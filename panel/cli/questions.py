@@ -28,8 +28,8 @@ from persona_panel.files.secrets.visible import say, say_json
     metavar="K",
     type=click.IntRange(min=1),
     default=1,
-    help="Ask K times; each question then has a field run, and `match` reports the mean and "
-    "standard deviation over runs. Needs a temperature above 0.  [default: 1]",
+    help="Ask K times; each question then has a field run, and `questions match` reports the "
+    "mean and standard deviation over runs. Needs a temperature above 0.  [default: 1]",
 )
 @click.option("--out", metavar="FILE", help="File for the questions.  [default: standard output]")
 @call_options(caps_of_a_command, "--model")
@@ -45,7 +45,8 @@ def ask(
 
     INTERVENTIONS is a JSONL file with the fields id and intervention. The output is a file
     that `score` reads, one question per line with the intervention as its context: score it
-    with `score --rubric critical-question`, or compare it with reference questions by `match`.
+    with `score --rubric critical-question`, or compare it with reference questions by `questions
+    match`.
 
     Exit status: 0, all questions are there; 1, some are missing (they are named on standard
     error); 2, wrong input or configuration, no model was called; 4, there is no question. The

@@ -130,10 +130,11 @@ def report(
     no room for stay in the folder, and the page says which.
 
     With --human it also says whether the panel, and which of its judges, may take the place of a
-    person (the alternative annotator test, as in `correlate`), what people would give on average
-    to each system (`calibrate`; with --selected where `select` chose what they rated) and the
-    effective number of votes (`votes`); with --raters and --groups whether personas differ as the
-    people they stand for do (`fidelity`). --require then takes the figures of these commands, too.
+    person (the alternative annotator test, as in `people correlate`), what people would give on
+    average to each system (`people calibrate`; with --selected where `select` chose what they
+    rated) and the effective number of votes (`people votes`); with --raters and --groups whether
+    personas differ as the people they stand for do (`people fidelity`). --require then takes the
+    figures of these commands, too.
 
     Exit status: 0; 2 for bad input; 3 where a requirement is not met.
     """

@@ -176,7 +176,7 @@ def score(
     if human and panel.deliberation is None:
         raise click.UsageError(
             "--human works only with --deliberate; to compare scores without a deliberation with "
-            "human ratings, use `correlate`."
+            "human ratings, use `people correlate`."
         )
     humans = column = None
     if human:

@@ -34,7 +34,7 @@ _TEXTS, _RUBRIC = "RESPONSES", "RUBRIC"
     show_default=True,
     help="Seed of what is drawn at random.",
 )
-@click.option("--out", metavar="FILE", help="Write the items to this CSV file, for `study make`.")
+@click.option("--out", metavar="FILE", help="Write the items to this CSV file, for `people make`.")
 @result_options("items >= 60", "prompts >= 10")
 @refusals_without_calls
 def select(
@@ -45,7 +45,7 @@ def select(
     out: str | None,
     output: ResultOutput,
 ) -> None:
-    """Choose the items of RUN that people should rate, for `calibrate`.
+    """Choose the items of RUN that people should rate, for `people calibrate`.
 
     RUN is a run's folder, or a file of ratings as `agree` reads it. Items are drawn at random, as
     many of each system, the more probably the more the judges disagree on them (there people's
@@ -53,9 +53,9 @@ def select(
     counts once). The CSV of --out has the columns item, prompt, source (the
     system), inclusion_probability and spread (the standard deviation of the judges' scores).
 
-    `study make --items` makes packets of these items for raters, and `study collect` writes their
+    `people make --items` makes packets of these items for raters, and `people collect` writes their
     ratings with the probabilities. Of ratings that you collect otherwise, give the file to
-    `calibrate` as --selected, so that its estimates stay unbiased.
+    `people calibrate` as --selected, so that its estimates stay unbiased.
 
     Printed is how many items were drawn, and what they are too few for; with --full the items, too.
 
@@ -96,7 +96,8 @@ def select(
         if meanings:
             say(f"{', '.join(meanings)}.", err=True)
         say_sentences(
-            "`study collect` writes their ratings with the probabilities, which `calibrate` takes.",
+            "`people collect` writes their ratings with the probabilities, which `people "
+            "calibrate` takes.",
             err=True,
         )
 
@@ -123,7 +124,7 @@ def _study_command(run: str, out: str, n_items: int) -> str:
         "--rubric": rubric,
         "--out": study,
     }
-    return command_line("study make", [texts], options)
+    return command_line("people make", [texts], options)
 
 
 def _of_run(run: str) -> tuple[str, str]:

@@ -111,12 +111,12 @@ def design_result(study: Study) -> Result:
             "between texts; scores are, and so are comparisons within sets. A --per-rater that is "
             "a multiple of the texts to a prompt avoids it."
         )
-    return Result("study make", conclusion, tables, remarks)
+    return Result("people make", conclusion, tables, remarks)
 
 
 def progress_result(read: ReadAnswers, collected: CollectedStudy) -> Result:
     """Return who has answered, and how much is missing."""
-    return Result("study status", [_progress(collected)], [*_progress_tables(read, collected, {})])
+    return Result("people status", [_progress(collected)], [*_progress_tables(read, collected, {})])
 
 
 def collection_result(
@@ -179,7 +179,7 @@ def collection_result(
     conclusion = [_progress(collected)]
     if "rate" in key.tasks and "selected" in facts:
         conclusion += _selection(facts, out)
-    return Result("study collect", conclusion, tables)
+    return Result("people collect", conclusion, tables)
 
 
 def _progress(collected: CollectedStudy) -> str:
@@ -250,10 +250,10 @@ def _estimate(statistic: Statistic | None) -> Estimate | None:
 
 
 def _selection(facts: dict[str, Any], out: str) -> Iterator[str]:
-    """Write to `out` what `calibrate` needs of ratings of items that `select` drew."""
+    """Write to `out` what `people calibrate` needs of ratings of items that `select` drew."""
     yield (
         "Ratings have the inclusion probabilities of `select`, by which "
-        f"`{command_line('calibrate', ['RUN'], {'--human': out})}` weighs them."
+        f"`{command_line('people calibrate', ['RUN'], {'--human': out})}` weighs them."
     )
     if n := facts["selected_unrated"]:
         yield (

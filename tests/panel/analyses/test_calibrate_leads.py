@@ -148,8 +148,8 @@ def test_leads_are_named_up_to_four() -> None:
 
 
 def test_leads_are_the_established_differences() -> None:
-    """Of a leaderboard those with an adjusted p below 0.05, the better system first; `calibrate`
-    says what people do not show of them after its own differences."""
+    """Of a leaderboard those with an adjusted p below 0.05, the better system first; `people
+    calibrate` says what people do not show of them after its own differences."""
     of = sampled_mean(np.array([1.0, 2.0, 3.0]))
 
     def differ(a: str, b: str, value: float, p: float) -> SystemDifference:

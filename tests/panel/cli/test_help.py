@@ -7,10 +7,10 @@ import re
 
 import click
 import pytest
+from persona_panel.cli.sections import _RARE, _SECTIONS
 
 from persona_panel.cli.audit import injection
 from persona_panel.cli.score import score
-from persona_panel.cli.sections import _RARE, _SECTIONS
 from persona_panel.cli.sweep import sweep
 from tests.helpers.invoked import invoked
 
