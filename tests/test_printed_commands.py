@@ -36,7 +36,7 @@ SOURCES = [
 ]
 REWRITTEN = {ROOT / "docs/explanation/statistics.md", ROOT / "docs/reference/input-files.md"}
 """Pages that are being rewritten elsewhere, and have old names of commands until then."""
-PLACEHOLDERS = {"RUN", "RESPONSES", "RUBRIC", "FILE", "X"}
+PLACEHOLDERS = {"RUN", "SPEC", "ANSWERS", "RESPONSES", "RUBRIC", "FILE", "X"}
 
 
 def texts_of(path: Path) -> list[str]:

@@ -94,7 +94,7 @@ def _on_page(of: RunWithPeople) -> Iterator[Result | str]:
     ),
     parameters.selected(),
     group="People",
-    example="runs/first --human ratings.csv --selected items.csv",
+    example="runs/first --human ratings.csv",
     requirements=("corrected[my-model] >= 6", "corrected_difference[new, old] > -0.2"),
     on_page=_on_page,
 )

@@ -58,7 +58,7 @@ def _on_page(of: RunWithPeople) -> Iterator[Result]:
         help="Compare this dimension only. Human ratings that name none are of it.",
     ),
     group="People",
-    example="runs/first --human ratings.csv --raters raters.csv --groups groups.yaml",
+    example="RUN --human h.csv --raters r.csv --groups g.yaml",
     requirements=("fidelity[left-right] != caricature", "fidelity_ratio[left-right] < 2"),
     on_page=_on_page,
 )

@@ -13,6 +13,7 @@ from persona_panel.cli.batch_options import AnswerOptions, batch_options
 from persona_panel.cli.failures import refusals, refusals_without_calls, status_of
 from persona_panel.cli.help import PanelGroup
 from persona_panel.cli.job import carried_out
+from persona_panel.cli.next_step import NextStep
 from persona_panel.cli.options import column_mapping
 from persona_panel.cli.panel_options import PanelOptions, panel_options
 from persona_panel.cli.run_options import RunOptions, run_options
@@ -149,7 +150,8 @@ def bias(run: str, output: ResultOutput) -> None:
     except OSError as error:
         # The figures are there; a folder of someone else's is read all the same.
         say(visible(f"Not written to {run}/bias.json: {error.strerror}."), err=True)
+        page = None
     else:
-        shows = f"`{command_line('report', [run])}` shows it on the page"
-        say(visible(f"Written to {path}; {shows}."), err=True)
-    output.show(bias_result(rows, found.ratings, source=run))
+        say(visible(f"Written to {path}."), err=True)
+        page = NextStep("show it on the page of the run", command_line("report", [run]))
+    output.show(bias_result(rows, found.ratings, source=run), next_step=page)

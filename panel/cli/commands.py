@@ -128,7 +128,7 @@ _QUESTIONS = LazyGroup(
     "questions",
     help="Have a model ask critical questions, and compare them with labelled ones.",
     short_help="Have a model ask critical questions, or compare such: ask, match.",
-    example="ask interventions.jsonl --model openai:gpt-5-mini --out questions.jsonl",
+    example="ask said.jsonl --model openai:gpt-5 --out asked.jsonl",
     sections={
         "Commands": {
             "ask": ("persona_panel.cli.questions", "Have a model ask critical questions."),

@@ -139,7 +139,7 @@ def _with_gate(command: Command, examples: Sequence[str]) -> Command:
         metavar="EXPRESSION",
         multiple=True,
         help=f"What a figure has to be: {examples[0]}. Repeatable. Exit status 3 if it is "
-        "not met, by the unfavourable end of the figure's 95 % interval. "
+        "not met, by the unfavourable end of its 95 % interval. "
         + (f"Others are {' and '.join(examples[1:])}. " if examples[1:] else "")
         + "Names with commas or brackets stand in quotes; a wrong name is answered by the nearest "
         "ones.",

@@ -14,6 +14,7 @@ from persona_panel.cli.batch_options import AnswerOptions, batch_options
 from persona_panel.cli.failures import gathered, refusals, say_failures, status_of
 from persona_panel.cli.help import PanelCommand
 from persona_panel.cli.job import carried_out
+from persona_panel.cli.next_step import NextStep
 from persona_panel.cli.options import (
     caps_of_a_file,
     column_mapping,
@@ -28,9 +29,7 @@ if TYPE_CHECKING:
     from persona_panel.graphs.sweeping import TargetAnswer
 
 
-@click.command(
-    cls=PanelCommand, example="prompts.jsonl --target openai:gpt-5-mini --out answers.jsonl"
-)
+@click.command(cls=PanelCommand, example="prompts.jsonl --target openai:gpt-5 --out texts.jsonl")
 @click.argument("prompts", metavar="PROMPTS")
 @column_mapping("PROMPTS", "prompt=question")
 @click.option(
@@ -129,6 +128,7 @@ def generate(
         texts_result,
     )
     from persona_panel.files.prompts import load_generation_prompts
+    from persona_panel.files.wording import command_line
     from persona_panel.planning.definitions import configured
     from persona_panel.results.requirements.of_result import result_figures
     from persona_panel.runs.folder import OutputFile
@@ -168,7 +168,12 @@ def generate(
     else:
         where = f"No response came, so {written.path} is as it was. The same command tries again"
     say(visible(where), err=True)
-    output.show(texts_result(done), status=status_of(done.has_rows, complete=done.complete))
+    score = NextStep("score the responses", command_line("score", [written.path]))
+    output.show(
+        texts_result(done),
+        status=status_of(done.has_rows, complete=done.complete),
+        next_step=score if done.complete else None,
+    )
 
 
 def _count(progress: ScoreProgress, answer: TargetAnswer) -> None:

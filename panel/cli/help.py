@@ -88,7 +88,8 @@ class PanelCommand(_Exemplified):
         options = [param for param in self.params if isinstance(param, click.Option)]
         n_hidden = sum(option.hidden for option in options)
         if n_hidden or any(_is_cut(text) for text in (self.help, *(o.help for o in options))):
-            more = f"with the {n_hidden} options that few need" if n_hidden else "in full"
+            named = f"{n_hidden} option{'s' if n_hidden > 1 else ''}"
+            more = f"with the {named} that few need" if n_hidden else "in full"
             self.params.append(
                 click.Option(
                     ["--help-all"],
@@ -156,10 +157,10 @@ def _is_cut(text: str | None) -> bool:
 
 def _short(text: str) -> str:
     """Return the first sentence of an option's text, with its default."""
-    sentence = _SENTENCE_END.split(text, maxsplit=1)[0]
-    if sentence != text:
-        sentence += "."
-    said = _EXTRA.sub("", sentence).rstrip()
+    whole = _EXTRA.sub("", text)
+    said = _SENTENCE_END.split(whole, maxsplit=1)[0]
+    if said != whole:
+        said += "."
     extras = [part for extra in _EXTRA.findall(text) for part in extra.split("; ")]
     kept = [part for part in extras if part.startswith(("default:", "required"))]
     return f"{said}  [{'; '.join(kept)}]" if kept else said

@@ -15,7 +15,7 @@ import click
 from persona_panel.analyses.parameters import columns_by_field
 from persona_panel.cli.failures import refusals_without_calls
 from persona_panel.cli.help import PanelCommand
-from persona_panel.cli.next_step import say_next_step
+from persona_panel.cli.next_step import NextStep
 from persona_panel.cli.options import column_mapping
 from persona_panel.files.secrets.visible import say, visible
 from persona_panel.planning.settings import DEFAULT_MODEL, split_variant
@@ -121,7 +121,7 @@ def init(
     # A file of the user's own, who says who may read it (umask).
     replace_file(Path(out), text.encode(), permissions=0o666)
     say(visible(f"Written: {out}"), err=True)
-    say_next_step("Score the responses", score)
+    NextStep("score the responses", score).say()
 
 
 def _columns(responses: str) -> list[str]:

@@ -27,7 +27,7 @@ def library() -> None:
     """List or show what can be named: personas, rubrics, framings."""
 
 
-@library.command(example="disciplinary")
+@library.command(example="disciplinary", short_help="List the persona sets, or show one.")
 @click.argument("name", required=False)
 @refusals_without_calls
 def personas(name: str | None) -> None:
@@ -52,7 +52,7 @@ def personas(name: str | None) -> None:
         _say(console, persona.description)
 
 
-@library.command(example="scrub")
+@library.command(example="scrub", short_help="List the rubrics, or show one.")
 @click.argument("name", required=False)
 @refusals_without_calls
 def rubrics(name: str | None) -> None:
@@ -96,7 +96,7 @@ def rubrics(name: str | None) -> None:
         _say(console, f"{rubric.abstention.definition} {rubric.abstention.guiding_question}")
 
 
-@library.command(example="scrub")
+@library.command(example="scrub", short_help="List the framing sets of sweeps, or show one.")
 @click.argument("name", required=False)
 @refusals_without_calls
 def framings(name: str | None) -> None:

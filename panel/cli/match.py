@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from persona_panel.results.requirements.figures import Figure
 
 
-@click.command(cls=PanelCommand, example="questions.jsonl labelled.jsonl --by chrf")
+@click.command(cls=PanelCommand, example="asked.jsonl labelled.jsonl --by chrf")
 @click.argument("generated", metavar="GENERATED")
 @click.argument("references", metavar="REFERENCES")
 @column_mapping("GENERATED", "response=question")

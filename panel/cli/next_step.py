@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from persona_panel.files.secrets.visible import say, say_sentences, visible
 
 
-def say_next_step(what: str, command: str) -> None:
-    """Print the next step on standard error, behind all else.
+class NextStep(NamedTuple):
+    """The command that follows from what a command did.
 
-    Args:
-        what: what the command does, such as "Score the responses".
-        command: as `persona_panel.files.wording.command_line` makes it; it stands on a line of its
-            own, whole, so that it can be pasted.
+    Attributes:
+        what: what it does, such as "score the responses".
+        command: as `persona_panel.files.wording.command_line` makes it.
     """
-    say_sentences(f"Next: {what[0].lower()}{what[1:]}:", err=True)
-    say(f"  {visible(command)}", err=True)
+
+    what: str
+    command: str
+
+    def say(self) -> None:
+        """Print it on standard error, the command whole on a line of its own, to be pasted."""
+        say_sentences(f"Next: {self.what}:", err=True)
+        say(f"  {visible(self.command)}", err=True)

@@ -11,6 +11,7 @@ import click
 from persona_panel.cli.analysis_command import ResultOutput, result_options
 from persona_panel.cli.failures import COMPLETE, INCOMPLETE, refusals_without_calls
 from persona_panel.cli.help import PanelCommand
+from persona_panel.cli.next_step import NextStep
 from persona_panel.cli.options import column_mapping, json_option
 from persona_panel.files.secrets.visible import say, standard_output, visible
 
@@ -152,6 +153,7 @@ def make(
     """
     from persona_panel.files.responses import load_responses
     from persona_panel.files.selections import read_inclusion
+    from persona_panel.files.wording import command_line
     from persona_panel.planning.definitions import resolve_rubric
     from persona_panel.results.result import load_format
     from persona_panel.rubrics import shipped
@@ -199,6 +201,8 @@ def make(
         f"{visible(str(key))} from raters: it says which text is whose.",
         err=True,
     )
+    collect = command_line("people collect", [folder, "ANSWERS"], {"--out": "ratings.csv"})
+    NextStep("when raters have sent their answers, collect them", collect).say()
 
 
 def _naming_lines(naming: tuple[Any, ...]) -> list[str]:

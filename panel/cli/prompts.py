@@ -18,6 +18,7 @@ from persona_panel.cli.failures import (
 )
 from persona_panel.cli.help import PanelGroup
 from persona_panel.cli.job import carried_out, dialogues_counted
+from persona_panel.cli.next_step import NextStep
 from persona_panel.cli.options import (
     caps_of_a_file,
     column_mapping,
@@ -102,9 +103,11 @@ def build(
         if not built.prompts:
             told += "\nNo prompt is left; the funnel says at which step they were dropped."
     say(told, err=True)
+    complete = bool(built.prompts) and not built.pending
     output.show(
         prompt_set_result(built),
-        status=COMPLETE if built.prompts and not built.pending else INCOMPLETE,
+        status=COMPLETE if complete else INCOMPLETE,
+        next_step=_answers(file.path) if complete else None,
     )
 
 
@@ -146,3 +149,12 @@ def pairs(
         # A file of the user's own, who says who may read it (umask).
         replace_file(output.path, content, permissions=0o666)
     say(visible(f"{counted(len(lines) // 2, 'pair')} in {output.path}"), err=True)
+    _answers(output.path).say()
+
+
+def _answers(prompts: Path) -> NextStep:
+    """The next step with a set of prompts."""
+    from persona_panel.files.wording import command_line
+
+    options: dict[str, str | int | Path] = {"--target": "SPEC", "--out": "RESPONSES.jsonl"}
+    return NextStep("have models answer them", command_line("generate", [prompts], options))

@@ -11,14 +11,13 @@ import click
 from persona_panel.cli.failures import refusals, say_failures, status_of
 from persona_panel.cli.help import PanelCommand
 from persona_panel.cli.job import carried_out, dialogues_counted
+from persona_panel.cli.next_step import NextStep
 from persona_panel.cli.options import caps_of_a_command
 from persona_panel.cli.run_options import CallOptions, call_options
 from persona_panel.files.secrets.visible import say, say_json
 
 
-@click.command(
-    cls=PanelCommand, example="interventions.jsonl --model openai:gpt-5-mini --out questions.jsonl"
-)
+@click.command(cls=PanelCommand, example="said.jsonl --model openai:gpt-5 --out asked.jsonl")
 @click.argument("interventions", metavar="INTERVENTIONS")
 @click.option(
     "--model", "spec", metavar="SPEC", required=True, help="Model that asks, provider:name."
@@ -55,6 +54,7 @@ def ask(
     from persona_panel.experiments.questions.asking import Questions, load_interventions
     from persona_panel.files.errors import ConfigurationError
     from persona_panel.files.outputs import replace_file
+    from persona_panel.files.wording import command_line
 
     loaded = load_interventions(interventions)
     model = calling.model(spec)
@@ -89,3 +89,6 @@ def ask(
     )
     if status := status_of(len(rows), complete=not missing):
         sys.exit(status)
+    if out:
+        scored = command_line("score", [out], {"--rubric": "critical-question"})
+        NextStep("score the questions", scored).say()

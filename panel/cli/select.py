@@ -10,8 +10,9 @@ import click
 from persona_panel.cli.analysis_command import ResultOutput, result_options
 from persona_panel.cli.failures import refusals_without_calls
 from persona_panel.cli.help import PanelCommand
+from persona_panel.cli.next_step import NextStep
 from persona_panel.cli.options import ratings_argument
-from persona_panel.files.secrets.visible import say, say_sentences, visible
+from persona_panel.files.secrets.visible import say, visible
 
 _TEXTS, _RUBRIC = "RESPONSES", "RUBRIC"
 """What stands in a command for what only the user knows."""
@@ -77,29 +78,24 @@ def select(
     output.gate.refuse_unknown(lambda: result_figures(result))
     if out is not None:
         write_selection(selection, Path(out))
-    output.show(result)
-    if out is not None:
-        made = _study_command(run, out, len(selection))
-        say_sentences(
-            f"They are in {visible(out)}. Packets of them for three people, who rate all, blind:",
-            err=True,
+        say(visible(f"The items are in {out}."), err=True)
+    output.show(result, next_step=None if out is None else _study(run, out, len(selection)))
+
+
+def _study(run: str, out: str, n_items: int) -> NextStep:
+    """The next step with items in a file, and what the words in it mean that only the user
+    knows."""
+    made = _study_command(run, out, n_items)
+    meanings = [
+        f"{name} is {what}"
+        for name, what in (
+            (_TEXTS, "the file of the texts"),
+            (_RUBRIC, "what the panel rated them by"),
         )
-        say(f"  {visible(made)}", err=True)
-        meanings = [
-            f"{name} is {what}"
-            for name, what in (
-                (_TEXTS, "the file of the texts"),
-                (_RUBRIC, "what the panel rated them by"),
-            )
-            if f" {name} " in made
-        ]
-        if meanings:
-            say(f"{', '.join(meanings)}.", err=True)
-        say_sentences(
-            "`people collect` writes their ratings with the probabilities, which `people "
-            "calibrate` takes.",
-            err=True,
-        )
+        if f" {name} " in made
+    ]
+    where = f" ({', '.join(meanings)})" if meanings else ""
+    return NextStep(f"make packets of them for three people, who rate all, blind{where}", made)
 
 
 def _study_command(run: str, out: str, n_items: int) -> str:

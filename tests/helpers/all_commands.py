@@ -20,12 +20,10 @@ def commands_in(group: click.Group, *words: str) -> Iterator[tuple[tuple[str, ..
             yield from commands_in(command, *words, name)
 
 
-def modules_of(group: LazyGroup) -> list[str]:
-    """The modules that the commands of a group are in; nothing is imported."""
-    found: set[str] = set()
-    for entry in group.entries.values():
+def modules_in(group: LazyGroup) -> Iterator[tuple[str, str]]:
+    """The name of each command of a group, at any level, and its module; nothing is imported."""
+    for name, entry in group.entries.items():
         if isinstance(entry, LazyGroup):
-            found.update(modules_of(entry))
+            yield from modules_in(entry)
         elif not isinstance(entry, click.Group):
-            found.add(entry[0])
-    return sorted(found)
+            yield name, entry[0]

@@ -38,7 +38,9 @@ def test_questions_come_out_as_responses_that_score_reads(command: Command, tmp_
     the rubric reads them."""
     jsonl(tmp_path / "said.jsonl", *SAID)
     with serving(three) as server:
-        arguments = "questions ask said.jsonl --model openai:stub --out asked.jsonl".split()
+        arguments = (
+            "questions", "ask", "said.jsonl", "--model", "openai:stub", "--out", "asked.jsonl",
+        )  # fmt: skip
         first = command(*arguments, **at(server))
         assert (first.returncode, first.stdout) == (0, ""), first.stderr
         assert first.stderr.startswith("2 interventions × openai:stub\n2/2 calls, quest")
