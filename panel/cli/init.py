@@ -64,8 +64,8 @@ def init(
 ) -> None:
     """Look at RESPONSES, a file of texts, and write a panel file to score them by.
 
-    On a terminal, what no option says is asked: the columns, if they cannot be told by their
-    names, models, rubric and personas. Elsewhere the defaults are taken. No model is called.
+    On a terminal, what no option says is asked: the columns, if their names do not say which they
+    are, models, rubric and personas. Elsewhere the defaults are taken. No model is called.
 
     Exit status: 0; 2, bad input, or a file that is there already.
     """

@@ -434,6 +434,9 @@ STUDY: dict[str, Check] = {
     r"calibrate RUN --human \S+` weighs them\.": (
         lambda found, beside: beside.summary["study"][0]["answered"] > 0
     ),
+    r"`persona-panel people correlate RUN --human \S+` compares a panel with these ratings\.": (
+        lambda found, beside: beside.summary["study"][0]["answered"] > 0
+    ),
     r"(?P<n>[\d,]+) of (?P<of>[\d,]+) selected items? (?:has|have) no rating: corrected means are "
     r"then unbiased only if it is chance which these are\.": _unrated,
     r"(?P<raters>\d+) raters?, (?P<texts>\d+) texts? to (?P<prompts>\d+) prompts?; tasks: "
