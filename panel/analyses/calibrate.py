@@ -63,20 +63,13 @@ _WEIGHTED = (
 
 def _on_page(of: RunWithPeople) -> Iterator[Result | str]:
     """Yield the corrected means, and which of the leads that the run has people do not show."""
-    if of.people.lower_is_better:
+    if of.calibrated is None:
         return
-    from persona_panel.files.ratings import check_calibration
-    from persona_panel.files.selections import inclusion_of
     from persona_panel.results.conclusions.labels import called_by
     from persona_panel.runs.run import composite_name
-    from persona_panel.statistics import calibration
 
-    check_calibration(of.panel, of.people, *of.names)
-    chances = None
-    if of.inclusion is not None:
-        chances = inclusion_of(of.inclusion, of.panel, of.people, of.names[1])
     found = replace(
-        calibration.calibrate(of.panel, of.people, inclusion=chances),
+        of.calibrated,
         leads=established_leads(of.run.leaderboard()),
         leads_on=composite_name(of.run.rubric),
     )

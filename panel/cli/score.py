@@ -118,8 +118,8 @@ def engine_options(command: Command) -> Command:
 @column_mapping("RESPONSES", "response=answer,system=model")
 @panel_options()
 @human_options(
-    "Human ratings of the same responses, in the form that `agree` reads: reports whether "
-    "deliberation moved the panel toward them. Works only with --deliberate."
+    "People's ratings of the same responses, in the form that `agree` reads: the ranking is "
+    "corrected by them, and the panel is compared with them."
 )
 @by_option(
     "Also print the systems within each persona, axis (of personas), model, prompt or dimension, "
@@ -168,11 +168,6 @@ def score(
 
     batch = ResponseFile(responses, limit=options.limit, mapping=mapping)
     panel = panel_options.panel()
-    if human and panel.deliberation is None:
-        raise click.UsageError(
-            "--human works only with --deliberate; to compare scores without a deliberation with "
-            "human ratings, use `correlate`."
-        )
     humans = column = None
     if human:
         # It reads Parquet, too.

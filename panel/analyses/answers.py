@@ -1,0 +1,575 @@
+"""The five answers of a run, computed here and nowhere else: each a figure with its sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from math import isnan, nan
+from types import MappingProxyType
+from typing import TYPE_CHECKING, NamedTuple
+
+from persona_panel.files.named_files import shown_folder
+from persona_panel.files.wording import command_line
+from persona_panel.results.answer import QUESTIONS, Answer
+from persona_panel.results.conclusions.score import declining, limits, nothing_judged
+from persona_panel.results.conclusions.wording import as_many, counted, in_brackets, listed, points
+from persona_panel.runs.collected import ratings_of
+from persona_panel.runs.run import Run
+from persona_panel.runs.scale_limits import unit_of
+from persona_panel.runs.summary import judged_in
+from persona_panel.statistics.core.arrays import AnalysisOptions
+from persona_panel.statistics.core.display import COMPOSITE, number, percent
+from persona_panel.statistics.core.estimate import Difference, Estimate
+from persona_panel.statistics.core.levels import LEVEL, POWER
+from persona_panel.statistics.core.ranking import (
+    Leaderboard,
+    SampledMean,
+    prompts_needed,
+    takes_more_judges,
+)
+from persona_panel.statistics.core.table import Ratings, Row, on_composite
+
+if TYPE_CHECKING:
+    from persona_panel.analyses.on_page import RunWithPeople
+
+RUN = "RUN"
+"""The folder of a run that has none, in commands."""
+TENTATIVE, RELIABLE = 0.667, 0.8
+"""Krippendorff's α from which ratings carry tentative conclusions, and from which they are called
+reliable: K. Krippendorff (2004), "Reliability in content analysis"."""
+PASSED = 0.5
+"""The winning rate from which a panel passes the alternative annotator test."""
+_EQUAL = 1e-9
+_NAMED = 4
+
+
+def answers_of(run: Run, people: RunWithPeople | None = None) -> tuple[Answer, ...]:
+    """Return the answers to the five questions about a run, in their order.
+
+    Args:
+        people: people's ratings of its responses; they lead where they are there.
+    """
+    key = "answers", id(people)
+    if key not in run.computed:
+        # What is kept holds `people`, so that no other object has its id.
+        run.computed[key] = people, _answers(run, people)
+    answers: tuple[Answer, ...] = run.computed[key][1]
+    return answers
+
+
+def conclusion_of(run: Run, people: RunWithPeople | None = None) -> list[str]:
+    """Return the answers, then what limits them."""
+    board, judged = run.leaderboard(), judged_in(run)
+    answers = answers_of(run, people)
+    if not judged.scored:
+        return [answers[0].text]
+    sentences = [answer.text for answer in answers]
+    sentences += [*declining(board), *limits(judged)]
+    if (report := run.deliberation()) is not None:
+        # Its statistics are of deliberation alone, and few panels deliberate.
+        from persona_panel.results.conclusions.deliberation import deliberation_conclusion
+
+        sentences += deliberation_conclusion(
+            report.n_deliberated, report.n_responses, report.spread, report.humans
+        )
+    return sentences
+
+
+def _answers(run: Run, people: RunWithPeople | None) -> tuple[Answer, ...]:
+    if (nothing := nothing_judged(judged_in(run))) is not None:
+        why = Estimate(nan, reason="no judgment was scored")
+        others = [each for each in QUESTIONS if each != "best"]
+        return (
+            Answer("best", nothing, why),
+            *(Answer(each, f"Not known: {why.reason}.", why) for each in others),
+        )
+    ranked = _ranked(run, people)
+    return (
+        which_is_best(run, ranked),
+        can_be_trusted(run),
+        do_personas_add(run, people),
+        may_stand_in(run, people),
+        what_would_settle(run, ranked),
+    )
+
+
+class Ranked(NamedTuple):
+    """Systems in order and the differences between every two of them.
+
+    Attributes:
+        systems: name and mean, best first.
+        differences: the better system first; those that cannot be tested with their reason.
+        basis: whose ratings these are, as the beginning of a sentence; empty of the panel alone.
+        unranked: why there are no systems.
+        to_halve: by the two systems of a difference, how many responses people would have to rate
+            for half of its interval; of a correction by their ratings alone.
+    """
+
+    systems: Sequence[tuple[str, float]]
+    differences: Sequence[Difference]
+    basis: str = ""
+    unranked: str = ""
+    to_halve: Mapping[frozenset[str], int | None] = MappingProxyType({})
+
+    @property
+    def first(self) -> str:
+        """Return the system with the highest mean."""
+        return self.systems[0][0]
+
+    def of_first(self) -> list[Difference]:
+        """Return the differences of the first system from the others, from its side."""
+        own = [each for each in self.differences if self.first in (each.a, each.b)]
+        return [each if each.a == self.first else -each for each in own]
+
+    @property
+    def winner(self) -> str | None:
+        """Return the system that is significantly better than every other; None where none is."""
+        own = self.of_first()
+        every = len(own) == len(self.systems) - 1 > 0
+        return self.first if every and all(_significant(each) for each in own) else None
+
+
+def _significant(difference: Difference) -> bool:
+    """Return whether the adjusted p-value and the interval, where there is one, say so."""
+    return difference.shown and (not difference.has_interval or bool(difference.sign))
+
+
+def _ranked(run: Run, people: RunWithPeople | None) -> Ranked:
+    """Return the ranking by people's ratings, or by the panel corrected by them, where people rated
+    enough; else by the panel."""
+    return (None if people is None else _by_people(people)) or by_panel(run.leaderboard())
+
+
+def by_panel(board: Leaderboard) -> Ranked:
+    """Return the ranking of a leaderboard."""
+    ranked = [entry for entry in board.systems if entry.rank is not None]
+    why = "" if ranked else "no response has a composite"
+    if not ranked and any(entry.declines for entry in board.systems):
+        why = "most of their judgments are abstentions"
+    return Ranked([(each.system, each.composite) for each in ranked], board.differences, "", why)
+
+
+def _by_people(people: RunWithPeople) -> Ranked | None:
+    """Return the ranking by the means of the first dimension, corrected by people's ratings; None
+    where no system has one."""
+    calibrated = people.calibrated
+    if calibrated is None or not calibrated.systems:
+        return None
+    dimension = calibrated.systems[0].dimension
+    of_it = [each for each in calibrated.systems if each.dimension == dimension]
+    means = [(each.system, each.mean.corrected.value) for each in of_it]
+    if any(isnan(mean) for _, mean in means):
+        return None
+    pairs = [pair for pair in calibrated.pairs if pair.dimension == dimension]
+    n = sum(each.mean.n_human for each in of_it)
+    whose = "1 person" if calibrated.n_people == 1 else f"{calibrated.n_people:,} people"
+    basis = f"By the ratings of {whose}"
+    if not calibrated.complete:
+        basis = f"Corrected by {whose}'s ratings of {counted(n, 'response')}"
+    return Ranked(
+        sorted(means, key=lambda each: -each[1]),
+        [pair.corrected for pair in pairs],
+        basis,
+        to_halve={
+            frozenset((pair.corrected.a, pair.corrected.b)): pair.mean.to_halve for pair in pairs
+        },
+    )
+
+
+def which_is_best(run: Run, ranked: Ranked) -> Answer:
+    """Answer which system is best, and which are tied with it.
+
+    The figure is the difference between the best system and the nearest other that it is not
+    significantly better than, or the nearest of all where it is better than every other.
+    """
+    unit, command = unit_of(run.rubric).after_number, _command(run, "score")
+    if len(ranked.systems) < 2:
+        return Answer(
+            "best",
+            _alone(run, ranked),
+            Estimate(nan, reason="fewer than two systems are ranked"),
+            command,
+        )
+    tested = [each for each in ranked.of_first() if not isnan(each.p)]
+    if not tested:
+        reasons = dict.fromkeys(str(each.reason) for each in ranked.differences if each.reason)
+        why = "; ".join(reasons)
+        if not any(each.n for each in ranked.differences):
+            why = (
+                "no prompt has texts of two systems: if they answered the same ones, see that "
+                "prompt, response and system are the columns that they should be"
+            )
+        sentence = f"No difference between systems can be tested ({why}): {_means(ranked)}."
+        return Answer(
+            "best", _with_basis(run, ranked, sentence), Estimate(nan, reason=why), command
+        )
+    open_ = [each for each in tested if not _significant(each)]
+    nearest = min(open_ or tested, key=lambda each: abs(each.value))
+    facts = in_brackets(
+        nearest.interval(),
+        nearest.p_text(),
+        "" if nearest.n is None else counted(nearest.n, "prompt"),
+    )
+    if ranked.winner is not None:
+        which = f"{nearest.b}, the nearest" if len(ranked.systems) > 2 else nearest.b
+        sentence = (
+            f"{ranked.first} is significantly ahead: {points(nearest.value, unit)} above "
+            f"{which}{facts}."
+        )
+    else:
+        sentence = (
+            f"No system is significantly ahead: {_means(ranked, nearest)}, difference "
+            f"{points(nearest.value, unit)}{facts}."
+        )
+        if len(ranked.systems) > 2:
+            tied = [name for name, _ in ranked.systems if name in {each.b for each in open_}]
+            sentence += f" Not significantly below {ranked.first}: {listed(tied, 'systems')}."
+    return Answer("best", _with_basis(run, ranked, sentence), nearest, command)
+
+
+def _means(ranked: Ranked, nearest: Difference | None = None) -> str:
+    """Return the first systems, or the two of a difference, with their means."""
+    names = (ranked.first, nearest.b) if nearest is not None else dict(ranked.systems[:_NAMED])
+    means = dict(ranked.systems)
+    return ", ".join(f"{name} {number(means[name])}" for name in names)
+
+
+def _with_basis(run: Run, ranked: Ranked, sentence: str) -> str:
+    """Return the sentence behind whose ratings it is of, with the panel's own answer beside it."""
+    if not ranked.basis:
+        return sentence
+    own = by_panel(run.leaderboard())
+    alone = own.winner or (own.first if own.systems else "no system")
+    how = "is significantly ahead" if own.winner else "is first, not significantly"
+    return f"{ranked.basis}: {sentence} By the panel alone, {alone} {how}."
+
+
+def _alone(run: Run, ranked: Ranked) -> str:
+    if not ranked.systems:
+        return f"Systems cannot be ranked: {ranked.unranked}."
+    ((name, mean),) = ranked.systems
+    board = run.leaderboard()
+    entry = next(each for each in board.systems if each.system == name)
+    facts = in_brackets(
+        Estimate(mean, entry.ci_low, entry.ci_high).interval(), counted(entry.n_prompts, "prompt")
+    )
+    other = (
+        "no other system is ranked"
+        if any(each.declines for each in board.systems)
+        else "there is no other system with a composite"
+    )
+    return f"{name} has a composite of {number(mean)}{facts}; {other} to compare it with."
+
+
+def can_be_trusted(run: Run) -> Answer:
+    """Answer whether the judges agree and see differences beyond noise.
+
+    The figure is Krippendorff's α of the composite, or of the only dimension, at the ordinal level
+    (nominal of categories), as `agree` has it.
+    """
+    command = _command(run, "agree")
+    ratings = _main_ratings(run)
+    if ratings is None:
+        why = "no dimension is rated by two judges"
+        sentence = f"Agreement between judges cannot be measured: {why}."
+        return Answer("trust", sentence, Estimate(nan, reason=why), command)
+    from persona_panel.statistics.agreement import agree
+
+    names = {"krippendorff_alpha", "icc2k"}
+    rows = agree(ratings, AnalysisOptions(n_permutations=0, random=run.random), only=names)
+    *_, group = ratings.raters_by_group()
+    alpha, reliability = (_row(rows, name, group) for name in ("krippendorff_alpha", "icc2k"))
+    estimate = _estimate(alpha)
+    if isnan(estimate.value):
+        sentence = f"Agreement between judges cannot be measured: {estimate.reason}."
+        return Answer("trust", sentence, estimate, command)
+    n = len(ratings.raters_by_group()[group])
+    sentence = f"{_agreement(estimate)} (Krippendorff's α {_figure(estimate)})."
+    if not isnan(reliability.value):
+        sentence += (
+            f" The mean of {counted(n, 'judge')} has a reliability of {number(reliability.value)} "
+            "(ICC(2,k))."
+        )
+    tested = [each for each in run.leaderboard().differences if not isnan(each.p)]
+    if tested:
+        shown = sum(map(_significant, tested))
+        sentence += (
+            f" Its means separate {shown:,} of {counted(len(tested), 'pair')} of systems "
+            f"(adjusted p < {LEVEL})."
+        )
+    return Answer("trust", sentence, estimate, command)
+
+
+def _agreement(alpha: Estimate) -> str:
+    low, high = alpha.ends
+    if not alpha.has_interval:
+        return "How far the judges agree is uncertain"
+    if low >= RELIABLE:
+        return "The judges agree reliably"
+    if low >= TENTATIVE:
+        return "The judges agree well enough for tentative conclusions"
+    if high < TENTATIVE:
+        level = f"below the {TENTATIVE} asked for tentative conclusions"
+        return f"The judges agree beyond chance, {level}" if low > 0 else f"Agreement is {level}"
+    return f"Whether agreement reaches the {TENTATIVE} asked for tentative conclusions is open"
+
+
+def do_personas_add(run: Run, people: RunWithPeople | None) -> Answer:
+    """Answer whether judges with a persona add anything over as many calls to a plain judge.
+
+    The figure is what they add to the correlation with people (τ_b) or, without people's ratings,
+    to the effective number of votes.
+    """
+    command = _command(run, "people votes")
+    ratings = ratings_of(run)
+    if not ratings.controls:
+        why = "the run has no judge without a persona"
+        if not any(judge.has_persona for judge in run.judges):
+            why = "the run has no judge with a persona"
+        command = "persona-panel score RESPONSES --plain-judge"
+        sentence = f"Not known: {why}. `score --plain-judge` adds one to compare with."
+        if run.judges[0].has_persona is False:
+            sentence = f"Not known: {why}."
+        return Answer("personas", sentence, Estimate(nan, reason=why), command)
+    if people is not None:
+        gain = _estimate(_row(people.rows, "persona_gain_tau_b", people.group))
+        if not isnan(gain.value):
+            what = "agreement with people (τ_b with the mean of their ratings)"
+            sentence = f"{_more(gain, 'Personas raise', 'Personas lower', what)}."
+            return Answer(
+                "personas", sentence, gain, _command(run, "people correlate", people=True)
+            )
+    from persona_panel.files.errors import InputError
+    from persona_panel.runs.votes import PERSONAS, REPLICATES, votes_of
+
+    try:
+        main = votes_of(run, ratings).main
+    except InputError as error:
+        why = error.faults[0].found
+        return Answer("personas", f"Not known: {why}.", Estimate(nan, reason=why), command)
+    pair = next(
+        (each for each in main.differences if {each.a, each.b} == {PERSONAS, REPLICATES}), None
+    )
+    if pair is None:
+        why = "no model spoke for two personas, and for two replicates without a persona"
+        return Answer("personas", f"Not known: {why}.", Estimate(nan, reason=why), command)
+    pair = pair if pair.a == PERSONAS else -pair
+    if not pair.has_interval:
+        why = str(pair.reason or "there is no interval of the effective number of votes")
+        return Answer("personas", f"Not known: {why}.", Estimate(nan, reason=why), command)
+    what = "the effective number of votes over as many calls to a plain judge"
+    sentence = (
+        f"{_more(pair, 'Personas raise', 'Personas lower', what)}. Whether they are nearer to "
+        "people, only people's ratings show."
+    )
+    return Answer("personas", sentence, pair, command)
+
+
+def _more(estimate: Estimate, above: str, below: str, what: str) -> str:
+    """Return a change in words: `Personas raise X by 0.4 (…)`, or that none is significant."""
+    facts = in_brackets(estimate.interval())
+    if not estimate.sign:
+        value = f"{estimate.number(with_sign=True)}{facts}"
+        return f"{above.split()[0]} do not significantly change {what}: {value}"
+    return f"{above if estimate.sign > 0 else below} {what} by {number(abs(estimate.value))}{facts}"
+
+
+def may_stand_in(run: Run, people: RunWithPeople | None) -> Answer:
+    """Answer whether the panel may stand in for people here, against people's own disagreement.
+
+    The figure is the winning rate of the alternative annotator test; where people are too few for
+    it, how much nearer the panel is to the others than one person is (difference of τ_b).
+    """
+    if people is None:
+        why = "there are no people's ratings of these responses"
+        command = _command(run, "select", {"--n": 30, "--out": "items.csv"})
+        sentence = (
+            f"Not known: {why}. `select` chooses what to have rated, --human reads the ratings."
+        )
+        return Answer("people", sentence, Estimate(nan, reason=why), command)
+    command = _command(run, "people correlate", people=True)
+    rate = _row(people.rows, "alt_test_winning_rate", people.group)
+    tau = _estimate(_first(people, "tau_b_within_prompts", "tau_b"))
+    correlated = tau.value > 0 and (tau.least_p < LEVEL or (isnan(tau.least_p) and tau.sign > 0))
+    goes = "" if isnan(tau.value) else f" It orders responses as people do with τ_b {_figure(tau)}."
+    if not isnan(rate.value):
+        passed = rate.value >= PASSED and correlated
+        beats = (
+            f"winning rate ω {number(rate.value)} in the alternative annotator test with ε "
+            f"{people.epsilon:g}"
+        )
+        if passed:
+            sentence = f"Yes: {beats}.{goes}"
+        elif rate.value >= PASSED:
+            sentence = (
+                f"Not shown: {beats}, but no significant correlation with people; the same score "
+                f"for every response may pass, too.{goes}"
+            )
+        else:
+            sentence = f"Not shown: {beats}; {PASSED} is needed.{goes}"
+        return Answer("people", sentence, _estimate(rate), command)
+    against = _estimate(
+        _first(people, "human_difference_tau_b_within_prompts", "human_difference_tau_b")
+    )
+    why = str(rate.reason or "too few people rated")
+    if isnan(against.value):
+        sentence = f"Not known: {why}.{goes}"
+        return Answer("people", sentence, Estimate(nan, reason=why), command)
+    what = "agree with the other people than one person does (difference of τ_b"
+    more = {1: "The panel's scores more closely", -1: "The panel's scores less closely"}
+    facts = in_brackets(against.interval()).removeprefix(" (").removesuffix(")")
+    ends = f" {against.number(with_sign=True)}{', ' if facts else ''}{facts})"
+    sentence = (
+        f"{more[against.sign]} {what}{ends}"
+        if against.sign
+        else f"Not shown: no significant difference from one person (of τ_b{ends}"
+    )
+    return Answer(
+        "people", f"{sentence}. The alternative annotator test: {why}.{goes}", against, command
+    )
+
+
+def what_would_settle(run: Run, ranked: Ranked) -> Answer:
+    """Answer how many prompts, at what cost, would settle which system is best.
+
+    The figure is the number of prompts with which the test of the first system against the one that
+    is hardest to tell from it would reach `POWER`, with the difference and the variances that were
+    observed; see `persona_panel.statistics.core.ranking.prompts_needed`.
+    """
+    command = _command(run, "plan", {"--from": _folder(run)}, placed=False)
+    if ranked.winner is not None:
+        why = "which system is best is settled"
+        return Answer("settle", "Nothing about first place is open.", Estimate(nan, reason=why))
+    if ranked.to_halve:
+        return _more_of_people(run, ranked)
+    open_ = [
+        each
+        for each in (ranked.of_first() if len(ranked.systems) > 1 else [])
+        if not _significant(each) and isinstance(each.sampled, SampledMean) and each.sampled.errors
+    ]
+    if not open_:
+        why = "no difference between systems has a standard error"
+        sentence = f"Not known: {why}; two systems that answered several of the same prompts have."
+        return Answer("settle", sentence, Estimate(nan, reason=why), command)
+    level = LEVEL / max(1, sum(not isnan(each.p) for each in ranked.differences))
+    # Needs judges, not prompts; else the smallest in its standard errors.
+    hardest = min(
+        open_,
+        key=lambda each: (
+            not takes_more_judges(each.sampled, level),
+            abs(each.value) / (each.sampled.errors[0][0] or 1.0) if each.sampled else 0.0,
+        ),
+    )
+    unit = unit_of(run.rubric).after_number
+    which = f"that {ranked.first} is ahead of {hardest.b}"
+    if abs(hardest.value) <= _EQUAL or not hardest.sampled or not hardest.sampled.errors[0][0]:
+        why = (
+            f"the difference between {ranked.first} and {hardest.b} is {points(hardest.value, '')}"
+        )
+        return Answer("settle", f"Not known: {why}.", Estimate(nan, reason=why), command)
+    size = f"if the difference is as large as observed ({points(hardest.value, unit)})"
+    if takes_more_judges(hardest.sampled, level):
+        why = "more judges are needed"
+        sentence = f"No number of prompts would show {which} with these judges, {size}: {why}."
+        return Answer("settle", sentence, Estimate(nan, reason=why), command)
+    needed = prompts_needed(hardest.sampled, level)
+    n = hardest.n or 0
+    chance = f"with a probability of {percent(POWER)}"
+    sentence = (
+        f"{as_many(needed)[0].upper()}{as_many(needed)[1:]} in all (now {n:,}) would show {which} "
+        f"{chance}, {size}{_costing(run, needed, n)}."
+    )
+    value = Estimate(
+        nan if needed is None else float(needed), n=n, unit="prompts", exact=True,
+        reason="more than are foreseen" if needed is None else None,
+    )  # fmt: skip
+    return Answer("settle", sentence, value, command)
+
+
+def _more_of_people(run: Run, ranked: Ranked) -> Answer:
+    """Answer how many responses people would have to rate."""
+    command = _command(run, "select", {"--n": 30, "--out": "items.csv"})
+    open_ = [each for each in ranked.of_first() if not _significant(each)]
+    nearest = min(open_, key=lambda each: abs(each.value), default=None)
+    needed = None if nearest is None else ranked.to_halve.get(frozenset((nearest.a, nearest.b)))
+    if nearest is None or needed is None:
+        why = "more ratings by people than there are responses"
+        sentence = f"Takes {why}: another batch of prompts, rated by the panel and people."
+        return Answer("settle", sentence, Estimate(nan, reason=why), command)
+    sentence = (
+        f"People's ratings of about {counted(needed, 'response')} would halve the interval of the "
+        f"difference between {nearest.a} and {nearest.b}."
+    )
+    value = Estimate(float(needed), n=nearest.n, unit="responses", exact=True)
+    return Answer("settle", sentence, value, command)
+
+
+def _costing(run: Run, needed: int | None, n: int) -> str:
+    """Return what the prompts that are lacking would cost, at the mean cost of a judgment."""
+    from persona_panel.results.conclusions.money import dollars
+    from persona_panel.runs.design import judgment_cost
+
+    each = judgment_cost(run)
+    if needed is None or each is None or not each.usd:
+        return ""
+    systems = len({item.system for item in run.items})
+    usd = (needed - n) * systems * len(run.judges) * each.usd
+    return f"; judging the other {needed - n:,} would cost about {dollars(usd)}"
+
+
+def _main_ratings(run: Run) -> Ratings | None:
+    """Return the ratings on the composite, or on the only or first dimension where there is none;
+    None where fewer than two judges rated."""
+    ratings = ratings_of(run)
+    groups = list(ratings.raters_by_group().values())
+    if not groups or len(groups[-1]) < 2:
+        return None
+    if (whole := on_composite(ratings)) is not None:
+        return whole[0]
+    numeric = ratings.numeric()
+    kept = numeric if numeric.dimensions else ratings
+    return replace(kept, scores=kept.scores[:, :, :1], dimensions=kept.dimensions[:1])
+
+
+def _row(rows: Sequence[Row], statistic: str, group: str) -> Row:
+    """Return the first row of a statistic of a group: that of the composite where there is one."""
+    of = [row for row in rows if (row.statistic, row.group, row.by) == (statistic, group, None)]
+    return of[0] if of else Row(statistic, group, COMPOSITE)
+
+
+def _first(people: RunWithPeople, *names: str) -> Row:
+    """Return the row of the first statistic that is defined; of the last where none is."""
+    rows = [_row(people.rows, name, people.group) for name in names]
+    return next((row for row in rows if not isnan(row.value)), rows[-1])
+
+
+def _estimate(row: Row) -> Estimate:
+    adjusted = row.adjusted_over is not None
+    return Estimate(
+        row.value, row.ci_low, row.ci_high, over=row.ci_over or "", n=row.n_clusters,
+        p=row.p_raw if adjusted else row.p_value, p_adjusted=row.p_value if adjusted else nan,
+        df=row.ci_df, reason=None if row.reason is None else str(row.reason),
+    )  # fmt: skip
+
+
+def _figure(estimate: Estimate) -> str:
+    return f"{estimate.number()}{', ' if estimate.has_interval else ''}{estimate.interval()}"
+
+
+def _folder(run: Run) -> str:
+    return RUN if run.folder is None else shown_folder(run.folder)
+
+
+def _command(
+    run: Run,
+    name: str,
+    options: dict[str, str | int] | None = None,
+    *,
+    placed: bool = True,
+    people: bool = False,
+) -> str:
+    """Return a command on the run's folder."""
+    if name == "score":
+        return command_line("report", [_folder(run)])
+    more = {"--human": "RATINGS"} if people else {}
+    return command_line(name, [_folder(run)] if placed else [], {**(options or {}), **more})
