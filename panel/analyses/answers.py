@@ -283,35 +283,38 @@ def can_be_trusted(run: Run) -> Answer:
     if isnan(estimate.value):
         sentence = f"Agreement between judges cannot be measured: {estimate.reason}."
         return Answer("trust", sentence, estimate, command)
-    n = len(ratings.raters_by_group()[group])
-    sentence = f"{_agreement(estimate)} (Krippendorff's α {_figure(estimate)})."
+    parts = [_agreement(estimate)]
     if not isnan(reliability.value):
-        sentence += (
-            f" The mean of {counted(n, 'judge')} has a reliability of {number(reliability.value)} "
-            "(ICC(2,k))."
+        n = len(ratings.raters_by_group()[group])
+        parts.append(
+            f"the mean of {counted(n, 'judge')} has a reliability of {number(reliability.value)} "
+            "(ICC(2,k))"
         )
     tested = [each for each in run.leaderboard().differences if not isnan(each.p)]
     if tested:
         shown = sum(map(_significant, tested))
-        sentence += (
-            f" Its means separate {shown:,} of {counted(len(tested), 'pair')} of systems "
-            f"(adjusted p < {LEVEL})."
+        parts.append(
+            f"{shown:,} of {counted(len(tested), 'difference')} between systems "
+            f"{'is' if shown == 1 else 'are'} significant"
         )
+    sentence = f"{'; '.join(parts)}."
     return Answer("trust", sentence, estimate, command)
 
 
 def _agreement(alpha: Estimate) -> str:
     low, high = alpha.ends
+    asked = f"the {TENTATIVE} asked for tentative conclusions"
     if not alpha.has_interval:
-        return "How far the judges agree is uncertain"
-    if low >= RELIABLE:
-        return "The judges agree reliably"
-    if low >= TENTATIVE:
-        return "The judges agree well enough for tentative conclusions"
-    if high < TENTATIVE:
-        level = f"below the {TENTATIVE} asked for tentative conclusions"
-        return f"The judges agree beyond chance, {level}" if low > 0 else f"Agreement is {level}"
-    return f"Whether agreement reaches the {TENTATIVE} asked for tentative conclusions is open"
+        how = "how far judges agree is uncertain"
+    elif low >= RELIABLE:
+        how = "judges agree reliably"
+    elif low >= TENTATIVE:
+        how = "judges agree enough for tentative conclusions"
+    elif high < TENTATIVE:
+        how = f"judges agree less than {asked}"
+    else:
+        how = f"whether judges reach {asked} is open"
+    return f"Krippendorff's α {_figure(alpha)}: {how}"
 
 
 def do_personas_add(run: Run, people: RunWithPeople | None) -> Answer:
@@ -553,7 +556,7 @@ def _estimate(row: Row) -> Estimate:
 
 
 def _figure(estimate: Estimate) -> str:
-    return f"{estimate.number()}{', ' if estimate.has_interval else ''}{estimate.interval()}"
+    return f"{estimate.number()}{in_brackets(estimate.interval())}"
 
 
 def _folder(run: Run) -> str:

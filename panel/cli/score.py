@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import wraps
 from typing import TYPE_CHECKING, Any
 
@@ -200,10 +200,11 @@ def score(
     from persona_panel.analyses.score import score_result
 
     strata = None if by is None else systems_by(run, by, column)
+    page = ""
     if report:
         kept = column is None or options.out.texts
-        report_at_the_end(run, humans, by if kept else None)
+        page = report_at_the_end(run, humans, by if kept else None)
         if not kept:
             say(f"It has no breakdown by {by}: without texts the folder has no metadata.", err=True)
     status = status_of(run.coverage.scored, complete=run.coverage.complete)
-    output.show(score_result(run, strata), status=status)
+    output.show(replace(score_result(run, strata), page=page), status=status)
