@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from math import isnan, nan
 from types import MappingProxyType
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from persona_panel.files.named_files import shown_folder
 from persona_panel.files.wording import command_line
 from persona_panel.results.answer import QUESTIONS, Answer
-from persona_panel.results.conclusions.score import declining, limits, nothing_judged
+from persona_panel.results.conclusions.score import declining, few_judged, limits, nothing_judged
 from persona_panel.results.conclusions.wording import as_many, counted, in_brackets, listed, points
 from persona_panel.runs.collected import ratings_of
 from persona_panel.runs.run import Run
@@ -39,6 +39,8 @@ TENTATIVE, RELIABLE = 0.667, 0.8
 reliable: K. Krippendorff (2004), "Reliability in content analysis"."""
 PASSED = 0.5
 """The winning rate from which a panel passes the alternative annotator test."""
+MUCH_OFF_SCALE = 0.5
+"""From which mean share of probability off the scale on a model's scores are warned of."""
 _EQUAL = 1e-9
 _NAMED = 4
 
@@ -49,7 +51,7 @@ def answers_of(run: Run, people: RunWithPeople | None = None) -> tuple[Answer, .
     Args:
         people: people's ratings of its responses; they lead where they are there.
     """
-    key = "answers", id(people)
+    key = "answers", id(people), run.folder
     if key not in run.computed:
         # What is kept holds `people`, so that no other object has its id.
         run.computed[key] = people, _answers(run, people)
@@ -64,7 +66,7 @@ def conclusion_of(run: Run, people: RunWithPeople | None = None) -> list[str]:
     if not judged.scored:
         return [answers[0].text]
     sentences = [answer.text for answer in answers]
-    sentences += [*declining(board), *limits(judged)]
+    sentences += declining(board)
     if (report := run.deliberation()) is not None:
         # Its statistics are of deliberation alone, and few panels deliberate.
         from persona_panel.results.conclusions.deliberation import deliberation_conclusion
@@ -297,8 +299,20 @@ def can_be_trusted(run: Run) -> Answer:
             f"{shown:,} of {counted(len(tested), 'difference')} between systems "
             f"{'is' if shown == 1 else 'are'} significant"
         )
-    sentence = f"{'; '.join(parts)}."
+    judged = judged_in(run)
+    limiting = [*off_scale(run), *few_judged(judged, "composites"), *limits(judged)]
+    sentence = " ".join([f"{'; '.join(parts)}.", *limiting])
     return Answer("trust", sentence, estimate, command)
+
+
+def off_scale(run: Run) -> Iterator[str]:
+    """Yield which models' scores rest on a small part of the probability of their answers."""
+    for model, share in run.off_scale.items():
+        if share > MUCH_OFF_SCALE:
+            yield (
+                f"{model}: {percent(share)} of the probability of its answers lay on no value of "
+                "the scale (mean over judgments); its scores rest on the rest."
+            )
 
 
 def _agreement(alpha: Estimate) -> str:

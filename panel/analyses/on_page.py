@@ -8,14 +8,12 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Self
 
 from persona_panel.results.result import Result
-from persona_panel.runs.collected import ratings_of
-from persona_panel.statistics.core.display import COMPOSITE
-from persona_panel.statistics.core.table import Ratings, Row
 
 if TYPE_CHECKING:
     from persona_panel.analyses.group_contrasts import GroupContrasts
     from persona_panel.runs.run import Run
     from persona_panel.statistics.calibration import Calibration
+    from persona_panel.statistics.core.table import Ratings, Row
 
 EPSILON = 0.1
 """Of the alternative annotator test, where none is given: the strictest that its paper advises, for
@@ -81,6 +79,8 @@ class RunWithPeople:
         """
         # It reads files, and with them pyarrow.
         from persona_panel.files.aligned_ratings import align_ratings
+        from persona_panel.runs.collected import ratings_of
+        from persona_panel.statistics.core.display import COMPOSITE
 
         names = (
             "the run" if run.folder is None else str(run.folder),

@@ -33,15 +33,13 @@ from persona_panel.runs.run import Run, share_name
 from persona_panel.runs.run_remarks import counts_sentence, demonstration_notice, run_remarks
 from persona_panel.runs.scale_limits import composite_limits, composite_told, mean_limits
 from persona_panel.statistics.core.arrays import Random, Reason
-from persona_panel.statistics.core.display import NONE, general, percent, signed
+from persona_panel.statistics.core.display import NONE, general, signed
 from persona_panel.statistics.core.display import number as number_text
 from persona_panel.statistics.core.estimate import Difference, Estimate
 from persona_panel.statistics.core.levels import LEVEL
 from persona_panel.statistics.core.ranking import Leaderboard, SystemDifference, SystemRank
 from persona_panel.statistics.core.strengths import Strengths
 
-MUCH_OFF_SCALE = 0.5
-"""From which mean share of probability off the scale on a model's scores are warned of."""
 _RESPONSES_SHOWN = 12
 """From more responses on their ranks are in the full report, not in the short one."""
 _RESPONSES_IN_FULL = 500
@@ -97,7 +95,7 @@ def score_result(
     if controls is not None:
         tables += board_tables(run, controls, "control_", ", by judges without a persona")
     tables += _responses(run)
-    conclusion = [*conclusion_of(run, people), *off_scale(run)]
+    conclusion = conclusion_of(run, people)
     if run.coverage.scored:
         said, contested = _who_differs(run)
         conclusion += said
@@ -148,16 +146,6 @@ def _corrected(people: RunWithPeople | None) -> Iterator[Table]:
 def planned_score(plan: PanelPlan, batch: Batch) -> list[Figure]:
     """Return the figures that a run of a plan on a batch will have, all undefined: their names."""
     return result_figures(score_result(Run.of(plan, batch)))
-
-
-def off_scale(run: Run) -> Iterator[str]:
-    """Yield which models' scores rest on little, before all that is concluded from them."""
-    for model, share in run.off_scale.items():
-        if share > MUCH_OFF_SCALE:
-            yield (
-                f"{model}: {percent(share)} of the probability of its answers lay on no value of "
-                "the scale (mean over judgments); its scores rest on the rest."
-            )
 
 
 def _labels(run: Run) -> dict[str, str]:

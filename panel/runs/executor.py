@@ -366,8 +366,9 @@ class Scoring(PanelJob[Run]):
         def finish(stopped: bool) -> None:
             run.elapsed_s = time.monotonic() - started
             if folder is not None:
-                folder.finish(run, batch, lambda: self._summary(run))
+                # Commands that its summary names are on its folder.
                 run.folder = folder.path
+                folder.finish(run, batch, lambda: self._summary(run))
 
         def discard() -> None:
             if folder is not None:

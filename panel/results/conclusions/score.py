@@ -84,21 +84,14 @@ def declining(board: Leaderboard) -> list[str]:
 
 
 def limits(judged: Judged) -> list[str]:
-    """What no interval of the run includes."""
-    said = few_judged(judged, "composites")
+    """Say what judges have in common: no interval includes it."""
     if judged.n_judges == 1:
-        said.append("There is one judge: what other judges would find is not known.")
-    elif judged.n_models == 1:
-        said.append(
-            f"All {judged.n_judges:,} judges are of one model: what they have in common because "
-            "of it is in no interval."
-        )
-    elif judged.n_personas == 1:
-        said.append(
-            f"All {judged.n_judges:,} judges have one persona: what another one would find is "
-            "not known."
-        )
-    return said
+        return ["There is one judge."]
+    if judged.n_models == 1:
+        return ["All judges are of one model."]
+    if judged.n_personas == 1:
+        return ["All judges have the same persona, or none."]
+    return []
 
 
 def few_judged(judged: Judged, figures: str) -> list[str]:
