@@ -31,6 +31,7 @@ from persona_panel.statistics.core.table import Ratings, Row, on_composite
 
 if TYPE_CHECKING:
     from persona_panel.analyses.on_page import RunWithPeople
+    from persona_panel.runs.votes import DimensionVotes
 
 RUN = "RUN"
 """The folder of a run that has none, in commands."""
@@ -41,6 +42,8 @@ PASSED = 0.5
 """The winning rate from which a panel passes the alternative annotator test."""
 MUCH_OFF_SCALE = 0.5
 """From which mean share of probability off the scale on a model's scores are warned of."""
+NOTHING = 0.5
+"""Half a vote: personas that are shown to add less add nothing that a panel is built for."""
 _EQUAL = 1e-9
 _NAMED = 4
 
@@ -357,28 +360,34 @@ def do_personas_add(run: Run, people: RunWithPeople | None) -> Answer:
                 "personas", sentence, gain, _command(run, "people correlate", people=True)
             )
     from persona_panel.files.errors import InputError
-    from persona_panel.runs.votes import PERSONAS, REPLICATES, votes_of
+    from persona_panel.runs.votes import votes_of
 
     try:
-        main = votes_of(run, ratings).main
+        return personas_in_votes(votes_of(run, ratings).main, command)
     except InputError as error:
         why = error.faults[0].found
         return Answer("personas", f"Not known: {why}.", Estimate(nan, reason=why), command)
-    pair = next(
-        (each for each in main.differences if {each.a, each.b} == {PERSONAS, REPLICATES}), None
-    )
-    if pair is None:
-        why = "no model spoke for two personas, and for two replicates without a persona"
+
+
+def personas_in_votes(votes: DimensionVotes, command: str = "") -> Answer:
+    """Answer whether personas have more effective votes than replicates of a plain judge."""
+    from persona_panel.runs.votes import PERSONAS, REPLICATES
+
+    sides = {PERSONAS, REPLICATES}
+    pair = next((each for each in votes.differences if {each.a, each.b} == sides), None)
+    why = "no model spoke for two personas, and for two replicates without a persona"
+    if pair is not None:
+        why = str(pair.reason or "there is no interval of the effective number of votes")
+    if pair is None or not pair.has_interval:
         return Answer("personas", f"Not known: {why}.", Estimate(nan, reason=why), command)
     pair = pair if pair.a == PERSONAS else -pair
-    if not pair.has_interval:
-        why = str(pair.reason or "there is no interval of the effective number of votes")
-        return Answer("personas", f"Not known: {why}.", Estimate(nan, reason=why), command)
     what = "the effective number of votes over as many calls to a plain judge"
-    sentence = (
-        f"{_more(pair, 'Personas raise', 'Personas lower', what)}. Whether they are nearer to "
-        "people, only people's ratings show."
-    )
+    sentence = f"{_more(pair, 'Personas raise', 'Personas lower', what)}."
+    if pair.high < NOTHING:
+        sentence = (
+            f"Personas add nothing: at most {number(pair.high)} effective votes over as many calls "
+            f"to a plain judge{in_brackets(pair.interval())}."
+        )
     return Answer("personas", sentence, pair, command)
 
 
