@@ -343,13 +343,12 @@ def do_personas_add(run: Run, people: RunWithPeople | None) -> Answer:
     command = _command(run, "people votes")
     ratings = ratings_of(run)
     if not ratings.controls:
-        why = "the run has no judge without a persona"
+        why = "no judge without a persona"
+        sentence = "Not known without --plain-judge."
         if not any(judge.has_persona for judge in run.judges):
-            why = "the run has no judge with a persona"
-        command = "persona-panel score RESPONSES --plain-judge"
-        sentence = f"Not known: {why}. `score --plain-judge` adds one to compare with."
-        if run.judges[0].has_persona is False:
+            why = "no judge with a persona"
             sentence = f"Not known: {why}."
+        command = "persona-panel score RESPONSES --plain-judge"
         return Answer("personas", sentence, Estimate(nan, reason=why), command)
     if people is not None:
         gain = _estimate(_row(people.rows, "persona_gain_tau_b", people.group))
@@ -407,11 +406,9 @@ def may_stand_in(run: Run, people: RunWithPeople | None) -> Answer:
     it, how much nearer the panel is to the others than one person is (difference of τ_b).
     """
     if people is None:
-        why = "there are no people's ratings of these responses"
+        why = "no people's ratings"
         command = _command(run, "select", {"--n": 30, "--out": "items.csv"})
-        sentence = (
-            f"Not known: {why}. `select` chooses what to have rated, --human reads the ratings."
-        )
+        sentence = f"Not known: {why} (--human)."
         return Answer("people", sentence, Estimate(nan, reason=why), command)
     command = _command(run, "people correlate", people=True)
     rate = _row(people.rows, "alt_test_winning_rate", people.group)
@@ -487,23 +484,23 @@ def what_would_settle(run: Run, ranked: Ranked) -> Answer:
         ),
     )
     unit = unit_of(run.rubric).after_number
-    which = f"that {ranked.first} is ahead of {hardest.b}"
+    which = f"{ranked.first} ahead of {hardest.b}"
     if abs(hardest.value) <= _EQUAL or not hardest.sampled or not hardest.sampled.errors[0][0]:
         why = (
             f"the difference between {ranked.first} and {hardest.b} is {points(hardest.value, '')}"
         )
         return Answer("settle", f"Not known: {why}.", Estimate(nan, reason=why), command)
-    size = f"if the difference is as large as observed ({points(hardest.value, unit)})"
+    size = f"at the observed difference of {points(hardest.value, unit)}"
     if takes_more_judges(hardest.sampled, level):
         why = "more judges are needed"
-        sentence = f"No number of prompts would show {which} with these judges, {size}: {why}."
+        sentence = f"No number of prompts would show {which} {size}: {why}."
         return Answer("settle", sentence, Estimate(nan, reason=why), command)
     needed = prompts_needed(hardest.sampled, level)
     n = hardest.n or 0
-    chance = f"with a probability of {percent(POWER)}"
+    many = as_many(needed)
     sentence = (
-        f"{as_many(needed)[0].upper()}{as_many(needed)[1:]} in all (now {n:,}) would show {which} "
-        f"{chance}, {size}{_costing(run, needed, n)}."
+        f"{many[0].upper()}{many[1:]} (now {n:,}) would show {which} with {percent(POWER)} power, "
+        f"{size}{_costing(run, needed, n)}."
     )
     value = Estimate(
         nan if needed is None else float(needed), n=n, unit="prompts", exact=True,
@@ -540,7 +537,7 @@ def _costing(run: Run, needed: int | None, n: int) -> str:
         return ""
     systems = len({item.system for item in run.items})
     usd = (needed - n) * systems * len(run.judges) * each.usd
-    return f"; judging the other {needed - n:,} would cost about {dollars(usd)}"
+    return f"; the other {needed - n:,} cost about {dollars(usd)}"
 
 
 def _main_ratings(run: Run) -> Ratings | None:
