@@ -14,6 +14,7 @@ from rich.text import Text
 from persona_panel.results.console import ReportTable, output, show_table
 from persona_panel.results.result import Result
 from persona_panel.results.shown import ResultPart, SmallPrint, figure_parts
+from persona_panel.statistics.core.display import counted
 
 LINES = 24
 """How many lines the short report has at most, on a screen of 80 columns."""
@@ -49,7 +50,7 @@ def _fitting(
     width = min(console.width, _COLUMNS) if console.is_terminal else _COLUMNS
     rest: list[SmallPrint | ReportTable] = [SmallPrint("--full has the rest, --json every figure.")]
     table = next((part for part in figures if isinstance(part, ReportTable)), None)
-    reserved = 0 if table is None else _height([_first(table, _ROWS)], width)
+    reserved = 0 if table is None else _height(_cut(table, 0, width), width)
     kept = list(sentences[:1])
     for sentence in sentences[1:]:
         if _height([*rest, *kept, sentence, *last], width) + reserved > LINES:
@@ -62,15 +63,23 @@ def _fitting(
         if _height([*shown, part], width) <= left:
             shown.append(part)
         elif part is table:
-            n = len(table.lines) - (_height([*shown, part], width) - left) - 1
-            n = max(n, min(_ROWS, len(table.lines)))
-            shown += [_first(table, n), SmallPrint(f"{len(table.lines) - n:,} more rows.")]
+            shown += _cut(part, left, width)
     more = result.has_more or len(kept) < len(sentences) or len(shown) < len(figures)
     return [*shown, *(rest if more else [])], kept
 
 
 def _first(table: ReportTable, n: int) -> ReportTable:
     return replace(table, lines=table.lines[:n])
+
+
+def _cut(table: ReportTable, left: int, width: int) -> list[SmallPrint | ReportTable]:
+    """Return as many of a table's first rows as fit, at least `_ROWS`, and how many more there
+    are."""
+    for n in range(len(table.lines) - 1, 0, -1):
+        parts = [_first(table, n), SmallPrint(f"{counted(len(table.lines) - n, 'more row')}.")]
+        if n <= _ROWS or _height(parts, width) <= left:
+            return parts
+    return [table]
 
 
 def _height(parts: Sequence[ResultPart], width: int) -> int:
