@@ -25,7 +25,7 @@ class HumanReading(TypedDict):
 
 
 def human_options(
-    text: str, example: str = "score=value", *, required: bool = False, hidden: bool = False
+    text: str, example: str = "score=value", *, required: bool = False, in_short: bool = False
 ) -> Callable[[Command], Command]:
     """People's ratings, their columns and how they are to be read; the command is given `human`,
     None where it is left out, `human_mapping` and `reading`.
@@ -33,7 +33,7 @@ def human_options(
     Args:
         text: what they are, for the command's help.
         example: a field and a column of theirs.
-        hidden: whether help leaves the options out unless everything is asked for.
+        in_short: whether help has --human alone, unless everything is asked for.
     """
 
     def with_ratings(command: Command) -> Command:
@@ -50,7 +50,7 @@ def human_options(
 
         declared = parameters.people(text, example, required=required)
         for each in declared:
-            each.hidden = each.hidden or hidden
+            each.hidden = each.hidden or (in_short and bool(each.needs))
         return with_parameters(*declared)(with_reading)
 
     return with_ratings
