@@ -41,8 +41,9 @@ def report_option(command: Command) -> Command:
     )(command)
 
 
-def report_at_the_end(run: Run, humans: Ratings | None = None, by: str | None = None) -> None:
-    """Write a run's page into its folder, or say how to, where that would take long.
+def report_at_the_end(run: Run, humans: Ratings | None = None, by: str | None = None) -> str:
+    """Write a run's page into its folder, or say how to, where that would take long; return the
+    name of the page, empty where none was written.
 
     Raises:
         RunStopped: it cannot be written; the run itself is whole.
@@ -50,7 +51,7 @@ def report_at_the_end(run: Run, humans: Ratings | None = None, by: str | None = 
     from persona_panel.reports.page import AUTOMATIC
 
     if run.folder is None:
-        return
+        return ""
     from persona_panel.files.named_files import shown_folder
     from persona_panel.files.wording import command_line
 
@@ -60,17 +61,20 @@ def report_at_the_end(run: Run, humans: Ratings | None = None, by: str | None = 
             f"`{visible(command_line('report', [shown_folder(run.folder)]))}` writes it.",
             err=True,
         )
-        return
+        return ""
     # Templates and their library are of no use to a run that has no page.
+    from persona_panel.files.outputs import writing
     from persona_panel.reports.page.report import NAME, report_of
 
     try:
-        write_report(report_of(run, humans, by), run.folder / NAME)
+        with writing(run.folder / NAME):
+            report_of(run, humans, by).write(run.folder / NAME)
     except RunFolderError as error:
         raise RunStopped(
             f"{error}. The run is complete but for its page; "
             f"`{command_line('report', [shown_folder(run.folder)])}` writes it"
         ) from None
+    return f"{shown_folder(run.folder)}/{NAME}"
 
 
 def write_report(page: RunReport, path: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import wraps
 from typing import TYPE_CHECKING, Any
 
@@ -118,8 +118,8 @@ def engine_options(command: Command) -> Command:
 @column_mapping("RESPONSES", "response=answer,system=model")
 @panel_options()
 @human_options(
-    "Human ratings of the same responses, in the form that `agree` reads: reports whether "
-    "deliberation moved the panel toward them. Works only with --deliberate."
+    "People's ratings of the same responses, in the form that `agree` reads: the ranking is "
+    "corrected by them, and the panel is compared with them."
 )
 @by_option(
     "Also print the systems within each persona, axis (of personas), model, prompt or dimension, "
@@ -168,11 +168,6 @@ def score(
 
     batch = ResponseFile(responses, limit=options.limit, mapping=mapping)
     panel = panel_options.panel()
-    if human and panel.deliberation is None:
-        raise click.UsageError(
-            "--human works only with --deliberate; to compare scores without a deliberation with "
-            "human ratings, use `correlate`."
-        )
     humans = column = None
     if human:
         # It reads Parquet, too.
@@ -205,10 +200,11 @@ def score(
     from persona_panel.analyses.score import score_result
 
     strata = None if by is None else systems_by(run, by, column)
+    page = ""
     if report:
         kept = column is None or options.out.texts
-        report_at_the_end(run, humans, by if kept else None)
+        page = report_at_the_end(run, humans, by if kept else None)
         if not kept:
             say(f"It has no breakdown by {by}: without texts the folder has no metadata.", err=True)
     status = status_of(run.coverage.scored, complete=run.coverage.complete)
-    output.show(score_result(run, strata), status=status)
+    output.show(replace(score_result(run, strata), page=page), status=status)
