@@ -108,9 +108,15 @@ def _answers(run: Run, people: RunWithPeople | None) -> tuple[Answer, ...]:
 def _ranked(run: Run, people: RunWithPeople | None) -> Ranked:
     """Return the ranking by people's ratings, or by the panel corrected by them, where people rated
     enough; else by the panel."""
-    calibrated = None if people is None else people.calibrated
-    corrected = None if calibrated is None else by_people(calibrated)
-    return corrected or by_panel(run.leaderboard())
+    by_judges = by_panel(run.leaderboard())
+    if people is None:
+        return by_judges
+    calibrated = people.calibrated
+    if calibrated is not None and (corrected := by_people(calibrated)) is not None:
+        return corrected
+    reasons = [] if calibrated is None else [s.mean.corrected.reason for s in calibrated.systems]
+    why = next(filter(None, reasons), "they are ranks")
+    return by_judges._replace(note=f"People's ratings do not correct this: {why}.")
 
 
 def which_is_best(run: Run, ranked: Ranked) -> Answer:
@@ -296,7 +302,7 @@ def may_stand_in(run: Run, people: RunWithPeople | None) -> Answer:
     rate = _row(people.rows, "alt_test_winning_rate", people.group)
     tau = _estimate(_first(people, "tau_b_within_prompts", "tau_b"))
     correlated = tau.value > 0 and (tau.least_p < LEVEL or (isnan(tau.least_p) and tau.sign > 0))
-    goes = "" if isnan(tau.value) else f" It orders responses as people do with τ_b {_figure(tau)}."
+    goes = "" if isnan(tau.value) else f" Correlation with people's order: τ_b {_figure(tau)}."
     if not isnan(rate.value):
         passed = rate.value >= PASSED and correlated
         beats = (

@@ -28,6 +28,7 @@ class Ranked(NamedTuple):
         differences: the better system first; those that cannot be tested with their reason.
         basis: whose ratings these are, as the beginning of a sentence; empty of the panel alone.
         unranked: why there are no systems.
+        note: why people's ratings do not lead, where there are some.
         to_halve: by the two systems of a difference, how many responses people would have to rate
             for half of its interval; of a correction by their ratings alone.
     """
@@ -36,6 +37,7 @@ class Ranked(NamedTuple):
     differences: Sequence[Difference]
     basis: str = ""
     unranked: str = ""
+    note: str = ""
     to_halve: Mapping[frozenset[str], int | None] = MappingProxyType({})
 
     @property
@@ -154,7 +156,7 @@ def best_sentence(ranked: Ranked, run: Run | None) -> str:
             tied = [name for name, _ in ranked.systems if name in open_]
             sentence += f" Not significantly below {ranked.first}: {listed(tied, 'systems')}."
     if not ranked.basis:
-        return sentence
+        return " ".join(filter(None, [sentence, ranked.note]))
     sentence = f"{ranked.basis}: {sentence}"
     if run is None:
         return sentence
