@@ -167,8 +167,9 @@ class KeptSockets:
     def answered(self, kept: KeptSocket, n: int, seconds: float, *, is_success: bool) -> None:
         """Note that the answer to a connection's n-th request has come, after so many seconds. No
         further request is sent where it came so soon that it may be none to this one."""
-        # The next one may be out before whoever asked the n-th is told of its answer.
-        kept.is_busy = kept.n_requests != n
+        # libcurl may have sent the next one before it says that this one is answered.
+        if kept.n_requests == n:
+            kept.is_busy = False
         kept.taken.add(being_taken())
         if is_success and self.times.add(seconds, time.monotonic()):
             kept.is_distrusted = True
