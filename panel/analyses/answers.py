@@ -160,12 +160,18 @@ def can_be_trusted(run: Run) -> Answer:
     The figure is Krippendorff's α of the composite, or of the only dimension, at the ordinal level
     (nominal of categories), as `agree` has it.
     """
-    command = _command(run, "agree")
+    command, judged = _command(run, "agree"), judged_in(run)
+    limiting = [*off_scale(run), *few_judged(judged, "composites"), *limits(judged)]
+    estimate, sentence = _agreement(run)
+    return Answer("trust", " ".join([sentence, *limiting]), estimate, command)
+
+
+def _agreement(run: Run) -> tuple[Estimate, str]:
+    """Return Krippendorff's α and the sentence on it."""
     ratings = _main_ratings(run)
     if ratings is None:
         why = "no dimension is rated by two judges"
-        sentence = f"Agreement between judges cannot be measured: {why}."
-        return Answer("trust", sentence, Estimate(nan, reason=why), command)
+        return Estimate(nan, reason=why), f"Agreement cannot be measured: {why}."
     from persona_panel.statistics.agreement import agree
 
     names = {"krippendorff_alpha", "icc2k"}
@@ -174,9 +180,8 @@ def can_be_trusted(run: Run) -> Answer:
     alpha, reliability = (_row(rows, name, group) for name in ("krippendorff_alpha", "icc2k"))
     estimate = _estimate(alpha)
     if isnan(estimate.value):
-        sentence = f"Agreement between judges cannot be measured: {estimate.reason}."
-        return Answer("trust", sentence, estimate, command)
-    parts = [_agreement(estimate)]
+        return estimate, f"Agreement cannot be measured: {estimate.reason}."
+    parts = [f"Krippendorff's α {_figure(estimate)}: {_how_high(estimate)}"]
     if not isnan(reliability.value):
         n = len(ratings.raters_by_group()[group])
         parts.append(
@@ -190,10 +195,21 @@ def can_be_trusted(run: Run) -> Answer:
             f"{shown:,} of {counted(len(tested), 'difference')} between systems "
             f"{'is' if shown == 1 else 'are'} significant"
         )
-    judged = judged_in(run)
-    limiting = [*off_scale(run), *few_judged(judged, "composites"), *limits(judged)]
-    sentence = " ".join([f"{'; '.join(parts)}.", *limiting])
-    return Answer("trust", sentence, estimate, command)
+    return estimate, f"{'; '.join(parts)}."
+
+
+def _how_high(alpha: Estimate) -> str:
+    low, high = alpha.ends
+    asked = f"the {TENTATIVE} asked for tentative conclusions"
+    if not alpha.has_interval:
+        return "how far judges agree is uncertain"
+    if low >= RELIABLE:
+        return "judges agree reliably"
+    if low >= TENTATIVE:
+        return "judges agree enough for tentative conclusions"
+    if high < TENTATIVE:
+        return f"judges agree less than {asked}"
+    return f"whether judges reach {asked} is open"
 
 
 def off_scale(run: Run) -> Iterator[str]:
@@ -204,22 +220,6 @@ def off_scale(run: Run) -> Iterator[str]:
                 f"{model}: {percent(share)} of the probability of its answers lay on no value of "
                 "the scale (mean over judgments); its scores rest on the rest."
             )
-
-
-def _agreement(alpha: Estimate) -> str:
-    low, high = alpha.ends
-    asked = f"the {TENTATIVE} asked for tentative conclusions"
-    if not alpha.has_interval:
-        how = "how far judges agree is uncertain"
-    elif low >= RELIABLE:
-        how = "judges agree reliably"
-    elif low >= TENTATIVE:
-        how = "judges agree enough for tentative conclusions"
-    elif high < TENTATIVE:
-        how = f"judges agree less than {asked}"
-    else:
-        how = f"whether judges reach {asked} is open"
-    return f"Krippendorff's α {_figure(alpha)}: {how}"
 
 
 def do_personas_add(run: Run, people: RunWithPeople | None) -> Answer:

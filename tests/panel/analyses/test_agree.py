@@ -78,11 +78,11 @@ def test_what_intervals_are_over(command: Command, tmp_path: Path) -> None:
         found.append(alpha["high"] - alpha["low"])
     assert found[0] < found[1]
     made_up(tmp_path / "four.csv")
-    told = command("agree", "four.csv", "--random", "prompts-and-judges").stdout
+    told = command("agree", "four.csv", "--random", "prompts-and-judges", "--full").stdout
     assert ": an interval over judges, too, needs at least five judges." in " ".join(told.split())
     assert (
         "over prompts and raters"
-        in command("agree", "five.csv", "--random", "prompts-and-judges").stdout
+        in command("agree", "five.csv", "--random", "prompts-and-judges", "--full").stdout
     )
 
 

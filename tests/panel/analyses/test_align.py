@@ -119,7 +119,7 @@ def test_the_terminal_ends_with_what_follows(
         f"{row['difference'][name]:.2f}".replace("-", "−") for name in ("value", "low", "high")
     ]
     assert "{} [{}, {}]".format(*shown) in text
-    assert "--full has every table, --json every statistic." in text
+    assert "--full has the rest, --json every figure." in text
     assert "mean absolute error" not in text
     full = run(files[0], "--human", files[1], "--full")
     assert "lower error" in full.output

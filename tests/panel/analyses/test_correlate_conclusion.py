@@ -292,30 +292,6 @@ def test_a_difference_that_is_no_claim_has_its_reason(value: float, claimed: boo
     assert (reason in said) != claimed
 
 
-def test_what_personas_add_takes_a_widened_interval() -> None:
-    """Of one dimension an interval from 0.01 shows that personas add; of two it is widened beyond
-    0 and does not; undefined is said with its reason."""
-
-    def gain(dimension: str, low: float = 0.01) -> Row:
-        return Row(
-            "persona_gain_tau_b", "judges", dimension, value=0.1, ci_low=low, ci_high=0.2 - low,
-            ci_over="prompts", ci_df=11, n_clusters=12,
-        )  # fmt: skip
-
-    assert correlate_conclusion([gain("clarity")], PANEL, HUMANS)[0].startswith(
-        "With personas the panel's mean correlates more with people than without on clarity"
-    )
-    assert correlate_conclusion([gain("clarity"), gain("depth")], PANEL, HUMANS) == [
-        "That personas add to the correlation with people, or take from it, is not shown on any "
-        "dimension."
-    ]
-    whole = correlate_conclusion([gain("composite"), gain("clarity")], PANEL, HUMANS)
-    assert whole[0].endswith("is not shown on the composite or any dimension.")
-    alike = Row("persona_gain_tau_b", "judges", "clarity", reason=Reason.IDENTICAL_REPLICATES)
-    [said] = correlate_conclusion([alike], PANEL, HUMANS)
-    assert said.startswith("What personas add cannot be said: all replicates without a persona")
-
-
 def test_judges_without_a_persona_are_counted_beside_the_panel() -> None:
     """Of three judges one is without a persona, and no part of the panel that is correlated."""
     panel = replace(PANEL, controls=frozenset(["judges 2"]))

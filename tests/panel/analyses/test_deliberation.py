@@ -22,7 +22,7 @@ def unlimited_width(monkeypatch: pytest.MonkeyPatch) -> None:
 def shown(found: DeliberationReport) -> list[str]:
     """The lines, with single spaces between words."""
     tables = list(deliberation_tables(found, {"clarity": "Clarity [of all]"}))
-    text = Result("score", (), tables).text()
+    text = Result("score", (), tables).text(full=True)
     return [" ".join(line.split()) for line in text.splitlines()]
 
 

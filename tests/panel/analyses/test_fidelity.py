@@ -116,7 +116,7 @@ def test_the_conclusion_comes_last(files: Path, monkeypatch: pytest.MonkeyPatch)
     """The terminal says what the personas are below the table, and why the rest is not
     measurable; nothing is wider than 80 columns."""
     monkeypatch.setenv("COLUMNS", "80")
-    result = run(files)
+    result = run(files, "--full")
     lines = result.stdout.splitlines()
     assert max(map(len, lines)) <= 80
     said = " ".join(result.stdout.split())
@@ -185,12 +185,12 @@ def test_topics_are_prompts(files: Path, tmp_path: Path) -> None:
     assert whole["human"]["low"] != plain["human"]["low"]
     assert whole["panel"]["low"] != plain["panel"]["low"]
     required = ("--require", "human_difference[left-right] < 0")
-    said = " ".join(run(files, *options, *required, human=ten).output.split())
+    said = " ".join(run(files, *options, *required, "--full", human=ten).output.split())
     assert "People's intervals are over prompts and raters, the personas' over prompts;" in said
     assert "10 prompts" in said
     assert "No prompts are named" not in said
     assert "No prompts are named, so the intervals take items" in " ".join(
-        run(files).output.split()
+        run(files, "--full").output.split()
     )
     # A panel whose prompts are one for each item leaves topics to people's file.
     lines = [line.split(",") for line in (files / "panel.csv").read_text().splitlines()[1:]]
@@ -198,7 +198,7 @@ def test_topics_are_prompts(files: Path, tmp_path: Path) -> None:
     write(tmp_path / "own.csv", ["item", "rater", "score", "prompt"], rows)
     own = run(files, *options, "--json", panel=str(tmp_path / "own.csv"), human=ten)
     assert rows_in(own.stdout)[0] == whole
-    one = run(files, *options, human=str(tmp_path / "one.csv"))
+    one = run(files, *options, "--full", human=str(tmp_path / "one.csv"))
     assert "All items are of one prompt" in " ".join(one.output.split())
 
 
@@ -398,7 +398,7 @@ def test_raters_without_a_line_are_left_out_and_counted(files: Path, tmp_path: P
     lines = (files / "raters.csv").read_text().splitlines()
     lines[1] = "r0,?,Woman"
     (tmp_path / "raters.csv").write_text("\n".join(lines[:-2]) + "\n")
-    result = run(files, raters=str(tmp_path / "raters.csv"))
+    result = run(files, "--full", raters=str(tmp_path / "raters.csv"))
     assert result.exit_code == 0, result.output
     assert "2 of 40 raters have no line in" in " ".join(result.stdout.split())
     rows = rows_in(run(files, "--json", raters=str(tmp_path / "raters.csv")).stdout)
@@ -415,14 +415,14 @@ groups:
 contrasts: [women - low]
 """
     (tmp_path / "groups.yaml").write_text(groups)
-    done = run(files, panel="people.csv", groups=str(tmp_path / "groups.yaml"))
+    done = run(files, "--full", panel="people.csv", groups=str(tmp_path / "groups.yaml"))
     assert done.exit_code == 0, done.output
     said = " ".join(done.output.split())
     # Of 40 raters every other one is of the left, and of each two the first half women.
     assert "10 raters are in both women and low (20 and 20 raters)" in said
     assert re.search(r"3 raters of \S+people.csv have the name of a rater of", said)
     assert "'r1', 'r2', 'r5'" in said
-    plain = " ".join(run(files).output.split())
+    plain = " ".join(run(files, "--full").output.split())
     assert "in both" not in plain
     assert "the name of a rater" not in plain
 

@@ -57,7 +57,7 @@ def test_a_file_of_ratings(command: Command, tmp_path: Path) -> None:
     """The precision of systems' and responses' means is said last; tables fit 80 columns; without
     a run costs are in ratings, and nothing is said of replicates."""
     rated(tmp_path / "in.csv")
-    done = command("plan", "--from", "in.csv", "--half-width", "0.75", COLUMNS="80")
+    done = command("plan", "--from", "in.csv", "--half-width", "0.75", "--full", COLUMNS="80")
     assert (done.returncode, done.stderr) == (0, "")
     lines = done.stdout.splitlines()
     assert concluded_in(done.stdout).startswith("A system's mean")
@@ -135,7 +135,7 @@ def test_raters_of_a_group_count_as_one(command: Command, tmp_path: Path) -> Non
     for name, n_groups in (("groups.csv", 3), ("alone.csv", 6)):
         lines = [f"{row},m{int(row.split(',')[1][1:]) % n_groups}" for row in rows[1:]]
         (tmp_path / name).write_text("\n".join([f"{rows[0]},group", *lines]) + "\n")
-    done = command("plan", "--from", "groups.csv")
+    done = command("plan", "--from", "groups.csv", "--full")
     printed = " ".join(done.stdout.split())
     assert concluded_in(done.stdout).startswith("Raters are of 3 groups")
     assert "8 prompts and 3 groups" in printed
@@ -146,7 +146,7 @@ def test_raters_of_a_group_count_as_one(command: Command, tmp_path: Path) -> Non
     response, system = present(found, "item"), present(found, "system")
     assert (response["group"], response["n_ratings"]) == (3, 6)
     assert (system["prompt"], system["group"], system["n_ratings"]) == (8, 3, 48)
-    alone = command("plan", "--from", "alone.csv").stdout
+    alone = command("plan", "--from", "alone.csv", "--full").stdout
     assert concluded_in(alone).startswith("A system's mean")
     assert "8 prompts and 6 raters" in " ".join(alone.split())
 
@@ -236,7 +236,7 @@ def test_a_difference_to_detect_and_people_beside(command: Command, tmp_path: Pa
         assert row["detectable_difference"] <= 1.5
     assert present(found, "people_item")["rater"] == 5
     assert [present(found, "people_system")[name] for name in ("prompt", "rater")] == [8, 5]
-    said = " ".join(command(*given).stdout.split())
+    said = " ".join(command(*given, "--full").stdout.split())
     assert "Detecting a difference of 1.5 points between two systems (80 % power) takes" in said
     assert "People: A system's mean has a standard error" in said
     assert "takes about 8 prompts and 5 raters: 160 ratings" in said
@@ -266,11 +266,11 @@ def test_the_composite_has_its_name(command: Command, tmp_path: Path) -> None:
     document = command(*given, "--json").stdout
     assert names(document) == ["composite", "clarity", "depth"]
     assert names(document, "people_") == ["composite"]
-    printed = command(*given).stdout
+    printed = command(*given, "--full").stdout
     assert "People: A system's mean (composite) has" in printed
-    assert printed.count("--full has every table") == 1
+    assert command(*given).stdout.count("--full has the rest") == 1
     assert names(command("plan", "--from", "people.csv", "--json").stdout) == ["all"]
-    printed = command("plan", "--from", "one.csv").stdout
+    printed = command("plan", "--from", "one.csv", "--full").stdout
     assert concluded_in(printed).startswith("A system's mean (clarity) has")
     assert "--full has" not in printed
 
@@ -292,7 +292,7 @@ def test_a_present_design_with_two_models_may_cost_less_than_the_cheapest() -> N
     study = DesignStudy("system", "all", components, (of(9, 2),))
     target = PrecisionTarget("difference", 1.0)
     report = DesignReport((study,), 4, None, target, of(18, 2), of(16, 3))
-    said = " ".join(plan_result(report).text().split())
+    said = " ".join(plan_result(report).text(full=True).split())
     assert (
         "takes about 16 prompts, 10 personas and 3 models: 1,920 ratings for 4 systems, the "
         "cheapest with at least 3 models, if these variance" in said
@@ -300,7 +300,7 @@ def test_a_present_design_with_two_models_may_cost_less_than_the_cheapest() -> N
     assert "With the present judges (2 models) it takes about 18 prompts" in said
     assert "Fewer than 3 models are not tried" in said
     assert "Detecting a difference of 1 points between" in said
-    mixed = " ".join(plan_result(replace(report, rescaled=True)).text().split())
+    mixed = " ".join(plan_result(replace(report, rescaled=True)).text(full=True).split())
     assert "Detecting a difference of 1 of the scale's width between" in mixed
 
 
@@ -321,14 +321,14 @@ def test_few_judges_are_why_no_number_of_prompts_is_enough() -> None:
         study = DesignStudy("system", "all", components, (present,))
         target = PrecisionTarget("half_width", 1.0)
         report = DesignReport((study,), 2, None, target, None, present)
-        assert says in " ".join(plan_result(report).text().split())
+        assert says in " ".join(plan_result(report).text(full=True).split())
 
 
 def test_why_more_prompts_do_not_do_is_said(command: Command, tmp_path: Path) -> None:
     """With three raters no number of prompts reaches a width over raters, too: the reason stands in
     the sentence, as a leaderboard's number of prompts is for raters as they are."""
     rated(tmp_path / "in.csv", raters=3)
-    done = command("plan", "--from", "in.csv", "--half-width", "0.75")
+    done = command("plan", "--from", "in.csv", "--half-width", "0.75", "--full")
     said = " ".join(done.stdout.split())
     assert (
         "With the present raters no number of prompts reaches it: its interval is over raters, "
@@ -354,7 +354,7 @@ def test_what_lowers_the_error_most_may_not_narrow_the_interval_most() -> None:
     present, prompts, personas, models = of(8, 5, 2), of(16, 5, 2), of(8, 10, 2), of(8, 5, 4)
     study = DesignStudy("system", "all", components, (present, prompts, personas, models))
     result = plan_result(DesignReport((study,), 4, None, in_points=False))
-    said = " ".join(result.text().split())
+    said = " ".join(result.text(full=True).split())
     error, half = present.figures.absolute_error, present.width / 2
     assert half > 2 * error
     assert (

@@ -75,7 +75,7 @@ def test_long_names_part_tables_and_cut_nothing(command: Command, run: str) -> N
     """At 80 and 50 columns there is every interval of `agree` and `audit bias` that a wide terminal
     shows, the names of models in one piece over their figures, and those of judges, by what they
     differ in, folded between words."""
-    for arguments in (("agree", run, "--full"), ("audit", "bias", run)):
+    for arguments in (("agree", run, "--full"), ("audit", "bias", run, "--full")):
         wide, middle, narrow = (tables(command, *arguments, width=w) for w in (500, 80, 50))
         assert set(INTERVAL.findall(wide))
         assert set(INTERVAL.findall(wide)) == set(INTERVAL.findall(middle))
@@ -126,7 +126,7 @@ def test_a_name_of_one_word_wider_than_the_terminal(command: Command, tmp_path: 
 
 def test_what_is_undefined_everywhere_is_said_once(command: Command, run: str) -> None:
     """A bias that no row has a value of is a line with its reason, not a column of it."""
-    text = " ".join(command("audit", "bias", run, COLUMNS="80").stdout.split())
+    text = " ".join(command("audit", "bias", run, "--full", COLUMNS="80").stdout.split())
     assert "Undefined: position bias: no comparison in both orders." in text
     assert text.count("both orders") == 1
 

@@ -57,10 +57,10 @@ def test_the_terminal_in_short() -> None:
     assert "Differences" not in text
     assert "In brackets: 95 % intervals over prompts." in lines
     assert lines[-4:] == [
-        "--full has every table, --json every statistic.",
+        "--full has the rest, --json every figure.",
         "Nothing is established.", "More prompts would.", "Score 20 more prompts.",
     ]  # fmt: skip
-    assert "--json every statistic.\n\nNothing" in text
+    assert "--json every figure.\n\nNothing" in text
     assert lines.index("weight: of the panel.") < lines.index("mean: of all judges.")
     assert "p: adjusted." not in text
 

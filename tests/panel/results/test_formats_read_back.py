@@ -117,7 +117,7 @@ def test_tables_hold_names_and_intervals_as_they_are(run: Run, name: str, read: 
 
 def test_sentences_stand_around_the_tables(run: Run) -> None:
     """The conclusion and remarks are paragraphs in Markdown and comments in LaTeX; CSV has none."""
-    first = run.conclusion()[0]
+    first = score_result(run).conclusion[0]
     assert first.split(":")[0] in written("markdown", run).splitlines()[0]
     latex = written("latex", run).splitlines()
     assert latex[0] == "% \\usepackage{booktabs}"

@@ -200,7 +200,7 @@ def test_the_result_has_what_was_found(run: Run) -> None:
     result = systems_by_result(found, run)
     assert result.conclusion[0].startswith("Differences between systems by topic: ")
     assert "4 responses without a value left out." in result.conclusion
-    text = " ".join(result.text().split())
+    text = " ".join(result.text(full=True).split())
     assert "Systems by topic" in text
     assert "Composite by topic: above the mean of the others" in text
     [between] = result["between"].rows

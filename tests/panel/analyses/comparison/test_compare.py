@@ -334,7 +334,7 @@ def test_with_people_the_change_of_the_advantage_is_given(panels: dict[str, Path
     adjusted = [figure.p_adjusted for figure in one.figures]
     assert adjusted == pytest.approx(holm([figure.p for figure in one.figures]).tolist())
     result, name = compare_result(found), f"{places.a_advantage:.2f}"
-    text = result.text()
+    text = result.text(full=True)
     assert "By the alternative annotator test, epsilon 0.1: advantage ρ" in " ".join(text.split())
     assert re.search(rf"advantage ρ +{name} +0\.00 ", text)
     assert f">{name}</td>" in result.text("html").partition("advantage ρ")[2]

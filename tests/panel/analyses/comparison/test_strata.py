@@ -77,7 +77,7 @@ def test_what_is_printed_has_the_strata(runs: Path) -> None:
     found = by(runs, "topic")
     result = compare_result(found)
     for name in ("terminal", "html"):
-        text = result.text(name)
+        text = result.text(name, full=True)
         assert "Composite by topic" in text
         assert "Does b − a depend on topic?" in text
         assert "work − home" in text
