@@ -88,7 +88,7 @@ def _answers(run: Run, people: RunWithPeople | None) -> tuple[Answer, ...]:
             Answer("best", nothing, why),
             *(Answer(each, f"Not known: {why.reason}.", why) for each in others),
         )
-    ranked = _ranked(run, people)
+    ranked = ranking_of(run, people)
     return (
         which_is_best(run, ranked),
         can_be_trusted(run),
@@ -139,7 +139,7 @@ def _significant(difference: Difference) -> bool:
     return difference.shown and (not difference.has_interval or bool(difference.sign))
 
 
-def _ranked(run: Run, people: RunWithPeople | None) -> Ranked:
+def ranking_of(run: Run, people: RunWithPeople | None) -> Ranked:
     """Return the ranking by people's ratings, or by the panel corrected by them, where people rated
     enough; else by the panel."""
     return (None if people is None else _by_people(people)) or by_panel(run.leaderboard())
@@ -229,7 +229,8 @@ def which_is_best(run: Run, ranked: Ranked) -> Answer:
         if len(ranked.systems) > 2:
             tied = [name for name, _ in ranked.systems if name in {each.b for each in open_}]
             sentence += f" Not significantly below {ranked.first}: {listed(tied, 'systems')}."
-    return Answer("best", _with_basis(run, ranked, sentence), nearest, command)
+    sentence = _with_basis(run, ranked, sentence)
+    return Answer("best", sentence, nearest, command, "difference")
 
 
 def _means(ranked: Ranked, nearest: Difference | None = None) -> str:
@@ -305,7 +306,8 @@ def can_be_trusted(run: Run) -> Answer:
     judged = judged_in(run)
     limiting = [*off_scale(run), *few_judged(judged, "composites"), *limits(judged)]
     sentence = " ".join([f"{'; '.join(parts)}.", *limiting])
-    return Answer("trust", sentence, estimate, command)
+    marks = {"tentative": TENTATIVE, "reliable": RELIABLE}
+    return Answer("trust", sentence, estimate, command, "α", marks)
 
 
 def off_scale(run: Run) -> Iterator[str]:
@@ -322,16 +324,16 @@ def _agreement(alpha: Estimate) -> str:
     low, high = alpha.ends
     asked = f"the {TENTATIVE} asked for tentative conclusions"
     if not alpha.has_interval:
-        how = "how far judges agree is uncertain"
+        how = "How far judges agree is uncertain"
     elif low >= RELIABLE:
-        how = "judges agree reliably"
+        how = "Judges agree reliably"
     elif low >= TENTATIVE:
-        how = "judges agree enough for tentative conclusions"
+        how = "Judges agree enough for tentative conclusions"
     elif high < TENTATIVE:
-        how = f"judges agree less than {asked}"
+        how = f"Judges agree less than {asked}"
     else:
-        how = f"whether judges reach {asked} is open"
-    return f"Krippendorff's α {_figure(alpha)}: {how}"
+        how = f"Whether judges reach {asked} is open"
+    return f"{how}: Krippendorff's α {_figure(alpha)}"
 
 
 def do_personas_add(run: Run, people: RunWithPeople | None) -> Answer:
@@ -355,9 +357,8 @@ def do_personas_add(run: Run, people: RunWithPeople | None) -> Answer:
         if not isnan(gain.value):
             what = "agreement with people (τ_b with the mean of their ratings)"
             sentence = f"{_more(gain, 'Personas raise', 'Personas lower', what)}."
-            return Answer(
-                "personas", sentence, gain, _command(run, "people correlate", people=True)
-            )
+            command = _command(run, "people correlate", people=True)
+            return Answer("personas", sentence, gain, command, "gain of τ_b")
     from persona_panel.files.errors import InputError
     from persona_panel.runs.votes import votes_of
 
@@ -387,7 +388,7 @@ def personas_in_votes(votes: DimensionVotes, command: str = "") -> Answer:
             f"Personas add nothing: at most {number(pair.high)} effective votes over as many calls "
             f"to a plain judge{in_brackets(pair.interval())}."
         )
-    return Answer("personas", sentence, pair, command)
+    return Answer("personas", sentence, pair, command, "effective votes more")
 
 
 def _more(estimate: Estimate, above: str, below: str, what: str) -> str:
@@ -430,7 +431,8 @@ def may_stand_in(run: Run, people: RunWithPeople | None) -> Answer:
             )
         else:
             sentence = f"Not shown: {beats}; {PASSED} is needed.{goes}"
-        return Answer("people", sentence, _estimate(rate), command)
+        marks = {"needed": PASSED}
+        return Answer("people", sentence, _estimate(rate), command, "winning rate ω", marks)
     against = _estimate(
         _first(people, "human_difference_tau_b_within_prompts", "human_difference_tau_b")
     )
@@ -447,9 +449,8 @@ def may_stand_in(run: Run, people: RunWithPeople | None) -> Answer:
         if against.sign
         else f"Not shown: no significant difference from one person (of τ_b{ends}"
     )
-    return Answer(
-        "people", f"{sentence}. The alternative annotator test: {why}.{goes}", against, command
-    )
+    sentence = f"{sentence}. The alternative annotator test: {why}.{goes}"
+    return Answer("people", sentence, against, command, "difference of τ_b")
 
 
 def what_would_settle(run: Run, ranked: Ranked) -> Answer:
@@ -506,7 +507,8 @@ def what_would_settle(run: Run, ranked: Ranked) -> Answer:
         nan if needed is None else float(needed), n=n, unit="prompts", exact=True,
         reason="more than are foreseen" if needed is None else None,
     )  # fmt: skip
-    return Answer("settle", sentence, value, command)
+    marks = {"now": float(n)}
+    return Answer("settle", sentence, value, command, "prompts needed", marks)
 
 
 def _more_of_people(run: Run, ranked: Ranked) -> Answer:
@@ -524,7 +526,7 @@ def _more_of_people(run: Run, ranked: Ranked) -> Answer:
         f"difference between {nearest.a} and {nearest.b}."
     )
     value = Estimate(float(needed), n=nearest.n, unit="responses", exact=True)
-    return Answer("settle", sentence, value, command)
+    return Answer("settle", sentence, value, command, "responses to rate")
 
 
 def _costing(run: Run, needed: int | None, n: int) -> str:

@@ -61,22 +61,11 @@ _WEIGHTED = (
 )
 
 
-def _on_page(of: RunWithPeople) -> Iterator[Result | str]:
-    """Yield the corrected means, and which of the leads that the run has people do not show."""
-    if of.calibrated is None:
-        return
-    from persona_panel.results.conclusions.labels import called_by
-    from persona_panel.runs.run import composite_name
-
-    found = replace(
-        of.calibrated,
-        leads=established_leads(of.run.leaderboard()),
-        leads_on=composite_name(of.run.rubric),
-    )
-    # The page has its own name for the composite.
-    own = {id_: label for id_, label in found.labels.items() if label != COMPOSITE}
-    yield calibrate_result(found, labels={**of.dimensions, **own})
-    yield from leads_conclusion(found.labelled(called_by(found.labels)))
+def _on_page(of: RunWithPeople) -> Iterator[Result]:
+    if of.calibrated is not None:
+        # The page has its own name for the composite.
+        labels = {name: label for name, label in of.calibrated.labels.items() if name != COMPOSITE}
+        yield calibrate_result(of.calibrated, labels={**of.dimensions, **labels})
 
 
 @analysis(

@@ -180,7 +180,7 @@ def report(
         return _figures(loaded, page)
 
     gate.refuse_unknown(figures)
-    say_reading(None if page.people is None else page.people.origin)
+    say_reading(None if page.people is None else page.people.people.origin)
     write_report(page, Path(out) if out is not None else Path(run) / NAME)
     gate.finish(figures, of=lambda: score_result(loaded))
 
@@ -202,5 +202,5 @@ def _figures(run: Run, page: RunReport) -> list[Figure]:
 
     found = result_figures(score_result(run))
     if page.people is not None:
-        found += [figure for result in page.people.results for figure in result_figures(result)]
+        found += [figure for result in page.beside for figure in result_figures(result)]
     return found

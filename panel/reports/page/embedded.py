@@ -25,12 +25,12 @@ from persona_panel.rubrics import Scale
 from persona_panel.runs.run import Run
 from persona_panel.statistics.core.arrays import Array
 
-BYTES = 13_000_000
-"""What ratings and texts may take in a page, which with everything else stays below 15 MB."""
+BYTES = 2_500_000
+"""What ratings and texts may take in a page, which with everything else stays below 3 MB."""
+_FOR_RATINGS = 0.8
+"""Of the room, what ratings may take."""
 _FOR_RESPONSES = 0.5
 """Of the room for texts, what responses may take; the rest is for rationales and raw replies."""
-_RESPONSES = 20_000
-"""A page with more responses than this does not open quickly."""
 _STATUS_CODES = {
     "abstained": "a",
     "refused": "r",
@@ -71,9 +71,23 @@ class EmbeddedData:
     n_replies: int | None
 
     @property
-    def whole(self) -> bool:
-        """Whether everything is in the page."""
-        return self.n_responses == self.n_listed == self.n_texts == self.n_replies
+    def left_out(self) -> list[str]:
+        """Return what is not in the page, and where it is: a sentence each."""
+        of, said = f"of {self.n_responses:,} responses", []
+        if (n := self.n_responses - self.n_listed) > 0:
+            said.append(f"Ratings of {n:,} {of}: they are in judgments.jsonl.")
+        if self.n_texts is None:
+            said.append("The texts of responses: the run's folder has none.")
+        elif (n := self.n_responses - self.n_texts) > 0:
+            said.append(f"The texts of {n:,} {of}: they are in responses.jsonl.")
+        if self.n_replies is None:
+            said.append("Rationales and raw replies: the run was not written to a folder.")
+        elif (n := self.n_responses - self.n_replies) > 0:
+            said.append(
+                f"Rationales and raw replies to {n:,} {of}: they are in judgments.jsonl; those to "
+                "the most contested are here."
+            )
+        return [f"Not in this page: {each[0].lower()}{each[1:]}" for each in said]
 
 
 def embedded(
@@ -93,20 +107,18 @@ def embedded(
         room: bytes that the data may take.
         titles: the beginnings of prompts, by their ids.
     """
-    order = _first_first(contested, len(run.items))
-    listed = sorted(order[:_RESPONSES])
-    place = {row: n for n, row in enumerate(listed)}
+    order = [*dict.fromkeys([*contested, *range(len(run.items))])]
+    responses = _responses(run, order, int(room * _FOR_RATINGS))
+    place = {one["row"]: n for n, one in enumerate(responses)}
     head = _head(run, personas)
-    asked = {run.items[row].prompt_id for row in listed}
+    asked = {one["prompt"] for one in responses}
     head["titles"] = {name: told for name, told in titles.items() if name in asked and told != name}
-    responses = _responses(run, listed)
     left = room - len(as_json([head, responses]))
     texts, prompts, used = _texts(run, place, order, int(left * _FOR_RESPONSES))
     said = _said(run, place, order, left - used)
     for row, text in (texts or {}).items():
         responses[place[row]] |= text
-    columns = dict.fromkeys(name for one in (texts or {}).values() for name in one["meta"])
-    head |= {"prompts": prompts, "columns": list(columns)}
+    head["prompts"] = prompts
     # What judges wrote is written once: to keep it as so many lists takes longer.
     written = [as_json(one) for one in responses]
     for row, rounds in (said or {}).items():
@@ -116,14 +128,10 @@ def embedded(
         # Before signs are escaped, with which no key would be found but slowly.
         _inert(SECRETS.scrub_bytes(content).decode()),
         len(run.items),
-        len(listed),
+        len(responses),
         None if texts is None else len(texts),
         None if said is None else len(said),
     )
-
-
-def _first_first(contested: Sequence[int], n: int) -> list[int]:
-    return [*dict.fromkeys([*contested, *range(n)])]
 
 
 def _inert(text: str) -> str:
@@ -163,17 +171,17 @@ def _head(run: Run, personas: Mapping[str, tuple[str, str]]) -> dict[str, Any]:
             for judge in run.judges
         ],
         "statuses": {code: status for status, code in _STATUS_CODES.items()},
-        "deliberated": run.before is not None,
     }
 
 
-def _responses(run: Run, listed: Sequence[int]) -> list[dict[str, Any]]:
-    """Each response with its verdict and every rating."""
+def _responses(run: Run, order: Sequence[int], room: int) -> list[dict[str, Any]]:
+    """As many of the first responses as there is room for, each with its verdict and every
+    rating."""
     verdicts = {(one.prompt_id, one.id): one for one in run.verdicts}
     statuses = run.statuses
     integer = bool(np.all(np.isnan(run.ratings) | (run.ratings == np.round(run.ratings))))
     found = []
-    for row in listed:
+    for row in order:
         item = run.items[row]
         verdict = verdicts.get(item[:2])
         one: dict[str, Any] = {
@@ -184,17 +192,18 @@ def _responses(run: Run, listed: Sequence[int]) -> list[dict[str, Any]]:
             "composite": None if verdict is None else _rounded(verdict.composite),
             "ratings": _cells(run.ratings[row], statuses[row], integer),
         }
-        if run.before is not None and run.deliberated[row]:
-            one["before"] = _cells(run.before[row], None, integer)
+        room -= len(as_json(one)) + 1
+        if room < 0 and found:
+            break
         found.append(one)
     return found
 
 
-def _cells(ratings: Array, statuses: Sequence[str] | None, integer: bool) -> str:
+def _cells(ratings: Array, statuses: Sequence[str], integer: bool) -> str:
     """The judges' ratings of a response, short: `7,5,8;a;4,,6`."""
     cells = []
     for column, row in enumerate(ratings.tolist()):
-        if statuses is not None and statuses[column] != "scored":
+        if statuses[column] != "scored":
             cells.append(_STATUS_CODES[statuses[column]])
         elif integer:
             cells.append(",".join("" if value != value else str(int(value)) for value in row))

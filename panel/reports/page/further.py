@@ -1,4 +1,4 @@
-"""Section 7: what not every run has, each the result of what made it.
+"""What not every run has, each the result of what made it.
 
 What reads such a result is imported where the run has it: at the end of a run the modules of all of
 them would take longer than the page of a small one.
@@ -7,12 +7,9 @@ them would take longer than the page of a small one.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
-from markupsafe import Markup
-
-from persona_panel.results.formats.html import section
 from persona_panel.results.result import Result
 from persona_panel.runs.run import Run
 
@@ -29,11 +26,6 @@ class FurtherResult:
     result: Result
     full: bool = True
     leads: bool = False
-
-    def section(self) -> Markup:
-        """Return its section; what concludes in place of the run does so in section 1."""
-        shown = replace(self.result, conclusion=()) if self.leads else self.result
-        return section(shown, self.title, level=3, full=self.full)
 
 
 def further_results(
