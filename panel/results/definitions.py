@@ -6,9 +6,7 @@ from collections.abc import Mapping
 
 from persona_panel.results.table import Table, one_line
 
-_T = (
-    "interval: Student's t over prompts; on a scale with two ends Wilson's (1927, Probable inference)"
-)
+_T = "interval: Student's t over prompts; on a scale with two ends Wilson's (1927, Probable inference)"
 _HOLM = "S. Holm (1979), A simple sequentially rejective multiple test procedure"
 _KENDALL = "M. G. Kendall (1945), The treatment of ties in ranking problems"
 _ALT_TEST = "N. Calderon, R. Reichart, R. Dror (2025), The alternative annotator test"

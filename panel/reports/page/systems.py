@@ -76,11 +76,13 @@ def _with_marks(table: Table, run: Run, people: RunWithPeople | None) -> Table:
     rank, composite, *columns = (
         entry for entry in table.columns if entry.name not in ("n_abstained", "n_judged")
     )
+    if corrected:
+        composite, rank = replace(composite, head="panel"), replace(rank, head="rank by panel")
     return replace(
         table,
         columns=(
             composite,
-            *([Column("people", "estimate", "people")] if corrected else []),
+            *([Column("people", "estimate", "corrected")] if corrected else []),
             rank,
             *columns,
             Column("n_abstained", "whole", "abstentions", of="n_judged"),

@@ -128,7 +128,7 @@ def section(
     drawn = next((table for table in tables if pictured and _is_drawn(table, full)), None)
     folded = [
         _Folded(
-            table.title,
+            "Figures" if table is drawn else table.title,
             None
             if table is drawn and _is_heat(table)
             else _section(table, full, linked, charted=table is not drawn),
@@ -150,16 +150,21 @@ def section(
     )
 
 
-def picture(table: Table, *, linked: bool = False) -> Markup:
-    """Return the picture of a table: its chart or heat map, with its main figures."""
-    return _rendered("picture.html.jinja", table=_pictured(table, True, linked))
+def picture(result: Result, name: str = "", command: str = "") -> Markup:
+    """Return the picture of a table, of the first that can be drawn unless named, and how it is
+    computed; empty without any.
 
-
-def picture_of(result: Result) -> Markup:
-    """Return the picture of the first table of a result that can be drawn; empty without any."""
-    shown = (each for each in result.tables if each.is_shown(True) and _is_drawn(each, True))
-    table = next(shown, None)
-    return Markup() if table is None else picture(table)
+    Args:
+        command: what prints the figures.
+    """
+    named = (each for each in result.tables if name in ("", each.name))
+    there = (each for each in named if each.is_shown(True) and _is_drawn(each, True))
+    if (table := next(there, None)) is None:
+        return Markup()
+    drawn = _pictured(table, True, linked=False)
+    return _rendered(
+        "picture.html.jinja", table=drawn, definitions=definitions_of(table, True), command=command
+    )
 
 
 def gauge(estimate: Estimate, marks: Mapping[str, float]) -> Markup:
@@ -276,9 +281,7 @@ def _section(
     cells = (
         [
             [
-                _Cell(
-                    head, *_value_and_ends(cell.plain), "foreign t" if head in texts else "r"
-                )
+                _Cell(head, *_value_and_ends(cell.plain), "foreign t" if head in texts else "r")
                 for head, cell in zip(heads, line.cells, strict=True)
             ]
             for line in laid_out.lines
