@@ -32,12 +32,6 @@ from persona_panel.statistics.core.ranking import (
 _TICKS = 60
 """The most prompts whose means are drawn, of at most `_MARKED` systems."""
 _MARKED = 6
-_CHART = (
-    "In the chart the dot is the panel's mean, the band its 95 % interval over prompts, with these "
-    "judges as they are, the line with ends that over prompts and judges, as a sample of such "
-    "judges; a diamond is what people would give, with its interval; each mark below is one "
-    "prompt. A hollow circle is a mean that is not ranked."
-)
 
 
 def systems_result(run: Run, board: Leaderboard, people: RunWithPeople | None = None) -> Result:
@@ -89,7 +83,6 @@ def _with_marks(table: Table, run: Run, people: RunWithPeople | None) -> Table:
             Column("n_missing", "whole", "missing", of="n_asked"),
         ),
         rows=rows, wide="with_judges", hollow="declining_mean", beside="people",
-        remarks=[*table.remarks, _CHART],
     )  # fmt: skip
 
 

@@ -82,7 +82,8 @@ class _Line:
 
 @dataclass(frozen=True, slots=True)
 class _Section:
-    """A table as the template lays it out; `axis` is None without a chart."""
+    """A table as the template lays it out; `axis` is None without a chart, `key` says what it
+    draws."""
 
     title: str
     heads: list[str]
@@ -90,6 +91,7 @@ class _Section:
     rows: list[_Line]
     axis: Axis | None
     charted: str
+    key: str
     kind: str
     has_notes: bool
     n_more: int
@@ -252,8 +254,14 @@ def _pictured(table: Table, full: bool, linked: bool) -> _Section:
     kept = [each for each in estimates if own in estimates[:_PICTURED_COLUMNS] or each == own]
     columns = tuple(kept[:_PICTURED_COLUMNS])
     laid_out = _section(replace(table, columns=columns), full, linked, of=table, n=_PICTURED)
+    # The chart has no place for a rank.
+    kept_ends = {one_line(each.head) for each in columns if not each.digits}
     rows = [
-        replace(row, cells=[cell._replace(ends="") for cell in row.cells], note="")
+        replace(
+            row,
+            cells=[c if c.head in kept_ends else c._replace(ends="") for c in row.cells],
+            note="",
+        )
         for row in laid_out.rows
     ]
     return replace(laid_out, rows=rows, has_notes=False)
@@ -308,10 +316,28 @@ def _section(
         lines,
         axis,
         "" if column is None else one_line(column.head),
+        "" if column is None else _key(drawn, column, rows),
         f"heat{dense}" if _is_heat(table) else "forest" if axis else "",
         not _is_heat(table) and any(line.note for line in lines),
         len(table.shown_rows(full)) - len(rows),
     )
+
+
+def _key(table: Table, column: Column, rows: Sequence[Mapping[str, Any]]) -> str:
+    """What a chart draws."""
+    heads = {each.name: one_line(each.head) for each in table.columns}
+    of = [row[column.name] for row in rows if row.get(column.name) is not None]
+    over = next((f" over {each.over}" for each in of if each.has_interval and each.over), "")
+    level = next((100 * each.level for each in of), 0)
+    said = [f"● {one_line(column.head)}, band: {level:g} % interval{over}"]
+    for name, mark in ((table.wide, "line"), (table.beside, "◇")):
+        if any(row.get(name) is not None for row in rows):
+            said.append(f"{mark}{':' if mark == 'line' else ''} {heads[name]}")
+    if any(isnan(each.value) for each in of) and table.hollow:
+        said.append("hollow: not ranked")
+    if any(row.get("marks") for row in rows):
+        said.append("marks: prompts")
+    return "; ".join(said)
 
 
 def _value_and_ends(text: str) -> tuple[str, str]:

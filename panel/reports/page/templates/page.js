@@ -112,7 +112,7 @@ const strip = (response, place, quoted) => {
 
 const quote = (response, written, judge, label) => {
   const box = el("div"), who = data.judges[judge], cell = response.judgments[judge];
-  box.append(el("h4", "", label + ": " + who.label + ", " + figure(level(response, judge))), el("p", "", who.model + " · " + scoresOf(cell)));
+  box.append(el("b", "", label + ": " + who.label + ", " + figure(level(response, judge))), el("p", "", who.model + " · " + scoresOf(cell)));
   const last = (written.get(judge) || []).at(-1);
   if (last && last.rationale) box.append(foreign("div", "said", last.rationale));
   return box;
