@@ -180,7 +180,7 @@ def _responses(run: Run, order: Sequence[int], room: int) -> list[dict[str, Any]
     verdicts = {(one.prompt_id, one.id): one for one in run.verdicts}
     statuses = run.statuses
     integer = bool(np.all(np.isnan(run.ratings) | (run.ratings == np.round(run.ratings))))
-    found = []
+    found: list[dict[str, Any]] = []
     for row in order:
         item = run.items[row]
         verdict = verdicts.get(item[:2])

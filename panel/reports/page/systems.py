@@ -4,7 +4,7 @@ beside the panel's, every prompt's mean, missing judgments, dimensions over prom
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from math import isnan, nan
 from typing import Any
@@ -44,12 +44,12 @@ def systems_result(run: Run, board: Leaderboard, people: RunWithPeople | None = 
         tables += [replace(table, when="full") for table in own if table.title]
     scales = {mean_limits(run.rubric, [entry.id])[0] for entry in run.rubric.numeric}
     scale = scales.pop() if len(scales) == 1 else None
-    drawn = {
+    drawn: dict[str, Callable[[Table], Table]] = {
         "systems": lambda table: _with_marks(table, run, people),
         "dimensions": lambda table: _with_judges(table, run),
         "means": lambda table: replace(table, when="always", scale=scale),
     }
-    tables = [drawn.get(table.name, lambda table: table)(table) for table in tables]
+    tables = [drawn[each.name](each) if each.name in drawn else each for each in tables]
     return Result("systems", [], tables)
 
 
