@@ -194,8 +194,8 @@ if (contested.length && numeric.length && $("#answer .most")) $("#answer .most")
 
 // Every response; a search finds those that have all of its words.
 const texts = $("details.texts"), list = $(".list", texts), query = $("input[name=query]"), more = $("button.more");
-const haystack = one => one.haystack ??= [one.id, one.system, one.prompt, one.asked || data.prompts[one.prompt] || promptName(one.prompt), one.text || "", one.context || "",
-  ...Object.values(one.meta), ...uniques(one.judgments.map(cell => Array.isArray(cell) ? "scored" : cell)),
+const haystack = one => one.haystack ??= [one.id, "system:" + one.system, one.prompt, one.asked || data.prompts[one.prompt] || promptName(one.prompt), one.text || "", one.context || "",
+  ...Object.values(one.meta), ...uniques(one.judgments.map(cell => "status:" + (Array.isArray(cell) ? "scored" : cell))),
   ...[...writtenOf(one).values()].flat().flatMap(each => [each.reply || each.rationale, each.error || ""])].join("\n").toLowerCase();
 let found = data.responses, listed = 0;
 const opened = (response, on) => {
