@@ -21,6 +21,10 @@ _SPREAD = (
 _STRENGTH = "R. A. Bradley, M. E. Terry (1952), Rank analysis of incomplete block designs"
 _MEAN = f"mean over judges, then over prompts{_T}"
 _DEPARTURE = f"{_T}; p adjusted ({_HOLM})"
+_CORRECTED = (
+    "the panel's mean, less its mean distance from people on what they rated, weighted by λ "
+    f"({_PPI})"
+)
 _DELTA = f"baseline − framed on the same prompts{_DEPARTURE}"
 
 DEFINITIONS: Mapping[str, str] = {
@@ -49,8 +53,8 @@ DEFINITIONS: Mapping[str, str] = {
     f"severity taken out ({_SPREAD})",
     "panel": "the panel's mean of everything that it scored",
     "people": "mean of people's ratings of what they rated; interval: Student's t over prompts",
-    "corrected": "the panel's mean, less its mean distance from people on what they rated, "
-    f"weighted by λ ({_PPI})",
+    "corrected": _CORRECTED,
+    "corrected by people": _CORRECTED,
     "λ": f"weight of the panel with which the corrected mean has the least variance ({_PPI})",
     "τ_b": "concordant less discordant pairs of responses, by the geometric mean of the pairs that "
     f"are not tied on either side ({_KENDALL})",

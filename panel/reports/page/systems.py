@@ -76,7 +76,7 @@ def _with_marks(table: Table, run: Run, people: RunWithPeople | None) -> Table:
         table,
         columns=(
             composite,
-            *([Column("people", "estimate", "corrected")] if corrected else []),
+            *([Column("people", "estimate", "corrected\nby people")] if corrected else []),
             rank,
             *columns,
             Column("n_abstained", "whole", "abstentions", of="n_judged"),
