@@ -86,17 +86,13 @@ def method_result(
         coverage: of all that was planned.
         left_out: what of the run is not on its page.
     """
-    rows = [
-        {"what": name, "how": value}
-        for name, values in _facts(run, manifest, coverage)
-        for value in values
-        if value
-    ]
+    rows = [{"what": what, "how": how} for what, how in _facts(run, manifest, coverage)]
     column = Column("how", "text", "value")
     where = "" if run.folder is None else ", in the run's folder"
     said = (
         f"Seed {run.seed}. The figures are in summary.json and verdicts.csv, every judgment in "
-        f"judgments.jsonl{where}. This page loads nothing and sends nothing."
+        "judgments.jsonl; run.json has parameters, versions and the digests of the inputs"
+        f"{where}. This page loads nothing and sends nothing."
     )
     made = Table("made", (Key("what", "what"),), (column,), rows, "How the run was made")
     return Result("method", [said], [made], left_out)
@@ -104,36 +100,16 @@ def method_result(
 
 def _facts(
     run: Run, manifest: Mapping[str, Any] | None, coverage: Coverage
-) -> list[tuple[str, Sequence[str]]]:
+) -> Iterator[tuple[str, str]]:
     """How the run was made, as names and values."""
-    elicitations = list(dict.fromkeys(judge.elicitation for judge in run.judges))
-    personas = list(dict.fromkeys(judge.persona for judge in run.judges))
-    facts: list[tuple[str, Sequence[str]]] = [
-        ("Rubric", [f"{run.rubric.label} ({run.rubric.id})", run.rubric.question]),
-        ("Personas", [", ".join(personas)]),
-        ("Elicitation", [", ".join(elicitations)]),
-        ("Intervals of differences", [SAMPLES[run.random]]),
-        ("Judgments", [judged(coverage)]),
-        ("Calls", [_calls(run)]),
-    ]
-    if manifest is None:
-        models = list(dict.fromkeys(judge.model for judge in run.judges))
-        return [*facts, ("Models", models)]
-    facts.append(("Models", [_model(entry) for entry in manifest["models"]]))
-    if (deliberation := manifest.get("deliberation")) is not None:
-        facts.append(("Deliberation", [_pairs(deliberation)]))
-    starts = manifest.get("starts") or []
-    for start in starts[-1:]:
-        versions = start.get("versions") or {}
-        facts += [
-            ("Command", [str(start.get("command", ""))]),
-            ("Started (UTC)", [str(entry.get("at", "")) for entry in starts]),
-            ("Versions", [_pairs({"python": start.get("python")} | versions)]),
-            ("Input files", [_input(entry) for entry in start.get("inputs") or ()]),
-        ]
-    texts = manifest.get("texts") or {}
-    facts.append(("Texts", [f"{texts.get('file')}, SHA-256 {texts.get('sha256')}"]))
-    return facts
+    yield "rubric", f"{run.rubric.label} ({run.rubric.id}): {run.rubric.question}"
+    for name in ("persona", "model", "elicitation"):
+        yield f"{name}s", ", ".join(dict.fromkeys(getattr(each, name) for each in run.judges))
+    yield "intervals of differences", SAMPLES[run.random]
+    yield "judgments", judged(coverage)
+    yield "calls", _calls(run)
+    for start in ((manifest or {}).get("starts") or [])[-1:]:
+        yield "last start (UTC)", f"{start.get('at', '')}: {start.get('command', '')}"
 
 
 def _calls(run: Run) -> str:
@@ -147,24 +123,3 @@ def _calls(run: Run) -> str:
         f"{counted(in_all.calls, 'call')}{again}; {calls.cached:,} from the cache; "
         f"{cost_of(run) or 'no cost'}; {seconds(run.elapsed_s)}"
     )
-
-
-def _input(given: Mapping[str, Any]) -> str:
-    if files := given.get("files"):
-        return f"{given['name']}, {counted(len(files), 'file')} (SHA-256 of each in run.json)"
-    digest = given.get("sha256")
-    return f"{given['name']}, SHA-256 {digest}" if digest else str(given["name"])
-
-
-def _model(model: Mapping[str, Any]) -> str:
-    parameters = {
-        name: value
-        for name, value in (model.get("parameters") or {}).items()
-        if value is not None and name not in ("model", "base_url")
-    }
-    said = _pairs(parameters)
-    return f"{model['id']} ({said})" if said else str(model["id"])
-
-
-def _pairs(values: Mapping[str, Any]) -> str:
-    return ", ".join(f"{name} {value}" for name, value in values.items() if value is not None)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from jinja2 import Environment
-from markupsafe import Markup
 
 from persona_panel.analyses.analysis import analyses_on_page
 from persona_panel.analyses.answers import answers_of
@@ -33,7 +32,7 @@ from persona_panel.results.page_text import sentence, shown
 from persona_panel.results.result import Result
 from persona_panel.runs.kept import object_if_there
 from persona_panel.runs.run import Run
-from persona_panel.statistics.core.display import ends
+from persona_panel.statistics.core.display import number
 from persona_panel.statistics.core.table import Coverage, Ratings
 
 if TYPE_CHECKING:
@@ -79,16 +78,6 @@ class RunReport:
         path = Path(path)
         replace_file(path, self.html.encode("utf-8", "replace"))
         return path
-
-
-class _Line(NamedTuple):
-    """An answer on the first screen, with the section that has its evidence, if any."""
-
-    answer: Answer
-    question: str
-    chart: Markup
-    evidence: str
-    definition: str
 
 
 def _titles(run: Run) -> Mapping[str, str]:
@@ -172,31 +161,23 @@ def _first_screen(
     run: Run, answers: Sequence[Answer], systems: Result, sections: Sequence[PageSection]
 ) -> dict[str, Any]:
     """What the first screen has below the title: the answer, its picture, what limits it."""
+    of = {entry.result.analysis for entry in sections}
     if not answers:
         conclusion, command = sections[0].result.conclusion, sections[0].command
         drawn = picture(sections[0].result, command=command)
         return {
             "answer": conclusion[0], "also": conclusion[1:], "picture": drawn,
-            "lines": (), "means": "", "contested": (),
+            "lines": (), "sections_there": of, "means": "", "contested": (),
         }  # fmt: skip
     first, *others = answers
-    of = {entry.result.analysis: entry for entry in sections}
     means = picture(systems, "means", first.command) if run.coverage.scored else ""
     return {
         "answer": first.sentence, "also": (), "means": means,
         "picture": picture(systems, "systems", first.command),
-        "lines": [_line(answer, of) for answer in others],
-        "contested": of["contested"].result.conclusion[:1] if "contested" in of else (),
+        "lines": others, "sections_there": of,
+        "contested": [entry.result.conclusion[0] for entry in sections
+                      if entry.result.analysis == "contested" and entry.result.conclusion],
     }  # fmt: skip
-
-
-def _line(answer: Answer, sections: Container[str]) -> _Line:
-    """An answer after the first; that to what would settle it has its evidence with the systems."""
-    where = "systems" if answer.question == "settle" else answer.question
-    return _Line(
-        answer, QUESTIONS[answer.question], gauge(answer.estimate, answer.marks),
-        where if where in sections else "", DEFINITIONS.get(answer.measure, ""),
-    )  # fmt: skip
 
 
 def _beside(people: RunWithPeople) -> Iterator[Result]:
@@ -228,7 +209,9 @@ def _read(run: Run, people: RunWithPeople | None, coverage: Coverage) -> str:
 def _environment() -> Environment:
     made = templates(*_OWN, shown, TEMPLATES)
     made.filters["sentence"] = sentence
-    made.globals["ends"] = ends
+    made.globals |= {
+        "gauge": gauge, "number": number, "questions": QUESTIONS, "definitions": DEFINITIONS,
+    }  # fmt: skip
     return made
 
 

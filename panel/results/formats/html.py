@@ -69,7 +69,7 @@ class _Chart:
     hollow: bool
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Line:
     """A row: its labels, the response that it is of, its chart, and its cells."""
 
@@ -90,21 +90,9 @@ class _Section:
     columns: list[str]
     rows: list[_Line]
     axis: Axis | None
-    charted: str
     key: str
     kind: str
-    has_notes: bool
     n_more: int
-
-
-class _Folded(NamedTuple):
-    """A table that a reader opens, None where its picture has all of it; how to read it, and how
-    its figures are computed."""
-
-    title: str
-    table: _Section | None
-    remarks: Sequence[str]
-    definitions: Sequence[tuple[str, str]]
 
 
 def section(
@@ -129,14 +117,15 @@ def section(
     tables = [table for table in result.tables if table.is_shown(full)]
     drawn = next((table for table in tables if pictured and _is_drawn(table, full)), None)
     folded = [
-        _Folded(
-            "Figures" if table is drawn else table.title,
-            None
+        {
+            "title": "Figures" if table is drawn else table.title,
+            # A picture of a heat map has all of it.
+            "table": None
             if table is drawn and _is_heat(table)
             else _section(table, full, linked, charted=table is not drawn),
-            table.remarks,
-            definitions_of(table, full),
-        )
+            "remarks": table.remarks,
+            "definitions": definitions_of(table, full),
+        }
         for table in tables
     ]
     return _rendered(
@@ -256,15 +245,10 @@ def _pictured(table: Table, full: bool, linked: bool) -> _Section:
     laid_out = _section(replace(table, columns=columns), full, linked, of=table, n=_PICTURED)
     # The chart has no place for a rank.
     kept_ends = {one_line(each.head) for each in columns if not each.digits}
-    rows = [
-        replace(
-            row,
-            cells=[c if c.head in kept_ends else c._replace(ends="") for c in row.cells],
-            note="",
-        )
-        for row in laid_out.rows
-    ]
-    return replace(laid_out, rows=rows, has_notes=False)
+    for row in laid_out.rows:
+        row.note = ""
+        row.cells = [c if c.head in kept_ends else c._replace(ends="") for c in row.cells]
+    return laid_out
 
 
 def _section(
@@ -303,7 +287,7 @@ def _section(
             _response(row) if linked else "",
             chart,
             of_row,
-            _note(row),
+            "" if _is_heat(table) else _note(row),
         )
         for row, chart, line, of_row in zip(rows, charts, laid_out.lines, cells, strict=True)
     ]
@@ -315,10 +299,8 @@ def _section(
         heads,
         lines,
         axis,
-        "" if column is None else one_line(column.head),
-        "" if column is None else _key(drawn, column, rows),
+        "" if axis is None or column is None else _key(drawn, column, rows),
         f"heat{dense}" if _is_heat(table) else "forest" if axis else "",
-        not _is_heat(table) and any(line.note for line in lines),
         len(table.shown_rows(full)) - len(rows),
     )
 
@@ -394,18 +376,13 @@ def _heat_cells(table: Table, rows: Sequence[Mapping[str, Any]], full: bool) -> 
     `s4` from its low to its high end."""
     columns = table.shown_columns(full)
     of = [[_estimate(row.get(column.name)) for column in columns] for row in rows]
-    if (scale := table.scale) is not None:
-        return [
-            [
-                _Cell(one_line(column.head), entry.number(1), "", f"c {shade(entry.value, scale)}")
-                for column, entry in zip(columns, line, strict=True)
-            ]
-            for line in of
-        ]
     sizes = [abs(entry.value) for line in of for entry in line if not isnan(entry.value)]
     most = max([*sizes, table.heat or 0.0])
     return [
-        [_heat_cell(column, entry, most) for column, entry in zip(columns, line, strict=True)]
+        [
+            _heat_cell(column, each, most, table.scale)
+            for column, each in zip(columns, line, strict=True)
+        ]
         for line in of
     ]
 
@@ -416,8 +393,12 @@ def _estimate(cell: Any) -> Estimate:
     return Estimate(nan if cell is None else cell, exact=True)
 
 
-def _heat_cell(column: Column, entry: Estimate, most: float) -> _Cell:
+def _heat_cell(
+    column: Column, entry: Estimate, most: float, scale: tuple[float, float] | None
+) -> _Cell:
     head = one_line(column.head)
+    if scale is not None:
+        return _Cell(head, entry.number(1), "", f"c {shade(entry.value, scale)}")
     said = "; ".join(part for part in (entry.interval(), entry.p_text(), entry.lacks) if part)
     if not entry.has_interval and not isnan(entry.p) and not entry.p < LEVEL:
         return _Cell(head, "·", "", "c ", said=f"{signed(entry.value)}; {said}")
