@@ -2,27 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from math import isnan, nan
-from types import MappingProxyType
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
+from persona_panel.analyses.ranked_systems import (
+    Ranked,
+    best_sentence,
+    by_panel,
+    by_people,
+    nearest_difference,
+    significant,
+    untested,
+)
 from persona_panel.files.named_files import shown_folder
 from persona_panel.files.wording import command_line
 from persona_panel.results.answer import QUESTIONS, Answer
 from persona_panel.results.conclusions.score import declining, few_judged, limits, nothing_judged
-from persona_panel.results.conclusions.wording import as_many, counted, in_brackets, listed, points
+from persona_panel.results.conclusions.wording import as_many, counted, in_brackets, points
 from persona_panel.runs.collected import ratings_of
 from persona_panel.runs.run import Run
 from persona_panel.runs.scale_limits import unit_of
 from persona_panel.runs.summary import judged_in
 from persona_panel.statistics.core.arrays import AnalysisOptions
 from persona_panel.statistics.core.display import COMPOSITE, number, percent
-from persona_panel.statistics.core.estimate import Difference, Estimate
+from persona_panel.statistics.core.estimate import Estimate
 from persona_panel.statistics.core.levels import LEVEL, POWER
 from persona_panel.statistics.core.ranking import (
-    Leaderboard,
     SampledMean,
     prompts_needed,
     takes_more_judges,
@@ -98,87 +105,18 @@ def _answers(run: Run, people: RunWithPeople | None) -> tuple[Answer, ...]:
     )
 
 
-class Ranked(NamedTuple):
-    """Systems in order and the differences between every two of them.
-
-    Attributes:
-        systems: name and mean, best first.
-        differences: the better system first; those that cannot be tested with their reason.
-        basis: whose ratings these are, as the beginning of a sentence; empty of the panel alone.
-        unranked: why there are no systems.
-        to_halve: by the two systems of a difference, how many responses people would have to rate
-            for half of its interval; of a correction by their ratings alone.
-    """
-
-    systems: Sequence[tuple[str, float]]
-    differences: Sequence[Difference]
-    basis: str = ""
-    unranked: str = ""
-    to_halve: Mapping[frozenset[str], int | None] = MappingProxyType({})
-
-    @property
-    def first(self) -> str:
-        """Return the system with the highest mean."""
-        return self.systems[0][0]
-
-    def of_first(self) -> list[Difference]:
-        """Return the differences of the first system from the others, from its side."""
-        own = [each for each in self.differences if self.first in (each.a, each.b)]
-        return [each if each.a == self.first else -each for each in own]
-
-    @property
-    def winner(self) -> str | None:
-        """Return the system that is significantly better than every other; None where none is."""
-        own = self.of_first()
-        every = len(own) == len(self.systems) - 1 > 0
-        return self.first if every and all(_significant(each) for each in own) else None
-
-
-def _significant(difference: Difference) -> bool:
-    """Return whether the adjusted p-value and the interval, where there is one, say so."""
-    return difference.shown and (not difference.has_interval or bool(difference.sign))
-
-
 def ranking_of(run: Run, people: RunWithPeople | None) -> Ranked:
     """Return the ranking by people's ratings, or by the panel corrected by them, where people rated
     enough; else by the panel."""
-    return (None if people is None else _by_people(people)) or by_panel(run.leaderboard())
-
-
-def by_panel(board: Leaderboard) -> Ranked:
-    """Return the ranking of a leaderboard."""
-    ranked = [entry for entry in board.systems if entry.rank is not None]
-    why = "" if ranked else "no response has a composite"
-    if not ranked and any(entry.declines for entry in board.systems):
-        why = "most of their judgments are abstentions"
-    return Ranked([(each.system, each.composite) for each in ranked], board.differences, "", why)
-
-
-def _by_people(people: RunWithPeople) -> Ranked | None:
-    """Return the ranking by the means of the first dimension, corrected by people's ratings; None
-    where no system has one."""
+    by_judges = by_panel(run.leaderboard())
+    if people is None:
+        return by_judges
     calibrated = people.calibrated
-    if calibrated is None or not calibrated.systems:
-        return None
-    dimension = calibrated.systems[0].dimension
-    of_it = [each for each in calibrated.systems if each.dimension == dimension]
-    means = [(each.system, each.mean.corrected.value) for each in of_it]
-    if any(isnan(mean) for _, mean in means):
-        return None
-    pairs = [pair for pair in calibrated.pairs if pair.dimension == dimension]
-    n = sum(each.mean.n_human for each in of_it)
-    whose = "1 person" if calibrated.n_people == 1 else f"{calibrated.n_people:,} people"
-    basis = f"By the ratings of {whose}"
-    if not calibrated.complete:
-        basis = f"Corrected by {whose}'s ratings of {counted(n, 'response')}"
-    return Ranked(
-        sorted(means, key=lambda each: -each[1]),
-        [pair.corrected for pair in pairs],
-        basis,
-        to_halve={
-            frozenset((pair.corrected.a, pair.corrected.b)): pair.mean.to_halve for pair in pairs
-        },
-    )
+    if calibrated is not None and (corrected := by_people(calibrated)) is not None:
+        return corrected
+    reasons = [] if calibrated is None else [s.mean.corrected.reason for s in calibrated.systems]
+    why = next(filter(None, reasons), "they are ranks")
+    return by_judges._replace(note=f"People's ratings do not correct this: {why}.")
 
 
 def which_is_best(run: Run, ranked: Ranked) -> Answer:
@@ -187,72 +125,21 @@ def which_is_best(run: Run, ranked: Ranked) -> Answer:
     The figure is the difference between the best system and the nearest other that it is not
     significantly better than, or the nearest of all where it is better than every other.
     """
-    unit, command = unit_of(run.rubric).after_number, _command(run, "score")
+    command = _command(run, "report")
+    if not ranked.systems:
+        why = f"systems cannot be ranked: {ranked.unranked}"
+        return Answer("best", f"S{why[1:]}.", Estimate(nan, reason=why), command)
     if len(ranked.systems) < 2:
-        return Answer(
-            "best",
-            _alone(run, ranked),
-            Estimate(nan, reason="fewer than two systems are ranked"),
-            command,
-        )
-    tested = [each for each in ranked.of_first() if not isnan(each.p)]
-    if not tested:
-        reasons = dict.fromkeys(str(each.reason) for each in ranked.differences if each.reason)
-        why = "; ".join(reasons)
-        if not any(each.n for each in ranked.differences):
-            why = (
-                "no prompt has texts of two systems: if they answered the same ones, see that "
-                "prompt, response and system are the columns that they should be"
-            )
-        sentence = f"No difference between systems can be tested ({why}): {_means(ranked)}."
-        return Answer(
-            "best", _with_basis(run, ranked, sentence), Estimate(nan, reason=why), command
-        )
-    open_ = [each for each in tested if not _significant(each)]
-    nearest = min(open_ or tested, key=lambda each: abs(each.value))
-    facts = in_brackets(
-        nearest.interval(),
-        nearest.p_text(),
-        "" if nearest.n is None else counted(nearest.n, "prompt"),
-    )
-    if ranked.winner is not None:
-        which = f"{nearest.b}, the nearest" if len(ranked.systems) > 2 else nearest.b
-        sentence = (
-            f"{ranked.first} is significantly ahead: {points(nearest.value, unit)} above "
-            f"{which}{facts}."
-        )
-    else:
-        sentence = (
-            f"No system is significantly ahead: {_means(ranked, nearest)}, difference "
-            f"{points(nearest.value, unit)}{facts}."
-        )
-        if len(ranked.systems) > 2:
-            tied = [name for name, _ in ranked.systems if name in {each.b for each in open_}]
-            sentence += f" Not significantly below {ranked.first}: {listed(tied, 'systems')}."
-    sentence = _with_basis(run, ranked, sentence)
-    return Answer("best", sentence, nearest, command, "difference")
-
-
-def _means(ranked: Ranked, nearest: Difference | None = None) -> str:
-    """Return the first systems, or the two of a difference, with their means."""
-    names = (ranked.first, nearest.b) if nearest is not None else dict(ranked.systems[:_NAMED])
-    means = dict(ranked.systems)
-    return ", ".join(f"{name} {number(means[name])}" for name in names)
-
-
-def _with_basis(run: Run, ranked: Ranked, sentence: str) -> str:
-    """Return the sentence behind whose ratings it is of, with the panel's own answer beside it."""
-    if not ranked.basis:
-        return sentence
-    own = by_panel(run.leaderboard())
-    alone = own.winner or (own.first if own.systems else "no system")
-    how = "is significantly ahead" if own.winner else "is first, not significantly"
-    return f"{ranked.basis}: {sentence} By the panel alone, {alone} {how}."
+        why = "fewer than two systems are ranked"
+        return Answer("best", _alone(run, ranked), Estimate(nan, reason=why), command)
+    nearest = nearest_difference(ranked)
+    if nearest is None:
+        estimate = Estimate(nan, reason=untested(ranked))
+        return Answer("best", best_sentence(ranked, run), estimate, command)
+    return Answer("best", best_sentence(ranked, run), nearest, command, "difference")
 
 
 def _alone(run: Run, ranked: Ranked) -> str:
-    if not ranked.systems:
-        return f"Systems cannot be ranked: {ranked.unranked}."
     ((name, mean),) = ranked.systems
     board = run.leaderboard()
     entry = next(each for each in board.systems if each.system == name)
@@ -298,7 +185,7 @@ def can_be_trusted(run: Run) -> Answer:
         )
     tested = [each for each in run.leaderboard().differences if not isnan(each.p)]
     if tested:
-        shown = sum(map(_significant, tested))
+        shown = sum(each.shown for each in tested)
         parts.append(
             f"{shown:,} of {counted(len(tested), 'difference')} between systems "
             f"{'is' if shown == 1 else 'are'} significant"
@@ -415,7 +302,7 @@ def may_stand_in(run: Run, people: RunWithPeople | None) -> Answer:
     rate = _row(people.rows, "alt_test_winning_rate", people.group)
     tau = _estimate(_first(people, "tau_b_within_prompts", "tau_b"))
     correlated = tau.value > 0 and (tau.least_p < LEVEL or (isnan(tau.least_p) and tau.sign > 0))
-    goes = "" if isnan(tau.value) else f" It orders responses as people do with τ_b {_figure(tau)}."
+    goes = "" if isnan(tau.value) else f" Correlation with people's order: τ_b {_figure(tau)}."
     if not isnan(rate.value):
         passed = rate.value >= PASSED and correlated
         beats = (
@@ -469,7 +356,7 @@ def what_would_settle(run: Run, ranked: Ranked) -> Answer:
     open_ = [
         each
         for each in (ranked.of_first() if len(ranked.systems) > 1 else [])
-        if not _significant(each) and isinstance(each.sampled, SampledMean) and each.sampled.errors
+        if not significant(each) and isinstance(each.sampled, SampledMean) and each.sampled.errors
     ]
     if not open_:
         why = "no difference between systems has a standard error"
@@ -514,7 +401,7 @@ def what_would_settle(run: Run, ranked: Ranked) -> Answer:
 def _more_of_people(run: Run, ranked: Ranked) -> Answer:
     """Answer how many responses people would have to rate."""
     command = _command(run, "select", {"--n": 30, "--out": "items.csv"})
-    open_ = [each for each in ranked.of_first() if not _significant(each)]
+    open_ = [each for each in ranked.of_first() if not significant(each)]
     nearest = min(open_, key=lambda each: abs(each.value), default=None)
     needed = None if nearest is None else ranked.to_halve.get(frozenset((nearest.a, nearest.b)))
     if nearest is None or needed is None:
@@ -594,7 +481,5 @@ def _command(
     people: bool = False,
 ) -> str:
     """Return a command on the run's folder."""
-    if name == "score":
-        return command_line("report", [_folder(run)])
     more = {"--human": "RATINGS"} if people else {}
     return command_line(name, [_folder(run)] if placed else [], {**(options or {}), **more})

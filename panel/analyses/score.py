@@ -13,6 +13,7 @@ from persona_panel.analyses.answers import answers_of, conclusion_of
 from persona_panel.analyses.breakdown.groups import labels_of_personas
 from persona_panel.analyses.breakdown.strata import SystemsBy
 from persona_panel.analyses.contested import Contested, contested_result, headline, most_contested
+from persona_panel.analyses.methods import methods_of
 from persona_panel.analyses.on_page import RunWithPeople, beside_people
 from persona_panel.analyses.systems_by import systems_by_result
 from persona_panel.analyses.who_differs import who_differs
@@ -126,6 +127,7 @@ def score_result(
             *call_tables(run),
         ],
         remarks,
+        methods_of(run, people) if run.coverage.scored else (),
         reading=[] if origin is None else origin_sentences(origin),
         source="" if run.folder is None else shown_folder(run.folder),
         coverage=run.coverage,

@@ -76,7 +76,10 @@ def _cut(table: ReportTable, left: int, width: int) -> list[SmallPrint | ReportT
     """Return as many of a table's first rows as fit, at least `_ROWS`, and how many more there
     are."""
     for n in range(len(table.lines) - 1, 0, -1):
-        parts = [_first(table, n), SmallPrint(f"{counted(len(table.lines) - n, 'more row')}.")]
+        parts: list[SmallPrint | ReportTable] = [
+            _first(table, n),
+            SmallPrint(f"{counted(len(table.lines) - n, 'more row')}."),
+        ]
         if n <= _ROWS or _height(parts, width) <= left:
             return parts
     return [table]
