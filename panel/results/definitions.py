@@ -21,6 +21,10 @@ _SPREAD = (
 _STRENGTH = "R. A. Bradley, M. E. Terry (1952), Rank analysis of incomplete block designs"
 _MEAN = f"mean over judges, then over prompts{_T}"
 _DEPARTURE = f"{_T}; p adjusted ({_HOLM})"
+_ALPHA = (
+    "1 − observed by expected disagreement of two ratings of one response, at the ordinal level, "
+    "nominal of categories (K. Krippendorff, 2018, Content analysis, chapter 12)"
+)
 _CORRECTED = (
     "the panel's mean, less its mean distance from people on what they rated, weighted by λ "
     f"({_PPI})"
@@ -39,8 +43,12 @@ DEFINITIONS: Mapping[str, str] = {
     "Statistical power analysis, d of paired values)",
     "mean": _MEAN,
     "means": _MEAN,
-    "α": "1 − observed by expected disagreement of two ratings of one response, at the ordinal "
-    "level, nominal of categories (K. Krippendorff, 2018, Content analysis, chapter 12)",
+    "α": _ALPHA,
+    "Krippendorff α": _ALPHA,
+    "Kendall W": "variance of the responses' sums of ranks by the largest that it can be, 1 for the "
+    "same order by all (M. G. Kendall, B. Babington Smith, 1939, The problem of m rankings)",
+    "ICC(2,k), of the mean": "share of the variance of the mean of all judges that lies between "
+    "responses (P. E. Shrout, J. L. Fleiss, 1979, Intraclass correlations)",
     "severity": f"mean distance from the panel on the same responses{_DEPARTURE}",
     "personas_by_system": "mean distance from the panel on a system's responses, less the "
     f"persona's over all{_DEPARTURE}",

@@ -108,6 +108,8 @@ def _facts(
     yield "intervals of differences", SAMPLES[run.random]
     yield "judgments", judged(coverage)
     yield "calls", _calls(run)
+    if run.folder is not None:
+        yield "folder", run.folder.name
     for start in ((manifest or {}).get("starts") or [])[-1:]:
         yield "last start (UTC)", f"{start.get('at', '')}: {start.get('command', '')}"
 

@@ -146,7 +146,6 @@ def report_of(
         _environment().get_template("page.html.jinja").render(
             title=run.rubric.label,
             read=_read(run, people, coverage),
-            folder=None if run.folder is None else run.folder.name,
             sections=sections,
             n_texts=data.n_listed,
             **_first_screen(run, answers, systems, sections),
