@@ -45,8 +45,8 @@ DEFINITIONS: Mapping[str, str] = {
     "means": _MEAN,
     "α": _ALPHA,
     "Krippendorff α": _ALPHA,
-    "Kendall W": "variance of the responses' sums of ranks by the largest that it can be, 1 for the "
-    "same order by all (M. G. Kendall, B. Babington Smith, 1939, The problem of m rankings)",
+    "Kendall W": "variance of the responses' sums of ranks by the largest that it can be, 1 for "
+    "the same order by all (M. G. Kendall, B. Babington Smith, 1939, The problem of m rankings)",
     "ICC(2,k), of the mean": "share of the variance of the mean of all judges that lies between "
     "responses (P. E. Shrout, J. L. Fleiss, 1979, Intraclass correlations)",
     "severity": f"mean distance from the panel on the same responses{_DEPARTURE}",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -162,8 +163,8 @@ def _first_screen(
     """What the first screen has below the title: the answer, its picture, what limits it."""
     of = {entry.result.analysis for entry in sections}
     if not answers:
-        conclusion, command = sections[0].result.conclusion, sections[0].command
-        drawn = picture(sections[0].result, command=command)
+        conclusion = sections[0].result.conclusion or [""]
+        drawn = picture(sections[0].result, command=sections[0].command)
         return {
             "answer": conclusion[0], "also": conclusion[1:], "picture": drawn,
             "lines": (), "sections_there": of, "means": "", "contested": (),
@@ -205,6 +206,7 @@ def _read(run: Run, people: RunWithPeople | None, coverage: Coverage) -> str:
     return said if cost is None else f"{said} {cost[0].upper()}{cost[1:]}."
 
 
+@cache
 def _environment() -> Environment:
     made = templates(*_OWN, shown, TEMPLATES)
     made.filters["sentence"] = sentence
