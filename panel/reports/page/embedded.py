@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from array import array
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, BinaryIO
 
@@ -114,8 +114,8 @@ def embedded(
     asked = {one["prompt"] for one in responses}
     head["titles"] = {name: told for name, told in titles.items() if name in asked and told != name}
     left = room - len(as_json([head, responses]))
-    texts, prompts, used = _texts(run, place, order, int(left * _FOR_RESPONSES))
-    said = _said(run, place, order, left - used)
+    texts, prompts, used = _texts(run, place, int(left * _FOR_RESPONSES))
+    said = _said(run, place, left - used)
     for row, text in (texts or {}).items():
         responses[place[row]] |= text
     head["prompts"] = prompts
@@ -217,7 +217,7 @@ def _rounded(value: float) -> float | None:
 
 
 def _texts(
-    run: Run, place: Mapping[int, int], order: Sequence[int], room: int
+    run: Run, place: Mapping[int, int], room: int
 ) -> tuple[dict[int, dict[str, Any]] | None, dict[str, str], int]:
     """Text and metadata by response, the prompts, and what they take; None where there are none."""
     if run.folder is None:
@@ -235,7 +235,7 @@ def _texts(
         return None, {}, 0
     if total > room:
         chosen, total = set(), 0
-        for row in order:
+        for row in place:
             if row in kept and total + kept[row][1] <= room:
                 chosen.add(row)
                 total += kept[row][1]
@@ -264,9 +264,7 @@ def _metadata(response: Response) -> dict[str, Any]:
     }
 
 
-def _said(
-    run: Run, place: Mapping[int, int], order: Sequence[int], room: int
-) -> dict[int, bytes] | None:
+def _said(run: Run, rows: Iterable[int], room: int) -> dict[int, bytes] | None:
     """What judges wrote of each response, in JSON, as many of the first as there is room for."""
     if run.folder is None:
         return None
@@ -276,9 +274,7 @@ def _said(
     try:
         with path.open("rb") as file:
             begins = _lines_by_response(file)
-            for row in order:
-                if row not in place:
-                    continue
+            for row in rows:
                 rounds = []
                 for begin in begins.get(run.items[row][:2], ()):
                     file.seek(begin)
