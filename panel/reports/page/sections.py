@@ -51,11 +51,12 @@ class PageSection(NamedTuple):
 
     @property
     def html(self) -> Markup:
-        """Return the section; what it concludes in place of the run is on the first screen."""
+        """Return the section; what it concludes in place of the run, and its picture, are on the
+        first screen."""
         shown = replace(self.result, conclusion=()) if self.leads else self.result
         return section(
-            shown, self.title, full=self.full, linked=True, pictured=self.pictured,
-            command=self.command,
+            shown, self.title, full=self.full, linked=True, command=self.command,
+            pictured=self.pictured and not self.leads,
         )  # fmt: skip
 
 

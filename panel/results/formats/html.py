@@ -41,7 +41,8 @@ _UPRIGHT = 8
 """With more columns their heads in a heat map stand upright."""
 _MOST_ROWS = 200
 _PICTURED = 20
-"""The most rows of a picture; `_PICTURED_COLUMNS` of its estimates have a column."""
+"""The most rows of a picture, and columns of a heat map; beside a chart `_PICTURED_COLUMNS` of the
+estimates have one."""
 _PICTURED_COLUMNS = 3
 
 
@@ -119,9 +120,8 @@ def section(
     folded = [
         {
             "title": "Figures" if table is drawn else table.title,
-            # A picture of a heat map has all of it.
             "table": None
-            if table is drawn and _is_heat(table)
+            if table is drawn and _is_whole(table, full)
             else _section(table, full, linked, charted=table is not drawn),
             "remarks": table.remarks,
             "definitions": definitions_of(table, full),
@@ -223,6 +223,12 @@ def _is_heat(table: Table) -> bool:
     return table.heat is not None or table.scale is not None
 
 
+def _is_whole(table: Table, full: bool) -> bool:
+    """Whether a picture of the table has all of it, as of a heat map that is not large."""
+    sizes = len(table.shown_rows(full)), len(table.shown_columns(full))
+    return _is_heat(table) and max(sizes) <= _PICTURED
+
+
 def _is_drawn(table: Table, full: bool) -> bool:
     column = table.charted()
     return _is_heat(table) or (
@@ -233,7 +239,8 @@ def _is_drawn(table: Table, full: bool) -> bool:
 def _pictured(table: Table, full: bool, linked: bool) -> _Section:
     """The chart with its main estimates, whose intervals it draws; a heat map as it is."""
     if _is_heat(table):
-        return _section(table, full, linked, n=_PICTURED)
+        cut = replace(table, columns=tuple(table.shown_columns(full)[:_PICTURED]))
+        return _section(cut, full, linked, n=_PICTURED)
     estimates = [
         column
         for column in table.shown_columns(full)

@@ -256,6 +256,18 @@ def test_a_scale_shades_means() -> None:
     assert "<table" not in closed
 
 
+@pytest.mark.parametrize(("n_rows", "n_columns"), [(25, 2), (2, 25)])
+def test_a_large_heat_map_is_a_picture_of_a_part_of_it(n_rows: int, n_columns: int) -> None:
+    """Of its first 20 rows and columns; the whole table opens."""
+    columns = tuple(Column(f"c{n}", "number", f"c{n}") for n in range(n_columns))
+    rows = [{"who": f"w{n}", **{c.name: 1.0 for c in columns}} for n in range(n_rows)]
+    table = Table("h", (Key("who", "who"),), columns, rows, "H", heat=1.0)
+    picture, _, closed = Result("sample", (), [table]).text("html").partition("<details>")
+    for html, most in ((picture, 20), (closed, 25)):
+        assert html.count("<tr>") == 1 + min(n_rows, most)
+        assert html.count("<td") == min(n_rows, most) * min(n_columns, most)
+
+
 def test_what_stands_beside_is_a_diamond() -> None:
     """Estimates beside a row's, such as people's, are drawn below it, with their interval."""
     columns = Column("mean", "estimate", "mean"), Column("theirs", "estimate", "people")
