@@ -113,7 +113,7 @@ def embedded(
     head = _head(run, personas)
     asked = {one["prompt"] for one in responses}
     head["titles"] = {name: told for name, told in titles.items() if name in asked and told != name}
-    left = room - len(as_json([head, responses]))
+    left = room - _taken(as_json([head, responses]))
     texts, prompts, used = _texts(run, place, int(left * _FOR_RESPONSES))
     said = _said(run, place, left - used)
     for row, text in (texts or {}).items():
@@ -138,6 +138,11 @@ def _inert(text: str) -> str:
     for char, escape in _ESCAPES.items():
         text = text.replace(char, escape)
     return text
+
+
+def _taken(written: bytes) -> int:
+    """How many bytes a text takes once its signs are escaped."""
+    return len(written) + 5 * sum(written.count(char.encode()) for char in "<>&")
 
 
 def _head(run: Run, personas: Mapping[str, tuple[str, str]]) -> dict[str, Any]:
@@ -228,9 +233,9 @@ def _texts(
         for row, response in enumerate(run.responses()):
             if row not in place:
                 continue
-            size = len(response.text.encode("utf-8", "replace")) + 200
-            kept[row] = response, size
-            total += size
+            one = {"text": response.text, "context": response.context, "meta": _metadata(response)}
+            kept[row] = response, _taken(as_json(one))
+            total += kept[row][1]
     except (RunFolderError, InputError):
         return None, {}, 0
     if total > room:
@@ -245,7 +250,7 @@ def _texts(
     for row, (response, _) in kept.items():
         if response.prompt_id is not None and response.prompt_id not in prompts:
             prompts[response.prompt_id] = response.prompt
-            total += len(response.prompt)
+            total += _taken(as_json(response.prompt))
         one: dict[str, Any] = {"text": response.text, "meta": _metadata(response)}
         if response.context is not None:
             one["context"] = response.context
@@ -282,7 +287,7 @@ def _said(run: Run, rows: Iterable[int], room: int) -> dict[int, bytes] | None:
                     rounds.append([columns[line["judge"]], line["round"], *_words(line)])
                 rounds.sort(key=lambda one: (one[0], one[1]))
                 written = as_json(rounds)
-                used += len(written)
+                used += _taken(written)
                 if used > room:
                     break
                 found[row] = written

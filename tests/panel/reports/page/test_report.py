@@ -293,10 +293,12 @@ def test_what_has_no_room_is_left_out_and_said(hostile_run: Run) -> None:
         f"Not in this page: ratings of {12 - few.n_listed} of 12 responses: they are in "
         "judgments.jsonl."
     )
-    some = within(len(whole.json) * 2 // 3)
+    room = len(whole.json) * 2 // 3
+    some = within(room)
+    # The texts are full of signs that are escaped.
+    assert room / 2 < len(some.json) <= room
     assert some.n_listed == 12
     assert 0 < (some.n_replies or 0) < 12
-    assert len(some.json) < len(whole.json)
     with_replies = [one for one in json.loads(some.json)["responses"] if "said" in one]
     rows = [one["row"] for one in with_replies]
     assert set(rows) == set(order[: len(rows)])
