@@ -233,8 +233,8 @@ def _texts(
         for row, response in enumerate(run.responses()):
             if row not in place:
                 continue
-            one = {"text": response.text, "context": response.context, "meta": _metadata(response)}
-            kept[row] = response, _taken(as_json(one))
+            words = [response.text, response.context, _metadata(response)]
+            kept[row] = response, _taken(as_json(words))
             total += kept[row][1]
     except (RunFolderError, InputError):
         return None, {}, 0
