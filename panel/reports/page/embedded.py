@@ -194,7 +194,8 @@ def _responses(run: Run, order: Sequence[int], room: int) -> list[dict[str, Any]
             "prompt": item.prompt_id,
             "id": item.id,
             "system": item.system,
-            "composite": None if verdict is None else _rounded(verdict.composite),
+            # orjson writes NaN as null.
+            "composite": None if verdict is None else round(verdict.composite, 4),
             "ratings": _cells(run.ratings[row], statuses[row], integer),
         }
         room -= len(as_json(one)) + 1
@@ -215,10 +216,6 @@ def _cells(ratings: Array, statuses: Sequence[str], integer: bool) -> str:
         else:
             cells.append(",".join("" if value != value else f"{value:.4g}" for value in row))
     return ";".join(cells)
-
-
-def _rounded(value: float) -> float | None:
-    return None if value != value else round(value, 4)
 
 
 def _texts(

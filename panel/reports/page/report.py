@@ -19,7 +19,7 @@ from persona_panel.files.outputs import replace_file
 from persona_panel.files.pages import templates
 from persona_panel.personas import NO_PERSONA
 from persona_panel.planning.panel_plan import counted_judges
-from persona_panel.reports.page.embedded import EmbeddedData, embedded
+from persona_panel.reports.page.embedded import embedded
 from persona_panel.reports.page.further import further_results
 from persona_panel.reports.page.method import cost_of, judged, method_result
 from persona_panel.reports.page.names import dimension_names, judge_names
@@ -140,7 +140,8 @@ def report_of(
     sections.sort(key=lambda entry: entry is not leading)
     data = embedded(run, personas, by_disagreement(run), titles=titles)
     coverage = run.coverage if leading is None else leading.result.coverage or run.coverage
-    sections.append(_method(run, manifest, coverage, data))
+    method = method_result(run, manifest, coverage, data.left_out)
+    sections.append(PageSection("Method", "Method", method, ""))
     n_systems = len({item.system for item in run.items})
     html = page(
         f"{run.rubric.label}: {counted(n_systems, 'system')}, {counted_judges(run.judges)}",
@@ -223,13 +224,6 @@ def _by(run: Run, by: str) -> PageSection:
 
     result = systems_by_result(systems_by(run, by), run, lines=_STRATA_LINES)
     return PageSection(f"By {by}", f"By {by}", result, command_of(run), full=False)
-
-
-def _method(
-    run: Run, manifest: Mapping[str, Any] | None, coverage: Coverage, data: EmbeddedData
-) -> PageSection:
-    result = method_result(run, manifest, coverage, data.left_out)
-    return PageSection("Method", "Method", result, "")
 
 
 def _document(folder: Path | None, name: str) -> Mapping[str, Any] | None:
