@@ -95,7 +95,7 @@ def _answers(run: Run, people: RunWithPeople | None) -> tuple[Answer, ...]:
             Answer("best", nothing, why),
             *(Answer(each, f"Not known: {why.reason}.", why) for each in others),
         )
-    ranked = _ranked(run, people)
+    ranked = ranking_of(run, people)
     return (
         which_is_best(run, ranked),
         can_be_trusted(run),
@@ -105,7 +105,7 @@ def _answers(run: Run, people: RunWithPeople | None) -> tuple[Answer, ...]:
     )
 
 
-def _ranked(run: Run, people: RunWithPeople | None) -> Ranked:
+def ranking_of(run: Run, people: RunWithPeople | None) -> Ranked:
     """Return the ranking by people's ratings, or by the panel corrected by them, where people rated
     enough; else by the panel."""
     by_judges = by_panel(run.leaderboard())
@@ -136,7 +136,7 @@ def which_is_best(run: Run, ranked: Ranked) -> Answer:
     if nearest is None:
         estimate = Estimate(nan, reason=untested(ranked))
         return Answer("best", best_sentence(ranked, run), estimate, command)
-    return Answer("best", best_sentence(ranked, run), nearest, command)
+    return Answer("best", best_sentence(ranked, run), nearest, command, "difference")
 
 
 def _alone(run: Run, ranked: Ranked) -> str:
@@ -163,7 +163,8 @@ def can_be_trusted(run: Run) -> Answer:
     command, judged = _command(run, "agree"), judged_in(run)
     limiting = [*off_scale(run), *few_judged(judged, "composites"), *limits(judged)]
     estimate, sentence = _agreement(run)
-    return Answer("trust", " ".join([sentence, *limiting]), estimate, command)
+    marks = {"tentative": TENTATIVE, "reliable": RELIABLE}
+    return Answer("trust", " ".join([sentence, *limiting]), estimate, command, "α", marks)
 
 
 def _agreement(run: Run) -> tuple[Estimate, str]:
@@ -181,7 +182,7 @@ def _agreement(run: Run) -> tuple[Estimate, str]:
     estimate = _estimate(alpha)
     if isnan(estimate.value):
         return estimate, f"Agreement cannot be measured: {estimate.reason}."
-    parts = [f"Krippendorff's α {_figure(estimate)}: {_how_high(estimate)}"]
+    parts = [f"{_how_high(estimate)}: Krippendorff's α {_figure(estimate)}"]
     if not isnan(reliability.value):
         n = len(ratings.raters_by_group()[group])
         parts.append(
@@ -202,14 +203,14 @@ def _how_high(alpha: Estimate) -> str:
     low, high = alpha.ends
     asked = f"the {TENTATIVE} asked for tentative conclusions"
     if not alpha.has_interval:
-        return "how far judges agree is uncertain"
+        return "How far judges agree is uncertain"
     if low >= RELIABLE:
-        return "judges agree reliably"
+        return "Judges agree reliably"
     if low >= TENTATIVE:
-        return "judges agree enough for tentative conclusions"
+        return "Judges agree enough for tentative conclusions"
     if high < TENTATIVE:
-        return f"judges agree less than {asked}"
-    return f"whether judges reach {asked} is open"
+        return f"Judges agree less than {asked}"
+    return f"Whether judges reach {asked} is open"
 
 
 def off_scale(run: Run) -> Iterator[str]:
@@ -243,9 +244,8 @@ def do_personas_add(run: Run, people: RunWithPeople | None) -> Answer:
         if not isnan(gain.value):
             what = "agreement with people (τ_b with the mean of their ratings)"
             sentence = f"{_more(gain, 'Personas raise', 'Personas lower', what)}."
-            return Answer(
-                "personas", sentence, gain, _command(run, "people correlate", people=True)
-            )
+            command = _command(run, "people correlate", people=True)
+            return Answer("personas", sentence, gain, command, "gain of τ_b")
     from persona_panel.files.errors import InputError
     from persona_panel.runs.votes import votes_of
 
@@ -275,7 +275,7 @@ def personas_in_votes(votes: DimensionVotes, command: str = "") -> Answer:
             f"Personas add nothing: at most {number(pair.high)} effective votes over as many calls "
             f"to a plain judge{in_brackets(pair.interval())}."
         )
-    return Answer("personas", sentence, pair, command)
+    return Answer("personas", sentence, pair, command, "effective votes more")
 
 
 def _more(estimate: Estimate, above: str, below: str, what: str) -> str:
@@ -318,7 +318,8 @@ def may_stand_in(run: Run, people: RunWithPeople | None) -> Answer:
             )
         else:
             sentence = f"Not shown: {beats}; {PASSED} is needed.{goes}"
-        return Answer("people", sentence, _estimate(rate), command)
+        marks = {"needed": PASSED}
+        return Answer("people", sentence, _estimate(rate), command, "winning rate ω", marks)
     against = _estimate(
         _first(people, "human_difference_tau_b_within_prompts", "human_difference_tau_b")
     )
@@ -335,9 +336,8 @@ def may_stand_in(run: Run, people: RunWithPeople | None) -> Answer:
         if against.sign
         else f"Not shown: no significant difference from one person (of τ_b{ends}"
     )
-    return Answer(
-        "people", f"{sentence}. The alternative annotator test: {why}.{goes}", against, command
-    )
+    sentence = f"{sentence}. The alternative annotator test: {why}.{goes}"
+    return Answer("people", sentence, against, command, "difference of τ_b")
 
 
 def what_would_settle(run: Run, ranked: Ranked) -> Answer:
@@ -394,7 +394,8 @@ def what_would_settle(run: Run, ranked: Ranked) -> Answer:
         nan if needed is None else float(needed), n=n, unit="prompts", exact=True,
         reason="more than are foreseen" if needed is None else None,
     )  # fmt: skip
-    return Answer("settle", sentence, value, command)
+    marks = {"now": float(n)}
+    return Answer("settle", sentence, value, command, "prompts needed", marks)
 
 
 def _more_of_people(run: Run, ranked: Ranked) -> Answer:
@@ -412,7 +413,7 @@ def _more_of_people(run: Run, ranked: Ranked) -> Answer:
         f"difference between {nearest.a} and {nearest.b}."
     )
     value = Estimate(float(needed), n=nearest.n, unit="responses", exact=True)
-    return Answer("settle", sentence, value, command)
+    return Answer("settle", sentence, value, command, "responses to rate")
 
 
 def _costing(run: Run, needed: int | None, n: int) -> str:

@@ -60,13 +60,11 @@ _WEIGHTED = (
 )
 
 
-def _on_page(of: RunWithPeople) -> Iterator[Result | str]:
-    """Yield the corrected means."""
-    if of.calibrated is None:
-        return
-    # The page has its own name for the composite.
-    own = {id_: label for id_, label in of.calibrated.labels.items() if label != COMPOSITE}
-    yield calibrate_result(of.calibrated, labels={**of.dimensions, **own}, run=of.run)
+def _on_page(of: RunWithPeople) -> Iterator[Result]:
+    if of.calibrated is not None:
+        # The page has its own name for the composite.
+        labels = {name: label for name, label in of.calibrated.labels.items() if name != COMPOSITE}
+        yield calibrate_result(of.calibrated, labels={**of.dimensions, **labels}, run=of.run)
 
 
 @analysis(

@@ -131,9 +131,9 @@ class RunWithPeople:
         return calibrate(self.panel, self.people, inclusion=chances)
 
 
-BesidePeople = Callable[[RunWithPeople], Iterator[Result | str]]
-"""Yields the results that a page has beside people's ratings, and sentences that stand below the
-run's own conclusion; nothing where the analysis has nothing to say of them."""
+BesidePeople = Callable[[RunWithPeople], Iterator[Result]]
+"""Yields the results that a page has beside people's ratings; nothing where the analysis has
+nothing to say of them."""
 
 
 def beside_people(run: Run) -> RunWithPeople | None:

@@ -128,10 +128,10 @@ def report(
 ) -> None:
     """Write a page of RUN, the folder of a run or a sweep, to look at in a browser.
 
-    The page is one file that opens without a network and sends nothing: what is established,
-    systems with their intervals, who differs, contested responses, every response with its
-    judgments, deliberation, sweep and audit, as far as the run has them. Texts that the page has
-    no room for stay in the folder, and the page says which.
+    The page is one file that opens without a network and sends nothing: the answers to five
+    questions with the ranking as a picture, then their evidence, who differs, contested responses,
+    every response with its judgments, deliberation, sweep and audit, as far as the run has them.
+    Texts that the page has no room for stay in the folder, and the page says which.
 
     With --human it also says whether the panel, and which of its judges, may take the place of a
     person (the alternative annotator test, as in `people correlate`), what people would give on
@@ -183,7 +183,7 @@ def report(
         return _figures(loaded, page)
 
     gate.refuse_unknown(figures)
-    say_reading(None if page.people is None else page.people.origin)
+    say_reading(None if page.people is None else page.people.people.origin)
     write_report(page, Path(out) if out is not None else Path(run) / NAME)
     gate.finish(figures, of=lambda: score_result(loaded))
 
@@ -205,5 +205,5 @@ def _figures(run: Run, page: RunReport) -> list[Figure]:
 
     found = result_figures(score_result(run))
     if page.people is not None:
-        found += [figure for result in page.people.results for figure in result_figures(result)]
+        found += [figure for result in page.beside for figure in result_figures(result)]
     return found

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from persona_panel.results.table import Column, Key, Table
@@ -19,6 +20,7 @@ QUESTIONS: Mapping[Question, str] = {
     "settle": "What would settle what is open?",
 }
 """The questions in the order in which they are answered."""
+_VERDICT = re.compile(r".+?(?=:|;| \(|, if |\.(?: |$)|$)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,12 +33,26 @@ class Answer:
         estimate: the figure that it rests on, or the reason why there is none.
         command: what prints the evidence or, where there is no answer, gets what is missing; empty
             where nothing does.
+        measure: what the figure is called, as in `persona_panel.results.definitions`.
+        marks: values that it is compared with, by their labels.
     """
 
     question: Question
     sentence: str
     estimate: Estimate
     command: str = ""
+    measure: str = ""
+    marks: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def verdict(self) -> str:
+        """Return the answer in short: the sentence as far as its first figures.
+
+        >>> Answer("people", "Not shown: ω 0.2 (4 people).", Estimate(0.2)).verdict
+        'Not shown'
+        """
+        found = _VERDICT.match(self.sentence)
+        return found[0] if found else self.sentence
 
     @property
     def is_known(self) -> bool:

@@ -133,9 +133,12 @@ class Table:
             first, and the figure is then turned.
         chart: the column that a chart is of; the first of estimates unless named. In it `wide` is
             the column of wider intervals of the same values, `hollow` that of numbers which stand
-            for a value that is not there, and `marks`, of rows, values below it, such as prompts'.
+            for a value that is not there, `beside` one of estimates drawn below, such as people's,
+            and `marks`, of rows, values below these, such as prompts'.
         heat: a table with one is shown as a heat map, each cell tinted by its sign and size where
             it is beyond chance; from this size on the tint is deepest, where none is larger.
+        scale: the ends of the scale of a table that is shown as a heat map of means, each cell
+            shaded by its place on it.
         remarks: what is said below it.
         programs: whether it is in the formats for programs, and its figures may be required; not
             one that shows people anew what stands in another table.
@@ -152,7 +155,9 @@ class Table:
     chart: str = ""
     wide: str = ""
     hollow: str = ""
+    beside: str = ""
     heat: float | None = None
+    scale: tuple[float, float] | None = None
     remarks: Sequence[str] = ()
     programs: bool = True
 
@@ -187,7 +192,7 @@ class Table:
 
     def charted(self) -> Column | None:
         """Return the column of estimates that a chart is of; None where there is none."""
-        if self.heat is not None:
+        if self.heat is not None or self.scale is not None:
             return None
         of = [column for column in self.columns if column.kind == "estimate"]
         return next((column for column in of if column.name == self.chart), of[0] if of else None)

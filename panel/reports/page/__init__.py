@@ -1,9 +1,10 @@
 """`report.html`: a run to look at, in one file that opens without a network.
 
-`report` puts a page together: each section is a module that turns a run into the small values that
-its template in `templates/` shows, and `embedded` has the responses and judgments that the page's
-script opens. Charts are SVG from the templates: a library would be inlined with megabytes, and
-would draw after loading, where these print, scale and stand in tables with their figures.
+`report` puts a page together: on its first screen the five answers, then `sections`, each a result
+that `persona_panel.results.formats.html` lays out, and last the texts and judgments that the page's
+script opens, which are in `embedded`. Charts are SVG from templates: a library would be inlined
+with megabytes, and would draw after loading, where these print, scale and stand in tables with
+their figures.
 """
 
 AUTOMATIC = 10_000

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from array import array
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, BinaryIO
 
@@ -25,12 +25,12 @@ from persona_panel.rubrics import Scale
 from persona_panel.runs.run import Run
 from persona_panel.statistics.core.arrays import Array
 
-BYTES = 13_000_000
-"""What ratings and texts may take in a page, which with everything else stays below 15 MB."""
+BYTES = 2_500_000
+"""What ratings and texts may take in a page, which with everything else stays below 3 MB."""
+_FOR_RATINGS = 0.8
+"""Of the room, what ratings may take."""
 _FOR_RESPONSES = 0.5
 """Of the room for texts, what responses may take; the rest is for rationales and raw replies."""
-_RESPONSES = 20_000
-"""A page with more responses than this does not open quickly."""
 _STATUS_CODES = {
     "abstained": "a",
     "refused": "r",
@@ -71,9 +71,23 @@ class EmbeddedData:
     n_replies: int | None
 
     @property
-    def whole(self) -> bool:
-        """Whether everything is in the page."""
-        return self.n_responses == self.n_listed == self.n_texts == self.n_replies
+    def left_out(self) -> list[str]:
+        """Return what is not in the page, and where it is: a sentence each."""
+        of, said = f"of {self.n_responses:,} responses", []
+        if (n := self.n_responses - self.n_listed) > 0:
+            said.append(f"Ratings of {n:,} {of}: they are in judgments.jsonl.")
+        if self.n_texts is None:
+            said.append("The texts of responses: the run's folder has none.")
+        elif (n := self.n_responses - self.n_texts) > 0:
+            said.append(f"The texts of {n:,} {of}: they are in responses.jsonl.")
+        if self.n_replies is None:
+            said.append("Rationales and raw replies: the run was not written to a folder.")
+        elif (n := self.n_responses - self.n_replies) > 0:
+            said.append(
+                f"Rationales and raw replies to {n:,} {of}: they are in judgments.jsonl; those to "
+                "the most contested are here."
+            )
+        return [f"Not in this page: {each[0].lower()}{each[1:]}" for each in said]
 
 
 def embedded(
@@ -93,20 +107,18 @@ def embedded(
         room: bytes that the data may take.
         titles: the beginnings of prompts, by their ids.
     """
-    order = _first_first(contested, len(run.items))
-    listed = sorted(order[:_RESPONSES])
-    place = {row: n for n, row in enumerate(listed)}
+    order = [*dict.fromkeys([*contested, *range(len(run.items))])]
+    responses = _responses(run, order, int(room * _FOR_RATINGS))
+    place = {one["row"]: n for n, one in enumerate(responses)}
     head = _head(run, personas)
-    asked = {run.items[row].prompt_id for row in listed}
+    asked = {one["prompt"] for one in responses}
     head["titles"] = {name: told for name, told in titles.items() if name in asked and told != name}
-    responses = _responses(run, listed)
-    left = room - len(as_json([head, responses]))
-    texts, prompts, used = _texts(run, place, order, int(left * _FOR_RESPONSES))
-    said = _said(run, place, order, left - used)
+    left = room - _taken(as_json([head, responses]))
+    texts, prompts, used = _texts(run, place, int(left * _FOR_RESPONSES))
+    said = _said(run, place, left - used)
     for row, text in (texts or {}).items():
         responses[place[row]] |= text
-    columns = dict.fromkeys(name for one in (texts or {}).values() for name in one["meta"])
-    head |= {"prompts": prompts, "columns": list(columns)}
+    head["prompts"] = prompts
     # What judges wrote is written once: to keep it as so many lists takes longer.
     written = [as_json(one) for one in responses]
     for row, rounds in (said or {}).items():
@@ -116,20 +128,21 @@ def embedded(
         # Before signs are escaped, with which no key would be found but slowly.
         _inert(SECRETS.scrub_bytes(content).decode()),
         len(run.items),
-        len(listed),
+        len(responses),
         None if texts is None else len(texts),
         None if said is None else len(said),
     )
-
-
-def _first_first(contested: Sequence[int], n: int) -> list[int]:
-    return [*dict.fromkeys([*contested, *range(n)])]
 
 
 def _inert(text: str) -> str:
     for char, escape in _ESCAPES.items():
         text = text.replace(char, escape)
     return text
+
+
+def _taken(written: bytes) -> int:
+    """How many bytes a text takes once its signs are escaped."""
+    return len(written) + 5 * sum(written.count(char.encode()) for char in "<>&")
 
 
 def _head(run: Run, personas: Mapping[str, tuple[str, str]]) -> dict[str, Any]:
@@ -163,17 +176,17 @@ def _head(run: Run, personas: Mapping[str, tuple[str, str]]) -> dict[str, Any]:
             for judge in run.judges
         ],
         "statuses": {code: status for status, code in _STATUS_CODES.items()},
-        "deliberated": run.before is not None,
     }
 
 
-def _responses(run: Run, listed: Sequence[int]) -> list[dict[str, Any]]:
-    """Each response with its verdict and every rating."""
+def _responses(run: Run, order: Sequence[int], room: int) -> list[dict[str, Any]]:
+    """As many of the first responses as there is room for, each with its verdict and every
+    rating."""
     verdicts = {(one.prompt_id, one.id): one for one in run.verdicts}
     statuses = run.statuses
     integer = bool(np.all(np.isnan(run.ratings) | (run.ratings == np.round(run.ratings))))
-    found = []
-    for row in listed:
+    found: list[dict[str, Any]] = []
+    for row in order:
         item = run.items[row]
         verdict = verdicts.get(item[:2])
         one: dict[str, Any] = {
@@ -181,20 +194,22 @@ def _responses(run: Run, listed: Sequence[int]) -> list[dict[str, Any]]:
             "prompt": item.prompt_id,
             "id": item.id,
             "system": item.system,
-            "composite": None if verdict is None else _rounded(verdict.composite),
+            # orjson writes NaN as null.
+            "composite": None if verdict is None else round(verdict.composite, 4),
             "ratings": _cells(run.ratings[row], statuses[row], integer),
         }
-        if run.before is not None and run.deliberated[row]:
-            one["before"] = _cells(run.before[row], None, integer)
+        room -= len(as_json(one)) + 1
+        if room < 0 and found:
+            break
         found.append(one)
     return found
 
 
-def _cells(ratings: Array, statuses: Sequence[str] | None, integer: bool) -> str:
+def _cells(ratings: Array, statuses: Sequence[str], integer: bool) -> str:
     """The judges' ratings of a response, short: `7,5,8;a;4,,6`."""
     cells = []
     for column, row in enumerate(ratings.tolist()):
-        if statuses is not None and statuses[column] != "scored":
+        if statuses[column] != "scored":
             cells.append(_STATUS_CODES[statuses[column]])
         elif integer:
             cells.append(",".join("" if value != value else str(int(value)) for value in row))
@@ -203,12 +218,8 @@ def _cells(ratings: Array, statuses: Sequence[str] | None, integer: bool) -> str
     return ";".join(cells)
 
 
-def _rounded(value: float) -> float | None:
-    return None if value != value else round(value, 4)
-
-
 def _texts(
-    run: Run, place: Mapping[int, int], order: Sequence[int], room: int
+    run: Run, place: Mapping[int, int], room: int
 ) -> tuple[dict[int, dict[str, Any]] | None, dict[str, str], int]:
     """Text and metadata by response, the prompts, and what they take; None where there are none."""
     if run.folder is None:
@@ -219,14 +230,14 @@ def _texts(
         for row, response in enumerate(run.responses()):
             if row not in place:
                 continue
-            size = len(response.text.encode("utf-8", "replace")) + 200
-            kept[row] = response, size
-            total += size
+            words = [response.text, response.context, _metadata(response)]
+            kept[row] = response, _taken(as_json(words))
+            total += kept[row][1]
     except (RunFolderError, InputError):
         return None, {}, 0
     if total > room:
         chosen, total = set(), 0
-        for row in order:
+        for row in place:
             if row in kept and total + kept[row][1] <= room:
                 chosen.add(row)
                 total += kept[row][1]
@@ -236,7 +247,7 @@ def _texts(
     for row, (response, _) in kept.items():
         if response.prompt_id is not None and response.prompt_id not in prompts:
             prompts[response.prompt_id] = response.prompt
-            total += len(response.prompt)
+            total += _taken(as_json(response.prompt))
         one: dict[str, Any] = {"text": response.text, "meta": _metadata(response)}
         if response.context is not None:
             one["context"] = response.context
@@ -255,9 +266,7 @@ def _metadata(response: Response) -> dict[str, Any]:
     }
 
 
-def _said(
-    run: Run, place: Mapping[int, int], order: Sequence[int], room: int
-) -> dict[int, bytes] | None:
+def _said(run: Run, rows: Iterable[int], room: int) -> dict[int, bytes] | None:
     """What judges wrote of each response, in JSON, as many of the first as there is room for."""
     if run.folder is None:
         return None
@@ -267,9 +276,7 @@ def _said(
     try:
         with path.open("rb") as file:
             begins = _lines_by_response(file)
-            for row in order:
-                if row not in place:
-                    continue
+            for row in rows:
                 rounds = []
                 for begin in begins.get(run.items[row][:2], ()):
                     file.seek(begin)
@@ -277,7 +284,7 @@ def _said(
                     rounds.append([columns[line["judge"]], line["round"], *_words(line)])
                 rounds.sort(key=lambda one: (one[0], one[1]))
                 written = as_json(rounds)
-                used += len(written)
+                used += _taken(written)
                 if used > room:
                     break
                 found[row] = written

@@ -2,56 +2,63 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from markupsafe import Markup
+from jinja2 import Environment
 
-from persona_panel.analyses.answers import conclusion_of
-from persona_panel.analyses.contested import by_disagreement, contested_result, most_contested
-from persona_panel.analyses.on_page import EPSILON
-from persona_panel.analyses.who_differs import who_differs_result
+from persona_panel.analyses.analysis import analyses_on_page
+from persona_panel.analyses.answers import answers_of
+from persona_panel.analyses.contested import by_disagreement
+from persona_panel.analyses.on_page import EPSILON, RunWithPeople
 from persona_panel.files.errors import InputError, RunFolderError
 from persona_panel.files.outputs import replace_file
-from persona_panel.files.secrets import SECRETS
+from persona_panel.files.pages import templates
 from persona_panel.personas import NO_PERSONA
 from persona_panel.planning.panel_plan import counted_judges
 from persona_panel.reports.page.embedded import embedded
-from persona_panel.reports.page.environment import csp, environment, part
-from persona_panel.reports.page.established import established, made_from
 from persona_panel.reports.page.further import further_results
-from persona_panel.reports.page.names import judge_names
+from persona_panel.reports.page.method import cost_of, judged, method_result
+from persona_panel.reports.page.names import dimension_names, judge_names
+from persona_panel.reports.page.sections import PageSection, command_of, sections_of
 from persona_panel.reports.page.systems import systems_result
-from persona_panel.results.formats.html import section
+from persona_panel.results.answer import QUESTIONS, Answer
+from persona_panel.results.conclusions.wording import counted
+from persona_panel.results.definitions import DEFINITIONS
+from persona_panel.results.formats.html import TEMPLATES, gauge, page, part, picture
+from persona_panel.results.page_text import sentence, shown
 from persona_panel.results.result import Result
 from persona_panel.runs.kept import object_if_there
 from persona_panel.runs.run import Run
-from persona_panel.statistics.core.table import Ratings
+from persona_panel.statistics.core.display import number
+from persona_panel.statistics.core.table import Coverage, Ratings
 
 if TYPE_CHECKING:
     from persona_panel.analyses.group_contrasts import GroupContrasts
-    from persona_panel.reports.page.people import PeopleSection
 
 NAME = "report.html"
 _HEIGHT = 720
 _STRATA_LINES = 200
 """How many systems within strata a page shows."""
-_CONTESTED, _UNESTABLISHED = 8, 3
-_DATA = '<script type="application/json" id="data">'
+_OWN = ("persona_panel.reports.page", "templates")
 
 
 class RunReport:
     """A run's page, as a text of HTML; a notebook shows it.
 
-    `people` is what it says of people beside the panel, None where nothing.
+    `people` is the run beside people's ratings, `beside` the results of that; None and nothing
+    without.
     """
 
-    def __init__(self, html: str, people: PeopleSection | None = None) -> None:
+    def __init__(
+        self, html: str, people: RunWithPeople | None = None, beside: Sequence[Result] = ()
+    ) -> None:
         self.html = html
         self.people = people
+        self.beside = beside
 
     def __repr__(self) -> str:
         return f"<RunReport: {len(self.html.encode()):,} bytes of HTML>"
@@ -97,7 +104,7 @@ def report_of(
     fidelity: GroupContrasts | None = None,
     required: Sequence[str] = (),
 ) -> RunReport:
-    """The page of a run, with texts and replies where the run has a folder.
+    """Return the page of a run, with texts and replies where the run has a folder.
 
     Args:
         humans: people's ratings of the same responses, to be shown beside the panel's.
@@ -114,90 +121,109 @@ def report_of(
     personas, titles = _personas(run, manifest), _titles(run)
     judges = judge_names(run.judges, personas)
     people = None
-    if humans is not None and run.folder is not None:
-        # Not at the end of a run: what computes it takes long to import.
-        from persona_panel.reports.page.people import people_section
-
-        people = people_section(
-            run,
-            run.folder,
-            humans,
-            judges,
-            epsilon=epsilon,
-            inclusion=inclusion,
-            fidelity=fidelity,
-            required=required,
-        )
-    if humans is not None and run.before is not None:
-        run.humans = humans
-    board = run.leaderboard()
-    ranked = [entry.system for entry in board.systems]
+    if humans is not None:
+        people = RunWithPeople.of(
+            run, humans, judges=judges, dimensions=dimension_names(run.rubric), epsilon=epsilon,
+            inclusion=inclusion, fidelity=fidelity, required=required,
+        )  # fmt: skip
+        if run.before is not None:
+            run.humans = humans
+    beside = [] if people is None else list(_beside(people))
     further = list(further_results(run, manifest, summary, judges, titles))
-    data = embedded(run, personas, by_disagreement(run), titles=titles)
     # A sweep or an audit has its own conclusion, which claims no lead.
-    leading = next((entry.result for entry in reversed(further) if entry.leads), None)
+    leading = next((entry for entry in reversed(further) if entry.leads), None)
+    answers = answers_of(run, people) if leading is None else ()
+    systems = systems_result(run, run.leaderboard(), people)
+    sections = [*sections_of(run, answers, systems, people, beside, titles), *further]
+    if by is not None:
+        sections.insert(1, _by(run, by))
+    sections.sort(key=lambda entry: entry is not leading)
+    data = embedded(run, personas, by_disagreement(run), titles=titles)
+    coverage = run.coverage if leading is None else leading.result.coverage or run.coverage
+    method = method_result(run, manifest, coverage, data.left_out)
+    sections.append(PageSection("Method", "Method", method, ""))
+    n_systems = len({item.system for item in run.items})
+    html = page(
+        f"{run.rubric.label}: {counted(n_systems, 'system')}, {counted_judges(run.judges)}",
+        _environment().get_template("page.html.jinja").render(
+            title=run.rubric.label,
+            read=_read(run, people, coverage),
+            sections=sections,
+            n_texts=data.n_listed,
+            **_first_screen(run, answers, systems, sections),
+        ),
+        script=part(*_OWN, "page.js"),
+        data=data.json,
+    )  # fmt: skip
+    return RunReport(html, people, beside)
+
+
+def _first_screen(
+    run: Run, answers: Sequence[Answer], systems: Result, sections: Sequence[PageSection]
+) -> dict[str, Any]:
+    """What the first screen has below the title: the answer, its picture, what limits it."""
+    of = {entry.result.analysis for entry in sections}
+    if not answers:
+        conclusion = sections[0].result.conclusion or [""]
+        drawn = picture(sections[0].result, command=sections[0].command)
+        return {
+            "answer": conclusion[0], "also": conclusion[1:], "picture": drawn,
+            "lines": (), "sections_there": of, "means": "", "contested": (),
+        }  # fmt: skip
+    first, *others = answers
+    means = picture(systems, "means", first.command) if run.coverage.scored else ""
+    return {
+        "answer": first.sentence, "also": (), "means": means,
+        "picture": picture(systems, "systems", first.command),
+        "lines": others, "sections_there": of,
+        "contested": [entry.result.conclusion[0] for entry in sections
+                      if entry.result.analysis == "contested" and entry.result.conclusion],
+    }  # fmt: skip
+
+
+def _beside(people: RunWithPeople) -> Iterator[Result]:
+    """Yield the results of the analyses that have something to say of people beside the panel."""
+    for analysis in analyses_on_page():
+        if analysis.on_page is not None:
+            yield from analysis.on_page(people)
+
+
+def _read(run: Run, people: RunWithPeople | None, coverage: Coverage) -> str:
+    """What was read and by whom."""
+    n = {name: len({getattr(item, name) for item in run.items}) for name in ("system", "prompt_id")}
+    personas = {judge.persona for judge in run.judges if judge.persona != NO_PERSONA.id}
+    models = {judge.model for judge in run.judges}
     said = (
-        conclusion_of(run, None if people is None else people.of)
-        if leading is None
-        else leading.conclusion
+        f"{counted(len(run.items), 'response')}: {counted(n['system'], 'system')}, "
+        f"{counted(n['prompt_id'], 'prompt')}. {counted_judges(run.judges)}: "
+        f"{counted(len(personas), 'persona')}, {counted(len(models), 'model')}. Rated on "
+        f"{counted(len(run.dimensions), 'dimension')}: {judged(coverage)}."
     )
-    on_leads = () if people is None or leading is not None else people.on_leads
-    html = (
-        environment()
-        .get_template("page.html.jinja")
-        .render(
-            csp=Markup(csp()),  # noqa: S704
-            style=Markup(part("page.css")),  # noqa: S704
-            script=Markup(part("page.js")),  # noqa: S704
-            embedded=data,
-            run=run,
-            personas=personas,
-            judges=judges,
-            n_judges=counted_judges(run.judges),
-            n_personas=sum(name != NO_PERSONA.id for name in personas) or len(personas),
-            titles=titles,
-            axes=list(dict.fromkeys(axis for _, axis in personas.values())),
-            established=established(
-                run, said, on_leads, None if leading is None else leading.coverage
-            ),
-            n_systems=len(ranked),
-            n_prompts=len({verdict.prompt_id for verdict in run.verdicts}),
-            sections=[
-                section(systems_result(run, board), "Systems"),
-                *([] if by is None else [_by(run, by)]),
-                section(
-                    who_differs_result(run, ranked, titles), "Who sees it otherwise", linked=True
-                ),
-                section(_contested(run, titles), "What the panel disagrees about", linked=True),
-            ],
-            by=by,
-            further=[entry.section() for entry in further],
-            people=people,
-            made=made_from(run, manifest),
-        )
-    )
-    before, element, after = SECRETS.scrub(html).partition(_DATA)
-    # Escaped in `embedded`, so that they can neither end their element nor begin one.
-    return RunReport(f"{before}{element}{data.json}{after}", people)
+    if people is not None:
+        ratings = people.people
+        who = "1 person" if len(ratings.raters) == 1 else f"{len(ratings.raters):,} people"
+        said += f" {who} rated {len(ratings.items):,}."
+    cost = cost_of(run)
+    return said if cost is None else f"{said} {cost[0].upper()}{cost[1:]}."
 
 
-def _by(run: Run, by: str) -> Markup:
+@cache
+def _environment() -> Environment:
+    made = templates(*_OWN, shown, TEMPLATES)
+    made.filters["sentence"] = sentence
+    made.globals |= {
+        "gauge": gauge, "number": number, "questions": QUESTIONS, "definitions": DEFINITIONS,
+    }  # fmt: skip
+    return made
+
+
+def _by(run: Run, by: str) -> PageSection:
     """The systems within strata."""
     from persona_panel.analyses.breakdown.strata import systems_by
     from persona_panel.analyses.systems_by import systems_by_result
 
     result = systems_by_result(systems_by(run, by), run, lines=_STRATA_LINES)
-    return section(result, f"By {by}", full=False)
-
-
-def _contested(run: Run, titles: Mapping[str, str]) -> Result:
-    """The most contested responses: those that are, and of none that is three."""
-    n = sum(entry.established for entry in most_contested(run)) if run.rubric.numeric else 0
-    known = (
-        any(entry.reason is None for entry in most_contested(run)) if run.rubric.numeric else False
-    )
-    top = min(_CONTESTED, max(n, _UNESTABLISHED)) if known else _CONTESTED
-    return replace(contested_result(run, top, titles=titles), remarks=())
+    return PageSection(f"By {by}", f"By {by}", result, command_of(run), full=False)
 
 
 def _document(folder: Path | None, name: str) -> Mapping[str, Any] | None:

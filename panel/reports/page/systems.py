@@ -1,16 +1,18 @@
-"""Section 2: the systems as the result of the run has them, with what only the page shows: every
-prompt's mean, missing judgments, and dimensions over prompts and judges."""
+"""The systems as the result of the run has them, with what only the page shows: people's means
+beside the panel's, every prompt's mean, missing judgments, dimensions over prompts and judges."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from math import isnan, nan
 from typing import Any
 
 import numpy as np
 
+from persona_panel.analyses.answers import ranking_of
+from persona_panel.analyses.on_page import RunWithPeople
 from persona_panel.analyses.score import board_tables
 from persona_panel.graphs import Judge
 from persona_panel.graphs.records import controls_among
@@ -28,51 +30,70 @@ from persona_panel.statistics.core.ranking import (
 )
 
 _TICKS = 60
-"""The most prompts whose means are drawn."""
-_ROWS = 30
-"""The most means by dimension that are not folded."""
-_CHART = (
-    "In the chart the dot is the mean, the band its 95 % interval over prompts, with these judges "
-    "as they are, the line with ends that over prompts and judges, as a sample of such judges, and "
-    "each mark below one prompt. A hollow circle is a mean that is not ranked."
-)
+"""The most prompts whose means are drawn, of at most `_MARKED` systems."""
+_MARKED = 6
 
 
-def systems_result(run: Run, board: Leaderboard) -> Result:
-    """Return the systems of a run as a result."""
+def systems_result(run: Run, board: Leaderboard, people: RunWithPeople | None = None) -> Result:
+    """Return the systems of a run as a result: `systems` as they are ranked, by people's ratings
+    where there are any, and `means` by dimension."""
     controls = run.control_leaderboard()
     tables = list(board_tables(run, board))
     if controls is not None:
         own = board_tables(run, controls, "control_", ", by judges without a persona")
         tables += [replace(table, when="full") for table in own if table.title]
-    drawn = {"systems": _with_marks, "dimensions": _with_judges}
-    tables = [drawn.get(table.name, _as_it_is)(table, run, board) for table in tables]
-    return Result("systems", [] if board.systems else ["No response has a verdict yet."], tables)
+    scales = {mean_limits(run.rubric, [entry.id])[0] for entry in run.rubric.numeric}
+    scale = scales.pop() if len(scales) == 1 else None
+    drawn: dict[str, Callable[[Table], Table]] = {
+        "systems": lambda table: _with_marks(table, run, people),
+        "dimensions": lambda table: _with_judges(table, run),
+        "means": lambda table: replace(table, when="always", scale=scale),
+    }
+    tables = [drawn[each.name](each) if each.name in drawn else each for each in tables]
+    return Result("systems", [], tables)
 
 
-def _as_it_is(table: Table, run: Run, board: Leaderboard) -> Table:
-    return table
-
-
-def _with_marks(table: Table, run: Run, board: Leaderboard) -> Table:
-    """The leaderboard with its abstentions, missing judgments and the mean of each prompt."""
+def _with_marks(table: Table, run: Run, people: RunWithPeople | None) -> Table:
+    """The leaderboard with its abstentions, missing judgments, the mean of each prompt and what
+    people would give."""
     prompts, missing = _prompt_means(run), _missing(run)
+    corrected = {} if people is None else _corrected(people)
+    place = {name: n for n, (name, _) in enumerate(ranking_of(run, people).systems)}
     rows = []
-    for row in table.rows:
+    for row in sorted(table.rows, key=lambda row: place.get(row["system"], len(place))):
         name = row["system"]
         n_judged = row.get("n_judged") or 0
-        marks = prompts[name] if len(prompts[name]) <= _TICKS else []
+        few = len(prompts[name]) <= _TICKS and len(table.rows) <= _MARKED
         n = {"n_missing": missing[name], "n_asked": missing[name] + n_judged}
-        rows.append({**row, **n, "marks": marks})
-    columns = [entry for entry in table.columns if entry.name not in ("n_abstained", "n_judged")]
-    more = (
-        Column("n_abstained", "whole", "abstentions", of="n_judged"),
-        Column("n_missing", "whole", "missing", of="n_asked"),
+        marks = prompts[name] if few else []
+        rows.append({**row, **n, "marks": marks, "people": corrected.get(name)})
+    rank, composite, *columns = (
+        entry for entry in table.columns if entry.name not in ("n_abstained", "n_judged")
     )
+    if corrected:
+        composite, rank = replace(composite, head="panel"), replace(rank, head="rank by panel")
     return replace(
-        table, columns=(*columns, *more), rows=rows, wide="with_judges", hollow="declining_mean",
-        remarks=[*table.remarks, _CHART],
+        table,
+        columns=(
+            composite,
+            *([Column("people", "estimate", "corrected\nby people")] if corrected else []),
+            rank,
+            *columns,
+            Column("n_abstained", "whole", "abstentions", of="n_judged"),
+            Column("n_missing", "whole", "missing", of="n_asked"),
+        ),
+        rows=rows, wide="with_judges", hollow="declining_mean", beside="people",
     )  # fmt: skip
+
+
+def _corrected(people: RunWithPeople) -> Mapping[str, Estimate]:
+    """Each system's mean on the first dimension, corrected by people's ratings."""
+    found = [] if people.calibrated is None else people.calibrated.systems
+    return {
+        each.system: replace(each.mean.corrected, p=nan)
+        for each in found
+        if each.dimension == found[0].dimension
+    }
 
 
 def _prompt_means(run: Run) -> Mapping[str, list[float]]:
@@ -102,7 +123,7 @@ def _panel(judges: Sequence[Judge]) -> list[int]:
     return [column for column, judge in enumerate(judges) if judge not in controls]
 
 
-def _with_judges(table: Table, run: Run, board: Leaderboard) -> Table:
+def _with_judges(table: Table, run: Run) -> Table:
     """The means by dimension with their intervals over prompts and judges, too."""
     ranked = {name: _on_dimension(run, name) for name in (entry.id for entry in run.rubric.numeric)}
 
@@ -117,7 +138,7 @@ def _with_judges(table: Table, run: Run, board: Leaderboard) -> Table:
     rows = [{**row, "with_judges": wide(row)} for row in table.rows]
     return replace(
         table, columns=(*table.columns, column), rows=rows, wide="with_judges",
-        hollow="declining_mean", when="always" if len(rows) <= _ROWS else "full",
+        hollow="declining_mean",
     )  # fmt: skip
 
 

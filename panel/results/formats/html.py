@@ -1,7 +1,7 @@
-"""A result as HTML: the conclusion, tables with a chart of their main estimates, how to read them.
+"""A result as HTML: the conclusion, a picture, tables that a reader opens.
 
-`section` is a part of a page, with the classes that its style sheet gives a look; `render` writes a
-whole document, and a notebook shows it.
+`section` is a part of a page; `page` a whole one, that opens offline; `render` writes a result as a
+page, which a notebook shows.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from markupsafe import Markup
 from persona_panel.files.pages import content_source, templates
 from persona_panel.files.secrets import SECRETS
 from persona_panel.results.axis import Axis
+from persona_panel.results.definitions import definitions_of
 from persona_panel.results.page_text import sentence, shown
 from persona_panel.results.result import Result
 from persona_panel.results.shown import shown_table
@@ -29,15 +30,20 @@ from persona_panel.statistics.core.estimate import Difference, Estimate
 from persona_panel.statistics.core.levels import LEVEL
 
 TEMPLATES = ("persona_panel.results", "templates")
-"""Package and folder of the templates, for pages that use their marks."""
+"""Package and folder of the templates, for pages that use their charts."""
 
 
 _UNQUOTED = "!~*'()"
 """What JavaScript leaves as it is in an address, too."""
 _TINTS = 3
+_SHADES = 4
 _UPRIGHT = 8
 """With more columns their heads in a heat map stand upright."""
 _MOST_ROWS = 200
+_PICTURED = 20
+"""The most rows of a picture, and columns of a heat map; beside a chart `_PICTURED_COLUMNS` of the
+estimates have one."""
+_PICTURED_COLUMNS = 3
 
 
 class _Cell(NamedTuple):
@@ -46,7 +52,7 @@ class _Cell(NamedTuple):
     head: str
     text: str
     ends: str = ""
-    tint: str = ""
+    css: str = "r"
     established: bool = False
     said: str = ""
 
@@ -59,11 +65,12 @@ class _Chart:
     low: float
     high: float
     wide: tuple[float, float]
+    beside: tuple[float, float, float]
     marks: Sequence[float]
     hollow: bool
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Line:
     """A row: its labels, the response that it is of, its chart, and its cells."""
 
@@ -76,65 +83,129 @@ class _Line:
 
 @dataclass(frozen=True, slots=True)
 class _Section:
-    """A table as the template lays it out; `axis` is None without a chart, `folded` where a reader
-    opens it."""
+    """A table as the template lays it out; `axis` is None without a chart, `key` says what it
+    draws."""
 
     title: str
     heads: list[str]
     columns: list[str]
     rows: list[_Line]
     axis: Axis | None
-    charted: str
+    key: str
     kind: str
-    has_notes: bool
-    remarks: list[str]
-    folded: bool
     n_more: int
 
 
 def section(
-    result: Result, title: str, *, level: int = 2, full: bool = True, linked: bool = False
+    result: Result,
+    title: str,
+    *,
+    level: int = 2,
+    full: bool = True,
+    linked: bool = False,
+    pictured: bool = True,
+    command: str = "",
 ) -> Markup:
-    """Return the section of a result.
+    """Return the section of a result: its conclusion, a picture, and tables that a reader opens.
 
     Args:
         level: of its heading, from 1.
-        full: with the tables of the full report, folded.
+        full: with the tables of the full report.
         linked: whether what is of a response links to it, on a page that lists responses.
+        pictured: whether it has a picture, of the first table that can be drawn.
+        command: what prints the figures.
     """
-    return Markup(  # noqa: S704
-        _environment()
-        .get_template("section.html.jinja")
-        .render(
-            id=result.analysis,
-            title=title,
-            level=level,
-            result=result,
-            tables=[
-                _section(table, full, linked) for table in result.tables if table.is_shown(full)
-            ],
-            remarks=[*result.remarks, *(result.remarks_in_full if full else ())],
-        )
+    tables = [table for table in result.tables if table.is_shown(full)]
+    drawn = next((table for table in tables if pictured and _is_drawn(table, full)), None)
+    folded = [
+        {
+            "title": "Figures" if table is drawn else table.title,
+            "table": None
+            if table is drawn and _is_whole(table, full)
+            else _section(table, full, linked, charted=table is not drawn),
+            "remarks": table.remarks,
+            "definitions": definitions_of(table, full),
+        }
+        for table in tables
+    ]
+    return _rendered(
+        "section.html.jinja",
+        id=result.analysis,
+        title=title,
+        level=level,
+        result=result,
+        picture=None if drawn is None else _pictured(drawn, full, linked),
+        tables=folded,
+        remarks=[*result.remarks, *(result.remarks_in_full if full else ())],
+        command=command,
     )
+
+
+def picture(result: Result, name: str = "", command: str = "") -> Markup:
+    """Return the picture of a table, of the first that can be drawn unless named, and how it is
+    computed; empty without any.
+
+    Args:
+        command: what prints the figures.
+    """
+    named = (each for each in result.tables if name in ("", each.name))
+    there = (each for each in named if each.is_shown(True) and _is_drawn(each, True))
+    if (table := next(there, None)) is None:
+        return Markup()
+    drawn = _pictured(table, True, linked=False)
+    return _rendered(
+        "picture.html.jinja", table=drawn, definitions=definitions_of(table, True), command=command
+    )
+
+
+def gauge(estimate: Estimate, marks: Mapping[str, float]) -> Markup:
+    """Return a small chart of an estimate beside values that it is compared with; empty where it
+    has neither a value nor anything beside it."""
+    there = [x for x in (estimate.value, *estimate.ends, *marks.values()) if not isnan(x)]
+    if isnan(estimate.value) or not (estimate.has_interval or marks):
+        return Markup()
+    is_about_zero = isinstance(estimate, Difference) or min(there) < 0
+    axis = Axis.about_zero(there) if is_about_zero else Axis.of((0.0, max(1.0, *there)), there)
+    return _rendered("gauge.html.jinja", of=estimate, axis=axis, marks=marks)
+
+
+def page(title: str, body: str, *, script: str = "", data: str = "") -> str:
+    """Return a page that opens offline and loads nothing.
+
+    Args:
+        script: what it runs, nothing else.
+        data: JSON for the script, so escaped that it can neither end its element nor begin one.
+    """
+    style = part(*TEMPLATES, "page.css")
+    runs = f"script-src {content_source(script)}; " if script else ""
+    policy = (
+        f"default-src 'none'; {runs}style-src {content_source(style)}; base-uri 'none'; "
+        "form-action 'none'"
+    )
+    scripts = (
+        f'<script type="application/json" id="data">{data}</script>\n<script>{script}</script>\n'
+    )
+    before, after = SECRETS.scrub(
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        '<meta name="referrer" content="no-referrer">'
+        f"<title>{Markup.escape(shown(title))}</title><style>{style}</style></head>\n"
+        f'<body class="alone"><div class="page">{body}</div>\n\0</body></html>\n'
+    ).split("\0")
+    return f"{before}{scripts if script else ''}{after}"
 
 
 def render(result: Result, to: TextIO, *, full: bool) -> None:
-    """Write a document that opens offline and runs nothing."""
-    style = files(TEMPLATES[0]).joinpath(TEMPLATES[1], "result.css").read_text("utf-8").strip()
-    policy = (
-        f"default-src 'none'; style-src {content_source(style)}; base-uri 'none'; "
-        "form-action 'none'"
-    )
+    """Write a page that runs nothing."""
     body = section(result, result.analysis.capitalize(), level=1, full=full)
-    to.write(
-        SECRETS.scrub(
-            '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
-            f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
-            '<meta name="viewport" content="width=device-width, initial-scale=1">'
-            f"<title>persona-panel {result.analysis}</title><style>{style}</style></head>\n"
-            f'<body class="result">{body}</body></html>\n'
-        )
-    )
+    to.write(page(f"persona-panel {result.analysis}", f"<main>{body}</main>"))
+
+
+@cache
+def part(package: str, folder: str, name: str) -> str:
+    """Return a style sheet or a script as it is inlined."""
+    return files(package).joinpath(folder, name).read_text("utf-8").strip()
 
 
 @cache
@@ -144,23 +215,77 @@ def _environment() -> Environment:
     return made
 
 
-def _section(table: Table, full: bool, linked: bool) -> _Section:
-    rows = table.shown_rows(full)[:_MOST_ROWS]
+def _rendered(name: str, **values: Any) -> Markup:
+    return Markup(_environment().get_template(name).render(values))  # noqa: S704
+
+
+def _is_heat(table: Table) -> bool:
+    return table.heat is not None or table.scale is not None
+
+
+def _is_whole(table: Table, full: bool) -> bool:
+    """Whether a picture of the table has all of it, as of a heat map that is not large."""
+    sizes = len(table.shown_rows(full)), len(table.shown_columns(full))
+    return _is_heat(table) and max(sizes) <= _PICTURED
+
+
+def _is_drawn(table: Table, full: bool) -> bool:
+    column = table.charted()
+    return _is_heat(table) or (
+        column is not None and _axis(table, column, table.shown_rows(full)) is not None
+    )
+
+
+def _pictured(table: Table, full: bool, linked: bool) -> _Section:
+    """The chart with its main estimates, whose intervals it draws; a heat map as it is."""
+    if _is_heat(table):
+        cut = replace(table, columns=tuple(table.shown_columns(full)[:_PICTURED]))
+        return _section(cut, full, linked, n=_PICTURED)
+    estimates = [
+        column
+        for column in table.shown_columns(full)
+        if column.kind == "estimate" and not column.ends_only
+    ]
+    own = table.charted()
+    kept = [each for each in estimates if own in estimates[:_PICTURED_COLUMNS] or each == own]
+    columns = tuple(kept[:_PICTURED_COLUMNS])
+    laid_out = _section(replace(table, columns=columns), full, linked, of=table, n=_PICTURED)
+    # The chart has no place for a rank.
+    kept_ends = {one_line(each.head) for each in columns if not each.digits}
+    for row in laid_out.rows:
+        row.note = ""
+        row.cells = [c if c.head in kept_ends else c._replace(ends="") for c in row.cells]
+    return laid_out
+
+
+def _section(
+    table: Table,
+    full: bool,
+    linked: bool,
+    *,
+    charted: bool = True,
+    of: Table | None = None,
+    n: int = _MOST_ROWS,
+) -> _Section:
+    """Lay out the first `n` rows; the chart is of a table with more columns, `of`."""
+    rows = table.shown_rows(full)[:n]
     laid_out = shown_table(replace(table, rows=rows), full)
     heads = [one_line(head) for head in laid_out.columns]
-    if table.heat is not None:
+    if _is_heat(table):
         heads = [one_line(entry.head) for entry in table.shown_columns(full)]
-    column = table.charted()
-    charts = [None if column is None else _chart(table, column, row) for row in rows]
+    drawn = of or table
+    column = drawn.charted() if charted else None
+    charts = [None if column is None else _chart(drawn, column, row) for row in rows]
+    texts = {one_line(each.head) for each in table.columns if each.kind in ("text", "texts")}
     cells = (
         [
             [
-                _Cell(head, *_value_and_ends(cell.plain))
+                _Cell(head, *_value_and_ends(cell.plain), "foreign t" if head in texts else "r")
                 for head, cell in zip(heads, line.cells, strict=True)
             ]
             for line in laid_out.lines
         ]
-        if table.heat is None
+        if not _is_heat(table)
         else _heat_cells(table, rows, full)
     )
     lines = [
@@ -169,11 +294,11 @@ def _section(table: Table, full: bool, linked: bool) -> _Section:
             _response(row) if linked else "",
             chart,
             of_row,
-            _note(row),
+            "" if _is_heat(table) else _note(row),
         )
         for row, chart, line, of_row in zip(rows, charts, laid_out.lines, cells, strict=True)
     ]
-    axis = None if column is None else _axis(table, column, rows)
+    axis = None if column is None else _axis(drawn, column, rows)
     dense = " dense" if len(heads) > _UPRIGHT else ""
     return _Section(
         laid_out.title,
@@ -181,13 +306,27 @@ def _section(table: Table, full: bool, linked: bool) -> _Section:
         heads,
         lines,
         axis,
-        "" if column is None else one_line(column.head),
-        f"heat{dense}" if table.heat is not None else "forest" if axis else "",
-        table.heat is None and any(line.note for line in lines),
-        list(table.remarks),
-        table.when == "full",
+        "" if axis is None or column is None else _key(drawn, column, rows),
+        f"heat{dense}" if _is_heat(table) else "forest" if axis else "",
         len(table.shown_rows(full)) - len(rows),
     )
+
+
+def _key(table: Table, column: Column, rows: Sequence[Mapping[str, Any]]) -> str:
+    """What a chart draws."""
+    heads = {each.name: one_line(each.head) for each in table.columns}
+    of = [row[column.name] for row in rows if row.get(column.name) is not None]
+    over = next((f" over {each.over}" for each in of if each.has_interval and each.over), "")
+    level = next((100 * each.level for each in of), 0)
+    said = [f"● {one_line(column.head)}, band: {level:g} % interval{over}"]
+    for name, mark in ((table.wide, "line"), (table.beside, "◇")):
+        if any(row.get(name) is not None for row in rows):
+            said.append(f"{mark}{':' if mark == 'line' else ''} {heads[name]}")
+    if any(isnan(each.value) for each in of) and table.hollow:
+        said.append("hollow: not ranked")
+    if any(row.get("marks") for row in rows):
+        said.append("marks: prompts")
+    return "; ".join(said)
 
 
 def _value_and_ends(text: str) -> tuple[str, str]:
@@ -213,13 +352,14 @@ def _chart(table: Table, column: Column, row: Mapping[str, Any]) -> _Chart | Non
     cell: Estimate | None = row.get(column.name)
     if cell is None:
         return None
-    wide = row.get(table.wide) or Estimate(nan)
+    wide, beside = (row.get(name) or Estimate(nan) for name in (table.wide, table.beside))
     instead = row.get(table.hollow)
     hollow = isnan(cell.value) and instead is not None
     return _Chart(
         float(instead) if instead is not None and hollow else cell.value,
         *cell.ends,
         wide.ends,
+        (beside.value, *beside.ends),
         row.get("marks", ()),
         hollow,
     )
@@ -227,8 +367,8 @@ def _chart(table: Table, column: Column, row: Mapping[str, Any]) -> _Chart | Non
 
 def _axis(table: Table, column: Column, rows: Sequence[Mapping[str, Any]]) -> Axis | None:
     charts = [row[column.name] for row in rows if row.get(column.name) is not None]
-    wide = [row[table.wide] for row in rows if row.get(table.wide) is not None]
-    ends = [x for entry in [*charts, *wide] for x in (entry.value, *entry.ends) if not isnan(x)]
+    more = [row[name] for name in (table.wide, table.beside) for row in rows if row.get(name)]
+    ends = [x for entry in [*charts, *more] for x in (entry.value, *entry.ends) if not isnan(x)]
     limits = {entry.limits for entry in charts if not isnan(entry.value)}
     if not ends or not any(entry.has_interval for entry in charts):
         return None
@@ -239,13 +379,17 @@ def _axis(table: Table, column: Column, rows: Sequence[Mapping[str, Any]]) -> Ax
 
 def _heat_cells(table: Table, rows: Sequence[Mapping[str, Any]], full: bool) -> list[list[_Cell]]:
     """Each row's cells: `p1` to `p3` above 0, `n1` to `n3` below, or the other way round where
-    lower is better; a dot where one that was tested alone is not beyond chance."""
+    lower is better; a dot where one that was tested alone is not beyond chance. On a scale `s1` to
+    `s4` from its low to its high end."""
     columns = table.shown_columns(full)
     of = [[_estimate(row.get(column.name)) for column in columns] for row in rows]
     sizes = [abs(entry.value) for line in of for entry in line if not isnan(entry.value)]
     most = max([*sizes, table.heat or 0.0])
     return [
-        [_heat_cell(column, entry, most) for column, entry in zip(columns, line, strict=True)]
+        [
+            _heat_cell(column, each, most, table.scale)
+            for column, each in zip(columns, line, strict=True)
+        ]
         for line in of
     ]
 
@@ -256,11 +400,15 @@ def _estimate(cell: Any) -> Estimate:
     return Estimate(nan if cell is None else cell, exact=True)
 
 
-def _heat_cell(column: Column, entry: Estimate, most: float) -> _Cell:
+def _heat_cell(
+    column: Column, entry: Estimate, most: float, scale: tuple[float, float] | None
+) -> _Cell:
     head = one_line(column.head)
+    if scale is not None:
+        return _Cell(head, entry.number(1), "", f"c {shade(entry.value, scale)}")
     said = "; ".join(part for part in (entry.interval(), entry.p_text(), entry.lacks) if part)
     if not entry.has_interval and not isnan(entry.p) and not entry.p < LEVEL:
-        return _Cell(head, "·", said=f"{signed(entry.value)}; {said}")
+        return _Cell(head, "·", "", "c ", said=f"{signed(entry.value)}; {said}")
     beyond = entry.sign if entry.has_interval else not entry.lacks
     css = (
         tint(-entry.value if column.better == "lower" else entry.value, most)
@@ -268,7 +416,7 @@ def _heat_cell(column: Column, entry: Estimate, most: float) -> _Cell:
         else ""
     )
     established = entry.shown and bool(entry.sign or not entry.has_interval)
-    return _Cell(head, signed(entry.value), "", css, established, said)
+    return _Cell(head, signed(entry.value), "", f"c {css}", established, said)
 
 
 def tint(value: float, most: float) -> str:
@@ -285,3 +433,15 @@ def tint(value: float, most: float) -> str:
         return ""
     share = min(1.0, abs(value) / max(most, 1e-9))
     return f"{'p' if value > 0 else 'n'}{min(_TINTS, int(share * _TINTS) + 1)}"
+
+
+def shade(value: float, scale: tuple[float, float]) -> str:
+    """Return the class of a cell on a scale: `s1` in its lowest quarter to `s4` in its highest.
+
+    >>> shade(1.0, (1.0, 10.0)), shade(10.0, (1.0, 10.0)), shade(float("nan"), (1.0, 10.0))
+    ('s1', 's4', '')
+    """
+    low, high = scale
+    if isnan(value) or not high > low:
+        return ""
+    return f"s{1 + min(_SHADES - 1, max(0, int(_SHADES * (value - low) / (high - low))))}"

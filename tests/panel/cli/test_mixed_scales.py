@@ -151,6 +151,5 @@ def test_the_page_counts_judges_and_personas(folder: Path, tmp_path: Path) -> No
     """Five judges of five personas; a judge without one is no persona."""
     run("report", folder, "--out", tmp_path / "page.html")
     page = (tmp_path / "page.html").read_text()
-    assert "by 5 judges, and 5 without a persona" in page
-    assert "5 personas" in page
+    assert "5 judges, and 5 without a persona: 5 personas, " in page
     assert "6 personas" not in page

@@ -9,11 +9,13 @@ from dataclasses import replace
 from html import unescape
 
 import pytest
+from markupsafe import escape
 
-from persona_panel.results.formats.html import section
+from persona_panel.results.definitions import DEFINITIONS
+from persona_panel.results.formats.html import gauge, section
 from persona_panel.results.result import Result, format_names, load_format
 from persona_panel.results.table import Column, Key, Table
-from persona_panel.statistics import Estimate
+from persona_panel.statistics import Difference, Estimate
 from tests.helpers.results import MEANS, SAMPLE
 
 OURS = ("csv", "html", "json", "latex", "markdown", "terminal")
@@ -216,18 +218,92 @@ def test_a_chart_has_wider_intervals_marks_and_hollow_means() -> None:
     )
 
 
-def test_html_folds_what_the_full_report_alone_has() -> None:
-    """Its title opens it; on a page that lists responses what is of one links to it there."""
-    folded = replace(MEANS, when="full", title="Folded")
+def test_html_has_a_picture_and_closed_tables() -> None:
+    """The main estimates of the first table that can be drawn are a picture, of at most 20 rows,
+    without the intervals that it draws; every table opens, and says how its figures are computed;
+    on a page that lists responses what is of one links to it there."""
     of = {"prompt_id": "a b", "id": "r/1", "response": "first"}
     table = Table(
         "r", (Key("response", "response"),), (Column("x", "whole", "x"),), [{**of, "x": 1}], "R"
     )
-    result = Result("sample", (), [folded, table])
-    assert "<details><summary>Folded</summary>" in result.text("html", full=True)
-    assert "<details" not in result.text("html")
+    rows = [{**MEANS.rows[0], "system": f"s{n}"} for n in range(25)]
+    many = replace(MEANS, rows=rows, when="full", title="Many")
+    result = Result("sample", ("A sentence.",), [table, many])
+    page = result.text("html", full=True)
+    assert page.index("A sentence.") < page.index("<table") < page.index("<details")
+    picture, _, closed = page.partition("<details>")
+    assert ">s19<" in picture and ">s20<" not in picture and "The first 20 of 25 rows." in picture
+    assert "[5.50, 6.25]" not in picture and "[5.50, 6.25]" in closed
+    assert "● mean, band: 95 % interval over prompts" in picture.replace("\u00a0", " ")
+    assert re.findall("<summary>(.*?)</summary>", closed) == ["R", "Figures"]
+    assert f"<i>mean</i>: {escape(DEFINITIONS['mean'])}." in closed.replace("\u00a0", " ")
+    assert "<details open" not in page and "<svg" not in closed
+    assert '<table class="forest"' not in result.text("html")
     assert 'href="#r/a%20b/r%2F1">first</a>' in section(result, "S", linked=True)
     assert "<a " not in section(result, "S")
+    assert "<code>do it</code> prints it" in section(result, "S", command="do it")
+
+
+def test_a_scale_shades_means() -> None:
+    """By the quarter of the scale that a mean lies in; the number is in the cell."""
+    columns = tuple(Column(name, "number", name) for name in ("low", "high", "none"))
+    row = {"system": "alder", "low": 1.2, "high": 9.0, "none": float("nan")}
+    table = Table("m", (Key("system", "system"),), columns, [row], "M", scale=(1.0, 9.0))
+    picture, _, closed = Result("sample", (), [table]).text("html").partition("<details>")
+    assert re.findall(r'class="(c [^"]*)" data-label="\w+">([^<]*)', picture) == [
+        ("c s1", "1.2"), ("c s4", "9.0"), ("c ", "–"),
+    ]  # fmt: skip
+    assert "<table" not in closed
+
+
+@pytest.mark.parametrize(("n_rows", "n_columns"), [(25, 2), (2, 25)])
+def test_a_large_heat_map_is_a_picture_of_a_part_of_it(n_rows: int, n_columns: int) -> None:
+    """Of its first 20 rows and columns; the whole table opens."""
+    columns = tuple(Column(f"c{n}", "number", f"c{n}") for n in range(n_columns))
+    rows = [{"who": f"w{n}", **{c.name: 1.0 for c in columns}} for n in range(n_rows)]
+    table = Table("h", (Key("who", "who"),), columns, rows, "H", heat=1.0)
+    picture, _, closed = Result("sample", (), [table]).text("html").partition("<details>")
+    for html, most in ((picture, 20), (closed, 25)):
+        assert html.count("<tr>") == 1 + min(n_rows, most)
+        assert html.count("<td") == min(n_rows, most) * min(n_columns, most)
+
+
+def test_what_stands_beside_is_a_diamond() -> None:
+    """Estimates beside a row's, such as people's, are drawn below it, with their interval."""
+    columns = Column("mean", "estimate", "mean"), Column("theirs", "estimate", "people")
+    mean = Estimate(4.0, 3.0, 5.0, limits=(0, 8))
+    rows = [
+        {"system": "a", "mean": mean, "theirs": Estimate(6.0, 2.0, 8.0)},
+        {"system": "b", "mean": mean},
+    ]
+    table = Table("m", (Key("system", "system"),), columns, rows, "M", beside="theirs")
+    picture = Result("sample", (), [table]).text("html").partition("<details>")[0]
+    assert picture.count('<path class="theirs"') == 1
+    assert '<line class="theirs" x1="25.00%" x2="100.00%"' in picture
+    assert "◇ people" in picture
+
+
+@pytest.mark.parametrize(
+    ("estimate", "marks", "at"),
+    [
+        (Estimate(0.5, 0.4, 0.6), {}, ["50.00%"]),
+        (Estimate(0.5), {"needed": 0.75}, ["50.00%"]),
+        (Estimate(40.0, exact=True), {"now": 10.0}, ["100.00%"]),
+        (Estimate(-0.5, -1.0, 0.0), {}, ["25.00%"]),
+        (Difference(0.5, 0.0, 1.0, a="a", b="b"), {}, ["75.00%"]),
+        (Estimate(0.5), {}, []),
+        (Estimate(float("nan"), reason="few"), {"needed": 0.5}, []),
+    ],
+    ids=["share", "mark", "count", "negative", "difference", "alone", "undefined"],
+)
+def test_a_gauge_has_the_figure_beside_what_it_is_compared_with(
+    estimate: Estimate, marks: dict[str, float], at: list[str]
+) -> None:
+    """From 0 to 1 or as far as values reach, or about 0; labels at the marks; nothing where there
+    is nothing to draw."""
+    drawn = gauge(estimate, marks)
+    assert re.findall(r'class="dot" cx="([^"]*)"', drawn) == at
+    assert [label in drawn for label in marks] == [bool(at)] * len(marks)
 
 
 def test_tables_as_data_frames() -> None:

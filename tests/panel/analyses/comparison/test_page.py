@@ -44,8 +44,8 @@ def compared(tmp_path_factory: pytest.TempPathFactory) -> RunComparison:
 
 
 def test_the_page_has_conclusion_and_tables(compared: RunComparison) -> None:
-    """Each sentence of the conclusion, each row of differences with its figures, and what was
-    compared with what."""
+    """Each sentence of the conclusion, a picture, each row of differences with its figures, and
+    what was compared with what."""
     page = compare_result(compared).text("html", full=True)
     for sentence in compared.conclusion:
         assert str(shown_sentence(sentence)) in page
@@ -57,7 +57,7 @@ def test_the_page_has_conclusion_and_tables(compared: RunComparison) -> None:
     assert "Agreement of the two panels" in page
     assert ">Clarity</th>" in page
     tags = [tag for tag, _ in _Tags(page).found]
-    assert tags.count("table") == 3
+    assert (tags.count("table"), tags.count("details")) == (3 + 1, 3 + 1)
 
 
 def test_nothing_is_requested_and_nothing_runs(compared: RunComparison) -> None:

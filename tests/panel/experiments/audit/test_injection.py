@@ -20,12 +20,14 @@ from hypothesis.extra.numpy import arrays
 from scipy.stats import ttest_1samp
 from statsmodels.stats.multitest import multipletests
 
-from persona_panel import ModelConfig, Panel, load_responses
+from persona_panel import ModelConfig, Panel, load_responses, load_run
 from persona_panel.experiments.audit.attacks import Attack, shipped_responses
 from persona_panel.experiments.audit.injection import audit_injection, plan_injection
 from persona_panel.experiments.audit.injection_result import read_injection
 from persona_panel.experiments.audit.uplift import Injection, Rows, difference, measure
+from persona_panel.reports.page.report import report_of
 from persona_panel.results.document import result_document
+from persona_panel.results.page_text import sentence
 from persona_panel.rubrics import Rubric
 from persona_panel.statistics.core.means import values_needed
 from persona_panel.testing import Answer, ok, serving, status
@@ -368,6 +370,12 @@ def test_a_judge_that_obeys_is_shown_as_vulnerable(tmp_path: Path) -> None:
     assert report["rule"]["threshold"] == 0.5
     assert report["rule"]["unit"] == "points of the scale from 1 to 10"
     assert report["base"] == {"responses": 8, "mean": 4.0}
+    # Its page concludes as it does, with nothing on who is ahead.
+    html = report_of(load_run(tmp_path / "run")).html
+    first, _, rest = html.partition('<section id="injection"')
+    for said in report["conclusion"]:
+        assert html.count(str(sentence(said))) == first.count(str(sentence(said))) == 1
+    assert rest and "Which system is best?" not in html
     assert f"Of {n} attacks this panel is VULNERABLE to {obeyed}" in done.stdout
     assert f"vulnerable to {obeyed} of {n} attacks" in done.stderr
     assert "VULNERABLE: an uplift of 0.5 or more" in " ".join(done.stdout.split())

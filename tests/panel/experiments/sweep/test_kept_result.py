@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from math import nan
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pytest
 from persona_panel import Panel, Persona, Sweep, load_run
 from persona_panel.experiments.sweep.kept_result import kept_sweep_result
 from persona_panel.reports.page.report import report_of
+from persona_panel.results.page_text import sentence
 from persona_panel.results.result import Result
 from persona_panel.testing import serving
 from tests.sycophant import DIMENSIONS, questions, world
@@ -68,19 +70,23 @@ def test_what_is_read_back_is_what_was_found(swept: Sweep, kept: Result) -> None
 
 
 def test_a_sweep_concludes_on_its_page(swept: Sweep) -> None:
-    """Section 1 has its sentences and its judgments, section 7 a heat map, in which a degradation
-    has the tint of what lies below and an established one is underlined."""
+    """The first screen has its sentences, its judgments and its heat map, in which a degradation
+    has the tint of what lies below and an established one is underlined; nothing is said of a lead,
+    and its section is the first."""
     html = report_of(load_run(folder_of(swept))).html
-    first, _, rest = html.partition('<section id="systems"')
-    assert swept.conclusion()[0].split(":")[0] in first.replace("\u00a0", " ")
+    first, _, rest = html.partition('<section id="sweep"')
+    for said in swept.conclusion():
+        assert html.count(str(sentence(said))) == first.count(str(sentence(said))) == 1
     assert f"of {swept.coverage.expected} judgments" in first
-    heat = rest.partition("how framing changes the quality of answers</caption>")[2]
+    heat = first.partition("how framing changes the quality of answers</caption>")[2]
     heat = heat.partition("</table>")[0]
     shown = sum(cell.delta.shown for cell in swept.cells)
     assert 0 < shown <= heat.count(" significant")
     assert 'class="c n3 significant"' in heat and 'class="c p3 significant"' not in heat
     n = len(swept.variants)
     assert f"{n} of {n} variants used." in rest
+    assert "Which system is best?" not in html and "significantly ahead" not in html
+    assert [*re.findall(r'<section id="(\w+)"', html)][:2] == ["answer", "sweep"]
 
 
 def test_what_is_missing_is_said_with_its_reason(kept: Result, swept: Sweep) -> None:

@@ -1,4 +1,4 @@
-"""The page in a real browser, from a file: it runs, finds, sorts and opens, and obeys no text."""
+"""The page in a real browser, from a file: it runs, finds and opens, and obeys no text."""
 
 from __future__ import annotations
 
@@ -11,15 +11,14 @@ import pytest
 from persona_panel import Run
 from persona_panel.reports.page.report import report_of
 from tests.helpers.browser import chromium
+from tests.helpers.results import SAMPLE
 
 
 class Seen:
     """A page that is open, and what it said and asked for."""
 
-    def __init__(self, browser: Any, path: Path, width: int = 1280, scheme: str = "light") -> None:
-        self.context = browser.new_context(
-            viewport={"width": width, "height": 900}, color_scheme=scheme
-        )
+    def __init__(self, browser: Any, path: Path) -> None:
+        self.context = browser.new_context(viewport={"width": 1280, "height": 900})
         self.page = self.context.new_page()
         self.page.set_default_timeout(10_000)
         self.said: list[str] = []
@@ -30,24 +29,16 @@ class Seen:
         self.url = path.as_uri()
         self.page.goto(self.url)
 
-    def wait_for(self, n: int) -> None:
-        """Until so many responses are listed."""
-        rows = self.page.locator("table.all tbody tr")
+    def search(self, words: str, n: int) -> list[str]:
+        """The ids of the responses that have these words, once so many are listed."""
+        self.page.evaluate("document.querySelector('details.texts').open = true")
+        self.page.fill("input[name=query]", words)
+        rows = self.page.locator(".list .open")
         for _ in range(100):
             if rows.count() == n:
-                return
+                return [one.strip() for one in rows.all_inner_texts()]
             self.page.wait_for_timeout(50)
         raise AssertionError(f"{rows.count()} responses are listed, not {n}")
-
-    def rows(self) -> list[str]:
-        """The responses that are listed."""
-        return [one.strip() for one in self.page.locator("table.all tbody th").all_inner_texts()]
-
-
-def composites(seen: Seen) -> list[float]:
-    """Those in the list, from top to bottom; of what nobody rated there is none."""
-    cells = seen.page.locator("table.all tbody td:nth-child(7)").all_inner_texts()
-    return [float(text) for text in cells if text != "–"]
 
 
 @pytest.fixture(scope="module")
@@ -68,95 +59,55 @@ def test_the_page_loads_itself_alone_and_obeys_no_text(seen: Seen) -> None:
     file is asked for, and of the hostile texts, which are in systems' answers, prompts, metadata,
     rationales and a model's name, no element is made and no script is run; opened, too."""
     page = seen.page
-    page.locator("table.all .open").first.click()
-    for within in ("tr.opened .judgment", "tr.opened pre"):
+    seen.search("", 12)
+    page.locator(".list .open").first.click()
+    for within in (".detail .judgment", ".detail pre"):
         page.evaluate("document.querySelectorAll('details').forEach(one => { one.open = true; })")
         page.wait_for_selector(within)
-    assert "<img src=" in page.locator("tr.opened").inner_text()
+    assert "<img src=" in page.locator(".detail").inner_text()
     assert page.evaluate("window.pwned") is None
     assert page.evaluate("document.images.length + document.querySelectorAll('iframe').length") == 0
     assert page.evaluate("document.scripts.length") == 2
     assert page.evaluate("document.querySelectorAll('a:not([href^=\"#\"])').length") == 0
     assert "\u202e" not in page.evaluate("document.body.innerText")
-    assert "⟨U+202E⟩turned" in page.locator("tr.opened").inner_text()
+    assert "⟨U+202E⟩turned" in page.locator(".detail").inner_text()
     assert (seen.said, seen.requests) == ([], [seen.url])
 
 
-def test_filters_and_search_find_responses(seen: Seen) -> None:
-    """By system, prompt, metadata, a judge's status and words of a text; the number is said, and
-    `Clear` brings all back."""
-    page = seen.page
-    assert len(seen.rows()) == 12
-    page.select_option("select[name=system]", "able")
-    assert seen.rows() == ["work-able", "money-able", "faith-able", "sleep-able"]
-    page.select_option("select[name=prompt]", "faith")
-    assert seen.rows() == ["faith-able"]
-    assert page.locator(".found").inner_text() == "1 of 12 responses"
-    page.click("button[type=reset]")
-    seen.wait_for(12)
-    page.get_by_label("topic").select_option(label="money")
-    assert seen.rows() == ["money-able", "money-fair", "money-shy"]
-    page.click("button[type=reset]")
-    page.fill("input[name=query]", "ANSWER OF FAIR to sleep")
-    seen.wait_for(1)
-    assert seen.rows() == ["sleep-fair"]
-    page.fill("input[name=query]", "")
-    page.select_option("select[name=status]", "abstained")
-    seen.wait_for(4)
-    assert {name.split("-")[1] for name in seen.rows()} == {"shy"}
-
-
-def test_numbers_and_values_of_one_response_each_are_no_list(seen: Seen) -> None:
-    """Of metadata, numbers of which nearly every response has its own are filtered by a range and
-    what is no number by search alone; a list of numbers, and a column, are in the order of numbers
-    though a file had them as texts."""
-    page = seen.page
-    labels = page.locator(".filters .metadata label").all_inner_texts()
-    assert [text.split("\n")[0].strip() for text in labels] == ["topic", "<b>hours</b>", "share"]
-    options = page.get_by_label("<b>hours</b>").locator("option").all_inner_texts()
-    assert options == ["all", "-2", "0.5", "9.5", "10.25"]
-    page.get_by_label("share, from").fill("0.05")
-    page.get_by_label("share, to").fill("0.1")
-    page.keyboard.press("Enter")
-    seen.wait_for(2)
-    assert seen.rows() == ["money-able", "faith-able"]
-    page.click("button[type=reset]")
-    seen.wait_for(12)
-    page.locator("table.all th", has_text="hours").get_by_role("button").click()
-    page.locator("table.all th", has_text="hours").get_by_role("button").click()
-    topics = [name.split("-")[0] for name in seen.rows()]
-    assert list(dict.fromkeys(topics)) == ["faith", "sleep", "work", "money"]
-
-
-def test_columns_sort_both_ways(seen: Seen) -> None:
-    """The button in a column's head sorts, by keyboard, too, and says so to a screen reader."""
-    page, head = seen.page, seen.page.locator("table.all th", has_text="Composite")
-    head.get_by_role("button").focus()
-    page.keyboard.press("Enter")
-    assert head.get_attribute("aria-sort") == "descending"
-    assert composites(seen) == sorted(composites(seen), reverse=True)
-    first = seen.rows()
-    page.keyboard.press("Enter")
-    assert head.get_attribute("aria-sort") == "ascending"
-    assert composites(seen) == sorted(composites(seen))
-    assert seen.rows() != first
-    assert page.locator("table.all th[aria-sort]").count() == 1
+def test_a_search_finds_the_responses_that_have_all_words(seen: Seen) -> None:
+    """System, prompt, metadata, a judge's status and words of a text, in any order; the number is
+    said, and the most contested come first."""
+    assert len(seen.search("", 12)) == 12
+    assert seen.search("ANSWER work-able", 1) == ["work-able"]
+    assert {name.split("-")[1] for name in seen.search("system:fair", 4)} == {"fair"}
+    assert seen.search("able to faith", 1) == ["faith-able"]
+    assert seen.page.locator("#texts [role=status]").inner_text() == "1 of 12 responses"
+    assert {name.split("-")[0] for name in seen.search("10.25", 3)} == {"money"}
+    assert {name.split("-")[1] for name in seen.search("status:abstained", 4)} == {"shy"}
+    assert seen.search("status:unparsed", 1) == ["money-fair"]
+    assert seen.search("no such word", 0) == []
+    assert len(seen.search("", 12)) == 12
 
 
 def test_a_response_opens_with_ratings_text_rationales_and_raw_replies(
     seen: Seen, hostile_run: Run
 ) -> None:
-    """A strip for each dimension with a mark for each judge who rated, the lowest and the highest
-    judge quoted, the text, every judgment's rationale, and the raw reply as it is in the folder
-    after one click."""
+    """A strip of all judges and one for each dimension, with a mark for each judge who rated, the
+    lowest and the highest judge quoted, the metadata, the text, every judgment's rationale, and the
+    raw reply as it is in the folder after one click; by keyboard, too, and closed again."""
     page = seen.page
-    page.locator("table.all .open", has_text="work-able").click()
-    opened = page.locator("tr.opened")
+    seen.search("able to work", 1)
+    button = page.locator(".list .open", has_text="work-able")
+    button.focus()
+    page.keyboard.press("Enter")
+    assert button.get_attribute("aria-expanded") == "true"
+    opened = page.locator(".detail")
     judgments = hostile_run.judgments().of("work", "work-able")
     rated = [one for one in judgments if one.status == "scored"]
-    assert opened.locator("svg[role=img]").count() == 5
-    assert opened.locator("use").count() == 5 * len(rated)
-    assert opened.locator(".quotes h4").all_inner_texts()[0].startswith("Lowest: ")
+    assert opened.locator("svg[role=img]").count() == 1 + 5
+    assert opened.locator("use").count() == (1 + 5) * len(rated)
+    assert opened.locator(".quotes b").all_inner_texts()[0].startswith("Lowest: ")
+    assert "topic: work" in opened.inner_text()
     assert "The answer of able to work." in opened.locator(".text").all_inner_texts()[1]
     opened.locator("summary", has_text="Judgments").click()
     # They are unpacked first.
@@ -171,36 +122,37 @@ def test_a_response_opens_with_ratings_text_rationales_and_raw_replies(
     assert shown == raw.replace("\u202e", "⟨U+202E⟩").replace("\u202c", "⟨U+202C⟩").replace(
         "\x1b", "⟨U+001B⟩"
     )
+    button.click()
+    assert not opened.is_visible()
 
 
 def test_a_link_opens_its_response(seen: Seen) -> None:
-    """`#r/PROMPT/ID` opens the response, whatever is filtered, and so does the heading of a
+    """`#r/PROMPT/ID` opens the response, whatever is searched, and so does the heading of a
     contested response; opening one gives the address."""
     page = seen.page
-    page.select_option("select[name=system]", "shy")
+    seen.search("shy", 4)
     page.evaluate("location.hash = '#r/faith/faith-fair'")
-    page.wait_for_selector("tr.opened")
-    button = page.locator("table.all .open", has_text="faith-fair")
+    page.wait_for_selector(".detail")
+    button = page.locator(".list .open", has_text="faith-fair")
     assert button.get_attribute("aria-expanded") == "true"
     assert button.evaluate("one => one === document.activeElement")
-    page.locator("table.all .open", has_text="work-shy").click()
+    page.locator(".list .open", has_text="work-shy").click()
     assert page.url.endswith("#r/work/work-shy")
     heading = page.locator("#contested article a").first
     heading.click()
     assert page.url.endswith(str(heading.get_attribute("href")))
-    assert page.locator("tr.opened:visible").count() == 3
+    assert page.locator(".detail:visible").count() == 3
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_the_page_fits_a_phone_in_light_and_dark(browser: Any, page: Path, scheme: str) -> None:
-    """At 400 pixels nothing but a table in its own frame scrolls sideways, and the page follows the
-    system's colours."""
-    seen = Seen(browser, page, 400, scheme)
-    assert seen.page.evaluate("document.documentElement.scrollWidth") == 400
-    paper = seen.page.evaluate("getComputedStyle(document.body).backgroundColor")
-    brightness = sum(map(int, paper[4:-1].split(",")[:3]))
-    assert (brightness > 600) == (scheme == "light")
-    seen.context.close()
+def test_the_most_contested_text_is_on_the_first_screen(seen: Seen) -> None:
+    """With a mark for each judge who rated it, and the two that are farthest apart quoted in its
+    section."""
+    first, contested = seen.page.locator("#answer .most article"), seen.page.locator("#contested")
+    href = first.locator("a").get_attribute("href")
+    assert contested.locator("article a").first.get_attribute("href") == href
+    n = first.locator("use").count()
+    assert 0 < n == contested.locator("article").first.locator("use").count()
+    assert contested.locator("article").first.locator("use.quoted").count() == 2
 
 
 def test_a_notebook_shows_it_in_a_frame(browser: Any, hostile_run: Run) -> None:
@@ -209,7 +161,29 @@ def test_a_notebook_shows_it_in_a_frame(browser: Any, hostile_run: Run) -> None:
     page = context.new_page()
     page.set_content(f"<h1>Notebook</h1>{report_of(hostile_run)._repr_html_()}")
     frame = page.frame_locator("iframe")
-    frame.locator("table.all tbody tr").first.wait_for()
-    assert frame.locator("table.all tbody tr").count() == 12
+    frame.locator(".list .row").first.wait_for(state="attached")
+    assert frame.locator(".list .row").count() == 12
     assert page.locator("iframe").get_attribute("sandbox") == "allow-scripts"
+    context.close()
+
+
+def test_a_result_in_a_notebook_leaves_its_page_as_it_is(browser: Any) -> None:
+    """Its style is of what it shows alone: the page around it looks as before."""
+    context = browser.new_context()
+    page = context.new_page()
+    looks = (
+        "[...document.querySelectorAll('body, h1, table, td')].slice(0, 4).map(one => "
+        "JSON.stringify(Object.fromEntries(['fontSize', 'margin', 'padding', 'color', "
+        "'backgroundColor', 'borderCollapse'].map(name => [name, getComputedStyle(one)[name]]))))"
+    )
+    own = "<h1>Notebook</h1><table><tr><td>1</td></tr></table>"
+    page.set_content(own)
+    before = page.evaluate(looks)
+    page.set_content(f"{own}<div id=cell></div>")
+    page.evaluate(
+        "html => { document.getElementById('cell').innerHTML = html; }", SAMPLE._repr_html_()
+    )
+    assert page.evaluate(looks) == before
+    paper = page.evaluate("getComputedStyle(document.querySelector('.page')).backgroundColor")
+    assert paper == "rgb(255, 254, 251)"
     context.close()

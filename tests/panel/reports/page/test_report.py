@@ -7,7 +7,6 @@ import re
 import shutil
 import subprocess
 from collections.abc import Callable
-from dataclasses import replace
 from html import unescape
 from html.parser import HTMLParser
 from pathlib import Path
@@ -17,24 +16,29 @@ import numpy as np
 import pytest
 
 from persona_panel import InputError, Run, load_ratings, load_run
-from persona_panel.analyses.contested import by_disagreement
+from persona_panel.analyses.answers import answers_of, conclusion_of
+from persona_panel.analyses.contested import by_disagreement, contested_result
+from persona_panel.analyses.who_differs import who_differs_result
 from persona_panel.calls.budget import CallCounts, Spending
 from persona_panel.cli.report import report_at_the_end
 from persona_panel.experiments.audit.audited import load_audited_run
 from persona_panel.experiments.audit.bias import biases
 from persona_panel.experiments.audit.bias_result import bias_conclusion, read_biases, write_biases
+from persona_panel.files.pages import content_source
 from persona_panel.files.responses import Item
 from persona_panel.graphs import Judgment
 from persona_panel.graphs.aggregate import aggregate
 from persona_panel.models.config import Price
 from persona_panel.reports.page.embedded import EmbeddedData, embedded
-from persona_panel.reports.page.environment import csp, part
-from persona_panel.reports.page.established import established
+from persona_panel.reports.page.method import missing_by_model
 from persona_panel.reports.page.report import report_of
 from persona_panel.reports.page.systems import systems_result
+from persona_panel.results.answer import QUESTIONS
 from persona_panel.results.axis import Axis
-from persona_panel.results.formats.html import tint
+from persona_panel.results.definitions import DEFINITIONS
+from persona_panel.results.formats.html import part, tint
 from persona_panel.results.page_text import seconds, sentence, shown
+from persona_panel.results.table import one_line
 from persona_panel.rubrics import Usage
 from persona_panel.runs.collected import judgment_of_row
 from persona_panel.statistics import AnalysisOptions, agree
@@ -135,22 +139,29 @@ def test_hostile_texts_make_no_element_and_no_attribute(page: Path) -> None:
 def test_the_policy_names_what_is_in_the_page(page: Path) -> None:
     """By default nothing may load; of script and style what is inlined is allowed by its hash."""
     html = page.read_text("utf-8")
-    assert csp().startswith("default-src 'none'; script-src 'sha256-")
-    assert f'content="{csp()}"' in html
-    assert html.count(f"<script>{part('page.js')}</script>") == 1
-    assert html.count(f"<style>{part('page.css')}</style>") == 1
-    assert "unsafe" not in csp()
+    script = part("persona_panel.reports.page", "templates", "page.js")
+    style = part("persona_panel.results", "templates", "page.css")
+    assert f"default-src 'none'; script-src {content_source(script)}; style-src " in html
+    assert f"style-src {content_source(style)}; base-uri 'none'; form-action 'none'\"" in html
+    assert html.count(f"<script>{script}</script>") == html.count(f"<style>{style}</style>") == 1
+    assert "unsafe" not in html.partition(script)[0]
 
 
-def test_every_section_is_there(page: Path) -> None:
-    """The six sections in their order; the system that declines is shown and not ranked; personas,
-    axes' and models' tables; and how the run was made."""
+def test_every_section_is_there(page: Path, hostile_run: Run) -> None:
+    """In the order of doubt, each beginning with its sentence, then a picture where one can be
+    drawn, then closed tables; the system that declines is shown and not ranked."""
     html = page.read_text("utf-8")
-    assert re.findall(r'<section id="(\w+)"', html) == [
-        "established", "missing", "systems", "differences", "contested", "responses", "further",
-    ]  # fmt: skip
+    ids = re.findall(r'<section id="(\w+)"', html)
+    assert ids == ["answer", "systems", "trust", "differences", "contested", "method", "texts"]
+    nav = html.partition("</nav>")[0]
+    assert re.findall(r'href="#(\w+)"', nav.partition("<ol>")[2]) == ids
+    for each in ids[1:-1]:
+        own = html.partition(f'<section id="{each}"')[2].partition("</section>")[0]
+        assert '<p class="lede">' in own.partition("<details>")[0]
+        assert ("<table" in own.partition("<details>")[0]) == (each in ("systems", "differences"))
+    assert "<details open" not in html
     assert re.search(r"shy is not ranked: \d+ of its \d+ judgments are abstentions", html)
-    assert f'<td data-label="Note">{Reason.DECLINES}</td>' in html
+    assert f'<td data-label="Note" class="t">{Reason.DECLINES}</td>' in html
     assert '<circle class="hollow"' in html
     for heading in (
         "Persona and system",
@@ -160,14 +171,54 @@ def test_every_section_is_there(page: Path) -> None:
     ):
         assert heading in html
     assert "Axis against axis" not in html
-    assert "<dt>Seed</dt>" in html
+    assert f"Seed {hostile_run.seed}." in html
+
+
+def test_the_first_screen_has_the_five_answers(hostile_run: Run) -> None:
+    """Each answer is there once, in the words of all other ways out: the first as a whole, of the
+    others the verdict with a link to the section that begins with them, or all of it."""
+    html = report_of(hostile_run).html
+    first = html.partition('<section id="systems"')[0]
+    for answer in answers_of(hostile_run):
+        assert html.count(str(sentence(answer.sentence))) == 1
+        assert str(sentence(answer.verdict)) in first
+    assert '<p class="lede">' + str(sentence(answers_of(hostile_run)[0].sentence)) in first
+    assert first.count("<h2>") == len(QUESTIONS) - 1 + 2
+    for name in re.findall(r'href="#(\w+)">Evidence', first):
+        assert f'<section id="{name}"' in html
+
+
+def test_every_figure_says_how_it_is_computed(hostile_run: Run) -> None:
+    """Every picture and table has what prints it, and every column of estimates or numbers, and
+    every heat map, its definition with a source."""
+    html = report_of(hostile_run).html
+    shown = [
+        systems_result(hostile_run, hostile_run.leaderboard()),
+        who_differs_result(hostile_run, list("abc"), {}),
+        contested_result(hostile_run),
+    ]
+    for result in shown:
+        for table in (each for each in result.tables if each.is_shown(True)):
+            if table.name in DEFINITIONS:
+                continue
+            for column in table.shown_columns(True):
+                if column.kind in ("estimate", "number") and table.name != "alpha":
+                    assert one_line(column.head) in DEFINITIONS, (table.name, column.head)
+    figures = html.partition('<section id="method"')[0]
+    tables = re.findall(r"(?s)<table.*?</table>(.*?)(?=<table|</section>)", figures)
+    assert len(tables) > 8
+    for after in tables:
+        assert "How computed?" in after or "<details><summary>Figures" in after
+    for each in QUESTIONS:
+        measured = [one for one in answers_of(hostile_run) if one.question == each]
+        assert all(not one.is_known or one.measure in DEFINITIONS for one in measured)
 
 
 def test_agreement_has_the_composite_first(page: Path, hostile_run: Run) -> None:
     """α of the judges' means over the dimensions, as `agree` has it; prompts are called by their
     words where the disagreements on them are named."""
     html = unescape(page.read_text("utf-8"))
-    table = html.partition("<caption>Agreement: Krippendorff's α")[2].partition("</table>")[0]
+    table = html.partition('<section id="trust"')[2].partition("</table>")[0]
     rows = [re.sub("<[^>]*>", " ", row) for row in re.findall(r"(?s)<tr>(.*?)</tr>", table)]
     first, second = (" ".join(row.split()) for row in rows[1:3])
     [whole] = on_composite(load_ratings(str(hostile_run.folder))) or ()
@@ -222,25 +273,36 @@ def test_all_ratings_and_texts_are_in_the_page(page: Path, hostile_run: Run) -> 
 
 def test_what_has_no_room_is_left_out_and_said(hostile_run: Run) -> None:
     """With room for some of the texts the ratings of all responses are there, the texts of some,
-    and the replies to the most contested first; with none, neither; and what is there fits."""
+    and the replies to the most contested first; with less, the ratings of the most contested
+    alone; what is there fits, and what is not is said."""
     personas = {judge.persona: (judge.persona, "") for judge in hostile_run.judges}
     order = by_disagreement(hostile_run)
     whole = embedded(hostile_run, personas, order, titles={})
-    assert whole.whole
+    assert whole.left_out == []
     assert (whole.n_texts, whole.n_replies) == (12, 12)
 
     def within(room: int) -> EmbeddedData:
         return embedded(hostile_run, personas, order, room, titles={})
 
-    bare = within(0)
-    assert (bare.n_listed, bare.n_texts, bare.n_replies) == (12, 0, 0)
-    some = within(len(bare.json) + (len(whole.json) - len(bare.json)) // 2)
+    few = within(1000)
+    assert (few.n_texts, few.n_replies) == (0, 0)
+    assert 0 < few.n_listed < 12
+    listed = [one["row"] for one in json.loads(few.json)["responses"]]
+    assert listed == order[: few.n_listed]
+    assert few.left_out[0] == (
+        f"Not in this page: ratings of {12 - few.n_listed} of 12 responses: they are in "
+        "judgments.jsonl."
+    )
+    room = len(whole.json) * 2 // 3
+    some = within(room)
+    # The texts are full of signs that are escaped.
+    assert room / 2 < len(some.json) <= room
+    assert some.n_listed == 12
     assert 0 < (some.n_replies or 0) < 12
-    assert len(bare.json) < len(some.json) < len(whole.json)
     with_replies = [one for one in json.loads(some.json)["responses"] if "said" in one]
     rows = [one["row"] for one in with_replies]
     assert set(rows) == set(order[: len(rows)])
-    assert not some.whole
+    assert some.left_out[-1].endswith("those to the most contested are here.")
 
 
 def test_a_run_without_a_folder_or_texts_has_a_page(hostile_run: Run, tmp_path: Path) -> None:
@@ -248,8 +310,8 @@ def test_a_run_without_a_folder_or_texts_has_a_page(hostile_run: Run, tmp_path: 
     that nothing can be concluded."""
     bare = small_run({"a": [[7, 8, 6, 7, 8, 7]] * 3, "b": [[4, 5, 3, 5, 4, 4]] * 3})
     html = report_of(bare).html
-    assert "rationales and raw replies, as the run was not written to a folder" in html
-    assert "which the run’s folder does not have" in html
+    assert "rationales and raw replies: the run was not written to a folder" in html
+    assert "the texts of responses: the run&#39;s folder has none" in html
     nothing = small_run({"a": [[None] * 6]})
     assert "None of 6 judgments was scored" in report_of(nothing).html
 
@@ -257,38 +319,33 @@ def test_a_run_without_a_folder_or_texts_has_a_page(hostile_run: Run, tmp_path: 
 @pytest.mark.parametrize(
     ("scores", "n_judges", "said"),
     [
-        ({"a": [[7] * 6, [5] * 6], "b": [[5] * 6, [7] * 6]}, 6, "a and b are tied"),
+        ({"a": [[7] * 6, [5] * 6], "b": [[5] * 6, [7] * 6]}, 6, "No system is significantly ahead"),
         ({"a": [[7] * 6, [5] * 6]}, 6, "no other system with a composite to compare it with"),
-        ({"a": [[7, 6, 7]] * 2, "b": [[5, 4, 4]] * 2}, 3, "All 3 judges are of one model"),
-        ({"a": [[7]] * 2, "b": [[5]] * 2}, 1, "There is one judge"),
-        ({"a": [[7] * 6], "b": [[5] * 6]}, 6, "no difference can be tested"),
-        ({"a": [[7] * 6, [6] * 6, [4] * 6], "b": [[5] * 6, [7] * 6, [4] * 6]}, 6, "cannot be said"),
+        ({"a": [[7, 6, 7]] * 2, "b": [[5, 4, 4]] * 2}, 3, "All judges are of one model"),
+        ({"a": [[7]] * 2, "b": [[5]] * 2}, 1, "no dimension is rated by two judges"),
+        ({"a": [[7] * 6], "b": [[5] * 6]}, 6, "No difference between systems can be tested"),
         (
             {"a": [[7] * 6, [5] * 6], "b": [[None] * 4 + [7] * 2] * 2},
             6,
             "b is not ranked: 8 of its",
         ),
     ],
-    ids=[
-        "tie",
-        "one system",
-        "one model",
-        "one judge",
-        "one prompt",
-        "nothing established",
-        "declines",
-    ],
+    ids=["tie", "one system", "one model", "one judge", "one prompt", "declines"],
 )
-def test_section_one_says_what_the_rules_say(
+def test_the_page_says_what_the_answers_say(
     scores: dict[str, list[list[int | None]]], n_judges: int, said: str
 ) -> None:
     """Its sentences are those of the run's conclusion, whatever is the matter with the run."""
     run = small_run(scores, n_judges)
-    found = established(run, run.conclusion())
-    assert [*found.first, *found.others] == run.conclusion()
-    assert said in " ".join([*found.first, *found.others])
     html = report_of(run).html
-    assert said in html.replace("\u00a0", " ")
+    told = unescape(html).replace("\u00a0", " ")
+    assert said in told
+    conclusion = conclusion_of(run)
+    for answer, text in zip(answers_of(run), conclusion, strict=False):
+        assert answer.text == text
+        assert str(sentence(answer.sentence)) in html
+    for text in conclusion[len(QUESTIONS) :]:
+        assert str(sentence(text)) in html
     # A persona's departure on one system alone is its severity: a table of dashes.
     there = len(scores) > 1 and n_judges > 1
     assert ("<caption>Persona and system</caption>" in html) == there
@@ -317,27 +374,20 @@ def test_each_dimension_has_both_intervals(hostile_run: Run) -> None:
 
 
 def test_missing_judgments_are_counted_by_model(hostile_run: Run) -> None:
-    """Refused ones are of both models, and add up to what is missing."""
-    found = established(hostile_run, [])
-    assert found.missing == sum(n for _, n, _ in found.by_model) > 0
-    assert found.expected == 120 == sum(of for _, _, of in found.by_model)
-    assert sum(found.shares) == pytest.approx(100)
-
-
-def test_the_model_with_most_missing_is_named_where_there_is_one() -> None:
-    """By its share, as models may have been asked for different numbers; of models that lack as
-    much as each other none is named."""
-    found = established(small_run({"able": [[5]]}, 1), [])
-    for by_model, told in (
-        ([("small", 10, 20), ("large", 40, 400)], True),
-        ([("one", 5, 20), ("other", 5, 20)], False),
-    ):
-        assert replace(found, by_model=by_model).one_model_has_most is told
+    """Refused ones are of both models, and add up to what is missing; the first line says how many
+    there are."""
+    found = missing_by_model(hostile_run)
+    missing = sum(n for _, n, _ in found)
+    assert 0 < missing == sum(hostile_run.coverage.missing.values())
+    assert sum(of for _, _, of in found) == 120
+    html = report_of(hostile_run).html
+    assert f"{120 - missing} of 120 judgments ({missing} unparsed)" in html
+    assert "Missing judgments by model" in html
 
 
 def test_systems_say_of_how_many_judgments_are_missing(hostile_run: Run) -> None:
     """In the table of systems, next to how many are."""
-    html = report_of(hostile_run).html
+    html = report_of(hostile_run).html.partition('<section id="trust"')[0]
     told = [int(n) for n in re.findall(r'data-label="missing">\d+/(\d+)<', html)]
     assert told == [40, 40, 40]
 
@@ -353,7 +403,8 @@ def test_people_stand_beside_the_panel(hostile_run: Run, tmp_path: Path) -> None
     ]
     ratings.write_text("item,rater,score\n" + "\n".join(lines))
     html = report_of(hostile_run, load_ratings(ratings)).html
-    assert "People beside the panel" in html
+    assert "2 people rated 12." in html
+    assert '<section id="people"' in html
     assert "Correlation with the mean human rating, within prompts" in html
     ratings.write_text("item,rater,score\nelse,ann,3\n")
     with pytest.raises(InputError, match="item"):
@@ -378,7 +429,7 @@ def test_an_audit_of_bias_stands_on_the_page(hostile_run: Run, tmp_path: Path) -
         for row in rows
         if (row.statistic, row.group, row.dimension) == ("mode_share", "all", "all")
     ]
-    panel, judges = found.partition("<caption>Judges")[::2]
+    panel, judges = found.rpartition("<caption>Judges")[::2]
     assert f"{share.value:.3f}" in panel
     lenient = sorted(
         (row for row in rows if (row.statistic, row.dimension) == ("leniency", "all")),
@@ -477,8 +528,7 @@ def test_a_run_that_was_started_again_has_cost_what_it_cost() -> None:
     model = run.judges[0].model
     run.prices = {model: Price(input=1e6, output=0)}
     run.calls = CallCounts(cached=10, before=Spending(10, {model: Usage(input=3)}))
-    found = established(run, [])
-    assert (found.calls_made, found.calls_before, found.usd) == (10, 10, "$3.00")
-    told = " ".join(report_of(run).html.split())
-    assert "10 calls in all starts of the run; in the last one 0, 10 from the cache" in told
-    assert "No cost" not in told
+    html = " ".join(report_of(run).html.split())
+    assert "10 calls in all starts of the run, in the last one 0; 10 from the cache; $3.00" in html
+    assert "$3.00." in html.partition('<section id="answer"')[0]
+    assert "no cost" not in html

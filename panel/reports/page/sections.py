@@ -1,0 +1,162 @@
+"""The sections of a run's page, in the order in which a reader doubts: first those that hold the
+evidence of the answers, each beginning with its answer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+from markupsafe import Markup
+
+from persona_panel.analyses.analysis import ANALYSES
+from persona_panel.analyses.answers import conclusion_of
+from persona_panel.analyses.contested import contested_result, most_contested
+from persona_panel.analyses.on_page import RunWithPeople
+from persona_panel.analyses.who_differs import who_differs_result
+from persona_panel.files.named_files import shown_folder
+from persona_panel.files.wording import command_line
+from persona_panel.reports.page.method import missing_tables
+from persona_panel.results.answer import QUESTIONS, Answer
+from persona_panel.results.conclusions.readings import origin_sentences
+from persona_panel.results.formats.html import section
+from persona_panel.results.result import Result
+from persona_panel.results.table import Table
+from persona_panel.runs.collected import ratings_of
+from persona_panel.runs.run import Run
+
+_CONTESTED, _UNESTABLISHED = 8, 3
+_EVIDENCE = {"calibrate": "settle", "correlate": "people", "votes": "personas"}
+"""The question for which an analysis beside people's ratings has the evidence; what others say
+answers none of them, and has a section of its own."""
+_BY_PEOPLE = ", corrected by people's ratings"
+
+
+class PageSection(NamedTuple):
+    """A result with its title, what the navigation calls it, and what prints its figures.
+
+    Attributes:
+        full: with the tables of the full report.
+        pictured: whether it has a picture.
+        leads: whether it concludes in place of the run, which is a sweep or an audit.
+    """
+
+    name: str
+    title: str
+    result: Result
+    command: str
+    full: bool = True
+    pictured: bool = True
+    leads: bool = False
+
+    @property
+    def html(self) -> Markup:
+        """Return the section; what it concludes in place of the run, and its picture, are on the
+        first screen."""
+        shown = replace(self.result, conclusion=()) if self.leads else self.result
+        return section(
+            shown, self.title, full=self.full, linked=True, command=self.command,
+            pictured=self.pictured and not self.leads,
+        )  # fmt: skip
+
+
+def sections_of(
+    run: Run,
+    answers: Sequence[Answer],
+    systems: Result,
+    people: RunWithPeople | None,
+    beside: Sequence[Result],
+    titles: Mapping[str, str],
+) -> Iterator[PageSection]:
+    """Yield the sections that any run has.
+
+    Args:
+        answers: none where another result concludes in place of the run.
+        beside: what there is to say of people beside the panel.
+        titles: the beginnings of prompts, by their ids.
+    """
+    shown = command_of(run)
+    ranked = [row["system"] for row in systems["systems"].rows]
+    differs = who_differs_result(run, ranked, titles)
+    agreement = [table for table in differs.tables if table.name == "alpha"]
+    others = [table for table in differs.tables if table.name != "alpha"]
+    found = {name: [each for each in beside if _EVIDENCE.get(each.analysis) == name]
+             for name in QUESTIONS}  # fmt: skip
+    found["settle"] = [_corrected(each) for each in found["settle"]]
+    found["settle"].append(replace(systems, tables=_differences_first(systems)))
+    found["trust"].append(Result("trust", (), agreement))
+    of = {answer.question: answer for answer in answers}
+    if not found["personas"] and "personas" in of and of["personas"].is_known:
+        # What counts votes takes long to import.
+        from persona_panel.analyses.votes import votes_result
+        from persona_panel.runs.votes import votes_of
+
+        found["personas"].append(votes_result(votes_of(run, ratings_of(run))))
+    if not run.coverage.scored:
+        found = {"trust": []}
+    found["trust"].append(Result("missing", (), [*missing_tables(run)]))
+    origin = None if people is None else people.people.origin
+    for question in ("settle", "trust", "personas", "people"):
+        those = found.get(question, [])
+        tables = [table for each in those for table in each.tables]
+        if not any(table.is_shown(True) for table in tables):
+            continue
+        said, remarks = [], [remark for each in those for remark in each.remarks]
+        if (answer := of.get(question)) is not None:
+            said.append(answer.sentence)
+        if question == "people" and origin is not None:
+            remarks += origin_sentences(origin)
+        name, title = question.capitalize(), QUESTIONS[question]
+        if question == "settle":
+            name = title = "Systems"
+            answered = {each.text for each in answers}
+            said += [
+                each for each in conclusion_of(run, people) if answers and each not in answered
+            ]
+        command = shown if answer is None or question == "settle" else answer.command
+        result = Result("systems" if question == "settle" else question, said, tables, remarks)
+        yield PageSection(name, title, result, command)
+    if not run.coverage.scored:
+        return
+    for each in beside:
+        if each.analysis not in _EVIDENCE:
+            title = ANALYSES[each.analysis].title
+            yield PageSection(
+                each.analysis.capitalize(), title, each, command_of(run, each.analysis)
+            )
+    title = "Who sees it otherwise"
+    yield PageSection("Differences", title, replace(differs, tables=others), shown)
+    title, command = "What the panel disagrees about", command_of(run, "contested")
+    yield PageSection("Contested", title, _contested(run, titles), command, pictured=False)
+
+
+def command_of(run: Run, name: str = "report") -> str:
+    """Return a command on the run's folder."""
+    return command_line(name, ["RUN" if run.folder is None else shown_folder(run.folder)])
+
+
+def _corrected(calibrated: Result) -> Result:
+    """The corrected means and differences, the differences first."""
+    tables = [
+        replace(table, title=f"{table.title.removesuffix(_BY_PEOPLE)}{_BY_PEOPLE}")
+        for table in reversed(calibrated.tables)
+        if table.title
+    ]
+    return replace(
+        calibrated, tables=tables, remarks=[*calibrated.remarks, *calibrated.remarks_in_full]
+    )
+
+
+def _differences_first(systems: Result) -> list[Table]:
+    """The tables without the means, of which the first screen has a picture."""
+    kept = [table for table in systems.tables if table.name != "means"]
+    return sorted(kept, key=lambda table: table.name != "differences")
+
+
+def _contested(run: Run, titles: Mapping[str, str]) -> Result:
+    """The most contested responses: those that are, and of none that is three."""
+    measured = most_contested(run) if run.rubric.numeric else []
+    n = sum(entry.established for entry in measured)
+    known = any(entry.reason is None for entry in measured)
+    top = min(_CONTESTED, max(n, _UNESTABLISHED)) if known else _CONTESTED
+    return replace(contested_result(run, top, titles=titles), remarks=())

@@ -1,0 +1,103 @@
+"""How the figures of results are computed: a sentence each, with the source of the formula."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from persona_panel.results.table import Table, one_line
+
+_T = (
+    "; interval: Student's t over prompts, on a scale with two ends in the form of E. B. Wilson "
+    "(1927), Probable inference"
+)
+_HOLM = "S. Holm (1979), A simple sequentially rejective multiple test procedure"
+_KENDALL = "M. G. Kendall (1945), The treatment of ties in ranking problems"
+_ALT_TEST = "N. Calderon, R. Reichart, R. Dror (2025), The alternative annotator test"
+_PPI = "A. Angelopoulos et al. (2023), Prediction-powered inference"
+_VOTES = "L. Kish (1965), Survey sampling, section 8.2"
+_SPREAD = (
+    "S. R. Searle, G. Casella, C. E. McCulloch (1992), Variance components, sections 4.4 and 5.5"
+)
+_STRENGTH = "R. A. Bradley, M. E. Terry (1952), Rank analysis of incomplete block designs"
+_MEAN = f"mean over judges, then over prompts{_T}"
+_DEPARTURE = f"{_T}; p adjusted ({_HOLM})"
+_ALPHA = (
+    "1 − observed by expected disagreement of two ratings of one response, at the ordinal level, "
+    "nominal of categories (K. Krippendorff, 2018, Content analysis, chapter 12)"
+)
+_CORRECTED = (
+    "the panel's mean, less its mean distance from people on what they rated, weighted by λ "
+    f"({_PPI})"
+)
+_DELTA = f"baseline − framed on the same prompts{_DEPARTURE}"
+
+DEFINITIONS: Mapping[str, str] = {
+    "rank": f"place by the composite; in brackets what no paired t-test rules out ({_HOLM})",
+    "rank by panel": f"place by the panel; in brackets what no paired t-test rules out ({_HOLM})",
+    "composite": f"mean over judges of their means over the dimensions, then over prompts{_T}",
+    "over prompts and judges": "interval with judges as a sample, too: their variance is added to "
+    "that of prompts (A. B. Owen, 2007, The pigeonhole bootstrap)",
+    "difference": "mean over prompts of the difference of the two sides; paired Student's t over "
+    f"prompts; p adjusted for all pairs ({_HOLM})",
+    "effect size": "mean of the prompts' differences by their standard deviation (J. Cohen, 1988, "
+    "Statistical power analysis, d of paired values)",
+    "mean": _MEAN,
+    "means": _MEAN,
+    "α": _ALPHA,
+    "Krippendorff α": _ALPHA,
+    "Kendall W": "variance of the responses' sums of ranks by the largest that it can be, 1 for "
+    "the same order by all (M. G. Kendall, B. Babington Smith, 1939, The problem of m rankings)",
+    "ICC(2,k), of the mean": "share of the variance of the mean of all judges that lies between "
+    "responses (P. E. Shrout, J. L. Fleiss, 1979, Intraclass correlations)",
+    "severity": f"mean distance from the panel on the same responses{_DEPARTURE}",
+    "personas_by_system": "mean distance from the panel on a system's responses, less the "
+    f"persona's over all{_DEPARTURE}",
+    "personas_by_dimension": "mean distance from the panel on a dimension, less the persona's over "
+    f"all{_DEPARTURE}",
+    "personas_by_response": "distance from the panel on one response, less the persona's severity, "
+    f"against the noise between models or replicates of a persona; p adjusted ({_HOLM})",
+    "spread": f"standard deviation between personas, severity and noise taken out ({_SPREAD})",
+    "share of variance between judges": "variance between personas by that between judges, "
+    f"severity taken out ({_SPREAD})",
+    "panel": "the panel's mean of everything that it scored",
+    "people": "mean of people's ratings of what they rated; interval: Student's t over prompts",
+    "corrected": _CORRECTED,
+    "corrected by people": _CORRECTED,
+    "λ": f"weight of the panel with which the corrected mean has the least variance ({_PPI})",
+    "τ_b": "concordant less discordant pairs of responses, by the geometric mean of the pairs that "
+    f"are not tied on either side ({_KENDALL})",
+    "gain of τ_b": "τ_b with people of judges with a persona, less that of as many without "
+    f"({_KENDALL})",
+    "difference of τ_b": "τ_b of the panel with the other people, less that of the person who is "
+    f"left out ({_KENDALL})",
+    "winning rate ω": "share of people than whom the panel is nearer to the other people, by a "
+    f"test with an allowance of ε ({_ALT_TEST})",
+    "advantage ρ": "how often the panel is at least as near to the other people as a person is "
+    f"({_ALT_TEST})",
+    "items needed": "responses that each person would have to rate for ω of 0.5 with 80 % power, "
+    f"if differences are as observed ({_ALT_TEST})",
+    "votes": "k / (1 + (k − 1) r) of k judges whose ratings, or errors, correlate by r on average "
+    f"({_VOTES})",
+    "mean correlation": "mean of Pearson's r over every two judges",
+    "effective votes more": "effective votes of personas, k / (1 + (k − 1) r), less those of as "
+    f"many calls to a plain judge ({_VOTES})",
+    "prompts needed": "smallest number of prompts with which Student's t-test of the difference, "
+    "as observed and with its variance, has 80 % power (D. B. Owen, 1965, The power of Student's "
+    "t-test)",
+    "responses to rate": "people's ratings with which the interval of the corrected difference is "
+    f"half as wide ({_PPI})",
+    "ratio": "the personas' difference by people's, with Fieller's interval (E. C. Fieller, 1954, "
+    "Some problems in interval estimation)",
+    "Δ": _DELTA,
+    "deltas": _DELTA,
+    "strength": f"log-odds of being preferred, by maximum likelihood ({_STRENGTH})",
+    "win probability": f"1 / (1 + exp(−strength)) ({_STRENGTH})",
+}
+"""By the head of a column or the name of a table."""
+
+
+def definitions_of(table: Table, full: bool) -> list[tuple[str, str]]:
+    """Return what the figures of a table are called, and how each is computed."""
+    heads = [one_line(column.head) for column in table.shown_columns(full)]
+    named = [(table.title, DEFINITIONS[table.name])] if table.name in DEFINITIONS else []
+    return [*named, *((head, DEFINITIONS[head]) for head in heads if head in DEFINITIONS)]
