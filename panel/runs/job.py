@@ -3,8 +3,18 @@ another system in files, and gone on with, in one way."""
 
 from __future__ import annotations
 
+import asyncio
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import (
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Coroutine,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from contextlib import asynccontextmanager, closing, contextmanager
 from pathlib import Path
 from types import MappingProxyType
@@ -220,6 +230,20 @@ async def with_own_answers(caller: Caller, work: Callable[[bool], Awaitable[T]])
                 raise
             caller.counts.cached = 0
     raise AssertionError
+
+
+async def at_once(work: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
+    """Do all of it at once, and return what comes of it, in its order.
+
+    Raises:
+        Abort: the run cannot go on.
+    """
+    try:
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(each) for each in work]
+    except* Abort as stopped:
+        raise stopped.exceptions[0] from None
+    return [task.result() for task in tasks]
 
 
 @contextmanager

@@ -39,7 +39,7 @@ from persona_panel.files.outputs import (
 )
 from persona_panel.files.responses import Batch
 from persona_panel.graphs import Judgment, Response, Verdict
-from persona_panel.graphs.context import Abort, Answered, GraphContext
+from persona_panel.graphs.context import Answered, GraphContext
 from persona_panel.graphs.framing import BASELINE, Degradation, Prompt, Variant
 from persona_panel.graphs.sweeping import (
     SweepContext,
@@ -56,7 +56,7 @@ from persona_panel.rubrics import ModelRequest, ModelResponse, Usage
 from persona_panel.runs.execution import CALLED, Execution, start_of
 from persona_panel.runs.executor import PanelJob, notebook_progress
 from persona_panel.runs.folder import RunFolder
-from persona_panel.runs.job import kept_going, predicted_calls
+from persona_panel.runs.job import at_once, kept_going, predicted_calls
 from persona_panel.runs.judging.cost_estimate import CostEstimate
 from persona_panel.runs.judging.mode import mode_of
 from persona_panel.runs.judging.model_access import graph_context
@@ -345,12 +345,7 @@ async def run_prompts(prompts: Sequence[Prompt], context: SweepContext, take: On
             async for event in events:
                 take(event)
 
-    try:
-        async with asyncio.TaskGroup() as tasks:
-            for prompt in prompts:
-                tasks.create_task(run_prompt(prompt))
-    except* Abort as group:
-        raise group.exceptions[0] from None
+    await at_once(map(run_prompt, prompts))
 
 
 async def _events(prompt: Prompt, context: SweepContext) -> AsyncGenerator[Event, None]:
