@@ -134,9 +134,12 @@ def bias(run: str, output: ResultOutput) -> None:
 
     Exit status: 0; 2, wrong input; 3, a requirement is not met.
     """
-    from persona_panel.experiments.audit.audited import load_audited_run
     from persona_panel.experiments.audit.bias import biases
-    from persona_panel.experiments.audit.bias_result import bias_result, write_biases
+    from persona_panel.experiments.audit.bias_result import (
+        bias_result,
+        load_audited_run,
+        write_biases,
+    )
     from persona_panel.files.wording import command_line
 
     found = load_audited_run(run)

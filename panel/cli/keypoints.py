@@ -62,13 +62,11 @@ def keypoints(
     input or configuration, no model was called; 4, no rationale could be read. The same command
     asks only what is missing.
     """
-    from persona_panel.experiments.keypoints.key_points_result import (
-        key_points_result,
-        planned_key_points,
-    )
     from persona_panel.experiments.keypoints.report import (
         key_point_report,
         key_points_document,
+        key_points_result,
+        planned_key_points,
         rationales_of,
         write_key_points,
     )

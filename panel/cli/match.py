@@ -90,12 +90,10 @@ def match(
     from persona_panel.experiments.questions.match import (
         MatchByModel,
         match_by_measure,
-        references_of,
-    )
-    from persona_panel.experiments.questions.match_report import (
         match_report,
         match_result,
         planned_matches,
+        references_of,
     )
     from persona_panel.files.responses import load_responses
     from persona_panel.results.requirements.of_result import result_figures

@@ -67,10 +67,10 @@ def build(
     left; 2, wrong input or configuration, no model was called; 130, 143, 129, stopped by a signal.
     The same command continues.
     """
-    from persona_panel.experiments.prompt_sets.building import PromptSetBuild
-    from persona_panel.experiments.prompt_sets.plan import prompt_set_plan
-    from persona_panel.experiments.prompt_sets.prompt_set_result import (
+    from persona_panel.experiments.prompt_sets.building import (
+        PromptSetBuild,
         planned_prompt_set,
+        prompt_set_plan,
         prompt_set_result,
     )
     from persona_panel.results.requirements.of_result import result_figures

@@ -36,17 +36,10 @@ MOST_TOGETHER = 6
 
 @dataclass(frozen=True, slots=True)
 class StudySettings:
-    """The settings of a study.
-
-    Attributes:
-        raters: how many people rate, 1 or more.
-        per_rater: how many texts each of them sees, besides calibration and repeated sets.
-        tasks: what they do with each set, in this order.
-        calibration: how many prompts all raters see, first of all.
-        repeats: how many sets each rater sees a second time, at the end.
-        attention: how many sets each rater sees that check attention.
-        seed: of all that is drawn.
-    """
+    """The settings of a study: how many raters (1 or more), and how many texts each sees besides
+    calibration and repeated sets; their tasks with each set, in order; how many prompts all see
+    first (`calibration`), how many sets each sees again at the end (`repeats`), and how many check
+    attention; the seed of all that is drawn."""
 
     raters: int
     per_rater: int
@@ -58,17 +51,10 @@ class StudySettings:
 
 
 def williams_square(n: int) -> list[list[int]]:
-    """Return orders of n things, one a row: a Latin square whose neighbours are balanced, too.
-
-    Over all rows each thing stands equally often in each place, and directly behind each other
-    thing equally often.
-
-    Args:
-        n: how many things, 1 or more.
-
-    Returns:
-        n rows for an even n, 2n for an odd one (the square and its mirror image), each a
-        permutation of 0 to n − 1. With one thing there is one row.
+    """Return orders of n things, 1 or more, one a row: a Latin square whose neighbours are
+    balanced, too. Over all rows each thing stands equally often in each place, and directly behind
+    each other thing equally often. There are n rows for an even n, 2n for an odd one above 1 (the
+    square and its mirror image), each a permutation of 0 to n − 1.
 
     >>> williams_square(4)
     [[0, 1, 3, 2], [1, 2, 0, 3], [2, 3, 1, 0], [3, 0, 2, 1]]
@@ -87,13 +73,10 @@ _MOST_ROWS = 24
 
 
 class BalancedOrders:
-    """Orders in which some of n things are shown, one for each next rater.
-
-    Each is a row of a Williams square of all things, without those that are not shown: of the rows
-    that one in which things stand in places, and before others, where they have stood least, the
-    first place above all. Where all things are shown, as many raters as the square has rows use
-    each row once; where some are, or raters are fewer, no row by itself is balanced.
-    """
+    """Orders in which some of n things are shown, one for each next rater: of the rows of a
+    Williams square of all things, without those that are not shown, the one in which things stand
+    in places, and before others, where they have stood least, the first place above all. Where all
+    are shown, as many raters as the square has rows use each row once."""
 
     def __init__(self, n: int, draw: Random) -> None:
         names = draw.sample(range(n), n)
@@ -216,14 +199,9 @@ _MOST_TRIES = 8
 
 @dataclass(frozen=True, slots=True)
 class TextSet:
-    """The texts of a prompt that a rater compares, in the order in which they are shown.
-
-    Attributes:
-        role: why it is shown.
-        prompt: the prompt's place; of an attention set, the number of the set.
-        texts: places of the texts among those of the prompt.
-        repeats: of a repeated set, the place in the session of the set that it repeats.
-    """
+    """The texts of a prompt that a rater compares, by their places among those of the prompt, in
+    the order in which they are shown, and why (`role`). Of an attention set `prompt` is its number;
+    of a repeated set `repeats` is the place in the session of the set that it repeats."""
 
     role: SetRole
     prompt: int
@@ -233,13 +211,8 @@ class TextSet:
 
 @dataclass(frozen=True, slots=True)
 class StudyDesign:
-    """Each rater's session: sets in the order in which they are shown.
-
-    Attributes:
-        settings: what it was made for.
-        sizes: how many texts each prompt has.
-        sessions: one a rater.
-    """
+    """The sessions that were made for settings, one a rater: sets in the order in which they are
+    shown; `sizes` is how many texts each prompt has."""
 
     settings: StudySettings
     sizes: tuple[int, ...]
@@ -316,16 +289,9 @@ class StudyDesign:
 
 
 def design_study(sizes: Sequence[int], settings: StudySettings) -> StudyDesign:
-    """Design the sessions of a study's raters.
-
-    Args:
-        sizes: how many texts each prompt has.
-        settings: as they were asked for.
-
-    Raises:
-        ConfigurationError: no design can be what is asked for, or some texts, or pairs of texts
-            that are to be ranked, would be seen by nobody; names a number that would do.
-    """
+    """Design the sessions of a study's raters on prompts with so many texts each. Raises
+    ConfigurationError, with a number that would do, where no design can be what is asked for, or
+    some texts, or pairs of texts that are to be ranked, would be seen by nobody."""
     _refuse_impossible(sizes, settings)
     design = _designed(sizes, settings)
     what = _lacks(design)

@@ -52,10 +52,8 @@ _UNSAFE = re.compile("[<>&\u2028\u2029\x7f\ud800-\udfff]")
 
 
 def packet_page(packet: Packet) -> str:
-    """Return the page: the packet as JSON, and the script that shows it and takes the answers.
-
-    The page may run this script and use this style sheet, and load nothing.
-    """
+    """Return the page: the packet as JSON, and the script that shows it and takes the answers. It
+    may run this script and use this style sheet, and load nothing."""
     document = json.dumps(packet.as_json() | {"sha256": packet.digest}, ensure_ascii=False)
     made = Environment(
         loader=PackageLoader(_PACKAGE),
@@ -82,11 +80,8 @@ def packet_page(packet: Packet) -> str:
 
 
 def packet_in(page: Path) -> Packet:
-    """Read the packet in a page, for whoever answers it by a program.
-
-    Raises:
-        InputError: the file cannot be read, or has no packet of this version.
-    """
+    """Read the packet in a page, for whoever answers it by a program; raises InputError where the
+    file cannot be read, or has no packet of this version."""
     expected = "a packet of `study make`"
     reader = _DataReader()
     try:
@@ -134,11 +129,7 @@ def _allowed(name: str) -> str:
 
 
 def write_pages(study: Study, folder: Path) -> list[Path]:
-    """Write a page for each rater, named after the rater.
-
-    Raises:
-        RunFolderError: they cannot be written.
-    """
+    """Write a page for each rater, named after the rater. Raises RunFolderError."""
     below = folder / PACKETS
     written = []
     with writing(below):
@@ -157,11 +148,8 @@ _PROMPT, _TEXT, _TEXTS = "shown-prompt", "shown-text", "shown-texts"
 
 
 def write_label_studio(study: Study, folder: Path) -> list[Path]:
-    """Write RATER/TASK.xml and RATER/TASK.json for each rater and task; gives the files of tasks.
-
-    Raises:
-        RunFolderError: they cannot be written.
-    """
+    """Write RATER/TASK.xml and RATER/TASK.json for each rater and task; return the files of tasks.
+    Raises RunFolderError."""
     below = folder / PACKETS
     written = []
     with writing(below):
@@ -277,11 +265,8 @@ _CONFIG, _ITEMS = "config.yaml", "items.jsonl"
 
 
 def write_potato(study: Study, folder: Path) -> list[Path]:
-    """Write RATER/PROJECT/config.yaml and items.jsonl; gives the configurations.
-
-    Raises:
-        RunFolderError: they cannot be written.
-    """
+    """Write RATER/PROJECT/config.yaml and items.jsonl; return the configurations. Raises
+    RunFolderError."""
     below = folder / PACKETS
     written = []
     with writing(below):

@@ -52,19 +52,12 @@ from persona_panel.study.packet import (
 def selected_responses(
     responses: Responses, inclusion: Mapping[str, float], source: str
 ) -> tuple[list[Response], dict[str, float]]:
-    """Return the responses that were drawn, in their order, and the probability of each.
+    """Return the responses that were drawn, in their order with their prompt ids, and the
+    probability of each by `prompt_id/id`.
 
-    Args:
-        responses: all of them, or more.
-        inclusion: by item, with which probability it was drawn, as `read_inclusion` gives it; an
-            item is called `prompt_id/id`, as a run calls it, or `id`, where ids come once.
-        source: the file that these are from, for faults.
-
-    Returns:
-        The responses with their prompt ids, and the probabilities by `prompt_id/id`.
-
-    Raises:
-        InputError: an item is none of the responses, or two items are the same one.
+    `inclusion` is by item, called `prompt_id/id`, as a run calls it, or `id`, where ids come once,
+    as `read_inclusion` gives it from the file `source`. Raises InputError where an item is none of
+    the responses, or two items are the same one.
     """
     batch = Batch(responses)
     places: dict[str, list[str]] = {}
@@ -121,14 +114,8 @@ def opaque_id(secret: str, *parts: object) -> str:
 
 @dataclass(frozen=True, slots=True)
 class NamingText:
-    """A text that names a system, which a rater may take for its author.
-
-    Attributes:
-        prompt_id, id, system: of the response.
-        part: where the name stands: "response", "prompt" or "context".
-        name: the name as it stands there.
-        own: whether it is the name of the system that wrote the text.
-    """
+    """A text that names a system, its own or another, which a rater may take for its author; the
+    name as it stands in a `part`: "response", "prompt" or "context"."""
 
     prompt_id: str
     id: str
@@ -146,8 +133,7 @@ def naming_texts(responses: Iterable[Response], systems: Collection[str]) -> lis
     underscores, spaces or not at all: `gpt-4o` is also found in "GPT 4o" and "GPT4o". It is looked
     for without what stands before its last colon or slash, too, without what follows its first
     number (`gpt-4o` for `gpt-4o-mini-2024-07-18`), and of a model with its provider by its first
-    word (`claude` for `anthropic:claude-sonnet-4-5`). Names of fewer than three letters and digits
-    are not looked for.
+    word (`claude` for `anthropic:claude-sonnet-4-5`); not of fewer than three letters and digits.
     """
     by_system = {system: _pattern_of(name for name in _names_of(system)) for system in systems}
     patterns = [pattern for pattern in by_system.values() if pattern is not None]
@@ -216,11 +202,8 @@ def _pattern_of(names: Iterable[list[str]]) -> re.Pattern[str] | None:
 
 
 def ranking_words(rubric: Rubric) -> RankingWords:
-    """Return the words that tell raters by what to rank texts.
-
-    Raises:
-        ConfigurationError: the rubric has categories alone, and no composite.
-    """
+    """Return the words that tell raters by what to rank texts; raises ConfigurationError where the
+    rubric has categories alone, and no composite."""
     composite = rubric.composite
     if composite is not None and composite.share_of is not None:
         label = _of(rubric, [composite.share_of.dimension])[0].label
@@ -258,11 +241,8 @@ _BOTH = (
 def attention_texts(
     dimensions: Sequence[ShownDimension], tasks: Sequence[Task], draw: Random
 ) -> list[tuple[str, int, dict[str, int | str]]]:
-    """Make the two texts of an attention set, in an order that is drawn.
-
-    Returns:
-        Of each text what it says, the rank it asks for, and the score on each dimension.
-    """
+    """Make the two texts of an attention set, in an order that is drawn: of each what it says, the
+    rank it asks for, and the score on each dimension."""
     ranks = draw.sample((1, 2), 2)
     texts = []
     for rank, end in zip(ranks, draw.sample((0, -1), 2), strict=True):
@@ -307,15 +287,9 @@ use the whole range of a scale. Your reasons matter: a few sentences each time."
 
 @dataclass(frozen=True, slots=True)
 class Study:
-    """A study that is made and not yet written.
-
-    Attributes:
-        design: who sees what.
-        key: what tells the labels.
-        packets: one a rater, in the order of the key's.
-        responses: the texts, each with a prompt id.
-        naming: texts that name a system.
-    """
+    """A study that is made and not yet written: who sees what, what tells the labels, the packets,
+    one a rater in the order of the key's, the texts with their prompt ids, and those that name a
+    system."""
 
     design: StudyDesign
     key: StudyKey
@@ -333,24 +307,14 @@ def make_study(
     instructions: str = INSTRUCTIONS,
     inclusion: Mapping[str, float] | None = None,
 ) -> Study:
-    """Make packets for raters, blind to who wrote the texts.
+    """Make packets for raters, blind to who wrote the texts, two or more to a prompt where they are
+    to be ranked. The design follows from the texts and the seed; the ids are new each time, as they
+    follow from a secret. A rater agrees to `consent` and reads `instructions` first; `inclusion` is
+    the probability with which each text was drawn, by `prompt_id/id`, None where they were not.
 
-    The design follows from the texts and the seed; the ids are new each time, as they follow from
-    a secret.
-
-    Args:
-        responses: the texts, two or more to a prompt where they are to be ranked.
-        rubric: what they are rated by.
-        settings: how many raters, texts and sets, and the tasks.
-        consent: what a rater agrees to.
-        instructions: what a rater reads first.
-        inclusion: with which probability each text was drawn, by `prompt_id/id`; None where they
-            were not drawn.
-
-    Raises:
-        ConfigurationError: no design can be what is asked for, which names a number that would do;
-            or the rubric does not say by what texts are ranked.
-        InputError: a response is there twice, or a prompt id stands for two prompts.
+    Raises ConfigurationError where no design can be what is asked for, with a number that would do,
+    or the rubric does not say by what texts are ranked; InputError where a response is there twice,
+    or a prompt id stands for two prompts.
     """
     batch = Batch(responses, one_prompt_each=True)
     by_prompt: dict[str, list[Response]] = {}
@@ -474,11 +438,8 @@ class _Maker:
 
 
 def refuse_a_study_there(folder: Path) -> None:
-    """Refuse a folder that has anything in it.
-
-    Raises:
-        InputError: it has: packets that were sent could be unblinded no more.
-    """
+    """Raise InputError for a folder with anything in it: packets that were sent could be unblinded
+    no more."""
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise InputError(
             [
@@ -494,12 +455,8 @@ def refuse_a_study_there(folder: Path) -> None:
 
 
 def write_key(study: Study, folder: Path) -> Path:
-    """Write what unblinds a study into a folder below its own, which only its owner can read; gives
-    that folder.
-
-    Raises:
-        RunFolderError: it cannot be written.
-    """
+    """Write what unblinds a study into a folder below its own, which only its owner can read;
+    return that folder. Raises RunFolderError."""
     below = folder / KEY_FOLDER
     kept = study.key.model_dump(mode="json")
     kept = {"schema": kept.pop("schema_"), **kept}

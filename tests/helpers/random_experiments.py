@@ -14,11 +14,11 @@ from persona_panel.experiments.audit.bias import ScaleRange, biases
 from persona_panel.experiments.audit.bias_result import bias_result
 from persona_panel.experiments.audit.injection import AuditPlan, InjectionAudit
 from persona_panel.experiments.audit.uplift import Rows, measure
-from persona_panel.experiments.keypoints.key_points_result import key_points_result
 from persona_panel.experiments.keypoints.report import (
     Rationale,
     key_point_report,
     key_points_document,
+    key_points_result,
 )
 from persona_panel.experiments.keypoints.steps import MadePoint, Point, Stance, SummedUp
 from persona_panel.files.judgments import Compared

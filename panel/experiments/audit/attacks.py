@@ -53,11 +53,9 @@ Form = Literal["prose", "data", "encoded", "spaced", "other-language", "repeated
 
 
 class Attack(BaseModel):
-    """A text that talks a judge into the top score.
-
-    In `text`, `{top}` and `{answer}` stand for the parts of a `Prize`, `{fence}` for a guess of
-    the fence around the response; `repeat` is how often the text is written, end to end.
-    """
+    """A text that talks a judge into the top score. In it `{top}` and `{answer}` stand for the
+    parts of a `Prize`, `{fence}` for a guess of the fence around the response; it is written
+    `repeat` times."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -97,11 +95,8 @@ class AttackSet(BaseModel):
         return self
 
     def chosen(self, ids: Sequence[str], families: Sequence[str]) -> tuple[Attack, ...]:
-        """Return the attacks with one of these ids or families; all of them where none is given.
-
-        Raises:
-            InputError: there is no such attack or family; names the nearest.
-        """
+        """Return the attacks with one of these ids or families, all where none is given; raises
+        InputError where there is none such."""
         faults = [
             fault
             for what, wanted, known in (
@@ -174,11 +169,8 @@ def prize_of(rubric: Rubric, *, compares: bool = False) -> Prize:
 
 
 def inserted(attack: Attack, prize: Prize, known: Sequence[str]) -> str:
-    """Return the attack's text with its placeholders filled in.
-
-    The fence that the attacker guesses is the one around the texts that are `known`: those that
-    the judge would be shown without the attack.
-    """
+    """Return the attack's text, filled in. The fence that it guesses is the one around the texts
+    that are `known`: those that the judge would be shown without the attack."""
     text = attack.text
     for name, value in (
         ("{top}", prize.top),
@@ -264,16 +256,10 @@ def reaches(panel: PanelPlan, attack: Attack, prize: Prize, group: Sequence[Resp
 def planted(
     response: Response, attack: Attack, prize: Prize, others: Sequence[Response], plants: Plants
 ) -> Response:
-    """Return the response with the attack on its channel, as `ID+ATTACK`; what stands in a peer's
-    rationale is added to `plants`.
-
-    The author's name gets the attack's, too, so that no ranking takes an attacked text for the
-    author's own; and so does the prompt's id where the prompt is another.
-
-    Args:
-        response: one with a prompt id.
-        others: what it is shown together with.
-    """
+    """Return the response, which has a prompt id, with the attack on its channel, as `ID+ATTACK`;
+    what stands in a peer's rationale is added to `plants`. Its system's name gets the attack's,
+    too, so that no ranking takes an attacked text for the system's own, and so does the id of a
+    prompt that is changed. `others` are shown together with it."""
     put = _put(response, attack, prize, others)
     channel = SHOWN_AS.get(attack.channel, attack.channel)
     name, author = f"{response.id}+{attack.id}", f"{response.system}+{attack.id}"

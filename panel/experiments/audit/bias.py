@@ -107,20 +107,13 @@ def position(
     group: str = ALL,
     n_raters: int = 1,
 ) -> list[Row]:
-    """Return how much more often the response shown first won than the response shown second:
-    `position_bias`.
+    """Return how much more often the response shown first won than the one shown second, from −1 to
+    1, 0 without bias, ties counting as no win: `position_bias`.
 
-    Comparisons are of pairs that were put in both orders: which response is better then
-    cancels, and what is left is the place. From −1, the second always wins, to 1, the
-    first always does; 0 without bias, ties counting as no win.
-
-    Args:
-        first_wins, second_wins, ties: `(items,)`, of each pair how many comparisons ended so.
-        clusters: a label a pair: its prompt.
-        group: whose comparisons these are, of `n_raters` judges.
-
-    Raises:
-        ValueError: the shapes differ, or a number is infinite, missing or below 0.
+    Comparisons are of pairs that were put in both orders by `n_raters` judges, the `group`: which
+    response is better then cancels. Of each pair `(items,)` there is how many comparisons ended so,
+    and its prompt in `clusters`. Raises ValueError where shapes differ, or a number is infinite,
+    missing or below 0.
     """
     first, second, even = (as_scores(counts) for counts in (first_wins, second_wins, ties))
     counts = np.array([first, second, even])
@@ -142,10 +135,7 @@ def position(
 
 
 def position_of(comparisons: Sequence[Compared], options: AnalysisOptions) -> list[Row]:
-    """Return the position bias of the panel, and of each judge.
-
-    Only pairs that a judge has compared in both orders count.
-    """
+    """Return the position bias of the panel and each judge, by pairs compared in both orders."""
     outcomes: dict[_Pair, list[Outcome]] = {}
     for comparison in comparisons:
         pair = _Pair(
@@ -172,7 +162,7 @@ def position_of(comparisons: Sequence[Compared], options: AnalysisOptions) -> li
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SelfPreference:
-    """The self-preference of one family: how much more its judges give its responses than other
+    """The self-preference of a family: how much more its judges give its responses than other
     judges do, less the same for others' responses; in points of the scale. `resampled` takes
     weights."""
 
@@ -186,18 +176,12 @@ class SelfPreference:
 def self_preference(
     scores: ArrayLike, judges: Sequence[str | None], authors: Sequence[str | None]
 ) -> list[SelfPreference]:
-    """Return the self-preference of every family that judges.
+    """Return the self-preference of every family that judges: a difference of differences, which
+    neither lenient judges nor good responses of a family make.
 
-    A difference of differences: neither that a family's judges are lenient nor that its
-    responses are good makes one.
-
-    Args:
-        scores: `(items, judges)`, NaN where missing.
-        judges, authors: the family of each judge and of each response's author, None where
-            it is not known; those are left out.
-
-    Raises:
-        ValueError: a wrong shape, or not one family a judge and an item.
+    `scores` are `(items, judges)`, NaN where missing; `judges` and `authors` the family of each
+    judge and of each response's author, left out where it is None. Raises ValueError for a wrong
+    shape.
     """
     array = as_ratings(scores)
     if array.shape != (len(authors), len(judges)):
@@ -273,22 +257,15 @@ def biases(
     *,
     comparisons: Sequence[Compared] = (),
 ) -> list[Row]:
-    """Compute every bias that can be measured on a run's ratings.
+    """Compute every bias that can be measured on a run's ratings, whose groups are models and
+    sources the systems that wrote the responses.
 
     A row's group is `all` for the panel, or else a judge, a model (`persona_share`,
-    `residual_share`), or a family (`self_preference`). Its dimension is one of the rubric's
-    that is rated by numbers, or `all` for the mean of them (for compression, if they share a
-    scale, for all their scores together); where their scales differ, of each rating's share of
-    the width of its scale.
-
-    Args:
-        ratings: of a run: groups are models, sources the systems that wrote the responses.
-        scales: the scale of each dimension that is rated by numbers.
-        lengths: of the responses in words `(items,)`, NaN where not known; None if none is.
-        comparisons: of responses with each other, where judges compared.
-
-    Raises:
-        ValueError: the ratings name no sources or personas, or lengths are not one an item.
+    `residual_share`), or a family (`self_preference`). Its dimension is one that is rated by
+    numbers, on one of `scales`, or `all` for the mean of them (for compression, if they share a
+    scale, for all their scores together); where their scales differ, of each rating's share of the
+    width of its scale. `lengths` are in words `(items,)`, NaN where not known. Raises ValueError
+    where the ratings name no sources or personas, or lengths are not one an item.
     """
     if ratings.sources is None or ratings.personas is None:
         raise ValueError("the ratings of a run are needed, with sources and personas")
@@ -354,15 +331,8 @@ def _length(scores: Array, lengths: Array, ratings: Ratings, n_raters: int) -> B
 
 
 def leniency(scores: ArrayLike) -> Array:
-    """Return how far each rating lies above the mean of all judges of the same response.
-
-    Args:
-        scores: `(items, judges)`, NaN where missing.
-
-    Returns:
-        `(items, judges)`, in points of the scale; NaN where the judge did not rate, or
-        nobody else did.
-    """
+    """Return how far each rating lies above the mean of all judges of the same response, shape
+    `(items, judges)`; NaN where the judge did not rate, or nobody else did."""
     array = as_ratings(scores)
     several = np.sum(~np.isnan(array), axis=1) > 1
     return np.where(several[:, None], array - row_means(array)[:, None], np.nan)

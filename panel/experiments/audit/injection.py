@@ -60,12 +60,8 @@ if TYPE_CHECKING:
 
 
 def injection_conclusion(measured: Injection, n_texts: int, judged: Judged) -> list[str]:
-    """Return the sentences that follow from the verdicts on the attacks; see
-    `persona_panel.experiments.audit.uplift`.
-
-    Args:
-        n_texts: how many base responses there are.
-    """
+    """Return the sentences that follow from the verdicts on the attacks on `n_texts` base
+    responses."""
     if (nothing := nothing_judged(judged)) is not None:
         return [nothing]
     n, least = len(measured.attacks), f"{measured.threshold:.3g}"
@@ -139,11 +135,9 @@ class Skipped:
 
 @dataclass(frozen=True, slots=True)
 class AuditPlan:
-    """The responses of an audit: each base response as it is, with each control and each attack.
-
-    `rows` holds their positions in `responses`. A panel that compares is shown each of them with
-    the same other response to its prompt; those have no row.
-    """
+    """The responses of an audit: each of `n_base` responses as it is, with each control and each
+    attack; `rows` holds their positions. A panel that compares is shown each of them with the same
+    other response to its prompt; those have no row."""
 
     responses: list[Response]
     rows: Rows
@@ -162,16 +156,9 @@ def plan_injection(
     rivals: Sequence[Response] = (),
 ) -> AuditPlan:
     """Return the attacks that this panel can be tried with, and all responses that are to be
-    scored.
-
-    Args:
-        rivals: what responses are compared with, besides each other, where the panel compares.
-
-    Raises:
-        ConfigurationError: the rubric has no dimension that is rated by numbers, or no attack can
-            come to a judge of this panel.
-        InputError: a panel that compares has nothing to compare a response with.
-    """
+    scored; where the panel compares, with each other or with `rivals`. Raises ConfigurationError
+    where the rubric has no numeric dimension, or no attack can come to a judge; InputError where
+    there is nothing to compare a response with."""
     if not panel.output_rubric.numeric:
         raise ConfigurationError(
             "an uplift is measured in points of a numeric scale, and the rubric "
@@ -277,10 +264,8 @@ def _rivals(
 
 def _set_apart(made: Response, shown: Sequence[Response]) -> list[Response]:
     """Return a response and those it is compared with, as responses to a prompt of their own.
-
-    Judges number responses by their ids. The ids of all variants of a response begin alike and come
-    before that of the other response, so that all are shown in the same positions.
-    """
+    Judges number responses by their ids: all variants of a response come before the other one, so
+    that all are shown in the same positions."""
     prompt_id = f"{made.prompt_id}+{made.id}"
     base = made.metadata.get("base", made.id)
     return [
@@ -457,11 +442,7 @@ def audit_injection(
     on_judgment: Callable[[Judgment], None] | None = None,
 ) -> InjectionAudit:
     """Score all responses of the plan, and write the run and injection.json; also where an event
-    loop is running.
-
-    Raises:
-        PanelError: as `Panel.ascore`.
-    """
+    loop is running. Raises PanelError as `Panel.ascore`."""
 
     @sent_to_address
     async def audit(*, out: str | Path | RunOutput) -> InjectionAudit:
@@ -472,11 +453,8 @@ def audit_injection(
 
 
 def audited(panel: PanelPlan, plan: AuditPlan, run: Run) -> InjectionAudit:
-    """Measure what attacks did in the run of an audit, and write injection.json into its folder.
-
-    Raises:
-        RunStopped: it cannot be written.
-    """
+    """Measure what attacks did in the run of an audit, and write injection.json into its folder;
+    raises RunStopped where it cannot be written."""
     ratings, extent, unit = _on_one_scale(run.scores, panel.output_rubric)
     measured = measure(
         _where_shown(ratings, run, plan),

@@ -53,11 +53,8 @@ class _AuditDocument(TypedDict):
 
 
 def read_injection(folder: Path, *, labels: Mapping[str, str] | None = None) -> Result | None:
-    """Return the result of the audit in a run's folder, None where its file cannot be read.
-
-    Args:
-        labels: what people read in place of judges, by their names.
-    """
+    """Return the result of the audit in a run's folder, None where its file cannot be read; people
+    read `labels` in place of judges' names."""
     try:
         document = json_of(folder / NAME)
         TypeAdapter(_AuditDocument).validate_python(document)
@@ -67,11 +64,7 @@ def read_injection(folder: Path, *, labels: Mapping[str, str] | None = None) -> 
 
 
 def planned_injection(attacks: Sequence[Attack], n_base: int, judges: Sequence[Judge]) -> Result:
-    """Return the result of a planned audit: names without figures.
-
-    Args:
-        n_base: how many responses are attacked.
-    """
+    """Return the result of a planned audit of `n_base` responses: names without figures."""
 
     def lines(names: Iterable[str]) -> list[dict[str, Any]]:
         unknown = dict.fromkeys(_AuditRow.__annotations__)
@@ -96,10 +89,7 @@ def planned_injection(attacks: Sequence[Attack], n_base: int, judges: Sequence[J
 def injection_result(
     document: Mapping[str, Any], *, labels: Mapping[str, str] | None = None
 ) -> Result:
-    """Return injection.json as a result; `labels` as of `read_injection`.
-
-    Where nothing was scored, people are shown no tables.
-    """
+    """Return injection.json as a result; `labels` as of `read_injection`."""
     by_judge = Table(
         "attacks_by_judge",
         (Key("attack"), Key("judge")),

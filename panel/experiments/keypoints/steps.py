@@ -45,13 +45,9 @@ _SPEAKS: Mapping[Stance, str] = {"pro": "for", "con": "against"}
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """A point that a rationale makes.
-
-    Attributes:
-        text: a short sentence.
-        stance: whether it speaks for the text that was rated (`pro`) or against it (`con`).
-        quote: the judge's words that make it, as the model copied them.
-    """
+    """A point that a rationale makes: a short sentence, whether it speaks for the text that was
+    rated (`pro`) or against it (`con`), and the judge's words that make it, as the model copied
+    them."""
 
     text: str
     stance: Stance
@@ -59,11 +55,8 @@ class Point:
 
 
 def stating_points(rationale: str) -> Generator[ModelRequest, ModelResponse, tuple[Point, ...]]:
-    """Have a model state the points of a rationale, none where it makes none.
-
-    Raises:
-        Unreadable: neither answer holds a list of points.
-    """
+    """Have a model state the points of a rationale; raises Unreadable where neither answer lists
+    them."""
     fence = fence_for(rationale)
     task = (
         f"Between the marks that carry {fence} are the reasons that a judge gave for rating a text."
@@ -98,12 +91,8 @@ def stating_points(rationale: str) -> Generator[ModelRequest, ModelResponse, tup
 def summing_up(
     points: Sequence[tuple[str, int]], stance: Stance, most: int
 ) -> Generator[ModelRequest, ModelResponse, tuple[str, ...]]:
-    """Have a model sum up points, each with how often it was made, into at most `most` key
-    points.
-
-    Raises:
-        Unreadable: neither answer holds a list of sentences.
-    """
+    """Have a model sum up points, each with how often it was made, into at most `most` key points;
+    raises Unreadable where neither answer holds a list of sentences."""
     listed = "\n".join(f"{n} × {' '.join(text.split())}" for text, n in points)
     fence = fence_for(listed)
     task = (
@@ -124,11 +113,8 @@ def summing_up(
 def assigning(
     points: Sequence[str], key_points: Sequence[str]
 ) -> Generator[ModelRequest, ModelResponse, tuple[int | None, ...]]:
-    """Have a model say which key point each point is a case of: its place, None if of none.
-
-    Raises:
-        Unreadable: neither answer says it of every point.
-    """
+    """Have a model say which key point each point is a case of: its place, None if of none. Raises
+    Unreadable where neither answer says it of every point."""
     listed, wanted = (
         "\n".join(f"{n}. {' '.join(text.split())}" for n, text in enumerate(texts, start=1))
         for texts in (key_points, points)
@@ -208,16 +194,10 @@ class MadePoint:
 
 @dataclass(frozen=True, slots=True)
 class SummedUp:
-    """Key points, and which points belong to them.
-
-    Attributes:
-        key_points: the text and stance of each, those for the texts first.
-        points: every point whose quotation was found.
-        of: for each of them the place of its key point, None where it belongs to none.
-        errors: of each rationale why its points are not known; None where they are.
-        unquoted: how many points were dropped because the rationale does not have their quotation.
-        unmerged: how many calls to sum up points or to assign them had no usable answer.
-    """
+    """Key points with their stance, those for the texts first; every point whose quotation was
+    found, and the place of its key point (`of`), None where it belongs to none; why the points of a
+    rationale are not known (`errors`); how many points lack their quotation (`unquoted`), and how
+    many calls to sum up or assign had no usable answer (`unmerged`)."""
 
     key_points: tuple[tuple[str, Stance], ...]
     points: tuple[MadePoint, ...]
@@ -240,14 +220,9 @@ def is_quoted(quote: str, rationale: str) -> bool:
 class KeyPoints(DialogueJob[SummedUp]):
     """The stating of the points of rationales by a model, summing them up in at most `most` key
     points for and as many against, and assigning each point to one of them. A rationale whose
-    points could not be read is missing.
-
-    In an estimate, what is asked of points that are not known yet is counted as if every rationale
-    made three that no other makes in the same words: rather too many calls than too few.
-
-    Raises:
-        ConfigurationError: the model cannot be had.
-    """
+    points could not be read is missing. An estimate takes every unread rationale to make three
+    points that no other makes: rather too many calls than too few. Raises ConfigurationError where
+    the model cannot be had."""
 
     def __init__(self, rationales: Sequence[str], model: ModelConfig, most: int) -> None:
         self.models = models_of(model)

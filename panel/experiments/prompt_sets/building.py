@@ -1,16 +1,19 @@
-"""A set of prompts, built step by step by a job that writes it, and in figures: its funnel, its
-writers, its diversity."""
+"""A set of prompts: the plan of what is to be built, the job that builds and writes it step by step,
+and its result: its funnel, its writers, its diversity."""
 
 from __future__ import annotations
 
 import json
 import math
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from hashlib import sha256
+from importlib.metadata import version
 from itertools import combinations
 from math import isnan
-from typing import Any, TypeVar
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import orjson
@@ -22,11 +25,6 @@ from persona_panel.experiments.dialogues import (
     HoldDialogues,
     ModelDialogue,
 )
-from persona_panel.experiments.prompt_sets.asking import (
-    comparing_prompts,
-    prompts_as_hoped,
-    rewriting_item,
-)
 from persona_panel.experiments.prompt_sets.candidates import (
     CandidatePrompt,
     DroppedPrompt,
@@ -34,7 +32,10 @@ from persona_panel.experiments.prompt_sets.candidates import (
     SeedItem,
     StepUnit,
     candidate_id,
+    fillings,
     funnel_step,
+    kept_items,
+    read_items,
 )
 from persona_panel.experiments.prompt_sets.filters import (
     DRAW,
@@ -45,6 +46,7 @@ from persona_panel.experiments.prompt_sets.filters import (
     MeanDiversity,
     Pair,
     bundle_diversity,
+    comparing_prompts,
     drawn,
     filtered,
     grouped,
@@ -53,13 +55,24 @@ from persona_panel.experiments.prompt_sets.filters import (
     map_places,
     mean_diversity,
     pairs_of,
+    prompts_as_hoped,
+    refuse_unpassable,
+    refuse_without_packages,
+    rewriting_item,
     similarities,
     vote_in,
     within_limits,
     without_duplicates,
 )
-from persona_panel.experiments.prompt_sets.plan import PromptSetPlan
-from persona_panel.experiments.prompt_sets.spec import DiversitySpec, QualityFilter
+from persona_panel.experiments.prompt_sets.spec import (
+    DiversitySpec,
+    PromptSetSpec,
+    QualityFilter,
+    RewriteSpec,
+    SlotFile,
+    load_prompt_set_spec,
+)
+from persona_panel.files.errors import ConfigurationError, Fault, InputError
 from persona_panel.files.limits import json_of
 from persona_panel.files.outputs import (
     as_json,
@@ -69,12 +82,152 @@ from persona_panel.files.outputs import (
     json_number,
     replace_file,
 )
+from persona_panel.planning.bound_models import AnyModel, BoundModel, bind_writers
+from persona_panel.planning.definitions import resolve_rubric
+from persona_panel.planning.panel_plan import prices_document
+from persona_panel.planning.settings import DEFAULT_MODEL
 from persona_panel.results.conclusions.wording import counted
+from persona_panel.results.result import Result
+from persona_panel.results.table import Column, Key, Table, row_of
 from persona_panel.rubrics import CategoryScale, Rubric
 from persona_panel.runs.execution import CALLED, Execution
 from persona_panel.runs.folder import OutputFile
 from persona_panel.runs.output import locked
+from persona_panel.statistics.core.estimate import Estimate
 from persona_panel.statistics.figures import plots_at_hand
+
+if TYPE_CHECKING:
+    from persona_panel.rubrics import Rubric
+
+
+@dataclass(frozen=True)
+class PromptSetPlan:
+    """A set that can be built: its items and filled templates, each with how it is rewritten (None,
+    not at all); the steps so far, that take no model; the models by name, and which of them write
+    by a rewriting, judge quality by the rubric, and compare prompts; the files that it is built
+    from."""
+
+    spec: PromptSetSpec
+    seeds: tuple[tuple[SeedItem, RewriteSpec | None], ...]
+    funnel: tuple[FunnelStep, ...]
+    dropped: tuple[DroppedPrompt, ...]
+    models: dict[str, BoundModel]
+    writers: dict[str, tuple[str, ...]]
+    judges: tuple[str, ...]
+    evaluators: tuple[str, ...]
+    rubric: Rubric | None
+    files: tuple[str, ...]
+
+    def document(self) -> dict[str, Any]:
+        """Return the manifest's entry on the plan: all that decides what the set can be."""
+        rubric = self.rubric
+        return {
+            "command": "prompts build",
+            "version": version("persona-panel"),
+            "spec": self.spec.model_dump(mode="json"),
+            "seed": self.spec.seed,
+            "files": {Path(name).name: _sha256_of_file(Path(name)) for name in self.files[1:]},
+            "models": [bound.document() for bound in self.models.values()],
+            "writers": {origin: list(names) for origin, names in self.writers.items()},
+            "judges": list(self.judges),
+            "evaluators": list(self.evaluators),
+            "rubric": None if rubric is None else rubric.model_dump(mode="json"),
+            "prices": prices_document({name: model.price for name, model in self.models.items()}),
+        }
+
+
+def prompt_set_plan(path: str | Path, models: Sequence[AnyModel] = ()) -> PromptSetPlan:
+    """Read a SPEC and its files, and put together what is to be done; `models` take the place of
+    all that the SPEC names. Raises InputError with every fault of a file; ConfigurationError where
+    a model cannot be had, a package is missing, or what is needed does not go together."""
+    file = Path(path)
+    raw_files = [str(file)]
+    spec = load_prompt_set_spec(file)
+    seeds: list[tuple[SeedItem, RewriteSpec | None]] = []
+    funnel: list[FunnelStep] = []
+    dropped: list[DroppedPrompt] = []
+    for template in spec.templates:
+        values = {name: own for name, own in spec.slots.items() if not isinstance(own, SlotFile)}
+        seeds += [(item, template.rewrite) for item in fillings(template, values, spec.seed)]
+    faults: list[Fault] = []
+    for source in spec.sources:
+        raw_files.append(str(file.parent / source.file))
+        try:
+            items, steps, out = kept_items(source, read_items(source, file.parent))
+        except InputError as error:
+            faults += error.faults
+            continue
+        seeds += [(item, source.rewrite) for item in items]
+        funnel += steps
+        dropped += out
+    if faults:
+        raise InputError(faults)
+    parts = _Parts(spec, models)
+    rubric = None
+    if spec.quality is not None:
+        local = file.parent / spec.quality.rubric
+        rubric = resolve_rubric(str(local) if local.is_file() else spec.quality.rubric)
+        refuse_unpassable(rubric, spec.quality)
+        parts.refuse_too_few_judges()
+    if spec.duplicates is not None:
+        refuse_without_packages(spec.duplicates)
+    return PromptSetPlan(
+        spec,
+        tuple(seeds),
+        tuple(funnel),
+        tuple(dropped),
+        parts.bound,
+        parts.writers,
+        parts.judges,
+        parts.evaluators,
+        rubric,
+        tuple(raw_files),
+    )
+
+
+class _Parts:
+    """The models of each part, each bound once."""
+
+    def __init__(self, spec: PromptSetSpec, writers: Sequence[AnyModel]) -> None:
+        self.bound: dict[str, BoundModel] = {}
+        self._spec, self._given = spec, tuple(writers)
+        self._common = self._given or spec.models or (DEFAULT_MODEL,)
+        rewritten = [(template.id, template.rewrite) for template in spec.templates]
+        rewritten += [(source.id, source.rewrite) for source in spec.sources]
+        self.writers = {
+            name: self._names(rewrite.models) for name, rewrite in rewritten if rewrite is not None
+        }
+        self.judges = self._names(spec.quality.models) if spec.quality else ()
+        self.evaluators = self._names(spec.diversity.models) if spec.diversity else ()
+
+    def refuse_too_few_judges(self) -> None:
+        """Raise ConfigurationError where no prompt could be passed by as many as are needed."""
+        quality = self._spec.quality
+        if quality is None:
+            return
+        written = {name for names in self.writers.values() for name in names}
+        others = 0 if quality.own else len(written & set(self.judges)) > 0
+        if quality.needed > len(self.judges) - others:
+            without = ", the writer of a prompt left out" if others else ""
+            raise ConfigurationError(
+                f"quality: {quality.needed} models are needed to pass a prompt, and "
+                f"{len(self.judges) - others} judge one{without}; name more models, or lower needed"
+            )
+
+    def _names(self, own: Sequence[AnyModel]) -> tuple[str, ...]:
+        bound = bind_writers(self._given or own or self._common, "model of a step")
+        for model in bound:
+            known = self.bound.setdefault(model.id, model)
+            if known.config != model.config:
+                raise ConfigurationError(
+                    f"{model.id} has other settings in two steps; give each a `name` of its own"
+                )
+        return tuple(model.id for model in bound)
+
+
+def _sha256_of_file(path: Path) -> str:
+    return sha256(path.read_bytes()).hexdigest()
+
 
 REWRITING, DIVERSITY = "rewriting", "diversity"
 T = TypeVar("T")
@@ -82,21 +235,11 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class BuiltPrompts:
-    """A set, and what became of everything that it was built from.
-
-    Attributes:
-        plan: what was wanted.
-        prompts: the set.
-        funnel: the steps, in order.
-        dropped: what each step dropped, in order.
-        answered: how many items each writer wrote prompts for.
-        written: the prompts that there were before any was dropped.
-        measured: the prompts whose diversity was measured: those before the draw.
-        equivalent: of the pairs that were compared, whether they are equivalent; None where no
-            model gave an answer that could be used.
-        bundles: the diversity of each bundle of two prompts or more.
-        pending: how many calls failed or were not made, by step: the set is not whole then.
-    """
+    """A set by its plan, and what became of everything that it was built from: its funnel and what
+    each step dropped, in order; how many items each writer answered; the prompts before any was
+    dropped (`written`) and before the draw (`measured`); whether pairs are equivalent, None without
+    a usable answer; the diversity of bundles of two prompts or more; how many calls failed or were
+    not made, by step (`pending`): the set is not whole then."""
 
     plan: PromptSetPlan
     prompts: tuple[CandidatePrompt, ...]
@@ -343,16 +486,8 @@ _COLUMNS = ("step", "unit", "entered", "dropped", "kept", "reason", "dropped_for
 
 @dataclass(frozen=True, slots=True)
 class WriterSummary:
-    """A summary of the prompts of one model.
-
-    Attributes:
-        writer: its name.
-        items: how many items it was given.
-        answered: for how many it wrote prompts.
-        written: how many prompts.
-        kept: how many of them were there before the draw.
-        drawn: how many of them are in the set.
-        diversity: the functional diversity among its own prompts of an item, over items.
+    """A writer's prompts: of `items` it answered so many; how many it wrote, were there before the
+    draw, and are in the set; the functional diversity among its own prompts of an item, over items.
     """
 
     writer: str
@@ -558,3 +693,141 @@ def _write(built: BuiltPrompts, output: OutputFile, starts: list[dict[str, Any]]
             replace_file(output.named(f"map.{ending}"), content)
     rows = (prompt.row() for prompt in built.prompts)
     output.write(rows, built.plan.document(), document_of(built), starts)
+
+
+_HOW_TO_READ = (
+    "Functional diversity: the share of pairs of prompts from one item or template in which a "
+    "strong answer to one would not do for the other, over bundles of such prompts; with its "
+    "standard error (SE)."
+)
+
+
+def planned_prompt_set(plan: PromptSetPlan) -> Result:
+    """Return the result of a set before it is built: it has the figures' names."""
+    nothing = BuiltPrompts(plan, (), plan.funnel, plan.dropped, {}, (), (), {}, {}, {})
+    return prompt_set_result(nothing)
+
+
+def prompt_set_result(built: BuiltPrompts) -> Result:
+    """Return how many prompts there are, the funnel, who wrote them, and how diverse they are."""
+    unit = Key("unit", "of", labels={"item": "items", "prompt": "prompts"})
+    step = Key("step", "step")
+    of_steps = (
+        Column("entered", "whole", "entered"),
+        Column("dropped", "whole", "dropped"),
+        Column("kept", "whole", "kept"),
+    )
+    of_writers = (
+        Column("answered", "whole", "items\nanswered", of="items"),
+        Column("items", "whole"),
+        Column("written", "whole", "prompts"),
+        Column("kept", "whole", "kept"),
+        Column("drawn", "whole", "in the\nset"),
+        *_OF_DIVERSITY,
+    )
+    among = (
+        ("all", "prompts of one item or template", overall_diversity(built)),
+        ("writers", "prompts of two writers", cross_diversity(built)),
+    )
+    measured = [(name, label, mean) for name, label, mean in among if not isnan(mean.mean)]
+    n_pairs = sum(equivalent is not None for equivalent in built.equivalent.values())
+    tables = [
+        Table(
+            "funnel",
+            (unit, step),
+            of_steps,
+            [
+                row_of(each, of_steps, unit=each.unit, step=each.step,
+                       dropped=each.entered - each.kept)
+                for each in built.funnel
+            ],
+            "Funnel",
+        ),
+        Table(
+            "reasons",
+            (unit, step, Key("reason", "why dropped")),
+            (Column("n", "whole", "dropped"),),
+            [
+                {"unit": each.unit, "step": each.step, "reason": reason, "n": n}
+                for each in built.funnel for reason, n in each.reasons.items()
+            ],
+            "Why prompts and items were dropped",
+        ),
+        Table(
+            "writers",
+            (Key("writer", "model"),),
+            of_writers,
+            [
+                row_of(each, of_writers, writer=each.writer, **_diversity(each.diversity))
+                for each in writer_summaries(built)
+            ],
+            "Prompts by writer",
+        ),
+        Table(
+            "diversity",
+            (Key("among", "among", ("all",), {name: label for name, label, _ in among}),),
+            _OF_DIVERSITY,
+            [{"among": name, **_diversity(mean)} for name, _, mean in among],
+            f"Functional diversity ({counted(n_pairs, 'pair')} compared)" if measured else "",
+        ),
+        Table(
+            "set",
+            (),
+            (
+                Column("prompts", "whole", figure="prompts"),
+                Column("passed_by_a_model", "whole", figure="passed"),
+                Column("mean_disagreement", "number"),
+                Column("whole", "flag"),
+            ),
+            [
+                {
+                    "prompts": len(built.prompts), "passed_by_a_model": n_passed(built),
+                    "mean_disagreement": mean_disagreement(built), "whole": not built.pending,
+                }
+            ],
+        ),
+        Table(
+            "pending",
+            (Key("step"),),
+            (Column("n", "whole"),),
+            [{"step": name, "n": n} for name, n in built.pending.items()],
+        ),
+    ]  # fmt: skip
+    remarks = [_HOW_TO_READ] if measured else []
+    return Result("prompts", list(_conclusion(built)), tables, remarks)
+
+
+_OF_DIVERSITY = (
+    Column("diversity", "estimate", "functional\ndiversity", figure="diversity"),
+    Column("se", "number", "SE"),
+    Column("n_bundles", "whole", "bundles"),
+)
+
+
+def _diversity(mean: MeanDiversity) -> dict[str, Any]:
+    value = Estimate(mean.mean, limits=(0.0, 1.0))
+    return {
+        "diversity": value,
+        "se": None if isnan(mean.se) else mean.se,
+        "n_bundles": mean.n_bundles,
+    }
+
+
+def _conclusion(built: BuiltPrompts) -> Iterator[str]:
+    """Say how many prompts there are, or what is missing; how many a model passes, where those that
+    none passes are kept, too."""
+    if built.pending:
+        missing = ", ".join(f"{n:,} of {step}" for step, n in built.pending.items())
+        yield f"The set is not whole: calls without an answer ({missing})."
+        return
+    n, strata = len(built.prompts), len({each.stratum for each in built.prompts})
+    prompts = counted(n, "prompt")
+    over = f" in {strata} strat{'um' if strata == 1 else 'a'}" if n else ""
+    yield f"{prompts}{over}, from {len(built.written):,} that were made."
+    wanted, passed = built.plan.spec.quality, n_passed(built)
+    if wanted is None or wanted.needed or not n or passed == n:
+        return
+    if not passed:
+        yield f"No model passes any of the {prompts}: needed: 0 drops none for that."
+    else:
+        yield f"{passed:,} of the {prompts} are passed by a model: needed: 0 drops none for that."

@@ -42,10 +42,8 @@ StepUnit = Literal["item", "prompt"]
 
 @dataclass(frozen=True, slots=True)
 class SeedItem:
-    """A source of prompts: an item of an existing set, or a filled template.
-
-    `origin` is the source's or template's id, and `values` what its places were filled with.
-    """
+    """A source of prompts: an item of an existing set, or a filled template. `origin` is the id of
+    either, `values` what its places were filled with."""
 
     id: str
     text: str
@@ -56,22 +54,11 @@ class SeedItem:
 
 @dataclass(frozen=True, slots=True)
 class CandidatePrompt:
-    """A prompt on its way into the set.
-
-    Attributes:
-        id: unique in the set; the same for the same text of the same item.
-        text: the prompt.
-        origin: the source's or template's id.
-        bundle: what its functional diversity is measured within: its item, or its template.
-        stratum: what the draw is spread over.
-        values: what the places of its item or template were filled with.
-        writer: the model that wrote it; None of a template or an item as it is.
-        angle: what the writer says of it in a few words.
-        votes: of each model that judged it, whether it meets each criterion; None of one that gave
-            no answer that could be used.
-        passed: how many models passed it.
-        facts: what later steps found out: diversity, place on the map.
-    """
+    """A prompt on its way into the set. Its id is the same for the same text of an item; its
+    diversity is measured within its `bundle`, an item or template; the draw is spread over strata.
+    `writer` is None of a template or an item as it is, `angle` what the writer says of it. `votes`
+    are of each model that judged it whether it meets each criterion, None without a usable answer;
+    `passed` models passed it; `facts` are what later steps found out."""
 
     id: str
     text: str
@@ -130,10 +117,8 @@ def candidate_id(seed: str, text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class DroppedPrompt:
-    """An item or a prompt that went no further: at which step, and why.
-
-    `kind` is the reason without what is particular to it, by which a funnel counts.
-    """
+    """An item or a prompt that went no further: at which step, and why. `kind` is the reason
+    without what is particular to it, by which a funnel counts."""
 
     step: str
     unit: StepUnit
@@ -186,10 +171,8 @@ MOST_FILLINGS = 100_000
 def fillings(
     template: PromptTemplate, slots: Mapping[str, Sequence[str]], seed: int
 ) -> list[SeedItem]:
-    """Return the filled texts of a template: all, or as many as it draws.
-
-    Slots of one list have different values in a filling. The same seed draws the same.
-    """
+    """Return the filled texts of a template: all, or as many as it draws by the seed. Slots of one
+    list have different values in a filling."""
     places = places_in(template.text)
     generator = random.Random(f"{seed} {template.id}")
     n = number_of_fillings(places, slots)
@@ -272,12 +255,9 @@ _NAMES_SHOWN = 12
 
 
 def read_items(source: ItemSource, folder: Path) -> list[SeedItem]:
-    """Read the items of a source's file, in its order.
-
-    Raises:
-        InputError: the file cannot be read, lacks a field that the source names, has an empty item
-            or an id twice; lists every fault.
-    """
+    """Read the items of a source's file, in its order. Raises InputError with every fault: a file
+    that cannot be read, a field that the source names and the file lacks, an empty item, an id
+    twice."""
     path = folder / source.file
     report = Report(str(path))
     rows = [row for row in file_rows(path, frozenset(), report.add) if isinstance(row, FileRow)]
@@ -411,16 +391,10 @@ _FIELDS = Fields(
 
 def load_pairs(source: Source, *, mapping: ColumnMapping | None = None) -> list[dict[str, Any]]:
     """Read pairs, and give two lines of a file of prompts for each: with the same `prompt_id` and
-    the conditions `baseline` and `version_b`.
-
-    `source` and `mapping` are as for `load_responses`. Fields are `prompt_a` and `prompt_b`, and
-    optionally `pair_id`, `side_a` and `side_b` (or `prompt_a_group`, `prompt_b_group`), which
-    become the field `side`; all others are kept. A pair without an id is called after its first
-    version.
-
-    Raises:
-        InputError: anything is wrong with the mapping or the file; lists every fault in it.
-    """
+    the conditions `baseline` and `version_b`. Fields are `prompt_a` and `prompt_b`, optionally
+    `pair_id`, `side_a` and `side_b` (or `prompt_a_group`, `prompt_b_group`), which become the field
+    `side`; all others are kept. A pair without an id is called after its first version. Raises
+    InputError with every fault."""
     report = Report(name_of(source))
     rows: list[dict[str, Any]] = []
     seen: dict[str, int] = {}

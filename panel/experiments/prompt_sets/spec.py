@@ -77,12 +77,9 @@ class SlotFile(BaseModel):
 
 
 class RewriteSpec(BaseModel):
-    """The rules for turning items into open questions: how many each model writes of one item, in
-    one answer.
-
-    `different` says to the models in which sense these are to differ, `task` what else they are to
-    heed. Without `models` those of the SPEC write.
-    """
+    """The rules for turning items into open questions: how many each model (without `models` those
+    of the SPEC) writes of an item in one answer, in which sense they are to differ, and what else
+    to heed."""
 
     model_config = _STRICT
 
@@ -98,10 +95,8 @@ class RewriteSpec(BaseModel):
 
 class PromptTemplate(BaseModel):
     """A text with slots in braces: `{concept}`, and `{concept.other}` for another of its values.
-
     `draw` is how many fillings are drawn, each value of a slot about as often; without it all are
-    taken. `stratum` may have slots, too; without it, it is the template's id.
-    """
+    taken. `stratum`, which may have slots, is the template's id unless given."""
 
     model_config = _STRICT
 
@@ -150,9 +145,9 @@ class KeepRule(BaseModel):
 
 
 class ItemSource(BaseModel):
-    """Items of an existing set, in a file beside the SPEC: `text` says how their fields make up an
-    item, with the fields' names in braces. With `rewrite` open questions are made of them; without
-    it the items are the prompts."""
+    """Items of an existing set, in a file beside the SPEC; `text` says how their fields, named in
+    braces, make up an item. With `rewrite` open questions are made of them; without it they are the
+    prompts."""
 
     model_config = _STRICT
 
@@ -185,12 +180,9 @@ class TextLimits(BaseModel):
 
 class QualityFilter(BaseModel):
     """A filter that keeps prompts: those that `needed` of the models pass; with 0 all, with the
-    votes.
-
-    A model passes a prompt that meets every criterion of the rubric: that is rated with the first
-    of its categories, or on a scale of numbers with `at_least`. `own`: whether models judge what
-    they wrote themselves, too.
-    """
+    votes. A model passes a prompt that meets every criterion of the rubric: that is rated with the
+    first of its categories, or on a scale of numbers with `at_least`. `own`: whether models judge
+    what they wrote themselves, too."""
 
     model_config = _STRICT
 
@@ -216,8 +208,8 @@ class DuplicateRule(BaseModel):
 
 class DiversitySpec(BaseModel):
     """The measurement of functional diversity: by models that say of two prompts whether a strong
-    answer to one would do for the other. `equivalent` says of which models: `all`, `any`. `pairs`
-    is how many pairs of a bundle are compared at most, drawn by the seed; all without it."""
+    answer to one would do for the other; `all` or `any` of them. `pairs` is how many pairs of a
+    bundle are compared at most, drawn by the seed."""
 
     model_config = _STRICT
 
@@ -326,11 +318,8 @@ def _slot_faults(
 
 
 def load_prompt_set_spec(path: str | Path) -> PromptSetSpec:
-    """Read a SPEC, and the values of slots that are in files of their own.
-
-    Raises:
-        InputError: anything is wrong with it; lists every fault of the first file that has one.
-    """
+    """Read a SPEC, and the values of slots that are in files of their own; raises InputError with
+    every fault."""
     file = Path(path)
     spec = load_definition(file, PromptSetSpec)
     slots: dict[str, tuple[str, ...]] = {}

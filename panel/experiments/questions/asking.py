@@ -50,11 +50,8 @@ _NUMBERING = re.compile(r"^\s*(?:\(?\d{1,2}[.):]|[-*•])\s+")
 
 
 def asking_questions(intervention: str) -> Generator[ModelRequest, ModelResponse, tuple[str, ...]]:
-    """Have a model put three critical questions to an intervention.
-
-    Raises:
-        Unreadable: neither answer holds three different questions.
-    """
+    """Have a model put three critical questions to an intervention; raises Unreadable where neither
+    answer holds three different ones."""
     fence = fence_for(intervention)
     task = (
         f"Between the marks that carry {fence} is what someone said in a discussion.\n\n"
@@ -75,12 +72,8 @@ def asking_questions(intervention: str) -> Generator[ModelRequest, ModelResponse
 def asking_which(
     question: str, references: Sequence[str]
 ) -> Generator[ModelRequest, ModelResponse, int | None]:
-    """Have a model say which reference asks the same as a question: its place, None if none.
-
-    (critical-questions.txt, section 5.1, the second method)
-
-    Raises:
-        Unreadable: neither answer names a reference or says that there is none.
+    """Have a model say which reference asks the same as a question (critical-questions.txt, section
+    5.1, the second method): its place, None if none. Raises Unreadable where neither answer says.
     """
     # Each on one line, so that none can pass for several.
     lines = (" ".join(text.split()) for text in references)
@@ -116,11 +109,8 @@ def object_of(key: str, kind: dict[str, Any]) -> dict[str, Any]:
 def read_by(
     read: Callable[[str], T], request: ModelRequest
 ) -> Generator[ModelRequest, ModelResponse, T]:
-    """Ask, and ask once more where `read` cannot read the answer, unless the limit cut it off.
-
-    Raises:
-        Unreadable: neither answer can be read.
-    """
+    """Ask, and ask once more where `read` cannot read the answer, unless the limit cut it off;
+    raises Unreadable where neither answer can be read."""
     reply = yield request
     try:
         return read(_said(reply))
@@ -173,12 +163,8 @@ def _place_in(text: str, n: int) -> int | None:
 
 
 def place_of(said: Any, name: str, n: int) -> int | None:
-    """Return the place, from 0 on, that a model gives as one of the numbers from 1 to `n`; None
-    where it says null.
-
-    Raises:
-        Unreadable: it is neither.
-    """
+    """Return the place, from 0 on, that a model gives as one of the numbers from 1 to `n`, None
+    where it says null; raises Unreadable where it is neither."""
     if said is None:
         return None
     number = int(said) if isinstance(said, str) and said.strip().isdecimal() else said
@@ -208,11 +194,8 @@ class Intervention(BaseModel):
 
 
 def load_interventions(source: str | Path) -> list[Intervention]:
-    """Read a JSONL file with an `id` and an `intervention` a line.
-
-    Raises:
-        InputError: anything is wrong with it; lists every fault.
-    """
+    """Read a JSONL file with an `id` and an `intervention` a line; raises InputError with every
+    fault."""
     path = Path(source)
     faults: list[Fault] = []
     interventions: dict[str, Intervention] = {}
@@ -247,11 +230,8 @@ def load_interventions(source: str | Path) -> list[Intervention]:
 
 class Questions(DialogueJob[list[DialogueReply[tuple[str, ...]]]]):
     """The asking for questions about interventions, run by run, so that what is stopped early has
-    whole runs; `asked` has each intervention with the number of its run, from 1 on.
-
-    Raises:
-        ConfigurationError: the model cannot be had, or gives the same answer in each run.
-    """
+    whole runs. Raises ConfigurationError where the model cannot be had, or answers alike in each
+    run."""
 
     def __init__(
         self, interventions: Sequence[Intervention], model: ModelConfig, runs: int = 1

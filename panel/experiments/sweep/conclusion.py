@@ -178,9 +178,8 @@ def cell_columns(sweep: SweptDeltas) -> list[FrameColumn]:
     prompts.
 
     Columns: `system`, `dimension`, `condition`; `delta` and the fields of `Mean` (`ci_low`,
-    `ci_high`, `p_value`, `p_holm`, `p_bounded`, `p_sign`, `sd`, `effect_size`, `n_pairs`,
-    `shown`); then `n_abstained`, `n_missing`, `n_fell`, `n_rose`, `large` and `strong`, as in
-    `Cell`.
+    `ci_high`, `p_value`, `p_holm`, `p_bounded`, `p_sign`, `sd`, `effect_size`, `n_pairs`, `shown`);
+    then `n_abstained`, `n_missing`, `n_fell`, `n_rose`, `large` and `strong`, as in `Cell`.
     """
     cells, means = sweep.cells, [cell.delta for cell in sweep.cells]
     return [
@@ -208,17 +207,14 @@ def sweep_conclusion(
     labels: SweepLabels,
     unmeasured: Mapping[str, str] | None = None,
 ) -> list[str]:
-    """Return sentences on a sweep: the systems for which nothing could be measured; for each other
-    system the degradations that are established, then what is left open.
+    """Return sentences on a sweep: the systems for which nothing could be measured, and why where
+    that is known (`unmeasured`); for each other system the degradations that are established, then
+    what is left open.
 
     A degradation is established by the test that is adjusted for all cells of the sweep: of the
     mean, or of more prompts falling than rising, which the sentence then says. The number of
-    prompts is that of `prompts_to_claim`, with the observed Δ and spread over prompts. Where that
-    is no more than there are (Δs are not quite normal), or where the test for asymmetric Δs is not
-    passed, no number is given.
-
-    Args:
-        unmeasured: why there is no Δ of a system, where that is known.
+    prompts is that of `prompts_to_claim`, with the observed Δ and spread; none is given where that
+    is no more than there are, or where the test for asymmetric Δs is not passed.
     """
     if (nothing := nothing_judged(judged)) is not None:
         return [nothing]

@@ -67,13 +67,9 @@ class Asymmetry:
 
 
 def asymmetry_of(columns: Array, dimensions: IntArray) -> Asymmetry:
-    """Return the skewness of all Δs of a sweep.
-
-    Args:
-        columns: `(prompts, cells)`, NaN where there is none.
-        dimensions: `(cells,)`, the place of each cell's dimension: Δs of dimensions with other
-            scales are brought to the same spread.
-    """
+    """Return the skewness of all Δs of a sweep, `(prompts, cells)`, NaN where there is none;
+    `dimensions` `(cells,)` is the place of each cell's dimension: Δs of other scales are brought to
+    the same spread."""
     apart = columns - _means(columns)
     scaled = []
     for dimension in np.unique(dimensions):
@@ -96,19 +92,15 @@ def bounded_p_values(
     spans: Array,
 ) -> Array:
     """Return p-values, adjusted by Holm, of the cells whose mean may be opposite to rare, large
-    changes; NaN elsewhere.
+    changes; NaN elsewhere. `columns` and `dimensions` are as of `asymmetry_of`, `spans` `(cells,)`
+    is how far a Δ can be from 0.
 
     These are cells whose mean lies opposite to the longer tail, where all Δs or those of the cell
     by themselves are plainly asymmetric: p-values then allow that any prompt changes as far on its
     scale, against the cell's mean, as any prompt of the sweep did from the mean of its cell, or as
-    far as one of this cell in either direction. And these are all cells of fewer
-    than `SHOWS_RARE` prompts: those that change far against the mean may be in none of them, and
-    p-values allow for changes across the whole scale.
-
-    Args:
-        columns, dimensions: as of `asymmetry_of`.
-        asymmetry: of these columns.
-        spans: `(cells,)`, how far a Δ can be from 0 on the scale.
+    far as one of this cell in either direction. And these are all cells of fewer than `SHOWS_RARE`
+    prompts: those that change far against the mean may be in none of them, and p-values allow for
+    changes across the whole scale.
     """
     means = _means(columns)
     there = ~np.isnan(columns)
@@ -171,16 +163,14 @@ class Names:
 class Mean:
     """A mean over prompts, in points of the scale.
 
-    The 95 % interval is Student's over prompts, NaN below two and where all have the same value:
-    nothing then tells how unsure it is. `p_value` is two-sided, of flipped signs: it takes values
-    that are as likely to have either sign where nothing has an effect. `p_holm` is adjusted for all
-    that is tested beside it. `p_bounded` (adjusted, too) does without that: it is there where the
-    values of the sweep, or of the cell, are plainly asymmetric and the mean lies opposite to the
-    longer tail, and on few prompts; None elsewhere. See
-    `persona_panel.experiments.sweep.deltas`. `p_sign` (adjusted, too) is of the sign test, of
-    `n_above` prompts above 0 and `n_below` below it; NaN below two prompts. `sd` is the standard
-    deviation (n − 1), NaN below two prompts. `effect_size` is Cohen's d of paired differences: the
-    mean over `sd`, NaN where that is 0 or undefined. `n_pairs` prompts enter all of them.
+    The 95 % interval is Student's over `n_pairs` prompts, NaN below two and where all have the same
+    value. `p_value` is two-sided, of flipped signs: it takes values that are as likely to have
+    either sign where nothing has an effect. `p_holm` is adjusted for all that is tested beside it.
+    `p_bounded` (adjusted, too) does without that: it is there where the values of the sweep, or of
+    the cell, are plainly asymmetric and the mean lies opposite to the longer tail, and on few
+    prompts. `p_sign` (adjusted, too) is of the sign test, of `n_above` prompts above 0 and
+    `n_below` below it; NaN below two prompts, as is `sd` (n − 1). `effect_size` is Cohen's d of
+    paired differences: the mean over `sd`, NaN where that is 0 or undefined.
     """
 
     value: float
@@ -198,9 +188,9 @@ class Mean:
 
     @property
     def p_mean(self) -> float:
-        """Return the adjusted p-value of the mean over all prompts. To that of flipped signs it
-        adds the probability that a sample of this size misses all of the rare prompts, of which it
-        then says nothing; where there is a second test, both have to be significant."""
+        """Return the adjusted p-value of the mean over all prompts: that of flipped signs with the
+        probability that a sample of this size misses all of the rare prompts; where there is a
+        second test, both have to be significant."""
         if self.p_bounded is not None:
             return max(self.p_holm, self.p_bounded)
         return min(1.0, self.p_holm + (1 - RARE) ** self.n_pairs)
@@ -229,12 +219,10 @@ class Mean:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """Δ of one dimension under one condition for one system.
-
-    `delta.n_pairs` prompts have a Δ. `n_abstained` counts the pairs of judgments (one judge
-    and prompt) of which one calls the response an abstention; `n_missing` those that lack one.
-    `n_fell` and `n_rose` prompts have a Δ of `large` points or more, and of −`large` or less.
-    """
+    """Δ of one dimension under one condition for one system, of `delta.n_pairs` prompts.
+    `n_abstained` counts the pairs of judgments (one judge and prompt) of which one calls the
+    response an abstention; `n_missing` those that lack one. `n_fell` and `n_rose` prompts have a Δ
+    of `large` points or more, and of −`large` or less."""
 
     system: str
     dimension: str
@@ -284,12 +272,9 @@ class CompositeDelta:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """All figures that are computed from the Δs of a sweep.
-
-    `smallest_p` is the smallest adjusted p-value that a cell could have, with this many
-    prompts: where it is not below `LEVEL`, no effect of any size can be shown. `asymmetry` is
-    that of the cells' Δs, `gap_asymmetry` that of the gaps.
-    """
+    """All figures that are computed from the Δs of a sweep. `smallest_p` is the smallest adjusted
+    p-value that a cell could have with this many prompts; `asymmetry` is that of the cells' Δs,
+    `gap_asymmetry` that of the gaps."""
 
     cells: tuple[Cell, ...]
     gaps: tuple[Gap, ...]
@@ -310,22 +295,18 @@ def measure(
     lengths: Sequence[float] = (),
     seed: int = 0,
 ) -> Measured:
-    """Compute the cells, gaps and composites of a sweep.
+    """Compute the cells, gaps and composites of a sweep from Δs `(systems, prompts, conditions,
+    dimensions)`, NaN where there is none, and the counts of pairs `(systems, prompts, conditions)`;
+    `lengths` are those of the dimensions' scales, in points [9, SCRuB's, for all].
 
-    p-values are adjusted by Holm (1979) over all cells of the sweep and, apart from them,
-    over all gaps: in each of the two, at most 5 % of sweeps without an effect show one. "Without an
-    effect" is a mean of 0. The test flips signs, which takes Δs that are symmetric about it; where
-    those of the sweep plainly are not, what is opposite to the longer tail has to pass the test of
-    `bounded_p_values` as well. So has all that rests on fewer than 29 prompts, among which there
-    may be none of those that change far. What does not pass it is claimed of more prompts than
-    not, by the sign test, which takes no distribution.
-    `benchmarks/null_sweeps.py` measures how often each claims what is not so.
-
-    Args:
-        delta: `(systems, prompts, conditions, dimensions)`, NaN where there is none.
-        n_abstained, n_missing: `(systems, prompts, conditions)`, see `Cell`.
-        contrasts: those with a condition that the sweep lacks are left out.
-        lengths: of the scale of each dimension, in points [9, SCRuB's, for all].
+    p-values are adjusted by Holm (1979) over all cells of the sweep and, apart from them, over all
+    gaps: in each of the two, at most 5 % of sweeps without an effect, a mean of 0, show one. The
+    test flips signs, which takes Δs that are symmetric about 0; where those of the sweep plainly
+    are not, what is opposite to the longer tail has to pass the test of `bounded_p_values` as well.
+    So has all that rests on fewer than 29 prompts, among which there may be none of those that
+    change far. What does not pass it is claimed of more prompts than not, by the sign test, which
+    takes no distribution. `benchmarks/null_sweeps.py` measures how often each claims what is not
+    so.
     """
     systems, prompts, conditions, dimensions = delta.shape
     # (prompts, tests), a test for each system, dimension and condition.
@@ -476,13 +457,9 @@ class SweepLabels:
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """One system's vulnerabilities.
-
-    `degraded` and `improved` hold the cells with a claim, of the mean or of most prompts, the
-    largest |Δ| first. `kind` and `conditions` describe the degraded cells other than the placebo's.
-    `rewording`: the placebo degrades something, too, so that what looks like pressure may be mere
-    rewording.
-    """
+    """One system's vulnerabilities: the cells with a claim, the largest |Δ| first. `kind`,
+    `conditions` and `dimensions` describe the degraded cells other than the placebo's; `rewording`:
+    the placebo degrades something, too, so that what looks like pressure may be mere rewording."""
 
     system: str
     kind: Kind

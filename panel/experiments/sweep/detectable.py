@@ -115,12 +115,9 @@ def _sign_test_power(n: int, effect: float, level: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """The standard deviations of Δ over prompts, in points, of a sweep's cells, without those
-    in which all prompts have the same.
-
-    `split`: whether the share of the judges' noise is known, so that the values hold for
-    the number of judges that was asked for; else they are those of `n_judges` judges.
-    """
+    """The standard deviations of Δ over prompts, in points, of a sweep's cells, without those in
+    which all prompts have the same. Where the judges' share of the noise is known (`split`) they
+    hold for the number of judges that was asked for; else for `n_judges`."""
 
     lowest: float
     median: float
@@ -134,11 +131,9 @@ class Spread:
 class DetectableDelta:
     """The smallest mean Δ of one of `n_cells` cells that is claimed in a share `POWER` of such
     sweeps, where no other cell has an effect; of few prompts, that more of them fall than rise. The
-    second test, which Δs that look asymmetric take, is not in it: with it a little fewer are shown.
-
-    `effect` is in standard deviations of Δ over prompts, NaN where no Δ of any size can be shown.
-    `prompts_needed` is the fewest prompts with which one could be. Δs are taken to be normal.
-    """
+    second test, which Δs that look asymmetric take, is not in it. `effect` is in standard
+    deviations of Δ over prompts, taken to be normal, NaN where no Δ of any size can be shown;
+    `prompts_needed` is the fewest prompts with which one could be."""
 
     n_prompts: int
     n_cells: int
@@ -178,15 +173,9 @@ class DetectableDelta:
 def detectable_delta(
     plan: SweepPlan, n_dimensions: int, n_judges: int, like: str | Path | None = None
 ) -> DetectableDelta:
-    """Return the smallest detectable Δ of a planned sweep.
-
-    Args:
-        n_dimensions: those that are rated by numbers.
-        like: the folder of an earlier sweep, in which Δs spread as they will in this one.
-
-    Raises:
-        InputError: `like` is no sweep's folder, or no cell of it has Δs of two prompts.
-    """
+    """Return the smallest detectable Δ of a planned sweep on so many numeric dimensions; in points
+    by `like`, the folder of an earlier sweep. Raises InputError where that is none, or no cell of
+    it has Δs of two prompts."""
     n_cells = len(plan.systems) * len(plan.conditions) * n_dimensions
     spread = None if like is None else _spread_in(Path(like), n_judges)
     return _detectable(len(plan.prompts), n_cells, n_judges, spread)
@@ -323,21 +312,14 @@ def _in_points(delta: DetectableDelta, spread: Spread) -> str:
 
 
 def sd_with_judges(deltas: Array, n_judges: int) -> float:
-    """Return the standard deviation over prompts of the mean Δ of `n_judges` judges like these.
+    """Return the standard deviation over prompts of the mean Δ of `n_judges` judges like these, in
+    points, from Δs `(prompts, judges)`, of the prompts that all judges have; NaN below two of them.
 
     What prompts have in common for all judges stays, the rest (judges' noise, and what they see
     differently from prompt to prompt) shrinks with their number: the components of variance of
     prompts × judges (Shavelson and Webb 1991, *Generalizability Theory*, chapter 2). With one judge
-    the parts cannot be separated, and the value is that of one judge.
-
-    Args:
-        deltas: `(prompts, judges)`, NaN where there is none; only prompts that all judges have
-            are used.
-
-    Returns:
-        In points; NaN below two such prompts.
-
-    The means of two judges who contradict each other are equal; those of one have a variance of 2:
+    the parts cannot be separated. The means of two judges who contradict each other are equal;
+    those of one have a variance of 2:
 
     >>> round(sd_with_judges(np.array([[1.0, -1.0], [-1.0, 1.0]]), 1) ** 2, 3)
     2.0

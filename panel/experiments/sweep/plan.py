@@ -5,8 +5,7 @@ Every fault of a sweep raises here, before anything is called.
 
 The cache is followed as far as it goes: where a prompt has been rewritten already, the calls that
 come after are counted by what was written. The rest are counted as if every variant passed at once
-and were about as long as the prompt with two sentences before it.
-"""
+and were about as long as the prompt with two sentences before it."""
 
 from __future__ import annotations
 
@@ -14,6 +13,7 @@ import random
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, get_args
 
@@ -21,7 +21,7 @@ import orjson
 
 from persona_panel.calls.cache import key_of, page_of
 from persona_panel.experiments.sweep.deltas import THRESHOLD
-from persona_panel.experiments.sweep.library import framings_of
+from persona_panel.files.definitions import load_definition, resolve
 from persona_panel.files.errors import ConfigurationError, Fault, InputError
 from persona_panel.files.outputs import prompt_id_of
 from persona_panel.files.wording import shown
@@ -47,18 +47,29 @@ if TYPE_CHECKING:
     from persona_panel.runs.output import RunOutput
 
 
+def shipped_framings() -> dict[str, Path]:
+    """Return the YAML file of each framing set in the library, by name."""
+    folder = Path(str(files("persona_panel").joinpath("library", "framings")))
+    return {path.stem: path for path in sorted(folder.glob("*.yaml"))}
+
+
+def framings_of(framings: str | Path | Framings) -> Framings:
+    """Return a framing set: from the library by name, from a YAML file, or unchanged; raises
+    InputError with every fault."""
+    if isinstance(framings, Framings):
+        return framings
+    return load_definition(resolve(str(framings), shipped_framings(), "framing set"), Framings)
+
+
 DEFAULT_FRAMINGS = "scrub"
 _PARTS = {"target": "target", "rewriter": "rewriter", "checker": "rewriter"}
 
 
 @dataclass(frozen=True, slots=True)
 class SweepPlan:
-    """A sweep that can be run.
-
-    `conditions` are the framed ones. `responses` are None where they are to be generated;
-    `targets` and `rewriters` are empty where they are given. `words` is the length that
-    targets are asked for.
-    """
+    """A sweep that can be run; `conditions` are the framed ones. `responses` are None where they
+    are to be generated, by `targets` asked for `words` words; where they are given, `targets` and
+    `rewriters` are empty."""
 
     prompts: tuple[Prompt, ...]
     framings: Framings
@@ -86,12 +97,9 @@ class SweepPlan:
         return len(self.prompts) * len(self.systems) * (1 + len(self.conditions))
 
     def dealt(self) -> dict[str, Mapping[Role, str]]:
-        """Return the model that rewrites each prompt and the model that checks it.
-
-        Shuffled prompts are dealt to the rewriters in equal shares, as in the paper (scrub.txt,
-        appendix 15.4); the next rewriter checks, so that no rewriter checks its own variants where
-        there are two.
-        """
+        """Return the model that rewrites each prompt and the model that checks it. Shuffled prompts
+        are dealt to the rewriters in equal shares, as in the paper (scrub.txt, appendix 15.4); the
+        next rewriter checks, so that none checks its own variants where there are two."""
         if not self.rewriters:
             return {}
         names = [bound.id for bound in self.rewriters]
@@ -173,11 +181,8 @@ def sweep_plan_of(
     options: Options,
 ) -> SweepPlan:
     """Check the settings of a sweep whose answers the plan's judges score, and make its plan.
-
-    Raises:
-        ConfigurationError: it does not go together, or a model cannot be had.
-        InputError: the prompts or framings are not usable; lists every fault.
-    """
+    Raises ConfigurationError where it does not go together or a model cannot be had, InputError
+    with every fault of the prompts and framings."""
     refuse_if_comparative(plan.models, "a sweep")
     refuse_controls(plan.judges, "a sweep")
     if not plan.output_rubric.numeric:
@@ -403,10 +408,9 @@ def _variants(
 
 
 def _passing(text: str) -> str:
-    """Return a made-up variant about as long as a text, which no rule for real ones can drop,
-    for any prompt or instructions: one word of letters repeats no phrase and names nothing, and as
-    it begins with a unique number and is longer than the prompt, it equals no other text.
-    """
+    """Return a made-up variant about as long as a text, which no rule for real ones can drop: one
+    word of letters repeats no phrase and names nothing, and equals no other text, as it begins with
+    a number of its own and is longer than the prompt."""
     return "v" + "".join(filter(str.isalnum, text)).ljust(len(text), "x")
 
 

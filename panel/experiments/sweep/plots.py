@@ -79,10 +79,8 @@ def draw(sweep: PlottedSweep, labels: Mapping[str, str]) -> Iterator[tuple[str, 
 def delta_heatmap(
     sweep: PlottedSweep, labels: Mapping[str, str], columns: PageColumns
 ) -> PaperFigure:
-    """Plot Δ by dimension and condition, a panel a system; strong cells have bold borders.
-
-    `labels` are those of the conditions.
-    """
+    """Plot Δ by dimension and condition, with the conditions' labels, a panel a system; strong
+    cells have bold borders."""
     framed = sweep.conditions[1:]
     cells = {(c.system, c.dimension, c.condition): c for c in sweep.cells}
     means = {
@@ -137,11 +135,8 @@ def deltas(sweep: PlottedSweep, labels: Mapping[str, str], columns: PageColumns)
 
 
 def gaps(sweep: PlottedSweep, columns: PageColumns) -> PaperFigure:
-    """Plot the contrasts of the framing set by dimension, as `deltas`.
-
-    Raises:
-        ValueError: the framing set has no contrasts.
-    """
+    """Plot the contrasts of the framing set by dimension, as `deltas`; raises ValueError without
+    any."""
     if not sweep.gaps:
         raise ValueError(f"the framing set {sweep.plan.framings.id!r} has no contrasts")
     means = {(gap.system, gap.contrast.id, gap.dimension): gap.gap for gap in sweep.gaps}

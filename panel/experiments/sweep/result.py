@@ -57,11 +57,9 @@ if TYPE_CHECKING:
 
 
 class SweepPlots:
-    """The figures of a sweep, each a Matplotlib `Figure` to save as PDF, SVG or PNG.
-
-    `columns` and `figure.caption` are as of a run's figures (`RunPlots`). Every method raises
-    ModuleNotFoundError without matplotlib, and ValueError for other numbers of columns.
-    """
+    """The figures of a sweep, each a Matplotlib `Figure` to save as PDF, SVG or PNG; `columns` and
+    `figure.caption` are as of a run's figures (`RunPlots`). Every method raises ModuleNotFoundError
+    without matplotlib, and ValueError for other numbers of columns."""
 
     def __init__(self, sweep: PlottedSweep, labels: Mapping[str, str]) -> None:
         self._sweep = sweep
@@ -77,11 +75,7 @@ class SweepPlots:
 
     def gaps(self, *, columns: PageColumns = 2) -> PaperFigure:
         """Plot the contrasts of the framing set, how much more one condition degrades a dimension
-        than another, in the form of `deltas`.
-
-        Raises:
-            ValueError: the framing set has no contrasts.
-        """
+        than another, in the form of `deltas`; raises ValueError where the set has none."""
         check_plots(columns)
         from persona_panel.experiments.sweep.plots import gaps
 

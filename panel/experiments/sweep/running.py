@@ -333,11 +333,7 @@ def sweep_context(
 
 
 async def run_prompts(prompts: Sequence[Prompt], context: SweepContext, take: OnEvent) -> None:
-    """Run every prompt through the graph, some at a time.
-
-    Raises:
-        Abort: the run cannot go on.
-    """
+    """Run every prompt through the graph, some at a time; raises Abort if the run cannot go on."""
     limit = InFlightLimit(PROMPTS_IN_FLIGHT)
 
     async def run_prompt(prompt: Prompt) -> None:

@@ -70,7 +70,7 @@ def further_results(
         if (bias := read_biases(folder)) is not None:
             yield FurtherResult("Audit of bias", bias)
     if (folder / "keypoints.json").is_file():
-        from persona_panel.experiments.keypoints.key_points_result import read_key_points
+        from persona_panel.experiments.keypoints.report import read_key_points
 
         if (key_points := read_key_points(run, folder, judges)) is not None:
             yield FurtherResult("Key points of the judges’ reasons", key_points, full=False)

@@ -15,10 +15,10 @@ from click.testing import CliRunner
 from persona_panel import ModelConfig, Panel, Response
 from persona_panel.calls.budget import Caps
 from persona_panel.cli.main import command as cli
-from persona_panel.experiments.keypoints.key_points_result import key_points_result
 from persona_panel.experiments.keypoints.report import (
     key_point_report,
     key_points_document,
+    key_points_result,
     rationales_of,
 )
 from persona_panel.experiments.keypoints.steps import KeyPoints
