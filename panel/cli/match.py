@@ -90,7 +90,6 @@ def match(
     from persona_panel.experiments.questions.match import (
         MatchByModel,
         match_by_measure,
-        match_report,
         match_result,
         planned_matches,
         references_of,
@@ -117,5 +116,5 @@ def match(
         limit = threshold if threshold is not None else {"similarity": 0.65, "chrf": 0.35}[by]
         matches = match_by_measure(batch, known, measure, limit)
     failed = any(match.error is not None for match in matches)
-    result = match_result(match_report(batch, matches))
+    result = match_result(batch, matches)
     output.show(result, status=INCOMPLETE if failed else COMPLETE)

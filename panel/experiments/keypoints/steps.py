@@ -16,7 +16,7 @@ from persona_panel.experiments.dialogues import (
     ModelDialogue,
     models_of,
 )
-from persona_panel.experiments.questions.asking import object_of, place_of, read_by
+from persona_panel.experiments.questions.asking import TEXT, object_of, place_of, read_by
 from persona_panel.files.errors import RunStopped
 from persona_panel.models.config import ModelConfig
 from persona_panel.results.conclusions.wording import counted
@@ -73,18 +73,8 @@ def stating_points(rationale: str) -> Generator[ModelRequest, ModelResponse, tup
         'Answer with one JSON object, {"points": [{"quote": ..., "point": ..., "stance": ...}]}, '
         "with an empty list if the judge makes no point, and with nothing else."
     )
-    parts = {
-        "quote": {"type": "string"},
-        "point": {"type": "string"},
-        "stance": {"type": "string", "enum": list(STANCES)},
-    }
-    entry = {
-        "type": "object",
-        "properties": parts,
-        "required": list(parts),
-        "additionalProperties": False,
-    }
-    schema = object_of("points", {"type": "array", "items": entry})
+    entry = object_of(quote=TEXT, point=TEXT, stance={"type": "string", "enum": list(STANCES)})
+    schema = object_of(points={"type": "array", "items": entry})
     return (yield from read_by(_points_in, ModelRequest(_SYSTEM, (task,), schema=schema)))
 
 
@@ -105,8 +95,8 @@ def summing_up(
         'Answer with one JSON object, {"key_points": [...]}, whose list holds the key points as '
         "texts, and with nothing else."
     )
-    texts = {"type": "array", "items": {"type": "string"}}
-    request = ModelRequest(_SYSTEM, (task,), schema=object_of("key_points", texts))
+    schema = object_of(key_points={"type": "array", "items": TEXT})
+    request = ModelRequest(_SYSTEM, (task,), schema=schema)
     return (yield from read_by(lambda text: _key_points_in(text, most), request))
 
 
@@ -129,14 +119,14 @@ def assigning(
         "null if the point says what no key point says; and with nothing else."
     )
     kind = {"type": ["integer", "null"], "enum": [*range(1, len(key_points) + 1), None]}
-    schema = {
-        "type": "object",
-        "properties": dict.fromkeys(names, kind),
-        "required": names,
-        "additionalProperties": False,
-    }
+    schema = object_of(**dict.fromkeys(names, kind))
     request = ModelRequest(_SYSTEM, (task,), schema=schema, max_tokens=512)
-    return (yield from read_by(lambda text: _places_in(text, names, len(key_points)), request))
+
+    def places_in(text: str) -> tuple[int | None, ...]:
+        said = read_object(text, tuple(names))
+        return tuple(place_of(said[name], name, len(key_points)) for name in names)
+
+    return (yield from read_by(places_in, request))
 
 
 def _points_in(text: str) -> tuple[Point, ...]:
@@ -171,11 +161,6 @@ def _key_points_in(text: str, most: int) -> tuple[str, ...]:
     if not sentences:
         raise Unreadable("it holds no key point")
     return tuple(sentences.values())[:most]
-
-
-def _places_in(text: str, names: Sequence[str], n: int) -> tuple[int | None, ...]:
-    said = read_object(text, tuple(names))
-    return tuple(place_of(said[name], name, n) for name in names)
 
 
 SUMMED_UP_AT_ONCE = 60
@@ -233,17 +218,11 @@ class KeyPoints(DialogueJob[SummedUp]):
         rationales = self._rationales
         # Judges who were shown the same may give the same reasons: those are read once.
         distinct = list(dict.fromkeys(rationales))
-        replies = await _all_held(
-            hold,
-            "points",
-            [
-                ModelDialogue(
-                    self._model, stating_points(text), POINTS_TOKENS, _expected(text, place)
-                )
-                for place, text in enumerate(distinct)
-            ],
-        )
-        by_text = dict(zip(distinct, replies, strict=True))
+        stated = [
+            ModelDialogue(self._model, stating_points(text), POINTS_TOKENS, _expected(text, place))
+            for place, text in enumerate(distinct)
+        ]
+        by_text = dict(zip(distinct, await _all_held(hold, "points", stated), strict=True))
         made: list[MadePoint] = []
         unquoted = 0
         for place, text in enumerate(rationales):
@@ -255,15 +234,12 @@ class KeyPoints(DialogueJob[SummedUp]):
         of: dict[tuple[Stance, str], int | None] = {}
         unmerged = 0
         for stance in STANCES:
-            counts = _by_frequency(
-                quoted.point.text for quoted in made if quoted.point.stance == stance
-            )
-            sentences, without_answer = await self._key_points(hold, counts, stance)
-            unmerged += without_answer
-            places, without_answer = await self._assigned(
-                hold, [text for text, _ in counts], sentences
-            )
-            unmerged += without_answer
+            own_texts = [quoted.point.text for quoted in made if quoted.point.stance == stance]
+            counts = _by_frequency(own_texts)
+            sentences, n_unsummed = await self._key_points(hold, counts, stance)
+            texts = [text for text, _ in counts]
+            places, n_unassigned = await self._assigned(hold, texts, sentences)
+            unmerged += n_unsummed + n_unassigned
             start = len(key_points)
             key_points += [(sentence, stance) for sentence in sentences]
             for text, at in places.items():
@@ -286,22 +262,14 @@ class KeyPoints(DialogueJob[SummedUp]):
             return [text for text, _ in counts], 0
         unmerged = 0
         while True:
-            parts = [
-                counts[start : start + SUMMED_UP_AT_ONCE]
-                for start in range(0, len(counts), SUMMED_UP_AT_ONCE)
-            ]
+            parts = _in_parts(counts, SUMMED_UP_AT_ONCE)
             commonest = [tuple(text for text, _ in part[: self._most]) for part in parts]
             tokens = KEY_POINT_TOKENS * self._most
-            replies = await _all_held(
-                hold,
-                "key points",
-                [
-                    ModelDialogue(
-                        self._model, summing_up(part, stance, self._most), tokens, expected
-                    )
-                    for part, expected in zip(parts, commonest, strict=True)
-                ],
-            )
+            dialogues = [
+                ModelDialogue(self._model, summing_up(part, stance, self._most), tokens, expected)
+                for part, expected in zip(parts, commonest, strict=True)
+            ]
+            replies = await _all_held(hold, "key points", dialogues)
             unmerged += sum(reply.error is not None for reply in replies)
             kept = [
                 reply.value or wordings for reply, wordings in zip(replies, commonest, strict=True)
@@ -318,35 +286,28 @@ class KeyPoints(DialogueJob[SummedUp]):
         same = {_key(sentence): place for place, sentence in enumerate(key_points)}
         places: dict[str, int | None] = {_key(text): same.get(_key(text)) for text in texts}
         asked = [text for text in texts if _key(text) not in same]
-        parts = [
-            asked[start : start + ASSIGNED_AT_ONCE]
-            for start in range(0, len(asked), ASSIGNED_AT_ONCE)
-        ]
-        if not parts:
+        if not asked:
             return places, 0
-        tokens = PLACE_TOKENS * ASSIGNED_AT_ONCE
-        replies = await _all_held(
-            hold,
-            "assignments",
-            [
-                ModelDialogue(self._model, assigning(part, key_points), tokens, (None,) * len(part))
-                for part in parts
-            ],
-        )
+        parts, tokens = _in_parts(asked, ASSIGNED_AT_ONCE), PLACE_TOKENS * ASSIGNED_AT_ONCE
+        dialogues = [
+            ModelDialogue(self._model, assigning(part, key_points), tokens, (None,) * len(part))
+            for part in parts
+        ]
+        replies = await _all_held(hold, "assignments", dialogues)
         for part, reply in zip(parts, replies, strict=True):
             of_part: Sequence[int | None] = reply.value or (None,) * len(part)
             places |= {_key(text): at for text, at in zip(part, of_part, strict=True)}
         return places, sum(reply.error is not None for reply in replies)
 
 
+def _in_parts(items: Sequence[T], n: int) -> list[Sequence[T]]:
+    return [items[start : start + n] for start in range(0, len(items), n)]
+
+
 async def _all_held(
     hold: HoldDialogues, step: str, dialogues: Sequence[ModelDialogue[T]]
 ) -> list[DialogueReply[T]]:
-    """Hold dialogues, of which none is left out.
-
-    Raises:
-        RunStopped: some were not held.
-    """
+    """Hold dialogues; raise RunStopped where some were not held."""
     replies = await hold(step, dialogues)
     skipped = [reply.error for reply in replies if (reply.error or "").startswith(_SKIPPED)]
     if skipped:

@@ -1,5 +1,5 @@
-"""A set of prompts: the plan of what is to be built, the job that builds and writes it step by step,
-and its result: its funnel, its writers, its diversity."""
+"""A set of prompts: the plan of what is to be built, the job that builds and writes it, and its
+result: its funnel, its writers, its diversity."""
 
 from __future__ import annotations
 

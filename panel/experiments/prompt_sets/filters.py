@@ -29,7 +29,7 @@ from persona_panel.experiments.prompt_sets.spec import (
     RewriteSpec,
     TextLimits,
 )
-from persona_panel.experiments.questions.asking import object_of, read_by
+from persona_panel.experiments.questions.asking import TEXT, object_of, read_by
 from persona_panel.experiments.questions.match import chrf_similarity, sentence_similarity
 from persona_panel.files.errors import ConfigurationError
 from persona_panel.graphs import Response
@@ -418,19 +418,10 @@ def rewriting_item(
         f"has {n} entr{'ies' if n > 1 else 'y'}: the angle says in 5 to 15 words what is asked "
         "from which side, the question is the whole question. Give nothing else."
     )
-    entry = {
-        "type": "object",
-        "properties": {"angle": {"type": "string"}, "question": {"type": "string"}},
-        "required": ["angle", "question"],
-        "additionalProperties": False,
-    }
+    entry = object_of(angle=TEXT, question=TEXT)
     listed = {"type": "array", "items": entry, "minItems": n, "maxItems": n}
-    request = ModelRequest(
-        _WRITER,
-        (task,),
-        schema=object_of("prompts", listed),
-        max_tokens=256 + TOKENS_A_PROMPT * n,
-    )
+    most, schema = 256 + TOKENS_A_PROMPT * n, object_of(prompts=listed)
+    request = ModelRequest(_WRITER, (task,), schema=schema, max_tokens=most)
     return (yield from read_by(lambda said: _prompts_in(said, n), request))
 
 
@@ -446,25 +437,19 @@ def comparing_prompts(text: str, other: str) -> Generator[ModelRequest, ModelRes
         "other, because both take the same analysis? That they share a topic is not enough. Answer "
         'with one JSON object, {"equivalent": true} or {"equivalent": false}, and nothing else.'
     )
-    request = ModelRequest(
-        _READER, (task,), schema=object_of("equivalent", {"type": "boolean"}), max_tokens=64
-    )
+    schema = object_of(equivalent={"type": "boolean"})
+    request = ModelRequest(_READER, (task,), schema=schema, max_tokens=64)
     return (yield from read_by(_flag_in, request))
 
 
 def prompts_as_hoped(item: str, n: int) -> str:
     """Return an answer as it should be, for an estimate: no two of its prompts are alike."""
-    entries = [
-        {"angle": "angle", "question": " ".join(_words_of(f"{item} {number}"))}
-        for number in range(n)
-    ]
-    return json.dumps({"prompts": entries})
 
+    def word(number: int, place: int) -> str:
+        return f"q{sha256(f'{item} {number} {place}'.encode()).hexdigest()[:6]}"
 
-def _words_of(seed: str) -> Iterator[str]:
-    """Yield words that no other seed has."""
-    for place in range(_HOPED_WORDS):
-        yield f"q{sha256(f'{seed} {place}'.encode()).hexdigest()[:6]}"
+    questions = (" ".join(word(number, at) for at in range(_HOPED_WORDS)) for number in range(n))
+    return json.dumps({"prompts": [{"angle": "angle", "question": each} for each in questions]})
 
 
 def _prompts_in(said: str, n: int) -> tuple[WrittenPrompt, ...]:

@@ -8,7 +8,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cache
 from statistics import fmean, stdev
 from typing import Any, Literal
@@ -63,39 +63,21 @@ def references_of(
         label = given_label(response)
         if label is None:
             said = response.metadata.get("label")
-            faults.append(
-                Fault(
-                    file=files[0],
-                    field=f"{response.prompt_id}/{response.id}: label",
-                    found="nothing" if said is None else repr(said),
-                    expected=f"one of {', '.join(LABELS)}",
-                )
-            )
+            actual = "nothing" if said is None else repr(said)
+            where = f"{response.prompt_id}/{response.id}: label"
+            faults.append(Fault(files[0], actual, f"one of {', '.join(LABELS)}", field=where))
             continue
         reference = Reference(response.id, response.text, label)
         references.setdefault(response.prompt_id or "", []).append(reference)
     known = {response.prompt_id for response in labelled}
     for prompt_id in dict.fromkeys(response.prompt_id for response in generated):
         if prompt_id not in known:
-            faults.append(
-                Fault(
-                    file=files[1],
-                    field="prompt_id",
-                    found=f"{prompt_id!r}, of which there is no reference",
-                    expected=f"an intervention with questions in {files[0]}",
-                )
-            )
+            actual = f"{prompt_id!r}, of which there is no reference"
+            expected = f"an intervention with questions in {files[0]}"
+            faults.append(Fault(files[1], actual, expected, field="prompt_id"))
     if faults:
         raise InputError(faults)
     return references
-
-
-def by_intervention(responses: Sequence[Response]) -> Mapping[str, list[Response]]:
-    """Group responses by their `prompt_id`, in order of appearance."""
-    groups: dict[str, list[Response]] = {}
-    for response in responses:
-        groups.setdefault(response.prompt_id or "", []).append(response)
-    return groups
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +114,7 @@ class MatchQuality:
 
     @property
     def not_evaluable_share(self) -> float:
-        """Return the share of those not evaluable among those that were looked at; NaN if none was."""
+        """Return the share not evaluable of those that were looked at; NaN if none was."""
         looked_at = sum(self.labels.values()) + self.not_evaluable
         return self.not_evaluable / looked_at if looked_at else math.nan
 
@@ -158,39 +140,32 @@ def match_quality(matches: Sequence[Match]) -> list[MatchQuality]:
     """Compute the quality of each system's questions, in order of appearance. One that is not
     evaluable is among an intervention's questions, not among its useful ones
     (critical-questions.txt, 5.2)."""
-    of_system: dict[str, list[Match]] = {}
+    by_system: dict[str, dict[str, list[Match]]] = {}
     for match in matches:
-        of_system.setdefault(match.system, []).append(match)
-    return [_worth(system, own) for system, own in of_system.items()]
+        by_system.setdefault(match.system, {}).setdefault(match.prompt_id, []).append(match)
+    qualities = []
+    for system, groups in by_system.items():
+        own = [match for group in groups.values() for match in group]
+        counts = Counter(match.label for match in own if match.label is not None)
+        missing = sum(match.error is not None for match in own)
+        scores = {
+            prompt_id: math.nan
+            if any(match.error is not None for match in group)
+            else sum(match.label == "useful" for match in group) / len(group)
+            for prompt_id, group in groups.items()
+        }
+        known = [score for score in scores.values() if not math.isnan(score)]
+        score = math.fsum(known) / len(known) if known else math.nan
+        labels = {label: counts[label] for label in LABELS}
+        n_without = len(own) - missing - sum(counts.values())
+        qualities.append(MatchQuality(system, labels, n_without, missing, scores, score))
+    return qualities
 
 
 def label_kappa(labels: Sequence[str | None], others: Sequence[str | None]) -> Statistic:
     """Compute Cohen's κ of two labellings of the same questions: nominal, over those that both
     label. Raises ValueError for other labels than LABELS, and for lengths that differ."""
     return cohen_kappa(_codes(labels), _codes(others), weights="none")
-
-
-def _worth(system: str, matches: Sequence[Match]) -> MatchQuality:
-    counts = Counter(match.label for match in matches if match.label is not None)
-    missing = sum(match.error is not None for match in matches)
-    groups: dict[str, list[Match]] = {}
-    for match in matches:
-        groups.setdefault(match.prompt_id, []).append(match)
-    scores = {
-        prompt_id: math.nan
-        if any(match.error is not None for match in own)
-        else sum(match.label == "useful" for match in own) / len(own)
-        for prompt_id, own in groups.items()
-    }
-    known = [score for score in scores.values() if not math.isnan(score)]
-    return MatchQuality(
-        system=system,
-        labels={label: counts[label] for label in LABELS},
-        not_evaluable=len(matches) - missing - sum(counts.values()),
-        missing=missing,
-        by_intervention=scores,
-        score=math.fsum(known) / len(known) if known else math.nan,
-    )
 
 
 def _codes(labels: Sequence[str | None]) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
@@ -273,22 +248,21 @@ def match_by_measure(
 ) -> list[Match]:
     """Find each question's nearest reference of the same intervention, in the order of the input;
     raises ConfigurationError without the extra `questions`."""
-    matches: dict[tuple[str, str], Match] = {}
-    for prompt_id, questions in by_intervention(generated).items():
+    groups: dict[str, list[int]] = {}
+    for at, question in enumerate(generated):
+        groups.setdefault(question.prompt_id or "", []).append(at)
+    matches: dict[int, Match] = {}
+    for prompt_id, places in groups.items():
         own = references[prompt_id]
-        similarities = MEASURES[by](
-            [question.text for question in questions], [reference.text for reference in own]
-        )
-        places = nearest(similarities, threshold)
-        for question, place, row in zip(questions, places, similarities, strict=True):
-            matches[prompt_id, question.id] = Match(
-                prompt_id,
-                question.id,
-                question.system,
-                None if place is None else own[place],
-                float(row.max()),
-            )
-    return [matches[question.prompt_id or "", question.id] for question in generated]
+        texts = [reference.text for reference in own]
+        similarities = MEASURES[by]([generated[at].text for at in places], texts)
+        for at, place, row in zip(
+            places, nearest(similarities, threshold), similarities, strict=True
+        ):
+            reference, question = None if place is None else own[place], generated[at]
+            near = float(row.max())
+            matches[at] = Match(prompt_id, question.id, question.system, reference, near)
+    return [matches[at] for at in range(len(generated))]
 
 
 class MatchByModel(DialogueJob[list[Match]]):
@@ -309,24 +283,18 @@ class MatchByModel(DialogueJob[list[Match]]):
     async def made(self, hold: HoldDialogues) -> list[Match]:
         dialogues = [
             ModelDialogue(
-                self._name,
-                asking_which(question.text, [reference.text for reference in own]),
-                ANSWER_TOKENS,
+                self._name, asking_which(each.text, [other.text for other in own]), ANSWER_TOKENS
             )
-            for question, own in self._asked
+            for each, own in self._asked
         ]
+        answers = await hold("matches", dialogues)
         return [
             Match(
-                question.prompt_id or "",
-                question.id,
-                question.system,
-                None if answer.value is None else own[answer.value],
-                error=answer.error,
+                each.prompt_id or "", each.id, each.system,
+                None if answer.value is None else own[answer.value], error=answer.error,
             )
-            for (question, own), answer in zip(
-                self._asked, await hold("matches", dialogues), strict=True
-            )
-        ]
+            for (each, own), answer in zip(self._asked, answers, strict=True)
+        ]  # fmt: skip
 
 
 _WORD = re.compile(r"\w+(?:['’]\w+)*")
@@ -366,128 +334,62 @@ def _grams(text: str, n: int) -> list[tuple[str, ...]]:
 _MATCHES_SHOWN = 12
 
 
-@dataclass(frozen=True, slots=True)
-class OverRuns:
-    """A system's score in each of several runs, NaN where it has none, with the mean of those that
-    there are and their standard deviation (n − 1), NaN of a single one."""
-
-    scores: Mapping[str, float]
-    mean: float
-    sd: float
-
-
-@dataclass(frozen=True, slots=True)
-class Diversity:
-    """The diversity of n questions; NaN where there are none."""
-
-    n: int
-    ngram: float
-    compression: float
-
-    @classmethod
-    def of(cls, texts: Sequence[str]) -> Diversity:
-        return cls(len(texts), ngram_diversity(texts), compression_diversity(texts))
-
-
-@dataclass(frozen=True, slots=True)
-class MatchReport:
-    """Matches with the questions' texts, in the order of the file, and what follows from them: the
-    quality of each system's questions; the diversity of all and of the useful ones, by system; the
-    score over runs of systems with several; Cohen's kappa with the labels in the file, None without
-    any."""
-
-    systems: Sequence[MatchQuality]
-    diversity: Mapping[str, Diversity]
-    useful_diversity: Mapping[str, Diversity]
-    runs: Mapping[str, OverRuns]
-    kappa: Statistic | None
-    matches: Sequence[Match]
-    texts: Sequence[str]
-
-
-def match_report(questions: Sequence[Response], matches: Sequence[Match]) -> MatchReport:
-    """Report on the matches of these questions. A question's run is its field `run`, where it has
-    one."""
-    texts: dict[str, list[str]] = {}
-    useful: dict[str, list[str]] = {}
-    runs: dict[str, dict[str, list[Match]]] = {}
-    for question, match in zip(questions, matches, strict=True):
-        texts.setdefault(question.system, []).append(question.text)
-        own = useful.setdefault(question.system, [])
-        if match.label == "useful":
-            own.append(question.text)
-        if (run := question.metadata.get("run")) is not None:
-            runs.setdefault(question.system, {}).setdefault(str(run), []).append(match)
-    labels = [given_label(question) for question in questions]
-    return MatchReport(
-        match_quality(matches),
-        {name: Diversity.of(own) for name, own in texts.items()},
-        {name: Diversity.of(own) for name, own in useful.items()},
-        {name: over_runs(own) for name, own in runs.items() if len(own) > 1},
-        label_kappa([match.label for match in matches], labels) if any(labels) else None,
-        matches,
-        [question.text for question in questions],
-    )
-
-
-def over_runs(matches: Mapping[str, Sequence[Match]]) -> OverRuns:
-    """Summarize a system's score over runs, from the matches of each."""
-    scores = {name: match_quality(own)[0].score for name, own in matches.items()}
-    known = [score for score in scores.values() if not math.isnan(score)]
-    return OverRuns(
-        scores,
-        fmean(known) if known else math.nan,
-        stdev(known) if len(known) > 1 else math.nan,
-    )
-
-
 def planned_matches(questions: Sequence[Response]) -> Result:
     """Return the result of questions before they are matched: it has the figures' names."""
     nothing = [
         Match(question.prompt_id or "", question.id or "", question.system or "", None)
         for question in questions
     ]
-    return match_result(match_report(questions, nothing))
+    return match_result(questions, nothing)
 
 
-def match_result(report: MatchReport) -> Result:
-    """Return the result of a report: figures by system, and every match."""
-    tables = [
-        _systems(report), _diversity(report), *_runs(report), _interventions(report),
-        _matches(report),
-    ]  # fmt: skip
+def match_result(questions: Sequence[Response], matches: Sequence[Match]) -> Result:
+    """Return the result of the matches of these questions, in their order: the quality of each
+    system's questions, their diversity and that of the useful ones alone (a set may be diverse
+    because half of it is beside the point), the score over runs (the field `run`) where a system
+    has several, Cohen's kappa with the labels in the file, if it has any, and every match."""
+    pairs = list(zip(questions, matches, strict=True))
+    systems = match_quality(matches)
     said = [
         f"{quality.system}: {number(quality.score)} of the questions are useful "
         "(mean over interventions)."
-        for quality in report.systems
+        for quality in systems
     ]
-    if (kappa := report.kappa) is not None:
-        reason = None if kappa.reason is None else str(kappa.reason)
-        value = f"undefined ({reason})" if math.isnan(kappa.value) else number(kappa.value)
-        of = counted(kappa.n_items or 0, "question")
+    kappa: list[Table] = []
+    labels = [given_label(question) for question in questions]
+    if any(labels):
+        agreed = label_kappa([match.label for match in matches], labels)
+        reason = None if agreed.reason is None else str(agreed.reason)
+        value = f"undefined ({reason})" if math.isnan(agreed.value) else number(agreed.value)
+        of = counted(agreed.n_items or 0, "question")
         said.append(f"Cohen's kappa with the labels in the file: {value}, over {of}.")
-        estimate = Estimate(kappa.value, n=kappa.n_items, over="items", reason=reason)
+        estimate = Estimate(agreed.value, n=agreed.n_items, over="items", reason=reason)
         columns = (Column("kappa", "estimate", figure="kappa"),)
-        tables.append(Table("kappa", (), columns, [{"kappa": estimate}]))
-    return Result("match", said, tables, list(_which(report)))
+        kappa = [Table("kappa", (), columns, [{"kappa": estimate}])]
+    tables = [
+        *_systems(systems), _diversity(pairs, [quality.system for quality in systems]),
+        *_runs(pairs), _interventions(systems), _matches(pairs), *kappa,
+    ]  # fmt: skip
+    return Result("match", said, tables, list(_which(pairs)))
 
 
-def _systems(report: MatchReport) -> Table:
+_Pairs = Sequence[tuple[Response, Match]]
+_SYSTEM = Key("system", "system")
+
+
+def _systems(systems: Sequence[MatchQuality]) -> Iterator[Table]:
     columns = (
         Column("score", "number", "score", better="higher", figure="score"),
-        *(Column(label, "whole", label) for label in report.systems[0].labels),
+        *(Column(label, "whole", label) for label in systems[0].labels),
         Column("not_evaluable", "whole", "not\nevaluable"),
         Column("not_evaluable_share", "number", "share not\nevaluable", figure="not_evaluable"),
         Column("missing", "whole", "missing", figure="missing"),
     )
-    rows = [
-        row_of(quality, columns, system=quality.system, **quality.labels)
-        for quality in report.systems
-    ]
-    return Table("systems", (Key("system", "system"),), columns, rows, "Critical questions")
+    rows = [row_of(each, columns, system=each.system, **each.labels) for each in systems]
+    yield Table("systems", (_SYSTEM,), columns, rows, "Critical questions")
 
 
-def _diversity(report: MatchReport) -> Table:
+def _diversity(pairs: _Pairs, systems: Sequence[str]) -> Table:
     columns = (
         Column("ngram", "number", "n-grams"),
         Column("compression", "number", "compression"),
@@ -497,45 +399,64 @@ def _diversity(report: MatchReport) -> Table:
         Column("useful_compression", "number", "compression,\nuseful"),
     )
     rows = []
-    for quality in report.systems:
-        every, useful = report.diversity[quality.system], report.useful_diversity[quality.system]
-        of_useful = {f"useful_{name}": value for name, value in asdict(useful).items()}
-        rows.append({"system": quality.system, **asdict(every), **of_useful})
+    for system in systems:
+        row: dict[str, Any] = {"system": system}
+        for prefix, wanted in (("", (*LABELS, None)), ("useful_", ("useful",))):
+            texts = [
+                question.text
+                for question, match in pairs
+                if question.system == system and match.label in wanted
+            ]
+            row[f"{prefix}n"], row[f"{prefix}ngram"] = len(texts), ngram_diversity(texts)
+            row[f"{prefix}compression"] = compression_diversity(texts)
+        rows.append(row)
     title = "Diversity of the questions, and of the useful ones alone"
-    return Table("diversity", (Key("system", "system"),), columns, rows, title)
+    return Table("diversity", (_SYSTEM,), columns, rows, title)
 
 
-def _runs(report: MatchReport) -> list[Table]:
-    """Return scores over runs and of each run; none where no system has several."""
-    if not report.runs:
+def _runs(pairs: _Pairs) -> list[Table]:
+    """Return scores over runs and of each run; none where no system has several. A run without a
+    score is left out of the mean and the standard deviation (n − 1)."""
+    by_system: dict[str, dict[str, list[Match]]] = {}
+    for question, match in pairs:
+        if (run := question.metadata.get("run")) is not None:
+            by_system.setdefault(question.system, {}).setdefault(str(run), []).append(match)
+    rows, each = [], []
+    for system, runs in by_system.items():
+        if len(runs) < 2:
+            continue
+        scores = [match_quality(own)[0].score for own in runs.values()]
+        known = [score for score in scores if not math.isnan(score)]
+        mean = fmean(known) if known else math.nan
+        sd = stdev(known) if len(known) > 1 else math.nan
+        rows.append({"system": system, "mean": mean, "sd": sd, "n": len(runs)})
+        each += [
+            {"system": system, "run": run, "score": score}
+            for run, score in zip(runs, scores, strict=True)
+        ]
+    if not rows:
         return []
     columns = (
         Column("mean", "number", "mean"), Column("sd", "number", "sd"),
         Column("n", "whole", "runs"),
     )  # fmt: skip
-    rows = [row_of(of, columns, system=name, n=len(of.scores)) for name, of in report.runs.items()]
-    each = [
-        {"system": name, "run": run, "score": score}
-        for name, of in report.runs.items()
-        for run, score in of.scores.items()
-    ]
     return [
-        Table("runs", (Key("system", "system"),), columns, rows, "Score over runs"),
+        Table("runs", (_SYSTEM,), columns, rows, "Score over runs"),
         Table("run_scores", (Key("system"), Key("run")), (Column("score", "number"),), each),
     ]
 
 
-def _interventions(report: MatchReport) -> Table:
+def _interventions(systems: Sequence[MatchQuality]) -> Table:
     rows = [
         {"system": quality.system, "prompt_id": name, "score": score}
-        for quality in report.systems
+        for quality in systems
         for name, score in quality.by_intervention.items()
     ]
     keys = Key("system"), Key("prompt_id")
     return Table("interventions", keys, (Column("score", "number"),), rows)
 
 
-def _matches(report: MatchReport) -> Table:
+def _matches(pairs: _Pairs) -> Table:
     columns = (
         *(Column(name, "text") for name in ("question", "label", "reference", "reference_text")),
         Column("similarity", "number"),
@@ -543,29 +464,25 @@ def _matches(report: MatchReport) -> Table:
     )
     rows = [
         {
-            "prompt_id": match.prompt_id,
-            "id": match.id,
-            "system": match.system,
-            "question": text,
-            "label": match.label,
-            "reference": None if match.reference is None else match.reference.id,
-            "reference_text": None if match.reference is None else match.reference.text,
-            "similarity": match.similarity,
-            "error": match.error,
+            "prompt_id": match.prompt_id, "id": match.id, "system": match.system,
+            "question": question.text, "label": match.label,
+            "reference": match.reference and match.reference.id,
+            "reference_text": match.reference and match.reference.text,
+            "similarity": match.similarity, "error": match.error,
         }
-        for match, text in zip(report.matches, report.texts, strict=True)
-    ]
+        for question, match in pairs
+    ]  # fmt: skip
     return Table("matches", (Key("prompt_id"), Key("id"), Key("system")), columns, rows)
 
 
-def _which(report: MatchReport) -> Iterator[str]:
+def _which(pairs: _Pairs) -> Iterator[str]:
     """Yield which question matched which reference, of the first ones."""
-    for match, text in [*zip(report.matches, report.texts, strict=True)][:_MATCHES_SHOWN]:
+    for question, match in pairs[:_MATCHES_SHOWN]:
         outcome = match.error or "not evaluable: no reference is near enough"
         if (reference := match.reference) is not None:
             near = f", similarity {number(match.similarity)}"
             near = "" if math.isnan(match.similarity) else near
             outcome = f"{reference.label} ({reference.id}{near}): {reference.text}"
-        yield f"{match.prompt_id}/{match.id}: {text} {outcome}"
-    if (left := len(report.matches) - _MATCHES_SHOWN) > 0:
+        yield f"{match.prompt_id}/{match.id}: {question.text} {outcome}"
+    if (left := len(pairs) - _MATCHES_SHOWN) > 0:
         yield f"{left:,} more matches are in --json."
