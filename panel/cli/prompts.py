@@ -68,8 +68,8 @@ def build(
     The same command continues.
     """
     from persona_panel.experiments.prompt_sets.building import (
+        BuiltPrompts,
         PromptSetBuild,
-        planned_prompt_set,
         prompt_set_plan,
         prompt_set_result,
     )
@@ -83,7 +83,7 @@ def build(
     file = OutputFile(Path(out), overwrite, (*plan.files, *own))
     built = carried_out(
         PromptSetBuild(plan, file, calling.patience), calling, output,
-        lambda: result_figures(planned_prompt_set(plan)), watch=dialogues_counted,
+        lambda: result_figures(prompt_set_result(BuiltPrompts(plan))), watch=dialogues_counted,
     )  # fmt: skip
     if built is None:
         return
