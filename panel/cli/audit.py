@@ -86,7 +86,7 @@ def injection(
         shipped_rivals,
     )
     from persona_panel.experiments.audit.injection import audited, injection_job, plan_injection
-    from persona_panel.experiments.audit.injection_result import planned_injection
+    from persona_panel.experiments.audit.uplift import planned_injection
     from persona_panel.files.definitions import load_definition
     from persona_panel.files.responses import load_responses
     from persona_panel.results.requirements.of_result import result_figures

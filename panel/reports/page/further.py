@@ -54,13 +54,13 @@ def further_results(
 
         yield FurtherResult("Deliberation", deliberation_result(run))
     if manifest is not None and summary is not None and "sweep" in summary:
-        from persona_panel.experiments.sweep.kept_result import kept_sweep_result
+        from persona_panel.experiments.sweep.sweep_result import kept_sweep_result
 
         yield FurtherResult("Sweep", kept_sweep_result(run, manifest, summary, titles), leads=True)
     if (folder := run.folder) is None:
         return
     if (folder / "injection.json").is_file():
-        from persona_panel.experiments.audit.injection_result import read_injection
+        from persona_panel.experiments.audit.uplift import read_injection
 
         if (audit := read_injection(folder, labels=judges)) is not None:
             yield FurtherResult("Audit of prompt injection", audit, leads=True)

@@ -23,8 +23,13 @@ from statsmodels.stats.multitest import multipletests
 from persona_panel import ModelConfig, Panel, load_responses
 from persona_panel.experiments.audit.attacks import Attack, shipped_responses
 from persona_panel.experiments.audit.injection import audit_injection, plan_injection
-from persona_panel.experiments.audit.injection_result import read_injection
-from persona_panel.experiments.audit.uplift import Injection, Rows, difference, measure
+from persona_panel.experiments.audit.uplift import (
+    Injection,
+    Rows,
+    difference,
+    measure,
+    read_injection,
+)
 from persona_panel.results.document import result_document
 from persona_panel.rubrics import Rubric
 from persona_panel.statistics.core.means import values_needed
