@@ -23,6 +23,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
@@ -34,7 +35,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 
 from persona_panel.files.definitions import load_definition
 from persona_panel.files.errors import Fault, InputError
-from persona_panel.files.wording import nearest, shown
+from persona_panel.files.wording import did_you_mean, shown
 from persona_panel.graphs import Response
 from persona_panel.rubrics import Rubric
 from persona_panel.rubrics.wording import Peer, fence_for
@@ -85,26 +86,24 @@ class AttackSet(BaseModel):
 
     @model_validator(mode="after")
     def _ids_are_unique(self) -> AttackSet:
-        seen: set[str] = set()
-        for attack in self.attacks:
-            if attack.id in seen:
-                raise ValueError(
-                    f"two attacks have the id {attack.id!r}; an id of its own for each"
-                )
-            seen.add(attack.id)
+        again = (name for name, n in Counter(each.id for each in self.attacks).items() if n > 1)
+        if (name := next(again, None)) is not None:
+            raise ValueError(f"two attacks have the id {name!r}; an id of its own for each")
         return self
 
     def chosen(self, ids: Sequence[str], families: Sequence[str]) -> tuple[Attack, ...]:
         """Return the attacks with one of these ids or families, all where none is given; raises
         InputError where there is none such."""
-        faults = [
-            fault
-            for what, wanted, known in (
-                ("attack", ids, [attack.id for attack in self.attacks]),
-                ("family", families, sorted({attack.family for attack in self.attacks})),
-            )
-            for fault in _unknown(what, wanted, known)
-        ]
+        faults = []
+        for what, wanted, known in (
+            ("attack", ids, [attack.id for attack in self.attacks]),
+            ("family", families, sorted({attack.family for attack in self.attacks})),
+        ):
+            for name in wanted:
+                if name not in known:
+                    of = "attacks of the set" if what == "attack" else ", ".join(known)
+                    expected = of + did_you_mean(name, known)
+                    faults.append(Fault(f"--{what}", shown(name), expected))
         if faults:
             raise InputError(faults)
         if not (ids or families):
@@ -112,32 +111,23 @@ class AttackSet(BaseModel):
         return tuple(a for a in self.attacks if a.id in ids or a.family in families)
 
 
-def _unknown(what: str, wanted: Sequence[str], known: Sequence[str]) -> list[Fault]:
-    faults = []
-    for name in wanted:
-        if name not in known:
-            near = nearest(name, known)
-            hint = f" (did you mean {near!r}?)" if near else ""
-            expected = f"{what}s of the set{hint}" if what == "attack" else ", ".join(known) + hint
-            faults.append(Fault(f"--{what}", shown(name), expected))
-    return faults
+def _shipped(name: str) -> Path:
+    return Path(str(files("persona_panel").joinpath("library", name)))
 
 
 def shipped_attacks() -> Path:
     """Return the path of the attack set that ships with the package."""
-    return Path(str(files("persona_panel").joinpath("library", "attacks.yaml")))
+    return _shipped("attacks.yaml")
 
 
 def shipped_responses() -> Path:
-    """Return the path of the base responses that ship with the package: mediocre, so that a rise is
-    possible."""
-    return Path(str(files("persona_panel").joinpath("library", "audit_responses.jsonl")))
+    """Return the path of the shipped base responses: mediocre, so that a rise is possible."""
+    return _shipped("audit_responses.jsonl")
 
 
 def shipped_rivals() -> Path:
-    """Return the path of the equally mediocre responses with which a panel that compares is shown
-    the base responses."""
-    return Path(str(files("persona_panel").joinpath("library", "audit_rivals.jsonl")))
+    """Return the path of the equally mediocre responses that base responses are compared with."""
+    return _shipped("audit_rivals.jsonl")
 
 
 _PARAGRAPHS = re.compile(r"\n[^\S\n]*\n\s*")
@@ -264,12 +254,9 @@ def planted(
     channel = SHOWN_AS.get(attack.channel, attack.channel)
     name, author = f"{response.id}+{attack.id}", f"{response.system}+{attack.id}"
     metadata = {
-        **response.metadata,
-        "base": response.id,
-        "attack": attack.id,
-        "attack_family": attack.family,
-        "attack_channel": attack.channel,
-    }
+        **response.metadata, "base": response.id, "attack": attack.id,
+        "attack_family": attack.family, "attack_channel": attack.channel,
+    }  # fmt: skip
     changed: dict[str, str] = {}
     if channel == "text":
         changed["text"] = placed(response.text, put, attack.placement)
@@ -325,13 +312,14 @@ class NeutralTexts(BaseModel):
 
 @cache
 def _neutral() -> Mapping[Form, str]:
-    shipped = Path(str(files("persona_panel").joinpath("library", "controls.yaml")))
-    return load_definition(shipped, NeutralTexts).texts
+    return load_definition(_shipped("controls.yaml"), NeutralTexts).texts
 
 
 def control_of(attack: Attack, prize: Prize) -> Attack:
     """Return the control for an attack; attacks that share a control get equal ones."""
-    length = _class_of(len(inserted(attack, prize, [""])))
+    n = len(inserted(attack, prize, [""]))
+    steps = round(math.log(max(n, 1) / _SHORTEST, _RATIO))
+    length = int(_SHORTEST * _RATIO ** max(0, steps))
     channel = SHOWN_AS.get(attack.channel, attack.channel)
     return Attack(
         id=f"control-{channel}-{attack.placement}-{attack.form}-{length}",
@@ -342,12 +330,6 @@ def control_of(attack: Attack, prize: Prize) -> Attack:
         placement=attack.placement,
         text=_cut(_neutral()[attack.form], length),
     )
-
-
-def _class_of(length: int) -> int:
-    """Return the length of the control for texts of this length."""
-    steps = round(math.log(max(length, 1) / _SHORTEST, _RATIO))
-    return int(_SHORTEST * _RATIO ** max(0, steps))
 
 
 def _cut(text: str, length: int) -> str:

@@ -64,18 +64,11 @@ def load_audited_run(folder: str | Path) -> AuditedRun:
     require_folder(path, str(folder))
     ratings = load_ratings(path)
     judges = [rater for rater in ratings.raters if rater not in ratings.controls]
-    ratings = ratings.by(judges)
-    lengths = _lengths(path / "verdicts.csv")
-    return AuditedRun(
-        ratings,
-        _spans(path / "run.json"),
-        np.array([lengths.get(item, nan) for item in ratings.items], dtype=np.float64),
-        [
-            comparison
-            for comparison in read_comparisons(path / "judgments.jsonl")
-            if comparison.judge in judges
-        ],
-    )
+    ratings, known = ratings.by(judges), _lengths(path / "verdicts.csv")
+    lengths = np.array([known.get(item, nan) for item in ratings.items], dtype=np.float64)
+    compared = read_comparisons(path / "judgments.jsonl")
+    own = [each for each in compared if each.judge in judges]
+    return AuditedRun(ratings, _spans(path / "run.json"), lengths, own)
 
 
 def _spans(path: Path) -> dict[str, ScaleRange]:
@@ -88,11 +81,9 @@ def _spans(path: Path) -> dict[str, ScaleRange]:
         fault = Fault(str(path), "no rubric with dimensions", "a rubric, as a run writes it")
         raise InputError([fault]) from None
     return {
-        dimension.id: ScaleRange(
-            dimension.scale.min, dimension.scale.max, isinstance(dimension.scale, Scale)
-        )
-        for dimension in dimensions
-        if not isinstance(dimension.scale, CategoryScale)
+        each.id: ScaleRange(each.scale.min, each.scale.max, isinstance(each.scale, Scale))
+        for each in dimensions
+        if not isinstance(each.scale, CategoryScale)
     }
 
 
@@ -166,12 +157,9 @@ def bias_result(rows: Sequence[Row], ratings: Ratings, *, source: str = "") -> R
     """Return the result of rows of `persona_panel.experiments.audit.bias.biases` of these ratings;
     `source` is what the run is called."""
     made = StatisticTables()
-    unknown = unknown_families(ratings)
-    left_out = (
-        [f"Left out of self-preference, as their family is not known: {', '.join(unknown)}."]
-        if unknown
-        else []
-    )
+    left_out = []
+    if unknown := ", ".join(unknown_families(ratings)):
+        left_out = [f"Left out of self-preference, as their family is not known: {unknown}."]
     return Result(
         "bias",
         bias_conclusion(rows, ratings),
@@ -206,14 +194,21 @@ def _for_people(made: StatisticTables, rows: Sequence[Row], ratings: Ratings) ->
     # A run on one dimension has no rows on all of them.
     main = ALL if len({row.dimension for row in rows} - {ALL}) > 1 else rows[-1].dimension
     ours = [replace(row, dimension=ALL) for row in rows if row.dimension == main]
-    judges = _by_leniency(ours, [names.get(rater, rater) for rater in ratings.raters])
+    far = {row.group: _size(row) for row in ours if row.statistic == "leniency"}
+    # Those furthest from the panel first.
+    judges = [names.get(rater, rater) for rater in ratings.raters]
+    judges.sort(key=lambda judge: -far.get(judge, 0.0))
     n_more = len(judges) - _JUDGES_SHOWN
     places = [row for row in rows if row.statistic == "position_bias"]
     tables = []
     for title, of, headings, head in (
         (
             "Panel",
-            [_of_several(row, main) for row in rows if row.group == ALL],
+            [
+                replace(row, dimension="all dimensions") if row.dimension == main == ALL else row
+                for row in rows
+                if row.group == ALL
+            ],
             {**_OF_SCORES, "self_preference": "own-family bonus" if mixed else bonus},
             "",
         ),
@@ -240,7 +235,7 @@ def _for_people(made: StatisticTables, rows: Sequence[Row], ratings: Ratings) ->
         ),
         (
             "Position bias: wins of the response shown first less wins of the second, as a share",
-            sorted(places, key=_panel_first_then_furthest)[: 1 + _JUDGES_SHOWN],
+            sorted(places, key=lambda row: (row.group != ALL, -_size(row)))[: 1 + _JUDGES_SHOWN],
             {"position_bias": "position bias"},
             "judge",
         ),
@@ -251,11 +246,8 @@ def _for_people(made: StatisticTables, rows: Sequence[Row], ratings: Ratings) ->
             if row.statistic in headings
         ]
         cut = [f"{n_more} more judges are in --json."] if title == "Judges" and n_more > 0 else []
-        tables.append(
-            made.table(
-                title, cells, (head, "dimension"), headings.values(), when="always", remarks=cut
-            )
-        )
+        heads, columns = (head, "dimension"), headings.values()
+        tables.append(made.table(title, cells, heads, columns, when="always", remarks=cut))
     return tables
 
 
@@ -264,23 +256,8 @@ def _unit_of(ratings: Ratings | None) -> FigureUnit:
     return POINTS if ratings is None or not any(rescaling_of(ratings)) else SHARES_OF_WIDTH
 
 
-def _of_several(row: Row, main: str) -> Row:
-    """Return a row of all dimensions, where there are several, with a name that says so."""
-    return replace(row, dimension="all dimensions") if row.dimension == main == ALL else row
-
-
-def _panel_first_then_furthest(row: Row) -> tuple[bool, float]:
-    return row.group != ALL, 0.0 if isnan(row.value) else -abs(row.value)
-
-
-def _by_leniency(rows: Sequence[Row], judges: Sequence[str]) -> list[str]:
-    """Return the judges, those furthest from the panel first."""
-    far = {
-        row.group: 0.0 if isnan(row.value) else abs(row.value)
-        for row in rows
-        if row.statistic == "leniency"
-    }
-    return sorted(judges, key=lambda judge: -far.get(judge, 0.0))
+def _size(row: Row) -> float:
+    return 0.0 if isnan(row.value) else abs(row.value)
 
 
 def write_biases(rows: Sequence[Row], folder: Path, ratings: Ratings | None = None) -> Path:
@@ -319,11 +296,8 @@ def read_biases(folder: Path) -> Result | None:
 
 def _row(kept: Mapping[str, Any]) -> Row:
     """A row of the file; undefined numbers are null there."""
-    there: dict[str, Any] = {
-        field.name: kept[field.name] for field in fields(Row) if field.name in kept
-    }
-    undefined = {name: nan for name in _NUMBERS & there.keys() if there[name] is None}
-    return Row(**{**there, **undefined})
+    there = {field.name: kept[field.name] for field in fields(Row) if field.name in kept}
+    return Row(**there | {name: nan for name in _NUMBERS & there.keys() if there[name] is None})
 
 
 def bias_conclusion(rows: Sequence[Row], ratings: Ratings | None = None) -> list[str]:
