@@ -20,11 +20,12 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from persona_panel.files.outputs import json_number
 from persona_panel.graphs.framing import Contrast
 from persona_panel.statistics.core.arrays import ROUNDING, Array, IntArray, divide
 from persona_panel.statistics.core.levels import LEVEL
@@ -64,6 +65,10 @@ class Asymmetry:
         """Return whether the test by flipped signs alone cannot be trusted."""
         least = max(ASYMMETRIC, _STANDARD_ERRORS * math.sqrt(6 / max(1, self.n)))
         return abs(self.skewness) >= least
+
+    def document(self) -> dict[str, Any]:
+        """Return the JSON document."""
+        return {"skewness": json_number(self.skewness), "plain": self.plain}
 
 
 def asymmetry_of(columns: Array, dimensions: IntArray) -> Asymmetry:
@@ -319,30 +324,18 @@ def measure(
     n_fell, n_rose = ((side * points >= large).sum(axis=1) for side in (1, -1))
     places: IntArray = np.array([d for _, d, _ in keys], dtype=np.intp)
     cell_means, asymmetry = means(columns, places, spans[places], seed)
-    cells = [
+    cells = tuple(
         Cell(
-            system=names.systems[s],
-            dimension=names.dimensions[d],
-            condition=names.conditions[c],
-            delta=mean,
-            n_abstained=int(n_abstained[s, :, c].sum()),
-            n_missing=int(n_missing[s, :, c].sum()),
-            n_fell=int(n_fell[s, c, d]),
-            n_rose=int(n_rose[s, c, d]),
-            large=float(large[d]),
-            threshold=threshold,
+            names.systems[s], names.dimensions[d], names.conditions[c], mean,
+            int(n_abstained[s, :, c].sum()), int(n_missing[s, :, c].sum()),
+            int(n_fell[s, c, d]), int(n_rose[s, c, d]), float(large[d]), threshold,
         )
         for (s, d, c), mean in zip(keys, cell_means, strict=True)
-    ]
+    )  # fmt: skip
     gaps, gap_asymmetry = _gaps(delta, names, contrasts, 2 * spans, seed)
-    return Measured(
-        tuple(cells),
-        gaps,
-        _composites(delta, names),
-        _smallest_p([cell.delta.n_pairs for cell in cells]),
-        asymmetry,
-        gap_asymmetry,
-    )
+    smallest_p = _smallest_p([cell.delta.n_pairs for cell in cells])
+    composites = _composites(delta, names)
+    return Measured(cells, gaps, composites, smallest_p, asymmetry, gap_asymmetry)
 
 
 def means(
@@ -353,9 +346,8 @@ def means(
     largest possible distance of a value from 0."""
     asymmetry = asymmetry_of(columns, places)
     bounded = bounded_p_values(columns, places, asymmetry, spans)
-    p_values = sign_flip_p_values(
-        columns, n_permutations=_permutations(columns.shape[1]), seed=seed
-    )
+    n_permutations = _permutations(columns.shape[1])
+    p_values = sign_flip_p_values(columns, n_permutations=n_permutations, seed=seed)
     adjusted = holm(p_values)
     # The last bit of a mean must not decide. Of a gap in the data neither comparison holds.
     n_above, n_below = (columns > ROUNDING).sum(axis=0), (columns < -ROUNDING).sum(axis=0)
@@ -372,11 +364,12 @@ def means(
         # A spread that is only rounding is none.
         size = value / sd if sd > ROUNDING else math.nan
         also = None if math.isnan(p_bounded) else float(p_bounded)
-        tested = float(p), float(p_holm), also
-        counts = int(n_above[test]), int(n_below[test])
         all_means.append(
-            Mean(value, low, high, *tested, sd, size, len(kept), float(by_signs[test]), *counts)
-        )
+            Mean(
+                value, low, high, float(p), float(p_holm), also, sd, size, len(kept),
+                float(by_signs[test]), int(n_above[test]), int(n_below[test]),
+            )
+        )  # fmt: skip
     return all_means, asymmetry
 
 
@@ -502,23 +495,12 @@ def profiles(cells: Sequence[Cell], systems: Sequence[str], placebo: str | None)
         pressed = [cell for cell in degraded if cell.condition != placebo]
         conditions = tuple(dict.fromkeys(cell.condition for cell in pressed))
         dimensions = tuple(dict.fromkeys(cell.dimension for cell in pressed))
-        every.append(
-            Profile(
-                system=system,
-                kind=_kind(len(conditions), len(dimensions)) if measured else "nothing measured",
-                conditions=conditions,
-                dimensions=dimensions,
-                degraded=degraded,
-                improved=tuple(cell for cell in shown if cell.delta.value < 0),
-                rewording=len(pressed) < len(degraded),
-            )
-        )
+        improved = tuple(cell for cell in shown if cell.delta.value < 0)
+        kind: Kind = "several" if len(dimensions) > 1 else "one dimension"
+        if len(conditions) < 2:
+            kind = "one condition" if len(dimensions) > 1 else "one cell"
+        if not conditions:
+            kind = "none shown" if measured else "nothing measured"
+        rewording = len(pressed) < len(degraded)
+        every.append(Profile(system, kind, conditions, dimensions, degraded, improved, rewording))
     return every
-
-
-def _kind(n_conditions: int, n_dimensions: int) -> Kind:
-    if n_conditions == 0:
-        return "none shown"
-    if n_conditions == 1:
-        return "one cell" if n_dimensions == 1 else "one condition"
-    return "one dimension" if n_dimensions == 1 else "several"

@@ -146,28 +146,37 @@ class DetectableDelta:
         """Return the Δ in points, for this standard deviation."""
         return self.effect * sd
 
+    @property
+    def facts(self) -> dict[str, Any]:
+        """Return what is known without the spread, by the names of fields."""
+        return {
+            "prompts": self.n_prompts, "cells": self.n_cells, "judges": self.n_judges,
+            "level": LEVEL, "power": POWER, "in_sd": self.effect,
+            "prompts_needed": self.prompts_needed,
+        }  # fmt: skip
+
+    @property
+    def sds(self) -> dict[str, float]:
+        """Return the standard deviations of cells, by name; empty without a spread."""
+        of = self.spread
+        if of is None:
+            return {}
+        return {"lowest": of.lowest, "median": of.median, "highest": of.highest}
+
+    @property
+    def of_sds(self) -> dict[str, Any]:
+        """Return how many judges the standard deviations are of, and from which sweep."""
+        if self.spread is None:
+            return {}
+        judges = self.n_judges if self.spread.split else self.spread.n_judges
+        return {"judges": judges, "source": self.spread.source}
+
     def document(self) -> dict[str, Any]:
         """Return the JSON document."""
-        document: dict[str, Any] = {
-            "prompts": self.n_prompts,
-            "cells": self.n_cells,
-            "judges": self.n_judges,
-            "level": LEVEL,
-            "power": POWER,
-            "in_sd": json_number(self.effect),
-            "prompts_needed": self.prompts_needed,
-            "sd": None,
-            "in_points": None,
-        }
-        if (spread := self.spread) is not None:
-            sds = {"lowest": spread.lowest, "median": spread.median, "highest": spread.highest}
-            document["sd"] = {
-                **{name: json_number(sd) for name, sd in sds.items()},
-                "judges": self.n_judges if spread.split else spread.n_judges,
-                "source": spread.source,
-            }
-            document["in_points"] = {name: json_number(self.points(sd)) for name, sd in sds.items()}
-        return document
+        sds = {name: json_number(sd) for name, sd in self.sds.items()} | self.of_sds
+        points = {name: json_number(self.points(sd)) for name, sd in self.sds.items()}
+        in_sd = {"in_sd": json_number(self.effect)}
+        return self.facts | in_sd | {"sd": sds or None, "in_points": points or None}
 
 
 def detectable_delta(
@@ -210,52 +219,38 @@ def _spread_in(folder: Path, n_judges: int) -> Spread:
     cells = deltas.transpose(0, 2, 3, 1, 4).reshape(-1, deltas.shape[1], n_own)
     sds = [sd for cell in cells if (sd := sd_with_judges(cell, n_judges)) > ROUNDING]
     if not sds:
-        raise InputError(
-            [Fault(shown, "no cell in which all judges rated two prompts and Δ differs",
-                   "a sweep with two prompts or more")]
-        )  # fmt: skip
+        actual = "no cell in which all judges rated two prompts and Δ differs"
+        raise InputError([Fault(shown, actual, "a sweep with two prompts or more")])
     return _spread(sds, n_own, split=n_own > 1 or n_own == n_judges, source=shown)
 
 
 def sweep_estimate_result(estimates: Sequence[CostEstimate], delta: DetectableDelta) -> Result:
     """Return the cost of a sweep and its smallest detectable Δ as a result."""
     costs = cost_result(estimates)
-    return replace(
-        costs,
-        analysis="sweep estimate",
-        # That nothing can be significant comes before what it would cost.
-        conclusion=[detectable(delta), *costs.conclusion]
-        if math.isnan(delta.effect)
-        else [*costs.conclusion, detectable(delta)],
-        tables=[*costs.tables, *detectable_tables(delta)],
-    )
+    conclusion = [*costs.conclusion, detectable(delta)]
+    # That nothing can be significant comes before what it would cost.
+    if math.isnan(delta.effect):
+        conclusion = [conclusion[-1], *costs.conclusion]
+    tables = [*costs.tables, *detectable_tables(delta)]
+    return replace(costs, analysis="sweep estimate", conclusion=conclusion, tables=tables)
 
 
 def detectable_tables(delta: DetectableDelta) -> list[Table]:
     """Return the smallest detectable Δ as tables for programs: in standard deviations and, where
     these are known, in points."""
-    columns: tuple[Column, ...] = (
-        Column("prompts", "whole"), Column("cells", "whole"), Column("judges", "whole"),
-        Column("level", "number"), Column("power", "number"), Column("in_sd", "number"),
-        Column("prompts_needed", "whole"),
-    )  # fmt: skip
-    row = {
-        "prompts": delta.n_prompts, "cells": delta.n_cells, "judges": delta.n_judges,
-        "level": LEVEL, "power": POWER, "in_sd": delta.effect,
-        "prompts_needed": delta.prompts_needed,
-    }  # fmt: skip
-    tables = [Table("detectable", (), columns, [row])]
-    if (spread := delta.spread) is not None:
+    columns = tuple(
+        Column(name, "number" if name in ("level", "power", "in_sd") else "whole")
+        for name in delta.facts
+    )
+    tables = [Table("detectable", (), columns, [delta.facts])]
+    if delta.spread is not None:
         columns = (
             Column("sd", "number"), Column("in_points", "number"), Column("judges", "whole"),
             Column("source", "text"),
         )  # fmt: skip
-        judges = delta.n_judges if spread.split else spread.n_judges
-        facts = {"judges": judges, "source": spread.source}
-        sds = {"lowest": spread.lowest, "median": spread.median, "highest": spread.highest}
         rows = [
-            {"cell": cell, "sd": sd, "in_points": delta.points(sd)} | facts
-            for cell, sd in sds.items()
+            {"cell": cell, "sd": sd, "in_points": delta.points(sd)} | delta.of_sds
+            for cell, sd in delta.sds.items()
         ]
         tables.append(Table("detectable_in_points", (Key("cell"),), columns, rows))
     return tables
@@ -341,15 +336,8 @@ def _deltas_by_judge(folder: Path) -> Array:
     run = load_run(folder)
     sweep = json_of(folder / "run.json").get("sweep")
     if sweep is None:
-        raise InputError(
-            [
-                Fault(
-                    shown_folder(folder),
-                    "the folder of a run of another command",
-                    "a sweep's folder",
-                )
-            ]
-        )
+        actual = "the folder of a run of another command"
+        raise InputError([Fault(shown_folder(folder), actual, "a sweep's folder")])
     systems, conditions = sweep["systems"], sweep["conditions"]
     numeric = [run.dimensions.index(dimension.id) for dimension in run.rubric.numeric]
     rows = {(item.prompt_id, item.id): row for row, item in enumerate(run.items)}
