@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from math import isfinite
 from pathlib import Path
@@ -26,8 +26,6 @@ from persona_panel.study.design import SetRole
 from persona_panel.study.packet import (
     NOT_ASSESSABLE,
     KeyedPacket,
-    KeyedSet,
-    KeyedText,
     Packet,
     ShownDimension,
     ShownText,
@@ -111,29 +109,19 @@ def answers_by(
         rankings.append(
             {"set": text_set.id, "ranks": ranks, "reason": reason(first), "milliseconds": 60_000}
         )
-        ratings += [
-            {
-                "text": text.id,
-                "scores": {each.id: score(text, each) for each in packet.dimensions},
-                "reason": reason(text),
-                "milliseconds": 60_000,
-            }
-            for text in text_set.texts
-        ]
+        for text in text_set.texts:
+            scores = {each.id: score(text, each) for each in packet.dimensions}
+            own = {"text": text.id, "scores": scores, "reason": reason(text)}
+            ratings.append(own | {"milliseconds": 60_000})
     now = datetime.now(UTC).isoformat(timespec="seconds")
     return sealed(
         {
-            "schema": ANSWERS_SCHEMA,
-            "study": packet.study,
-            "packet": packet.packet,
-            "packet_sha256": packet.digest,
-            "consented": True,
-            "started": now,
-            "exported": now,
+            "schema": ANSWERS_SCHEMA, "study": packet.study, "packet": packet.packet,
+            "packet_sha256": packet.digest, "consented": True, "started": now, "exported": now,
             "rankings": rankings if "rank" in packet.tasks else [],
             "ratings": ratings if "rate" in packet.tasks else [],
         }
-    )
+    )  # fmt: skip
 
 
 def sealed(document: Mapping[str, Any]) -> dict[str, Any]:
@@ -190,11 +178,9 @@ def _read(path: Path, key: StudyKey) -> tuple[KeyedPacket, StudyAnswers] | Fault
     except (UnicodeEncodeError, RecursionError):
         own = ""
     if digest != own:
+        actual = "answers that are not those of its digest"
         return Fault(
-            file,
-            "answers that are not those of its digest",
-            "the file as the page saved it, not changed since",
-            field="sha256",
+            file, actual, "the file as the page saved it, not changed since", field="sha256"
         )
     document["schema_"] = document.pop("schema")
     try:
@@ -210,12 +196,9 @@ def _read(path: Path, key: StudyKey) -> tuple[KeyedPacket, StudyAnswers] | Fault
             field="study" if answers.study != key.study else "packet",
         )  # fmt: skip
     if answers.packet_sha256 != packet.sha256:
-        return Fault(
-            file,
-            f"answers to another version of the packet of {packet.rater}",
-            "answers to the packet that is in the study",
-            field="packet_sha256",
-        )
+        actual = f"answers to another version of the packet of {packet.rater}"
+        expected = "answers to the packet that is in the study"
+        return Fault(file, actual, expected, field="packet_sha256")
     if not answers.consented:
         return Fault(file, "no consent", "answers of a rater who consented", field="consented")
     return _odd_answer(file, answers, packet, key.rubric) or (packet, answers)
@@ -345,17 +328,13 @@ def _progress_of(
     values = [value for rating in scored for value in rating.scores.values()]
     checks = [] if answers is None else list(_attention(packet, answers))
     return RaterProgress(
-        rater=packet.rater,
-        file=file,
-        expected=expected,
+        rater=packet.rater, file=file, expected=expected,
         given=sum(len(ranking.ranks) for ranking in rankings) + len(values),
-        not_assessable=sum(value == "not_assessable" for value in values),
-        reasons_expected=reasons_expected,
+        not_assessable=values.count(NOT_ASSESSABLE), reasons_expected=reasons_expected,
         reasons=sum(bool(answer.reason.strip()) for answer in answered),
         minutes=sum(answer.milliseconds for answer in answered) / 60_000,
-        attention=len(checks),
-        attention_failed=checks.count(False),
-    )
+        attention=len(checks), attention_failed=checks.count(False),
+    )  # fmt: skip
 
 
 def _by_id(
@@ -386,40 +365,30 @@ def _attention(packet: KeyedPacket, answers: StudyAnswers) -> Iterator[bool]:
 
 def _ratings_of(key: StudyKey, packet: KeyedPacket, answers: StudyAnswers) -> list[TextRating]:
     rankings, scored = _by_id(answers)
-    return [
-        _rating(key, packet, text_set, text, rankings.get(text_set.id), scored.get(text.id))
-        for text_set in packet.sets
-        if text_set.role != "attention"
-        for text in text_set.texts
-    ]
-
-
-def _rating(
-    key: StudyKey,
-    packet: KeyedPacket,
-    text_set: KeyedSet,
-    text: KeyedText,
-    ranking: GivenRanking | None,
-    rating: GivenScores | None,
-) -> TextRating:
-    scores = {} if rating is None else rating.scores
-    read = {name: score_of(key.rubric, name, value) for name, value in scores.items()}
-    reason = rating.reason if rating is not None else ranking.reason if ranking is not None else ""
-    return TextRating(
-        rater=packet.rater,
-        set=text_set.id,
-        role=text_set.role,
-        prompt_id=str(text_set.prompt_id),
-        response=str(text.response),
-        system=str(text.system),
-        scores={name: value for name, value in read.items() if value is not None},
-        rank=None if ranking is None else ranking.ranks.get(text.id),
-        reason=reason.strip(),
-        label=text.label,
-    )
+    ratings = []
+    for text_set in packet.sets:
+        if text_set.role == "attention":
+            continue
+        ranking = rankings.get(text_set.id)
+        for text in text_set.texts:
+            rating = scored.get(text.id)
+            scores = {} if rating is None else rating.scores
+            read = {name: score_of(key.rubric, name, value) for name, value in scores.items()}
+            said = rating or ranking
+            ratings.append(
+                TextRating(
+                    packet.rater, text_set.id, text_set.role, str(text_set.prompt_id),
+                    str(text.response), str(text.system),
+                    {name: value for name, value in read.items() if value is not None},
+                    None if ranking is None else ranking.ranks.get(text.id),
+                    "" if said is None else said.reason.strip(), text.label,
+                )
+            )  # fmt: skip
+    return ratings
 
 
 _COLUMNS = ("item", "rater", "dimension", "score", "prompt", "source")
+_RANK_COLUMNS = ("item", "rater", "rank", "prompt", "source")
 _LABEL_COLUMNS = ("item", "rater", "dimension", "label", "prompt", "source")
 
 
@@ -439,18 +408,13 @@ def write_tables(
     kept = [rating for rating in ratings if rating.role != "repeat"]
     labels = set(key.rubric.categories)
     scores = list(_rows(kept, {dimension.id for dimension in key.rubric.numeric}))
-    ranks = [
-        (_item(rating), rating.rater, rating.rank, rating.prompt_id, rating.system)
-        for rating in kept
-        if rating.rank is not None
-    ]
-    rank_columns = ("item", "rater", "rank", "prompt", "source")
+    ranks = _ranks(kept)
     ranks_at = _next_to(out, "-rankings.csv") if "rate" in key.tasks else out
     files: dict[Path, bytes] = {}
     if scores:
         files[out] = _csv(*_with_inclusion(key, _COLUMNS, scores))
     if ranks:
-        files[ranks_at] = _csv(rank_columns, ranks)
+        files[ranks_at] = _csv(_RANK_COLUMNS, ranks)
     if labels and (rows := list(_rows(kept, labels))):
         labels_at = _next_to(out, "-labels.csv")
         files[labels_at] = _csv(*_with_inclusion(key, _LABEL_COLUMNS, rows))
@@ -505,14 +469,19 @@ def _item(rating: TextRating) -> str:
     return f"{rating.prompt_id}/{rating.response}"
 
 
+def _ranks(ratings: Iterable[TextRating]) -> list[tuple[Any, ...]]:
+    return [
+        (_item(rating), rating.rater, rating.rank, rating.prompt_id, rating.system)
+        for rating in ratings
+        if rating.rank is not None
+    ]
+
+
 def _rows(ratings: Iterable[TextRating], dimensions: set[str]) -> Iterator[tuple[Any, ...]]:
     for rating in ratings:
         for name, value in rating.scores.items():
             if name in dimensions:
                 yield _item(rating), rating.rater, name, value, rating.prompt_id, rating.system
-
-
-# Scores inferred from what raters wrote.
 
 
 def _justifications(
@@ -523,47 +492,26 @@ def _justifications(
     prompts = {prompt.prompt_id: prompt.prompt for prompt in key.prompts}
     written = [rating for rating in ratings if rating.reason]
     ranks_alone = "rate" not in key.tasks
+    ids = [f"{rating.response}~{rating.rater}" for rating in written]
     lines = b"".join(
         orjson.dumps(
             {
-                "prompt_id": rating.prompt_id,
-                "id": _reason_id(rating),
-                "prompt": prompts[rating.prompt_id],
+                "prompt_id": rating.prompt_id, "id": own, "prompt": prompts[rating.prompt_id],
                 "context": f"The reasons are about the text that the reader calls {rating.label}.",
-                "response": rating.reason,
-                "system": rating.system,
-                "rater": rating.rater,
+                "response": rating.reason, "system": rating.system, "rater": rating.rater,
             }
         )
         + b"\n"
-        for rating in written
-    )
-    rows: list[tuple[Any, ...]]
+        for rating, own in zip(written, ids, strict=True)
+    )  # fmt: skip
+    of_reasons = [replace(each, response=own) for each, own in zip(written, ids, strict=True)]
     if ranks_alone:
-        columns: tuple[str, ...] = ("item", "rater", "rank", "prompt", "source")
-        rows = [
-            (
-                f"{rating.prompt_id}/{_reason_id(rating)}",
-                rating.rater,
-                rating.rank,
-                rating.prompt_id,
-                rating.system,
-            )
-            for rating in written
-            if rating.rank is not None
-        ]
+        columns, rows = _RANK_COLUMNS, _ranks(of_reasons)
     else:
         # A file has scores or labels: labels where the rubric has nothing else.
         numeric = {dimension.id for dimension in key.rubric.numeric}
         columns = _COLUMNS if numeric else _LABEL_COLUMNS
-        chosen = numeric or set(key.rubric.categories)
-        rows = [
-            (f"{rating.prompt_id}/{_reason_id(rating)}", rating.rater, name, value,
-             rating.prompt_id, rating.system)
-            for rating in written
-            for name, value in rating.scores.items()
-            if name in chosen
-        ]  # fmt: skip
+        rows = list(_rows(of_reasons, numeric or set(key.rubric.categories)))
     rubric = inferring_rubric(key.rubric).model_dump(
         mode="json", exclude_none=True, exclude={"variants"}
     )
@@ -576,22 +524,16 @@ def _justifications(
     }
 
 
-def _reason_id(rating: TextRating) -> str:
-    return f"{rating.response}~{rating.rater}"
-
-
 def inferring_rubric(rubric: Rubric) -> Rubric:
     """Return the same dimensions and scales, asked of what a reader wrote about a text: which score
     the reasons express, not assessable where they do not touch a dimension."""
+    asked = (
+        "Going by these reasons alone, which value would the reader give the text on this scale? "
+        "The reader's question was: "
+    )
     dimensions = tuple(
-        dimension.model_copy(
-            update={
-                "guiding_question": "Going by these reasons alone, which value would the reader "
-                "give the text on this scale? The reader's question was: "
-                f"{dimension.guiding_question}"
-            }
-        )
-        for dimension in rubric.dimensions
+        each.model_copy(update={"guiding_question": asked + each.guiding_question})
+        for each in rubric.dimensions
     )
     return Rubric(
         id="inferred",

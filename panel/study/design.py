@@ -17,12 +17,13 @@ texts in the opposite order.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import combinations
 from math import ceil, comb
 from random import Random
-from typing import Literal
+from typing import Literal, get_args
 
 from persona_panel.files.errors import ConfigurationError
 from persona_panel.results.conclusions.wording import counted
@@ -167,12 +168,8 @@ class Rotation:
         """Grow a set from one text by the text that adds most, one by one."""
         chosen = [first]
         while len(chosen) < n:
-            chosen.append(
-                min(
-                    (text for text in names if text not in chosen),
-                    key=lambda text: self._cost_of(prompt, text, chosen),
-                )
-            )
+            left = (text for text in names if text not in chosen)
+            chosen.append(min(left, key=lambda text: self._cost_of(prompt, text, chosen)))
         return tuple(sorted(chosen))
 
     def _cost_of(self, prompt: int, text: int, others: Sequence[int]) -> tuple[int, int, int]:
@@ -192,7 +189,7 @@ class Rotation:
 
 
 SetRole = Literal["calibration", "main", "repeat", "attention"]
-
+_FIRST_SHOWN: tuple[SetRole, ...] = ("calibration", "main")
 _MOST_RATERS = 999
 _MOST_TRIES = 8
 
@@ -218,59 +215,43 @@ class StudyDesign:
     sizes: tuple[int, ...]
     sessions: tuple[tuple[TextSet, ...], ...]
 
-    def _first_showings(self) -> Iterator[TextSet]:
+    def _sets(self, roles: Collection[SetRole]) -> Iterator[TextSet]:
         for session in self.sessions:
-            yield from (
-                text_set for text_set in session if text_set.role in ("calibration", "main")
-            )
+            yield from (text_set for text_set in session if text_set.role in roles)
+
+    def _per_rater(self, roles: Collection[SetRole]) -> tuple[int, ...]:
+        return tuple(
+            sum(len(text_set.texts) for text_set in session if text_set.role in roles)
+            for session in self.sessions
+        )
 
     def texts_per_set(self) -> tuple[int, ...]:
         """Return how many texts each rotated set has."""
-        return tuple(
-            len(text_set.texts)
-            for session in self.sessions
-            for text_set in session
-            if text_set.role == "main"
-        )
+        return tuple(len(text_set.texts) for text_set in self._sets(("main",)))
 
     def rotated_per_rater(self) -> tuple[int, ...]:
         """Return how many texts each rater sees in rotated sets, which `per_rater` asks for."""
-        return tuple(
-            sum(len(text_set.texts) for text_set in session if text_set.role == "main")
-            for session in self.sessions
-        )
+        return self._per_rater(("main",))
 
     def rated_per_rater(self) -> tuple[int, ...]:
         """Return how many texts each rater sees, those for calibration included, repeated ones
         once."""
-        return tuple(
-            sum(
-                len(text_set.texts)
-                for text_set in session
-                if text_set.role in ("calibration", "main")
-            )
-            for session in self.sessions
-        )
+        return self._per_rater(_FIRST_SHOWN)
 
     def incomplete_sets(self) -> int:
         """Return how many rotated sets lack texts of their prompt, so that a rank in them is no
         rank among all."""
-        return sum(
-            len(text_set.texts) < self.sizes[text_set.prompt]
-            for session in self.sessions
-            for text_set in session
-            if text_set.role == "main"
-        )
+        return sum(len(each.texts) < self.sizes[each.prompt] for each in self._sets(("main",)))
 
     def texts_per_rater(self) -> tuple[int, ...]:
         """Return how many texts each rater sees in all, repeated ones counted again."""
-        return tuple(sum(len(text_set.texts) for text_set in session) for session in self.sessions)
+        return self._per_rater(get_args(SetRole))
 
     def ratings_per_text(self) -> dict[tuple[int, int], int]:
         """Return how many raters see each text, by prompt and text; repeated sets are not
         counted."""
         seen = {(p, text): 0 for p, size in enumerate(self.sizes) for text in range(size)}
-        for text_set in self._first_showings():
+        for text_set in self._sets(_FIRST_SHOWN):
             for text in text_set.texts:
                 seen[text_set.prompt, text] += 1
         return seen
@@ -282,7 +263,7 @@ class StudyDesign:
             for p, size in enumerate(self.sizes)
             for pair in combinations(range(size), 2)
         }
-        for text_set in self._first_showings():
+        for text_set in self._sets(_FIRST_SHOWN):
             for pair in combinations(sorted(text_set.texts), 2):
                 seen[text_set.prompt, pair[0], pair[1]] += 1
         return seen
@@ -307,15 +288,15 @@ def design_study(sizes: Sequence[int], settings: StudySettings) -> StudyDesign:
             f"{option} {n} with --repeats {min(settings.repeats, _fewest_sets(larger))}"
             for option, n, larger in _would_do(sizes, once)
         ]
+    advice = f"{' or '.join(offers)} would do"
+    if not offers:
+        advice = (
+            "give fewer texts to a prompt, as no number of raters or of texts for each was found "
+            "that would do"
+        )
     raise ConfigurationError(
         f"with {counted(settings.raters, 'rater')} of {counted(settings.per_rater, 'text')} each, "
-        f"{what}; "
-        + (
-            f"{' or '.join(offers)} would do"
-            if offers
-            else "give fewer texts to a prompt, as no number of raters or of texts for each was "
-            "found that would do"
-        )
+        f"{what}; {advice}"
     )
 
 
@@ -324,15 +305,15 @@ def _would_do(
 ) -> Iterator[tuple[str, int, StudyDesign]]:
     """Yield larger numbers with which nothing is lacking: the option, the number, and the
     design."""
-    most = _most_per_rater(sizes, settings)
-    larger = _enough(sizes, lambda n: replace(settings, per_rater=n), settings.per_rater + 1, most)
-    if larger is not None:
-        yield "--per-rater", larger.settings.per_rater, larger
-    larger = _enough(
-        sizes, lambda n: replace(settings, raters=n), settings.raters + 1, _MOST_RATERS
-    )
-    if larger is not None:
-        yield "--raters", larger.settings.raters, larger
+    for name, most in (("per_rater", _most_per_rater(sizes, settings)), ("raters", _MOST_RATERS)):
+        changed = partial(_with, settings, name)
+        larger = _enough(sizes, changed, getattr(settings, name) + 1, most)
+        if larger is not None:
+            yield f"--{name.replace('_', '-')}", getattr(larger.settings, name), larger
+
+
+def _with(settings: StudySettings, name: str, n: int) -> StudySettings:
+    return replace(settings, raters=n) if name == "raters" else replace(settings, per_rater=n)
 
 
 def _refuse_impossible(sizes: Sequence[int], settings: StudySettings) -> None:
@@ -355,11 +336,8 @@ def _refuse_impossible(sizes: Sequence[int], settings: StudySettings) -> None:
             "(--tasks rate)"
         )
     if settings.per_rater > (most := _most_per_rater(sizes, settings)):
-        why = (
-            f", of which a rater compares at most {MOST_TOGETHER} of a prompt"
-            if max(sizes) > MOST_TOGETHER
-            else ""
-        )
+        why = f", of which a rater compares at most {MOST_TOGETHER} of a prompt"
+        why = why if max(sizes) > MOST_TOGETHER else ""
         behind = " besides those for calibration" if settings.calibration else ""
         raise ConfigurationError(
             f"--per-rater {settings.per_rater} is more than the texts that there are{behind}{why}; "
@@ -448,17 +426,13 @@ def _designed(sizes: Sequence[int], settings: StudySettings) -> StudyDesign:
     sessions = []
     for _ in range(settings.raters):
         own = rotation.take()
-        session = [
-            TextSet("calibration", p, texts[p].next_of(shared[p]))
-            for p in prompts.next_of(calibrating)
-        ]
-        session += [
-            TextSet("main", p, texts[p].next_of(own[p])) for p in prompts.next_of(list(own))
-        ]
+        first, then = prompts.next_of(calibrating), prompts.next_of(list(own))
+        session = [TextSet("calibration", p, texts[p].next_of(shared[p])) for p in first]
+        session += [TextSet("main", p, texts[p].next_of(own[p])) for p in then]
         mains = [place for place, text_set in enumerate(session) if text_set.role == "main"]
         again = [
-            TextSet("repeat", text_set.prompt, text_set.texts[::-1], place)
-            for place, text_set in ((place, session[place]) for place in mains[: settings.repeats])
+            TextSet("repeat", session[place].prompt, session[place].texts[::-1], place)
+            for place in mains[: settings.repeats]
         ]
         sessions.append(_with_attention(session + again, settings.attention))
     return StudyDesign(settings, tuple(sizes), tuple(sessions))
@@ -470,16 +444,11 @@ def _with_attention(session: list[TextSet], n: int) -> tuple[TextSet, ...]:
     behind = [ceil((number + 1) * length / (n + 1)) for number in range(n)]
     moved = [place + sum(at <= place for at in behind) for place in range(length)]
     mixed: list[TextSet] = []
-    for place, text_set in enumerate(session):
+    for place in range(length + 1):
         mixed += [
             TextSet("attention", number, (0, 1)) for number, at in enumerate(behind) if at == place
         ]
-        mixed.append(
-            text_set
-            if text_set.repeats is None
-            else replace(text_set, repeats=moved[text_set.repeats])
-        )
-    mixed += [
-        TextSet("attention", number, (0, 1)) for number, at in enumerate(behind) if at == length
-    ]
+        for own in session[place : place + 1]:
+            again = None if own.repeats is None else moved[own.repeats]
+            mixed.append(replace(own, repeats=again))
     return tuple(mixed)

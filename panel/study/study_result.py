@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from statistics import median
 from typing import Any
 
@@ -127,12 +128,9 @@ def _questions(rubric: Rubric) -> list[tuple[str, str, _Value]]:
     an answer."""
     questions: list[tuple[str, str, _Value]] = [(RANK, "rank", lambda rating: rating.rank)]
     for dimension in rubric.dimensions:
-        questions.append((dimension.id, dimension.scale.kind, _score_on(dimension.id)))
+        value = partial(lambda name, rating: rating.scores.get(name), dimension.id)
+        questions.append((dimension.id, dimension.scale.kind, value))
     return questions
-
-
-def _score_on(dimension: str) -> _Value:
-    return lambda rating: rating.scores.get(dimension)
 
 
 def _repeated(
