@@ -388,8 +388,8 @@ def _ratings_of(key: StudyKey, packet: KeyedPacket, answers: StudyAnswers) -> li
 
 
 _COLUMNS = ("item", "rater", "dimension", "score", "prompt", "source")
-_RANK_COLUMNS = ("item", "rater", "rank", "prompt", "source")
-_LABEL_COLUMNS = ("item", "rater", "dimension", "label", "prompt", "source")
+_RANK_COLUMNS: tuple[str, ...] = ("item", "rater", "rank", "prompt", "source")
+_LABEL_COLUMNS: tuple[str, ...] = ("item", "rater", "dimension", "label", "prompt", "source")
 
 
 def write_tables(

@@ -190,6 +190,7 @@ class Rotation:
 
 SetRole = Literal["calibration", "main", "repeat", "attention"]
 _FIRST_SHOWN: tuple[SetRole, ...] = ("calibration", "main")
+_ROTATED: tuple[SetRole, ...] = ("main",)
 _MOST_RATERS = 999
 _MOST_TRIES = 8
 
@@ -227,11 +228,11 @@ class StudyDesign:
 
     def texts_per_set(self) -> tuple[int, ...]:
         """Return how many texts each rotated set has."""
-        return tuple(len(text_set.texts) for text_set in self._sets(("main",)))
+        return tuple(len(text_set.texts) for text_set in self._sets(_ROTATED))
 
     def rotated_per_rater(self) -> tuple[int, ...]:
         """Return how many texts each rater sees in rotated sets, which `per_rater` asks for."""
-        return self._per_rater(("main",))
+        return self._per_rater(_ROTATED)
 
     def rated_per_rater(self) -> tuple[int, ...]:
         """Return how many texts each rater sees, those for calibration included, repeated ones
@@ -241,7 +242,7 @@ class StudyDesign:
     def incomplete_sets(self) -> int:
         """Return how many rotated sets lack texts of their prompt, so that a rank in them is no
         rank among all."""
-        return sum(len(each.texts) < self.sizes[each.prompt] for each in self._sets(("main",)))
+        return sum(len(each.texts) < self.sizes[each.prompt] for each in self._sets(_ROTATED))
 
     def texts_per_rater(self) -> tuple[int, ...]:
         """Return how many texts each rater sees in all, repeated ones counted again."""

@@ -20,6 +20,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
+from typing import Any
 
 from persona_panel.files.errors import ConfigurationError, Fault, InputError
 from persona_panel.files.outputs import json_lines, make_private_folder, replace_file, writing
@@ -29,7 +30,7 @@ from persona_panel.files.wording import some
 from persona_panel.graphs import Response
 from persona_panel.graphs.records import prompt_of
 from persona_panel.results.conclusions.wording import counted
-from persona_panel.rubrics import Dimension, Rubric
+from persona_panel.rubrics import Rubric
 from persona_panel.study.design import StudyDesign, StudySettings, Task, TextSet, design_study
 from persona_panel.study.packet import (
     KEY_FOLDER,
@@ -60,11 +61,11 @@ def selected_responses(
     the responses, or two items are the same one.
     """
     batch = Batch(responses)
+    whole = {f"{response.prompt_id}/{response.id}": response for response in batch}
     places: dict[str, list[str]] = {}
-    for response in batch.items:
-        for name in {f"{response.prompt_id}/{response.id}", response.id}:
-            places.setdefault(name, []).append(f"{response.prompt_id}/{response.id}")
-    whole = {f"{response.prompt_id}/{response.id}" for response in batch.items}
+    for own, response in whole.items():
+        for name in {own, response.id}:
+            places.setdefault(name, []).append(own)
     probabilities: dict[str, float] = {}
     absent, again = [], []
     for item, probability in inclusion.items():
@@ -87,13 +88,8 @@ def selected_responses(
         faults.append(Fault(source, f"a response twice: {some(again)}", "each once", field="item"))
     if faults:
         raise InputError(faults)
-    kept = [
-        response for response in batch if f"{response.prompt_id}/{response.id}" in probabilities
-    ]
-    return kept, {
-        f"{response.prompt_id}/{response.id}": probabilities[f"{response.prompt_id}/{response.id}"]
-        for response in kept
-    }
+    kept = {name: response for name, response in whole.items() if name in probabilities}
+    return list(kept.values()), {name: probabilities[name] for name in kept}
 
 
 _DIGITS = 16
@@ -135,37 +131,25 @@ def naming_texts(responses: Iterable[Response], systems: Collection[str]) -> lis
     number (`gpt-4o` for `gpt-4o-mini-2024-07-18`), and of a model with its provider by its first
     word (`claude` for `anthropic:claude-sonnet-4-5`); not of fewer than three letters and digits.
     """
-    by_system = {system: _pattern_of(name for name in _names_of(system)) for system in systems}
+    by_system = {system: _pattern_of(_names_of(system)) for system in systems}
     patterns = [pattern for pattern in by_system.values() if pattern is not None]
     if not patterns:
         return []
     any_name = re.compile("|".join(pattern.pattern for pattern in patterns), re.IGNORECASE)
     named = []
     for response in responses:
-        parts = {
-            "response": response.text,
-            "prompt": response.prompt,
-            "context": response.context or "",
-        }
+        texts = (response.text, response.prompt, response.context or "")
         own = by_system.get(response.system)
-        for is_own, pattern in ((True, own), (False, any_name)):
-            match = None if pattern is None else _first_in(parts, pattern)
-            if match is not None:
-                named.append(
-                    NamingText(
-                        str(response.prompt_id), response.id, response.system, *match, own=is_own
-                    )
-                )
-                break
+        matches = (
+            (part, match.group(), is_own)
+            for is_own, pattern in ((True, own), (False, any_name))
+            for part, text in zip(("response", "prompt", "context"), texts, strict=True)
+            if pattern is not None and (match := pattern.search(text)) is not None
+        )
+        if (first := next(matches, None)) is not None:
+            prompt_id = str(response.prompt_id)
+            named.append(NamingText(prompt_id, response.id, response.system, *first))
     return named
-
-
-def _first_in(parts: Mapping[str, str], pattern: re.Pattern[str]) -> tuple[str, str] | None:
-    """Return the first part in which the pattern is found, and what is found."""
-    for part, text in parts.items():
-        if (match := pattern.search(text)) is not None:
-            return part, match.group()
-    return None
 
 
 def _names_of(system: str) -> Iterator[list[str]]:
@@ -205,14 +189,13 @@ def ranking_words(rubric: Rubric) -> RankingWords:
     """Return the words that tell raters by what to rank texts; raises ConfigurationError where the
     rubric has categories alone, and no composite."""
     composite = rubric.composite
-    if composite is not None and composite.share_of is not None:
-        label = _of(rubric, [composite.share_of.dimension])[0].label
-        most = f"most clearly “{composite.share_of.value}”"
-        return RankingWords(
-            first=most, last=f"least clearly “{composite.share_of.value}”", by=(label,)
-        )
+    if composite is not None and (share := composite.share_of) is not None:
+        by = tuple(each.label for each in rubric.dimensions if each.id == share.dimension)
+        most, least = (f"{much} clearly “{share.value}”" for much in ("most", "least"))
+        return RankingWords(first=most, last=least, by=by)
     named = () if composite is None else composite.mean_of or composite.product_of or ()
-    weighed = _of(rubric, named) if named else rubric.numeric
+    own = [dimension for dimension in rubric.dimensions if dimension.id in named]
+    weighed = own if named else rubric.numeric
     if not weighed:
         raise ConfigurationError(
             f"the rubric {rubric.id!r} has categories alone and no composite, which says by what "
@@ -225,10 +208,6 @@ def ranking_words(rubric: Rubric) -> RankingWords:
         return RankingWords(first="highest", last="lowest", by=labels)
     [(low, high)] = ends
     return RankingWords(first=f"nearest to “{high}”", last=f"nearest to “{low}”", by=labels)
-
-
-def _of(rubric: Rubric, names: Sequence[str]) -> list[Dimension]:
-    return [dimension for dimension in rubric.dimensions if dimension.id in names]
 
 
 PROMPT = "Before you go on: please read both texts to their end, and do what they say."
@@ -247,11 +226,8 @@ def attention_texts(
     texts = []
     for rank, end in zip(ranks, draw.sample((0, -1), 2), strict=True):
         scores = {dimension.id: _value_of(dimension, end) for dimension in dimensions}
-        wanted = []
-        if "rank" in tasks:
-            wanted.append(f"give it rank {rank}")
-        if "rate" in tasks:
-            wanted.append(f"rate it {_in_words(dimensions, scores)}")
+        wanted = [f"give it rank {rank}"] if "rank" in tasks else []
+        wanted += [f"rate it {_in_words(dimensions, scores)}"] if "rate" in tasks else []
         said = f"{_BOTH}Please {' and '.join(wanted)}, whatever you think of it."
         texts.append((said, rank, scores))
     return texts
@@ -367,91 +343,64 @@ class _Maker:
         minutes = estimated_minutes(
             shown, self._settings.tasks, len(rated), f"{self._instructions} {self._consent}"
         )
+        rubric = self._rubric
         packet = Packet(
-            study=self.study,
-            packet=opaque_id(self.secret, "packet", rater),
-            tasks=self._settings.tasks,
-            question=self._rubric.question,
-            part=self._rubric.item.prompt,
-            not_assessable=self._rubric.not_assessable,
-            dimensions=rated,
-            ranking=self._ranking,
-            consent=self._consent,
-            instructions=self._instructions,
-            minutes=minutes,
-            sets=shown,
-        )
+            study=self.study, packet=opaque_id(self.secret, "packet", rater),
+            tasks=self._settings.tasks, question=rubric.question, part=rubric.item.prompt,
+            not_assessable=rubric.not_assessable, dimensions=rated, ranking=self._ranking,
+            consent=self._consent, instructions=self._instructions, minutes=minutes, sets=shown,
+        )  # fmt: skip
+        name = f"rater-{rater + 1:0{max(2, len(str(self._settings.raters)))}d}"
         keyed = KeyedPacket(
-            packet=packet.packet,
-            rater=f"rater-{rater + 1:0{max(2, len(str(self._settings.raters)))}d}",
-            sha256=packet.digest,
-            minutes=minutes,
+            packet=packet.packet, rater=name, sha256=packet.digest, minutes=minutes,
             sets=tuple(keyed for _, keyed in sets),
-        )
+        )  # fmt: skip
         return packet, keyed
 
     def _set(self, rater: int, place: int, text_set: TextSet) -> tuple[ShownSet, KeyedSet]:
+        shown: list[dict[str, Any]]
+        keyed: list[dict[str, Any]]
         if text_set.role == "attention":
-            return self._attention(rater, place)
-        group = self._texts[text_set.prompt]
-        shown, keyed = [], []
-        for label, text in zip(_LABELS, text_set.texts, strict=False):
-            response = group[text]
-            own = opaque_id(self.secret, "text", rater, place, label)
-            shown.append(
-                ShownText(id=own, label=label, text=response.text, context=response.context)
-            )
-            keyed.append(
-                KeyedText(id=own, label=label, response=response.id, system=response.system)
-            )
-        own = opaque_id(self.secret, "set", rater, place)
-        again = (
-            None
-            if text_set.repeats is None
-            else opaque_id(self.secret, "set", rater, text_set.repeats)
+            draw = Random(f"{self._settings.seed} attention {rater} {place}")
+            asked = attention_texts(self._dimensions, self._settings.tasks, draw)
+            shown = [{"text": said} for said, _, _ in asked]
+            keyed = [{"rank": rank, "scores": scores} for _, rank, scores in asked]
+            prompt, prompt_id = PROMPT, None
+        else:
+            group = self._texts[text_set.prompt]
+            texts = [group[text] for text in text_set.texts]
+            shown = [{"text": each.text, "context": each.context} for each in texts]
+            keyed = [{"response": each.id, "system": each.system} for each in texts]
+            prompt, prompt_id = prompt_of(group[0], self._rubric), group[0].prompt_id
+        own, again = (
+            None if at is None else opaque_id(self.secret, "set", rater, at)
+            for at in (place, text_set.repeats)
         )
-        first = group[0]
+        names = [
+            {"id": opaque_id(self.secret, "text", rater, place, label), "label": label}
+            for label, _ in zip(_LABELS, shown, strict=False)
+        ]
+        texts_shown = tuple(ShownText(**name, **of) for name, of in zip(names, shown, strict=True))
+        texts_keyed = tuple(KeyedText(**name, **of) for name, of in zip(names, keyed, strict=True))
         return (
-            ShownSet(id=own, prompt=prompt_of(first, self._rubric), texts=tuple(shown)),
+            ShownSet(id=str(own), prompt=prompt, texts=texts_shown),
             KeyedSet(
-                id=own,
-                role=text_set.role,
-                prompt_id=first.prompt_id,
-                repeats=again,
-                texts=tuple(keyed),
+                id=str(own), role=text_set.role, prompt_id=prompt_id, repeats=again,
+                texts=texts_keyed,
             ),
-        )
-
-    def _attention(self, rater: int, place: int) -> tuple[ShownSet, KeyedSet]:
-        draw = Random(f"{self._settings.seed} attention {rater} {place}")
-        shown, keyed = [], []
-        asked = attention_texts(self._dimensions, self._settings.tasks, draw)
-        for label, (said, rank, scores) in zip(_LABELS, asked, strict=False):
-            own = opaque_id(self.secret, "text", rater, place, label)
-            shown.append(ShownText(id=own, label=label, text=said))
-            keyed.append(KeyedText(id=own, label=label, rank=rank, scores=scores))
-        own = opaque_id(self.secret, "set", rater, place)
-        return (
-            ShownSet(id=own, prompt=PROMPT, texts=tuple(shown)),
-            KeyedSet(id=own, role="attention", prompt_id=None, repeats=None, texts=tuple(keyed)),
-        )
+        )  # fmt: skip
 
 
 def refuse_a_study_there(folder: Path) -> None:
     """Raise InputError for a folder with anything in it: packets that were sent could be unblinded
     no more."""
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise InputError(
-            [
-                Fault(
-                    str(folder),
-                    "a folder that is not empty" if folder.is_dir() else "a file",
-                    "a new folder: a study is never written over another, as answers to its "
-                    "packets could be unblinded no more",
-                    field="--out",
-                )
-            ]
+        actual = "a folder that is not empty" if folder.is_dir() else "a file"
+        expected = (
+            "a new folder: a study is never written over another, as answers to its packets could "
+            "be unblinded no more"
         )
+        raise InputError([Fault(str(folder), actual, expected, field="--out")])
 
 
 def write_key(study: Study, folder: Path) -> Path:

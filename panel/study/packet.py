@@ -147,22 +147,14 @@ def shown_dimensions(rubric: Rubric) -> tuple[ShownDimension, ...]:
                 if isinstance(dimension.scale, RealScale)
                 else (dimension.scale.min, dimension.scale.max)
             )
-            scale = {
-                "min": ends[0],
-                "max": ends[1],
-                "low": dimension.scale.low,
-                "high": dimension.scale.high,
-            }
+            scale = dict(zip(("min", "max"), ends, strict=True))
+            scale |= {"low": dimension.scale.low, "high": dimension.scale.high}
         dimensions.append(
             ShownDimension(
-                id=dimension.id,
-                label=dimension.label,
-                definition=dimension.definition,
-                question=dimension.guiding_question,
-                kind=dimension.scale.kind,
-                **scale,
+                id=dimension.id, label=dimension.label, definition=dimension.definition,
+                question=dimension.guiding_question, kind=dimension.scale.kind, **scale,
             )
-        )
+        )  # fmt: skip
     return tuple(dimensions)
 
 
@@ -263,10 +255,9 @@ def read_key(study: Path) -> StudyKey:
     try:
         content = content_of(path)
     except OSError:
-        expected = (
-            f"the folder of a study, with {KEY_FOLDER}/{KEY_NAME} in it, as `study make` writes it"
-        )
+        with_key = f"with {KEY_FOLDER}/{KEY_NAME} in it, as `study make` writes it"
         fault = unreadable(path) if study.is_dir() else unreadable(study)
+        expected = f"the folder of a study, {with_key}"
         raise InputError([Fault(str(study), fault, expected)]) from None
     try:
         document = orjson.loads(content)

@@ -200,10 +200,12 @@ def _row(
         low, high = few.interval(LEVEL)
         p_value = few.p_value(0.0)
         p_safe = 1.0 if _reaches(few.mean, threshold) else few.p_value(threshold)
-    means = (float(_mean(each, 0)) for each in (texts, _by_text(attacked), _by_text(control)))
+    mean, of_attacked, of_control = (
+        float(_mean(each, 0)) for each in (texts, _by_text(attacked), _by_text(control))
+    )
     return Uplift(
-        name, *means, low, high, p_value, math.nan, p_safe, math.nan, n_pairs,
-        uplift.size - n_pairs, undefined, "inconclusive", None,
+        name, mean, of_attacked, of_control, low, high, p_value, math.nan, p_safe, math.nan,
+        n_pairs, uplift.size - n_pairs, undefined, "inconclusive", None,
     ), few  # fmt: skip
 
 

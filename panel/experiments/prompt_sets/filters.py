@@ -158,7 +158,7 @@ def filtered(
             continue
         failed = [
             f"{criterion} ({', '.join(no)})"
-            for criterion in _criteria(usable)
+            for criterion in next(iter(usable.values()), {})
             if (no := [model for model, vote in usable.items() if not vote[criterion]])
         ]
         silent = [model for model, vote in own.items() if vote is None]
@@ -168,10 +168,6 @@ def filtered(
         kind = "not judged" if not usable else "not enough models pass it"
         dropped.append(DroppedPrompt(QUALITY, "prompt", kind, "; ".join(reasons), judged))
     return kept, dropped
-
-
-def _criteria(votes: Mapping[str, Mapping[str, bool]]) -> list[str]:
-    return list(next(iter(votes.values()), {}))
 
 
 DUPLICATES = "near-duplicates"
@@ -213,12 +209,9 @@ def without_duplicates(
         if near is None or alike[place, near] < threshold:
             kept.append(place)
             continue
-        why = (
-            f"similarity {alike[place, near]:.2f} to {candidates[near].id}: {candidates[near].text}"
-        )
-        dropped[place] = DroppedPrompt(
-            DUPLICATES, "prompt", f"similarity of {threshold:g} or more", why, candidates[place]
-        )
+        kind, other = f"similarity of {threshold:g} or more", candidates[near]
+        why = f"similarity {alike[place, near]:.2f} to {other.id}: {other.text}"
+        dropped[place] = DroppedPrompt(DUPLICATES, "prompt", kind, why, candidates[place])
     return sorted(kept), [dropped[place] for place in sorted(dropped)]
 
 

@@ -100,7 +100,8 @@ def delta_heatmap(
         panels.append(HeatPanel(name, [*_dimensions(sweep), "Mean"], rows, apart=1))
     threshold = f"{sweep.plan.threshold:g}"
     more = MARKS["more prompts"]
-    of_more = [(more, "in more prompts than not")] if _has_weaker(sweep.cells) else []
+    has_weaker = any(cell.delta.claim == "more prompts" for cell in sweep.cells)
+    of_more = [(more, "in more prompts than not")] if has_weaker else []
     figure = heatmap(
         [labels[name] for name in framed],
         panels,
@@ -118,10 +119,6 @@ def delta_heatmap(
         "the dimensions, not tested."
     )
     return figure
-
-
-def _has_weaker(cells: Sequence[Cell]) -> bool:
-    return any(cell.delta.claim == "more prompts" for cell in cells)
 
 
 def deltas(sweep: PlottedSweep, labels: Mapping[str, str], columns: PageColumns) -> PaperFigure:
@@ -156,31 +153,22 @@ def _means(
     columns: PageColumns,
 ) -> PaperFigure:
     """Plot the means of each system, kind (those with labels) and dimension."""
-    panels = [
-        ForestPanel(
-            SECRETS.scrub(system),
-            [
-                ForestSeries(
-                    name, [_point(means[system, kind, dimension]) for dimension in sweep.dimensions]
-                )
-                for kind, name in kinds.items()
-            ],
-        )
-        for system in sweep.systems
-    ]
+
+    def point(mean: Mean) -> ForestPoint:
+        return ForestPoint(mean.value, mean.ci_low, mean.ci_high, filled=mean.shown)
+
+    panels = []
+    for system in sweep.systems:
+        own = {
+            name: [point(means[system, kind, each]) for each in sweep.dimensions]
+            for kind, name in kinds.items()
+        }
+        series = [ForestSeries(name, points) for name, points in own.items()]
+        panels.append(ForestPanel(SECRETS.scrub(system), series))
+    marks = ForestMarks(_OVER_PROMPTS, filled=_TESTED, empty=_NOT_TESTED)
     return forest(
-        _dimensions(sweep),
-        panels,
-        axis,
-        ForestMarks(_OVER_PROMPTS, filled=_TESTED, empty=_NOT_TESTED),
-        columns=columns,
-        zero=True,
-        together=True,
+        _dimensions(sweep), panels, axis, marks, columns=columns, zero=True, together=True
     )
-
-
-def _point(mean: Mean) -> ForestPoint:
-    return ForestPoint(mean.value, mean.ci_low, mean.ci_high, filled=mean.shown)
 
 
 def _means_caption(what: str, n: int, kind: str) -> str:

@@ -68,28 +68,28 @@ class SweepPlots:
     def deltas(self, *, columns: PageColumns = 2) -> PaperFigure:
         """Plot Δ by dimension and condition with 95 % intervals over prompts, a panel for each
         system. Markers of cells whose Δ is significant, adjusted for all cells, are filled."""
-        return self._plots(columns).deltas(self._sweep, self._labels, columns)
+        return self._drawn("deltas", columns, self._labels)
 
     def gaps(self, *, columns: PageColumns = 2) -> PaperFigure:
         """Plot the contrasts of the framing set, how much more one condition degrades a dimension
         than another, in the form of `deltas`; raises ValueError where the set has none."""
-        return self._plots(columns).gaps(self._sweep, columns)
+        return self._drawn("gaps", columns)
 
     def heatmap(self, *, columns: PageColumns = 2) -> PaperFigure:
         """Plot the heatmap of Δ that is in the sweep's folder: by dimension and condition."""
-        return self._plots(columns).delta_heatmap(self._sweep, self._labels, columns)
+        return self._drawn("delta_heatmap", columns, self._labels)
 
     def scorecard(self, *, columns: PageColumns = 2) -> PaperFigure:
         """Plot the scorecard that is in the sweep's folder: mean scores by dimension and condition,
         with standard errors over prompts."""
-        return self._plots(columns).scorecard(self._sweep, self._labels, columns)
+        return self._drawn("scorecard", columns, self._labels)
 
-    @staticmethod
-    def _plots(columns: PageColumns) -> Any:
+    def _drawn(self, name: str, columns: PageColumns, *labels: Mapping[str, str]) -> PaperFigure:
         check_plots(columns)
         from persona_panel.experiments.sweep import plots
 
-        return plots
+        figure: PaperFigure = getattr(plots, name)(self._sweep, *labels, columns)
+        return figure
 
 
 def delta_columns(sweep: Sweep) -> list[FrameColumn]:
